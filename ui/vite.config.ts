@@ -3,15 +3,15 @@ import { defineConfig } from "vitest/config";
 import { proxy } from "./dev/proxy.ts";
 
 export default defineConfig({
-  // The page lies below a token that is another each time: all its addresses are relative.
+  // The address contains a token that changes with each start: all addresses are relative.
   base: "./",
   plugins: [svelte(), proxy()],
   build: {
     target: "es2023",
-    // No data: addresses in styles or scripts; the policy allows them for images alone.
+    // No data: addresses in styles or scripts: the policy allows them for images only.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    // What the licences of others ask: their texts go with what is made of their work.
+    // Licences of dependencies require that their texts are distributed.
     license: { fileName: "licences.md" },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 700,

@@ -1,4 +1,4 @@
-//! The ways of reading of `laglab measure files`, in each state of the system's file cache.
+//! Benchmarks of `laglab measure files`: every read method, in several states of the system's file cache.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,22 +8,24 @@ use serde_json::Value;
 use crate::Outcome;
 use crate::probes::{measure, ratio};
 
-/// Two sets of 4,000 files, and the states of the cache in which each is read. The mixed ones have half a
-/// gigabyte, which takes its time.
+/// Sets of files, the states of the cache in which each set is read, and the number of rounds. Each set has
+/// 4,000 files. The mixed files have half a gigabyte in total.
 const SETS: [(&str, &str, &str); 2] = [
     ("small", "warm,dropped", "10"),
     ("mixed", "warm,dropped,direct", "6"),
 ];
 
-/// Each way's time beside that of `pread`, run by run in turn.
+/// Compares the time of each read method with the time of `pread`, in alternating runs.
 pub(crate) fn ways(report: &mut String, laglab: &Path, scratch: &Path) -> Outcome<()> {
     *report += "\n## Reading files\n\n`laglab measure files`: 4,000 files of 4 KiB (small), or of 1 KiB to \
-        1 MiB (mixed), warm, from the device after the system forgot them (dropped), or past its cache \
-        (direct). Ratios to `pread` of the time to read, set-up apart, with bounds of 95 % confidence. Of a \
-        ring with small files from the device 0.2 and less is asked for; warm, no gain that is clear.\n";
+        1 MiB (mixed); cached (warm), from the device after dropping the cache (dropped), or bypassing the \
+        cache (direct). Ratios compare the time to read, without set-up, with `pread`, at 95 % confidence. \
+        Limit for a ring with small files from the device: 0.2. With warm files, no clear gain is expected.\n";
     for (sizes, states, rounds) in SETS {
         let folder = scratch.join(format!("files-{sizes}"));
-        let folder = folder.to_str().ok_or("the scratch folder is no UTF-8")?;
+        let folder = folder
+            .to_str()
+            .ok_or("the path of the scratch folder is not UTF-8")?;
         let make = format!("--make={sizes}");
         let asked = [
             "files", &make, "--cache", states, "--rounds", rounds, "--remove", folder,
@@ -58,7 +60,7 @@ fn table(report: &mut String, sizes: &str, states: &str, measured: &Value) -> Ou
         for state in &states {
             let of = |result: &&&Value| result["method"] == method && result["setting"] == *state;
             let result = reads.iter().find(of);
-            let told = match result.map(|result| &result["compared"]["ratio"]) {
+            let ratio = match result.map(|result| &result["compared"]["ratio"]) {
                 Some(Value::Null) => {
                     let ns = result.and_then(|result| result["latency"]["p50_ns"].as_f64());
                     ns.map_or_else(|| "-".to_owned(), |ns| format!("{:.1} ms", ns / 1e6))
@@ -66,7 +68,7 @@ fn table(report: &mut String, sizes: &str, states: &str, measured: &Value) -> Ou
                 Some(compared) => ratio(compared),
                 None => "-".to_owned(),
             };
-            write!(report, " {told} |")?;
+            write!(report, " {ratio} |")?;
         }
         *report += "\n";
     }

@@ -1,4 +1,4 @@
-//! An audit of a machine's two large hives, as large as those of a machine that was used for years.
+//! Benchmark of an audit of two registry hives. They are as large as those of a machine in use for years.
 
 use std::env;
 use std::ffi::OsStr;
@@ -9,17 +9,18 @@ use std::process::Command;
 
 use crate::{Outcome, process};
 
-/// `laglab tune audit` of SYSTEM and SOFTWARE, 150 MB in all.
+/// Measures `laglab tune audit` of the hives SYSTEM and SOFTWARE, which have 150 MB together.
 pub(crate) fn audit(report: &mut String, laglab: &Path, scratch: &Path) -> Outcome<()> {
     let folder = scratch.join("hives");
     fs::create_dir_all(&folder)?;
-    // Not in this process: what it held would be accounted to the programs that it starts after that.
+    // A separate process makes the hives. Otherwise, the memory for them would count as memory of programs
+    // that this process starts.
     let made = Command::new(env::current_exe()?)
         .arg("make-hives")
         .arg(&folder)
         .status()?;
     if !made.success() {
-        return Err("the hives could not be made".into());
+        return Err("cannot make the hives".into());
     }
     let [system, software] = NAMES.map(|name| folder.join(name));
     let bytes = fs::metadata(&system)?.len() + fs::metadata(&software)?.len();
@@ -31,12 +32,12 @@ pub(crate) fn audit(report: &mut String, laglab: &Path, scratch: &Path) -> Outco
     let run = process::median(laglab, &args, 5)?;
     let audit: serde_json::Value = serde_json::from_slice(&run.output)?;
     if audit["machine"]["build"] != BUILD {
-        return Err("the audit does not know the machine: the hives were not read".into());
+        return Err("the audit did not read the hives: it reports another build".into());
     }
     writeln!(
         report,
-        "\n## Audit of hives\n\nMade-up SYSTEM and SOFTWARE, median of 5 runs; at most 2 s and 300 MB are asked \
-         for.\n\n| hives | time | peak memory | known settings | other values read |\n|---|---|---|---|---|\n\
+        "\n## Audit of hives\n\nGenerated SYSTEM and SOFTWARE, median of 5 runs. Limits: 2 s and 300 MB.\n\n\
+         | hives | time | peak memory | known settings | other values read |\n|---|---|---|---|---|\n\
          | {:.0} MB | {:.3} s | {:.0} MB | {} | {} |",
         bytes as f64 / 1e6,
         run.seconds,
@@ -57,15 +58,15 @@ pub(crate) fn make(folder: &Path) -> Outcome<()> {
     Ok(fs::write(folder.join(software_name), software())?)
 }
 
-/// The build that the hives are of.
+/// Build of Windows in the hives.
 const BUILD: u32 = 22631;
 
-/// Sizes of the trees, by which the pair comes to 150 MB.
+/// Numbers of keys in the hives. Both hives together have 150 MB.
 const DRIVER_IDS: u32 = 70_000;
 const CLASSES: u32 = 60_000;
 const COMPONENTS: u32 = 140_000;
 
-/// A key while a hive is made.
+/// Key of a hive that is being made.
 #[derive(Default)]
 struct Key {
     name: String,
@@ -106,7 +107,7 @@ impl Key {
     }
 }
 
-/// One key within the other, the last with what is below it.
+/// Creates nested keys for the names in a path. `last` adds the content of the last key.
 fn path(names: &str, last: impl FnOnce(Key) -> Key) -> Key {
     match names.split_once('\\') {
         Some((first, rest)) => key(first).with([path(rest, last)]),
@@ -123,17 +124,15 @@ fn guid(number: u32) -> String {
 
 fn software() -> Vec<u8> {
     let classes = (0..CLASSES).map(|number| {
-        key(guid(number))
-            .text("", "A class that somebody registered")
-            .with([
-                key("InprocServer32")
-                    .text(
-                        "",
-                        r"C:\Program Files\Common Files\Vendor\Product\module.dll",
-                    )
-                    .text("ThreadingModel", "Both"),
-                key("ProgID").text("", "Vendor.Product.1"),
-            ])
+        key(guid(number)).text("", "A registered class").with([
+            key("InprocServer32")
+                .text(
+                    "",
+                    r"C:\Program Files\Common Files\Vendor\Product\module.dll",
+                )
+                .text("ThreadingModel", "Both"),
+            key("ProgID").text("", "Vendor.Product.1"),
+        ])
     });
     let types = (0..9000).map(|number| {
         key(format!(".ext{number:05}"))
@@ -268,7 +267,7 @@ fn system() -> Vec<u8> {
     ]))
 }
 
-/// The bytes of a hive with these keys, by
+/// Serialises a hive with this root key. The format is described in
 /// <https://github.com/msuhanov/regf/blob/master/Windows%20registry%20file%20format%20specification.md>.
 fn hive(root: &Key) -> Vec<u8> {
     let mut cells = Cells {
@@ -298,19 +297,19 @@ fn hive(root: &Key) -> Vec<u8> {
     bytes
 }
 
-/// The size of the first block, and of the smallest bin.
+/// Size in bytes of the first block of a hive, and of the smallest bin.
 const BASE: usize = 4096;
 const NONE: u32 = u32::MAX;
 
-/// Cells in their bins.
+/// Bins of a hive with their cells.
 struct Cells {
     bytes: Vec<u8>,
-    /// The bin that cells are put into: from where it is free to its end.
+    /// Start and end of the free part of the current bin. New cells are added there.
     bin: std::ops::Range<usize>,
 }
 
 impl Cells {
-    /// Adds a cell, and says where it is.
+    /// Adds a cell with the data, and returns the offset of the cell.
     fn add(&mut self, data: &[u8]) -> u32 {
         let size = (data.len() + 4).next_multiple_of(8);
         if self.bin.len() < size {
@@ -331,7 +330,7 @@ impl Cells {
         (at - BASE) as u32
     }
 
-    /// Makes what is left of the bin a free cell.
+    /// Turns the free part of the current bin into a free cell.
     fn end_bin(&mut self) {
         let left = self.bin.len() as u32;
         if left > 0 {
@@ -378,7 +377,7 @@ impl Cells {
         self.add(&cell)
     }
 
-    /// A list of keys, of lists where there are many.
+    /// Adds a list of keys. For many keys, adds several lists and a list of these lists.
     fn list(&mut self, keys: &[(&str, u32)]) -> u32 {
         const MOST: usize = 500;
         let leaves: Vec<u32> = keys.chunks(MOST).map(|keys| self.leaf(keys)).collect();

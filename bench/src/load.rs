@@ -1,4 +1,4 @@
-//! Large files to read, made by `laglab simulate load`; and how fast that makes them.
+//! Makes large files with `laglab simulate load` and measures how long this takes.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -10,18 +10,18 @@ use std::time::Instant;
 use crate::Outcome;
 use crate::process::{self, Run};
 
-/// Events of the scenario that make about a GiB.
+/// Number of events of the scenario `load` in about one GiB.
 pub(crate) const EVENTS_PER_GIB: u64 = 14_200_000;
 
-/// Sizes of the files that are kept for the other benchmarks, in GiB.
+/// Sizes of the files for the other benchmarks, in GiB.
 const SIZES: [u64; 3] = [1, 2, 4];
 
-/// Where the file of so many GiB is.
+/// Returns the path of the file with `gib` GiB.
 pub(crate) fn path(scratch: &Path, gib: u64) -> PathBuf {
     scratch.join(format!("load-{gib}g.etl"))
 }
 
-/// Simulates so many events of `load`.
+/// Simulates `events` events of the scenario `load`.
 pub(crate) fn simulate(laglab: &Path, path: &Path, events: u64, more: &[&str]) -> io::Result<Run> {
     let events = events.to_string();
     let mut args: Vec<&OsStr> = vec!["simulate".as_ref(), "load".as_ref(), "--json".as_ref()];
@@ -35,11 +35,11 @@ pub(crate) fn simulate(laglab: &Path, path: &Path, events: u64, more: &[&str]) -
     process::median(laglab, &args, 1)
 }
 
-/// Makes the files, and reports how fast.
+/// Makes the files, and reports the number of events per second.
 pub(crate) fn files(report: &mut String, laglab: &Path, scratch: &Path) -> Outcome<Vec<PathBuf>> {
-    *report += "\n## Simulating\n\n`laglab simulate load`, one thread: 3 M events/s, 1 GiB in under \
-        15 s and at most 500 MB of memory are asked for. The last column is the time of writing as \
-        many bytes and nothing else.\n\n\
+    *report += "\n## Simulating\n\n`laglab simulate load`, one thread. Limits: at least 3 M events/s, at \
+        most 15 s for 1 GiB and 500 MB of memory. The last column compares with plainly writing the same \
+        number of bytes.\n\n\
         | GiB | M events | seconds | CPU seconds | M events/CPU s | peak memory | \
         simulating / writing |\n|---|---|---|---|---|---|---|\n";
     let mut paths = Vec::new();
@@ -69,7 +69,7 @@ pub(crate) fn files(report: &mut String, laglab: &Path, scratch: &Path) -> Outco
     Ok(paths)
 }
 
-/// Writes so many bytes as a plain file.
+/// Writes a file with this number of bytes without simulating anything.
 fn write(path: &Path, bytes: u64) -> io::Result<()> {
     let block = vec![0xA5; 1 << 20];
     let mut file = File::create(path)?;

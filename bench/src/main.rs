@@ -1,7 +1,8 @@
-//! `cargo xtask bench`: how fast laglab is, beside a physical limit and beside its peers.
+//! `cargo xtask bench`: compares laglab with other tools and with physical limits.
 //!
-//! Every figure stands beside what it is compared with, measured in the same run and in turn, as
-//! a ratio of medians: the machines are shared and noisy, absolute times mean little.
+//! Results are ratios of medians. The compared runs alternate, because absolute times vary on shared
+//! machines.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod file_reads;
 mod hives;
@@ -23,7 +24,7 @@ use std::time::Instant;
 use etl::compress::decompress;
 use etl::{BufferReader, Trace};
 
-/// Times each thing is measured, in turn with the others; the median counts.
+/// Number of measurements of each task. Measurements of compared tasks alternate, and their medians count.
 const ROUNDS: usize = 7;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -58,7 +59,8 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// All benchmarks. Without a Python that has the peers, all but those.
+/// Runs all benchmarks. Comparisons with public readers are left out if there is no Python that has these
+/// readers.
 fn everything(
     report: &mut String,
     laglab: &Path,
@@ -67,8 +69,8 @@ fn everything(
     python: Option<&PathBuf>,
 ) -> Outcome<()> {
     fs::create_dir_all(scratch)?;
-    // Other programs first: the peak memory that the system accounts to a child includes what this
-    // process held when it was started.
+    // Benchmarks that start other programs come first: the peak memory of a child process includes the memory
+    // that this process had when it started the child.
     let files = load::files(report, laglab, scratch)?;
     memory(report, laglab, &files)?;
     hives::audit(report, laglab, scratch)?;
@@ -94,13 +96,13 @@ fn print(report: &str) {
     print!("{report}");
 }
 
-/// Median seconds of each task, all run in turn.
+/// Returns the median time of each task in seconds. Runs of the tasks alternate.
 fn medians<const N: usize>(tasks: [&mut dyn FnMut(); N]) -> [f64; N] {
     let start = Instant::now();
     medians_by(|| start.elapsed().as_secs_f64(), tasks)
 }
 
-/// The same by another clock, which tells seconds.
+/// Returns the median time of each task like [`medians`]. `clock` returns the current time in seconds.
 fn medians_by<const N: usize>(
     clock: impl Fn() -> f64,
     mut tasks: [&mut dyn FnMut(); N],
@@ -119,11 +121,12 @@ fn medians_by<const N: usize>(
     })
 }
 
-/// Walks and column building, in units of mapping and summing the file.
+/// Measures the time of reading all events and of building columns. The unit is the time of mapping the file
+/// and summing its bytes.
 fn reading(report: &mut String, laglab: &Path, scratch: &Path, data: &Path) -> Outcome<()> {
     *report += "\n## Reading\n\nOne unit is mapping the file and summing its bytes on one thread. \
-        Medians; the limit is in brackets. Compressed files (load-compressed, net.4.5.2.x64, \
-        filtrace) cost their decompression on top.\n\n\
+        Medians; limits are in brackets. For compressed files (load-compressed, net.4.5.2.x64, \
+        filtrace), times include decompression.\n\n\
         | file | MB | M events | unit GB/s | open | walk per CPU (3) | time order (10) | \
         scheduling tables, all threads (20) |\n|---|---|---|---|---|---|---|---|\n";
     let made = load::path(scratch, 1);
@@ -200,10 +203,10 @@ fn walk_in_time_order(trace: &Trace) {
     black_box(sum);
 }
 
-/// Decompression of the XPRESS buffers of the real compressed traces, in bytes of output.
+/// Measures the decompression of the XPRESS buffers of real traces, in bytes of output per second.
 fn decompression(report: &mut String, data: &Path) -> Outcome<()> {
-    *report += "\n## XPRESS decompression\n\nOne thread, output bytes; at least 800 MB/s is asked \
-        for.\n\n| file | MB out | MB/s | beside copying the output |\n|---|---|---|---|\n";
+    *report += "\n## XPRESS decompression\n\nOne thread, output bytes. Limit: at least \
+        800 MB/s.\n\n| file | MB out | MB/s | compared with copying the output |\n|---|---|---|---|\n";
     for name in ["perfview__net.4.5.2.x64.etl", "filtrace__etw.etl"] {
         let path = data.join("etl").join(name);
         let bytes = fs::read(&path)?;
@@ -251,14 +254,14 @@ fn decompression(report: &mut String, data: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// Whole runs of the program on three sizes: time grows with the size, memory does not.
+/// Runs the program on files of three sizes. Its time may grow with the size, but its memory may not.
 fn memory(report: &mut String, laglab: &Path, files: &[PathBuf]) -> Outcome<()> {
-    *report += "\n## Whole commands on large files\n\nMedian of 3 runs; peak resident memory (at \
-        most 150 MB is asked for).\n\n| command | 1 GiB | 2 GiB | 4 GiB |\n|---|---|---|---|\n";
+    *report += "\n## Whole commands on large files\n\nMedian of 3 runs; peak resident memory \
+        (limit: 150 MB).\n\n| command | 1 GiB | 2 GiB | 4 GiB |\n|---|---|---|---|\n";
     let commands: [&[&str]; 3] = [
         &["info"],
         &["stats", "--json"],
-        // A filter that nothing passes: every event is read in time order, none is printed.
+        // No event passes this filter. Every event is read in time order, and no event is printed.
         &["events", "--event", "no such event"],
     ];
     for command in commands {
@@ -279,7 +282,7 @@ fn memory(report: &mut String, laglab: &Path, files: &[PathBuf]) -> Outcome<()> 
     Ok(())
 }
 
-/// The public readers that run here, each as its own process on the same file.
+/// Compares laglab with public readers. Each reader runs as its own process on the same file.
 fn peers(report: &mut String, laglab: &Path, python: &Path, data: &Path) -> Outcome<()> {
     *report += "\n## Peers\n\nWhole processes that count a trace's events. `laglab stats` also \
         groups them by class, version and provider.\n\n\
@@ -310,7 +313,7 @@ fn peers(report: &mut String, laglab: &Path, python: &Path, data: &Path) -> Outc
             ];
             let args: Vec<&std::ffi::OsStr> = args.iter().map(|a| a.as_os_str()).collect();
             let run = process::median(python, &args, if peer == "dissect.etl" { 3 } else { 1 })?;
-            // A line per kind of event, with its count.
+            // The output has one line for each kind of event. The line ends with the number of events.
             let counts = String::from_utf8_lossy(&run.output);
             let counts = counts.lines().map(|line| {
                 let (_, count) = line.split_once(' ')?;

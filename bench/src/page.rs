@@ -1,5 +1,4 @@
-//! The page of `laglab open`: how soon its first graph is there, and how fast what a user does to a
-//! view is answered.
+//! Benchmarks of `laglab open`: the time to the first graph, and the response times of views.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,10 +11,11 @@ use serde_json::{Value, json};
 
 use crate::Outcome;
 
-/// Times each request is sent. The first of a table decodes its columns, and counts.
+/// Number of times that each request is sent. The first request about a table decodes its columns, and its
+/// time counts, too.
 const ROUNDS: usize = 5;
 
-/// Opens the page on a file of made-up load, without tables and then with them.
+/// Opens the page on a simulated file and measures requests, first without cached tables and then with them.
 pub(crate) fn requests(report: &mut String, laglab: &Path, file: &Path) -> Outcome<()> {
     let (cold, cold_runs) = {
         let cache = tempfile::tempdir()?;
@@ -26,11 +26,10 @@ pub(crate) fn requests(report: &mut String, laglab: &Path, file: &Path) -> Outco
     let (cached, cached_runs) = opened.first_graphs()?;
     writeln!(
         report,
-        "\n## The page\n\n`laglab open` on 1 GiB: the first graph (DPC and ISR time by CPU), from the \
-         program's start, came after {cold:.2} s without tables (3 s are asked for), {cached:.2} s \
-         with them (0.5); CPU time by process after {cold_runs:.2} s and {cached_runs:.2} s. Then \
-         each request {ROUNDS} times, the first of which may decode columns; 200 ms at the median \
-         and 1 s at the worst are asked for.\n\n\
+        "\n## The page\n\n`laglab open` on 1 GiB, measured from the program's start. The first graph (DPC and \
+         ISR time by CPU) came after {cold:.2} s without cached tables (limit: 3 s) and {cached:.2} s with \
+         them (0.5 s), CPU time by process after {cold_runs:.2} s and {cached_runs:.2} s. Then each request \
+         was sent {ROUNDS} times; the first may decode columns. Limits: median 200 ms, maximum 1 s.\n\n\
          | what the user does | request | median, ms | worst, ms | answer, kB |\n|---|---|---|---|---|"
     )?;
     let span = opened.span()?;
@@ -57,8 +56,8 @@ pub(crate) fn requests(report: &mut String, laglab: &Path, file: &Path) -> Outco
     all.sort_by(f64::total_cmp);
     writeln!(
         report,
-        "\nOf all {} requests the median took {:.0} ms, the worst {worst:.0} ms. The server's memory \
-         was {:.0} MB at its peak (3,000 are asked for).",
+        "\nAll {} requests: median {:.0} ms, maximum {worst:.0} ms. Peak memory of the server: {:.0} MB \
+         (limit: 3,000).",
         all.len(),
         all[all.len() / 2],
         opened.peak_megabytes()
@@ -66,7 +65,7 @@ pub(crate) fn requests(report: &mut String, laglab: &Path, file: &Path) -> Outco
     Ok(())
 }
 
-/// What users do, as the page asks for it: over all time, then over the middle tenth.
+/// Returns the requests of typical user actions: first for the whole time, then for the middle tenth.
 fn work([start, end]: [i64; 2]) -> Vec<(&'static str, &'static str, Value)> {
     let tenth = (end - start) / 10;
     let middle = json!([start + tenth * 4, start + tenth * 5]);
@@ -155,19 +154,19 @@ fn work([start, end]: [i64; 2]) -> Vec<(&'static str, &'static str, Value)> {
             }),
         ),
         (
-            "sees how long they took",
+            "sees their durations",
             "heat",
             json!({
                 "table": "interrupts", "value": "duration_ns", "buckets": 300, "rows": 60,
             }),
         ),
         (
-            "sees who ran on each CPU",
+            "sees the threads on each CPU",
             "lanes",
             json!({ "width": 1200 }),
         ),
         (
-            "zooms in on that",
+            "zooms in",
             "lanes",
             json!({ "width": 1200, "range": middle }),
         ),
@@ -189,7 +188,7 @@ fn work([start, end]: [i64; 2]) -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
-/// A timeline of CPU time.
+/// Returns a request for a timeline of CPU time. `more` has further fields of the request.
 fn timeline(table: &str, by: &str, more: Value) -> Value {
     let mut request = json!({
         "table": table, "by": by, "measure": "time", "function": "sum", "buckets": 1200,
@@ -201,7 +200,7 @@ fn timeline(table: &str, by: &str, more: Value) -> Value {
     request
 }
 
-/// A server that runs, and ends with this.
+/// Running server. Dropping this value ends the server.
 struct Opened {
     child: Child,
     started: Instant,
@@ -210,7 +209,7 @@ struct Opened {
 }
 
 impl Opened {
-    /// Starts it; with a folder its tables are kept there.
+    /// Starts the server. If a folder is given, the server caches tables there.
     fn new(laglab: &Path, file: &Path, cache: Option<&Path>) -> Outcome<Opened> {
         let mut command = Command::new(laglab);
         command.arg("open").arg(file).arg("--no-browser");
@@ -240,7 +239,8 @@ impl Opened {
         })
     }
 
-    /// Seconds from the program's start to the first graph of the overview, and to that of CPU time.
+    /// Returns the seconds from the start of the program until the first graph of the overview, and until the
+    /// graph of CPU time.
     fn first_graphs(&self) -> Outcome<(f64, f64)> {
         let interrupts = timeline("interrupts", "cpu", json!({}));
         let runs = timeline("cpu_runs", "process", json!({}));
@@ -251,7 +251,7 @@ impl Opened {
         Ok((answered_after(&interrupts)?, answered_after(&runs)?))
     }
 
-    /// From where to where the trace has events, in nanoseconds.
+    /// Returns the times of the first and the last event in nanoseconds.
     fn span(&self) -> Outcome<[i64; 2]> {
         let session: Value = serde_json::from_slice(&self.send("GET", "session", "")?)?;
         let range = session["traces"][0]["range"].clone();
@@ -262,7 +262,7 @@ impl Opened {
         self.send("POST", &format!("traces/0/{request}"), &body.to_string())
     }
 
-    /// Sends a request on a connection of its own, and reads the answer's body.
+    /// Sends a request on a new connection, and returns the body of the response.
     fn send(&self, method: &str, request: &str, body: &str) -> Outcome<Vec<u8>> {
         let (host, path) = (&self.host, &self.path);
         let mut stream = TcpStream::connect(host)?;
@@ -283,7 +283,8 @@ impl Opened {
         }
     }
 
-    /// Peak resident memory so far, where the system tells.
+    /// Returns the peak resident memory of the server so far in megabytes; NaN if the system does not report
+    /// it.
     fn peak_megabytes(&self) -> f64 {
         let status = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(status).unwrap_or_default();
@@ -295,7 +296,7 @@ impl Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // It may have ended already.
+        // Errors are ignored, because the server may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

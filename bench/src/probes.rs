@@ -1,4 +1,4 @@
-//! The probes of `laglab measure`, and reliable multicast, beside the programs that others measure with.
+//! Compares the probes of `laglab measure`, and our reliable multicast, with other programs.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use crate::{Outcome, process};
 
 const RATES: [&str; 4] = ["10000/s", "20000/s", "30000/s", "40000/s"];
 
-/// All of them. What is not installed, and what takes rights that are missing, is said.
+/// Runs all comparisons. The report names programs that are not installed, and rights that are missing.
 pub(crate) fn all(report: &mut String, laglab: &Path) -> Outcome<()> {
     sleeps(report, laglab)?;
     round_trips(report, laglab)?;
@@ -29,15 +29,18 @@ pub(crate) fn measure(laglab: &Path, args: &[&str]) -> Outcome<Value> {
     if run.output.is_empty() {
         let command = args.iter().map(|arg| arg.to_string_lossy());
         let command = command.collect::<Vec<_>>().join(" ");
-        return Err(format!("`laglab {command}` gave nothing; run it to see why").into());
+        return Err(
+            format!("`laglab {command}` returned no results; run it to see the reason").into(),
+        );
     }
     Ok(serde_json::from_slice(&run.output)?)
 }
 
-/// How late absolute sleeps end, beside cyclictest's median of the same cycle; three times in turn.
+/// Compares the lateness of absolute sleeps with the median that cyclictest measures with the same cycle.
+/// Repeats this three times.
 fn sleeps(report: &mut String, laglab: &Path) -> Outcome<()> {
-    *report += "\n## Sleeps\n\n`clock_nanosleep` every 1 ms, 3,000 times, in turn; medians (the same \
-        within 10 % is asked for), CPUs as idle as they will be.\n\n| run | laglab, µs | cyclictest, µs |\n|---|---|---|\n";
+    *report += "\n## Sleeps\n\n`clock_nanosleep` every 1 ms, 3,000 times, in turn; medians. Limit: a \
+        difference of 10 %. CPUs may enter idle states.\n\n| run | laglab, µs | cyclictest, µs |\n|---|---|---|\n";
     for run in 1..=3 {
         let sleeps = [
             "sleep",
@@ -50,16 +53,17 @@ fn sleeps(report: &mut String, laglab: &Path) -> Outcome<()> {
         ];
         let ours = measure(laglab, &sleeps)?;
         let ours = microseconds(&ours["results"][0]["latency"]["p50_ns"]);
-        let theirs = cyclictest().unwrap_or_else(|| "not installed, or not allowed".to_owned());
+        let theirs = cyclictest().unwrap_or_else(|| "not installed or not permitted".to_owned());
         writeln!(report, "| {run} | {ours} | {theirs} |")?;
     }
     Ok(())
 }
 
-/// Its median, in microseconds, of a histogram whose lines are a latency and a count.
+/// Returns the median latency that cyclictest measures, in microseconds. Its histogram has lines with a
+/// latency and a count.
 fn cyclictest() -> Option<String> {
-    // By itself it has the kernel keep CPUs from sleeping (/dev/cpu_dma_latency), which laglab does not: on
-    // an idle machine that takes half of the latency away.
+    // By default, cyclictest keeps CPUs from entering idle states (/dev/cpu_dma_latency), which halves the
+    // latency on an idle machine. laglab does not do this, so this option switches it off.
     let asleep = "--latency=2000000000";
     let args = ["-q", asleep, "-i", "1000", "-l", "3000", "-h", "2000"];
     let output = Command::new("cyclictest").args(args).output().ok()?;
@@ -83,19 +87,19 @@ fn cyclictest() -> Option<String> {
     median.map(|(latency, _)| latency.to_string())
 }
 
-/// Round trips by UDP and PGM, by OpenPGM and ZeroMQ where they are installed, through the same group
-/// between two namespaces, and sockperf's.
+/// Measures round trips between two network namespaces: UDP, PGM and, if installed, OpenPGM, ZeroMQ and
+/// sockperf. All use the same multicast group.
 fn round_trips(report: &mut String, laglab: &Path) -> Outcome<()> {
     *report += "\n## Round trips\n\nUDP, PGM, OpenPGM, ZeroMQ's epgm and sockperf through one group between \
-        two namespaces, 100 bytes, runs of 1 s in turn; p50, p99 in µs. PGM's median at most 1.1 times UDP's, its \
-        p99 no higher than OpenPGM's (nothing is lost here, so that its longer waits for repairs do not show), and our medians within 5 % of sockperf's, are asked for; a ratio with its \
-        bounds of 95 % confidence.\n\n";
+        two namespaces, 100 bytes, runs of 1 s in turn; p50, p99 in µs. Limits: PGM's median at most 1.1 times \
+        UDP's, its p99 at most OpenPGM's (no packets are lost here, so OpenPGM's longer waits for repairs do not \
+        show), our medians within 5 % of sockperf's. Ratios have bounds of 95 % confidence.\n\n";
     by_rate(report, laglab, "--peers")?;
-    *report += "\nThe same with our threads under SCHED_FIFO, where that is allowed.\n\n";
+    *report += "\nWith our threads under SCHED_FIFO, if permitted:\n\n";
     by_rate(report, laglab, "--realtime=fifo:50")
 }
 
-/// Round trips at each rate, with one more option.
+/// Measures round trips at each rate, with one more option of laglab.
 fn by_rate(report: &mut String, laglab: &Path, option: &str) -> Outcome<()> {
     *report += "| rate | UDP | PGM | OpenPGM | epgm | p50 PGM / UDP | p99 PGM / OpenPGM | sockperf p50 |\n\
         |---|---|---|---|---|---|---|---|\n";
@@ -138,7 +142,7 @@ fn by_rate(report: &mut String, laglab: &Path, option: &str) -> Outcome<()> {
             .zip(tail(&openpgm))
             .map(|(ours, theirs)| ours / theirs);
         let mut peers: Vec<i64> = (measured["peer"].as_array().into_iter().flatten())
-            .filter(|run| run["beside"] == format!("udp {rate}").as_str())
+            .filter(|run| run["method"] == format!("udp {rate}").as_str())
             .filter_map(|run| run["trips"]["p50_ns"].as_i64())
             .collect();
         peers.sort_unstable();
@@ -158,23 +162,23 @@ fn by_rate(report: &mut String, laglab: &Path, option: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// Packets a second by each way of sending.
+/// Measures the packets per second of each method of sending and receiving.
 fn throughput(report: &mut String, laglab: &Path) -> Outcome<()> {
-    *report += "\n## Throughput\n\nPackets a second from one namespace to another, runs of 1 s in turn, the \
-        threads under SCHED_FIFO where that is allowed; how many times as many as something else brings, with \
-        bounds of 95 % confidence, or as the median of run beside run.\n\nUDP, compared to `sendto` of a socket \
-        that is not connected and to blocking calls of one that is. Of GSO with GRO 20 times are asked for, of \
-        io_uring 1.1.\n\n";
+    *report += "\n## Throughput\n\nPackets per second from one namespace to another, runs of 1 s in turn, with \
+        threads under SCHED_FIFO if permitted. Ratios have bounds of 95 % confidence, or are the median over \
+        pairs of runs.\n\nUDP, compared with `sendto` on an unconnected socket and with blocking calls on a \
+        connected one. Limits: GSO with GRO at least 20 times, io_uring at least 1.1 times.\n\n";
     let udp = "sendto,blocking,poll,mmsg,io_uring,gso,gso_gro";
     ways(report, laglab, "udp", udp, "blocking")?;
-    *report += "\nPGM, compared to `sendto` and `recvmsg` in the same group and to OpenPGM. A call a message 1 time \
-        the former and 1.5 times OpenPGM is asked for, with GSO to a receiver that gets them one by one 4 times, \
-        with GRO 20 times. ZeroMQ puts many small messages into one packet.\n\n";
+    *report += "\nPGM, compared with `sendto` and `recvmsg` in the same group and with OpenPGM. Limits: with one \
+        call per message, at least 1 time the former and 1.5 times OpenPGM; with GSO to a receiver without GRO, \
+        4 times; with GRO, 20 times. ZeroMQ packs many small messages into one packet.\n\n";
     let pgm = "group,pgm,pgm_gso,pgm_many,openpgm,epgm";
     ways(report, laglab, "pgm", pgm, "openpgm")
 }
 
-/// Packets a second by some ways of sending, beside the first of them and beside another.
+/// Reports the packets per second of some methods, compared with the first method and with the method
+/// `other`.
 fn ways(
     report: &mut String,
     laglab: &Path,
@@ -220,16 +224,16 @@ fn ways(
             let compared = column["compared_to_the_first"].as_array();
             let same = (compared.into_iter().flatten()).find(|one| one["method"] == method);
             let bounds = ratio(&same.unwrap_or(&Value::Null)["ratio"]);
-            let beside = factor(beside(column, method, other));
-            write!(report, " {bounds} | {beside} |")?;
+            let ratio = factor(paired_ratio(column, method, other));
+            write!(report, " {bounds} | {ratio} |")?;
         }
         *report += "\n";
     }
     Ok(())
 }
 
-/// How many times as many packets a second a method brings as another: the median of run beside run.
-fn beside(measured: &Value, method: &str, other: &str) -> Option<f64> {
+/// Returns the ratio of the packets per second of two methods: the median over pairs of runs.
+fn paired_ratio(measured: &Value, method: &str, other: &str) -> Option<f64> {
     let rates = |name: &str| -> Vec<(i64, f64)> {
         (measured["runs"].as_array().into_iter().flatten())
             .filter(|run| run["method"] == name)
@@ -242,7 +246,7 @@ fn beside(measured: &Value, method: &str, other: &str) -> Option<f64> {
     let others = rates(other);
     let mut ratios: Vec<f64> = (rates(method).iter())
         .filter_map(|(run, rate)| {
-            let (_, other) = others.iter().find(|(beside, _)| beside == run)?;
+            let (_, other) = others.iter().find(|(number, _)| number == run)?;
             Some(rate / other).filter(|ratio| ratio.is_finite())
         })
         .collect();
@@ -250,18 +254,18 @@ fn beside(measured: &Value, method: &str, other: &str) -> Option<f64> {
     ratios.get(ratios.len() / 2).copied()
 }
 
-/// A duration in nanoseconds as microseconds; unknown is a dash.
+/// Formats nanoseconds as microseconds. An unknown value is a dash.
 fn microseconds(ns: &Value) -> String {
     let ns = ns.as_f64();
     ns.map_or_else(|| "-".to_owned(), |ns| format!("{:.1}", ns / 1e3))
 }
 
-/// Unknown is a dash.
+/// Formats a ratio. An unknown ratio is a dash.
 fn factor(factor: Option<f64>) -> String {
     factor.map_or_else(|| "-".to_owned(), |factor| format!("{factor:.2}"))
 }
 
-/// A ratio with its bounds.
+/// Formats a ratio with its lower and upper bound.
 pub(crate) fn ratio(ratio: &Value) -> String {
     let bound = |name: &str| ratio[name].as_f64();
     match (bound("centre"), bound("low"), bound("high")) {

@@ -1,4 +1,4 @@
-//! Running a program to its end: its time, its peak memory and what it printed.
+//! Runs a program and measures its time, its peak memory and its output.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -8,25 +8,25 @@ use std::time::Instant;
 
 use wait4::Wait4;
 
-/// Reports of gigabytes are counted, not kept.
+/// Maximum number of bytes of output that are kept. All further bytes are only counted.
 const KEPT_BYTES: u64 = 64 << 20;
 
-/// One run of a program.
+/// Result of one run of a program.
 #[derive(Debug)]
 pub(crate) struct Run {
     /// Wall-clock time.
     pub(crate) seconds: f64,
-    /// Processor time, of the program and of the system on its behalf.
+    /// CPU time in user and kernel mode.
     pub(crate) cpu_seconds: f64,
-    /// Peak resident memory, as the operating system accounts it.
+    /// Peak resident memory, as the operating system reports it.
     pub(crate) peak_bytes: u64,
-    /// Standard output, as far as it is kept.
+    /// Part of the standard output that is kept.
     pub(crate) output: Vec<u8>,
-    /// How much it was.
+    /// Size of the whole standard output in bytes.
     pub(crate) printed_bytes: u64,
 }
 
-/// Runs `program` so many times and returns the run of median time.
+/// Runs `program` `times` times, and returns the run with the median time.
 pub(crate) fn median(program: &Path, args: &[&OsStr], times: usize) -> io::Result<Run> {
     let mut runs = (0..times)
         .map(|_| once(program, args))

@@ -1,5 +1,5 @@
-//! Tables, the reports that people script, and queries, on large files: whole commands, without a
-//! cache and from it.
+//! Benchmarks of tables, reports and queries on large files. Whole commands are measured, without and with
+//! cached tables.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::process::{self, Run};
 use crate::{Outcome, load};
 
-/// Where laglab keeps tables.
+/// Environment variable with the folder for cached tables.
 pub(crate) const CACHE: &str = "LAGLAB_CACHE";
 
 const REPORTS: [&[&str]; 5] = [
@@ -20,7 +20,7 @@ const REPORTS: [&[&str]; 5] = [
     &["cswitch"],
 ];
 
-/// Grouping and joining of all runs: 5 M rows per GiB.
+/// Queries that group and join all runs of threads. There are 5 M runs per GiB.
 const QUERIES: [&str; 4] = [
     "SELECT process_id, count(*), sum(cpu_ns), max(ready_ns) FROM cpu_runs GROUP BY process_id",
     "SELECT thread_id, cpu, sum(cpu_ns) FROM cpu_runs GROUP BY thread_id, cpu",
@@ -29,7 +29,7 @@ const QUERIES: [&str; 4] = [
      WHERE priority < 8 GROUP BY process_row",
 ];
 
-/// Size and start of the program, then reports and queries on these files.
+/// Measures the size of the program and the time of its start, then reports and queries on these files.
 pub(crate) fn commands(report: &mut String, laglab: &Path, files: &[PathBuf]) -> Outcome<()> {
     if std::env::var_os(CACHE).is_none() {
         return Err(format!("set {CACHE} to a folder for the benchmark's tables").into());
@@ -39,7 +39,7 @@ pub(crate) fn commands(report: &mut String, laglab: &Path, files: &[PathBuf]) ->
         let (command, options) = args.split_first().ok_or("no command")?;
         let mut all: Vec<&OsStr> = vec![command.as_ref(), path.as_os_str()];
         all.extend(options.iter().chain(more).map(OsStr::new));
-        // The larger files show that time grows with the size, which one run does.
+        // For the larger files one run is enough, because they only show that the time grows with the size.
         let times = if path == files[0] { 3 } else { 1 };
         Ok(process::median(laglab, &all, times)?)
     };
@@ -47,18 +47,17 @@ pub(crate) fn commands(report: &mut String, laglab: &Path, files: &[PathBuf]) ->
         let megabytes = run.peak_bytes as f64 / 1e6;
         format!("{:.2} s, {megabytes:.0} MB", run.seconds)
     };
-    *report += "\n## Reports on large files\n\nMedian of 3 runs, of one on the larger files; peak \
-        resident memory. Without the cache (3 s and 2 GB are asked for on 1 GiB, 4 GB on the \
-        larger ones; of `explain` 10 s), then from it (1 s; `explain` 2 s, `report` 3 s more). A \
-        public server built on TraceEvent takes 8 to 15 s for a pass over 8.6 M events, and more \
-        than 120 s to diagnose waits. `cswitch` alone prints a line of some 400 characters for \
-        each of 5 M switches per GiB.\n\n\
+    *report += "\n## Reports on large files\n\nMedian of 3 runs, one run for larger files; peak resident \
+        memory. Limits without the cache: 3 s and 2 GB for 1 GiB, 4 GB for larger files, 10 s for `explain`. \
+        Limits with the cache: 1 s, `explain` 2 s, `report` 3 s more. For comparison: a public server built \
+        on TraceEvent takes 8 to 15 s for a pass over 8.6 M events, and more than 120 s to diagnose waits. \
+        Only `cswitch` prints much: about 400 characters for each of 5 M switches per GiB.\n\n\
         | command | file | without cache | from cache | GB printed |\n|---|---|---|---|---|\n";
     for args in REPORTS {
         let prints_little = args.len() > 1 || args[0] != "cswitch";
         for path in &files[..if prints_little { files.len() } else { 1 }] {
             let cold = run(path, args, &["--no-cache"])?;
-            // Makes the tables.
+            // This run writes the cached tables, so its time does not count.
             run(path, args, &[])?;
             let cached = run(path, args, &[])?;
             writeln!(
@@ -72,8 +71,8 @@ pub(crate) fn commands(report: &mut String, laglab: &Path, files: &[PathBuf]) ->
             )?;
         }
     }
-    *report += "\n## Queries\n\nWhole commands from the cache; 1 s is asked for over \
-        20 M rows, which the 4 GiB file has.\n\n| query | file | time, memory |\n|---|---|---|\n";
+    *report += "\n## Queries\n\nWhole commands with the cache. Limit: 1 s for the 20 M rows of the 4 GiB \
+        file.\n\n| query | file | time, memory |\n|---|---|---|\n";
     for query in QUERIES {
         for path in files {
             let run = run(path, &["sql", query], &[])?;
@@ -83,7 +82,7 @@ pub(crate) fn commands(report: &mut String, laglab: &Path, files: &[PathBuf]) ->
     Ok(())
 }
 
-/// The executable and its start.
+/// Measures the size of the executable file, and the time of its start.
 fn program(report: &mut String, laglab: &Path) -> Outcome<()> {
     let stripped = laglab.with_extension("stripped");
     let done = Command::new("strip")
@@ -98,8 +97,8 @@ fn program(report: &mut String, laglab: &Path) -> Outcome<()> {
     std::fs::remove_file(&stripped)?;
     writeln!(
         report,
-        "\n## The program\n\nStripped executable: {:.1} MB (60 are asked for). `laglab --help`: \
-         {:.1} ms (50).",
+        "\n## The program\n\nStripped executable: {:.1} MB (limit: 60). `laglab --help`: {:.1} ms (limit: \
+         50).",
         bytes as f64 / 1e6,
         help.seconds * 1e3
     )?;
@@ -111,7 +110,7 @@ fn name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Reads all scheduling tables with the stacks, and gives their batches away.
+/// Makes all tables about scheduling, including the stacks, and drops their rows.
 pub(crate) fn scheduling(trace: &etl::Trace) {
     use tables::Table;
     const WANTED: [Table; 9] = [
@@ -133,7 +132,8 @@ pub(crate) fn scheduling(trace: &etl::Trace) {
     std::hint::black_box((rows, done.is_ok()));
 }
 
-/// A file that queries over 20 M rows are asked of, and a larger one.
+/// Makes a file of 8 GiB. Returns the paths of the files of 1, 4 and 8 GiB. The file of 4 GiB has 20 M runs
+/// of threads for queries.
 pub(crate) fn large(scratch: &Path, laglab: &Path) -> Outcome<Vec<PathBuf>> {
     let eight = load::path(scratch, 8);
     load::simulate(laglab, &eight, 8 * load::EVENTS_PER_GIB, &[])?;

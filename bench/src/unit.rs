@@ -1,5 +1,5 @@
-//! The unit of the figures: mapping a file and summing its bytes on one thread. `unsafe`, because
-//! mapping is what is measured; nobody changes the files meanwhile.
+//! Time unit of the results: mapping a file and summing its bytes on one thread. The code is `unsafe` because
+//! it maps files, which must not change while a benchmark runs.
 
 #![allow(unsafe_code)]
 
@@ -7,10 +7,10 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Maps the file anew and adds up its 64-bit words.
+/// Maps a file and returns the sum of its 64-bit words.
 pub(crate) fn map_and_sum(path: &Path) -> io::Result<u64> {
     let file = File::open(path)?;
-    // SAFETY: nobody changes the file while a benchmark reads it.
+    // SAFETY: the file does not change while a benchmark reads it.
     let map = unsafe { memmap2::Mmap::map(&file)? };
     let (words, rest) = map.as_chunks::<8>();
     let sum = words.iter().fold(0u64, |sum, word| {

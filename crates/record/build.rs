@@ -1,5 +1,6 @@
-//! MinGW has no `OneCore_apiset`, the umbrella library of the Windows SDK that `tracelogging` links:
-//! what it takes from that is in advapi32, to which a script for the linker sends it.
+//! Build script that provides the library `OneCore_apiset`. `tracelogging` links it. It is an umbrella
+//! library of the Windows SDK, and MinGW lacks it. A linker script redirects it to advapi32, which exports
+//! the same functions.
 
 use std::path::PathBuf;
 use std::{env, fs, io};

@@ -1,4 +1,4 @@
-//! Puts the scenarios of the repository's `scenarios/` into the crate.
+//! Embeds the scenario files of the repository's folder `scenarios/` in the crate.
 
 use std::fmt::Write;
 use std::path::Path;

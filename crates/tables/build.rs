@@ -1,14 +1,16 @@
-//! Names the code that makes tables, so that tables that other code made are not answered from.
+//! Computes a hash of the code that makes tables. The hash is part of the cache key, so that tables
+//! that other code made are not used.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::path::Path;
 use std::{env, fs};
 
-/// Everything that the rows of a table depend on besides the trace. Absent in a published package,
-/// whose version names the code.
-const CODE: [&str; 5] = [
+/// Files and folders on which the rows of a table depend, apart from the trace. Most of them do not
+/// exist in a published package; there, the version of the package identifies the code.
+const CODE: [&str; 6] = [
     "src",
+    "../store/src",
     "../etl/src",
     "../events/src",
     "../events/data",

@@ -1,4 +1,4 @@
-//! Any bytes as a log: open it, walk it, merge it.
+//! Opens, walks and merges any bytes as a log.
 #![no_main]
 
 use etl::{BufferReader, Trace};

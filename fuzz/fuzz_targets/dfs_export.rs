@@ -1,9 +1,9 @@
-//! Any bytes as an export of a DFS namespace; one that is read is rewritten, and a text as referrals is
-//! judged.
+//! Any bytes as an export of a DFS namespace and as the referrals of a client. A readable export is
+//! rewritten; readable referrals are judged.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tune::dfsn::{Export, Gate, Names, Referrals, ServerName, rewrite};
+use dfsn::{Export, Gate, Names, Referrals, ServerName, rewrite};
 
 fuzz_target!(|bytes: &[u8]| {
     let name = |text| ServerName::new(text).expect("a name");
@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
             map: vec![(name("a"), name("b.example"))],
             suffix: Some(name("corp.example")),
         };
-        // What is written can be read again, whatever it is.
+        // The output must always be readable.
         rewrite(&export, &names).expect("only names differ");
     }
     if let Ok(referrals) = Referrals::read(&String::from_utf8_lossy(bytes)) {

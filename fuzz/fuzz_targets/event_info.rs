@@ -1,4 +1,4 @@
-//! Any bytes as TRACE_EVENT_INFO and EVENT_MAP_INFO, and as a payload that the first describes.
+//! Parses any bytes as TRACE_EVENT_INFO, as EVENT_MAP_INFO, and as a payload that the first describes.
 #![no_main]
 
 use events::{decode, event_info};

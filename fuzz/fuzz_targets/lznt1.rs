@@ -1,4 +1,4 @@
-//! Any bytes as one Lznt1 block, into outputs of several sizes.
+//! Decodes any bytes as one LZNT1 block into outputs of several sizes.
 #![no_main]
 
 use etl::compress::{Compression, decompress};

@@ -1,4 +1,4 @@
-//! Any text as an instrumentation manifest, and as a payload of its events.
+//! Parses any text as an instrumentation manifest, and any bytes as a payload of its events.
 #![no_main]
 
 use events::{decode, manifest};

@@ -1,4 +1,4 @@
-//! Any bytes as a PGM packet: what is read is written and read again alike.
+//! Parses any bytes as a PGM packet, and writes and reads a valid one again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as a `.PolicyRules` file.
+//! Parses any bytes as a `.PolicyRules` file.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as a `.reg` export.
+//! Parses any bytes as a `.reg` export.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as a `registry.pol`.
+//! Parses any bytes as a `registry.pol`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

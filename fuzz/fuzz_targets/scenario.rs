@@ -1,4 +1,4 @@
-//! Any text as a scenario, alone and over one that ships; one that is right runs for a moment.
+//! Parses any text as a scenario, alone and over a shipped one, and runs a valid one for a moment.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any text as a TMF file, and any payload as one of its messages.
+//! Parses any text as a TMF file, and any payload as one of its messages.
 #![no_main]
 
 use events::wpp;

@@ -1,4 +1,4 @@
-//! Any bytes as one XPRESS block, into outputs of several sizes; and compressed and back.
+//! Decodes any bytes as one XPRESS block into outputs of several sizes; compresses and decodes them.
 #![no_main]
 
 use etl::compress::{Compression, compress_xpress, decompress};

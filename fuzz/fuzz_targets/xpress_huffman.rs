@@ -1,4 +1,4 @@
-//! Any bytes as one XpressHuffman block, into outputs of several sizes.
+//! Decodes any bytes as one XPRESS Huffman block into outputs of several sizes.
 #![no_main]
 
 use etl::compress::{Compression, decompress};

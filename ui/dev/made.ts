@@ -1,4 +1,4 @@
-// Made data for looking at the page's parts.
+// Generated data for the gallery of components.
 
 import type { ButterflyAnswer, FlameAnswer, Nodes } from "../src/flame/answer";
 import type { HeatAnswer } from "../src/heat/answer";
@@ -6,7 +6,7 @@ import type { CpuLane, LanesAnswer, Wake } from "../src/lanes/answer";
 import type { Catalogue, SqlAnswer } from "../src/sql/answer";
 import type { WaitAnswer } from "../src/wait/answer";
 
-/** Numbers from 0 to 1, the same each time. */
+/** Returns a generator of reproducible numbers from 0 to 1. */
 export function chance(seed: number): () => number {
   let state = seed;
   return () => {
@@ -103,7 +103,17 @@ export function madeHeat(from: number, to: number): HeatAnswer {
   };
 }
 
-const CALLS = ["KiSwapThread", "NtWaitForSingleObject", "RtlUserThreadStart", "ndisInterruptDpc", "memcpy", "WriteFile", "CreateFileW", "Draw<T>", "Layout"];
+const CALLS = [
+  "KiSwapThread",
+  "NtWaitForSingleObject",
+  "RtlUserThreadStart",
+  "ndisInterruptDpc",
+  "memcpy",
+  "WriteFile",
+  "CreateFileW",
+  "Draw<T>",
+  "Layout",
+];
 const MODULES = ["ntdll.dll", "ntoskrnl.exe", "ndis.sys", "chrome.dll", "KernelBase.dll", "win32kfull.sys"];
 
 function tree(seed: number, depth: number, compared: boolean): { frames: string[]; nodes: Nodes; total: number } {
@@ -114,7 +124,9 @@ function tree(seed: number, depth: number, compared: boolean): { frames: string[
   const grow = (parent: number | null, weight: number, other: number, left: number) => {
     const unnamed = random() < 0.1;
     const module = MODULES[Math.floor(random() * MODULES.length)];
-    const name = unnamed ? `${module}+0x${Math.floor(random() * 65536).toString(16)}` : `${module}!${CALLS[Math.floor(random() * CALLS.length)]}`;
+    const name = unnamed
+      ? `${module}+0x${Math.floor(random() * 65536).toString(16)}`
+      : `${module}!${CALLS[Math.floor(random() * CALLS.length)]}`;
     if (!named.has(name)) named.set(name, frames.push(name) - 1);
     const node = nodes.parent.push(parent) - 1;
     nodes.frame.push(named.get(name)!);
@@ -122,7 +134,7 @@ function tree(seed: number, depth: number, compared: boolean): { frames: string[
     nodes.self.push(0);
     nodes.compared?.push(Math.round(other));
     let kept = weight * random() * 0.3;
-    for (let part = weight - kept; left > 0 && part > 60_000; ) {
+    for (let part = weight - kept; left > 0 && part > 60_000;) {
       const share = part < 200_000 ? part : part * (0.3 + random() * 0.7);
       grow(node, share, other * (share / weight) * (0.4 + random() * 1.2), left - 1);
       part -= share;
@@ -143,17 +155,36 @@ export function madeFlame(depth: number, compared: boolean): FlameAnswer {
 export function madeButterfly(frame: string | null): ButterflyAnswer {
   const { frames, nodes, total } = tree(5, 9, false);
   if (frame !== null) {
-    return { total, known: 0.93, functions_total: 0, frames: [frame, ...frames.slice(1)], callers: nodes, callees: tree(5, 6, false).nodes, unit: "ns" };
+    return {
+      total,
+      known: 0.93,
+      functions_total: 0,
+      frames: [frame, ...frames.slice(1)],
+      callers: nodes,
+      callees: tree(5, 6, false).nodes,
+      unit: "ns",
+    };
   }
   const functions = frames.map((label, place) => ({ label, self: 3e8 / (place + 2), total: 9e8 / (place + 1) }));
   return { total, known: 0.93, functions_total: functions.length, functions, unit: "ns" };
 }
 
 const thread = (id: number, process: string, name: string | null = null) => ({ id, row: id, name, process });
-const nothing = { cpu: null, thread: null, wait_reason: null, state: null, priority: null, rank: null, stack: null, evidence: null, until_ns: null };
+const nothing = {
+  cpu: null,
+  thread: null,
+  wait_reason: null,
+  state: null,
+  priority: null,
+  rank: null,
+  stack: null,
+  evidence: null,
+  until_ns: null,
+};
 const evidence = {
-  title: "Who ran meanwhile",
-  query: "SELECT process(process_row) AS process, sum(end_ns - start_ns) AS cpu_ns FROM cpu_runs GROUP BY 1 ORDER BY 2 DESC",
+  title: "Threads that ran during this time",
+  query:
+    "SELECT process(process_row) AS process, sum(end_ns - start_ns) AS cpu_ns FROM cpu_runs GROUP BY 1 ORDER BY 2 DESC",
   columns: [
     { name: "process", label: "process", unit: "none" },
     { name: "priority", label: "priority", unit: "none" },
@@ -174,32 +205,126 @@ export const madeWait: WaitAnswer = {
   kind: "ready",
   run: { cpu: 3, start_ns: 49_893_412_000, end_ns: 49_894_012_000, priority: 9, rank: 2 },
   story: [
-    { ...nothing, kind: "switched_out", at_ns: 30_298_114_000, cpu: 1, wait_reason: "WrQueue", state: "Waiting", priority: 9, sentence: "It waited for an item of a queue.", stack: ["ntoskrnl.exe!KiSwapThread", "ntoskrnl.exe!KeRemoveQueueEx", "ntdll.dll!NtWaitForWorkViaWorkerFactory", "ntdll.dll!TppWorkerThread", "kernel32.dll!BaseThreadInitThunk"] },
-    { ...nothing, kind: "readied", at_ns: 30_400_412_000, cpu: 2, thread: thread(4400, "explorer.exe (4312)"), sentence: "Thread 4400 of explorer.exe (4312) made it ready: ALPC message.", stack: ["ntoskrnl.exe!KeSetEvent"] },
-    { ...nothing, kind: "waited_behind", at_ns: 30_400_412_000, until_ns: 49_893_412_000, sentence: "All 4 CPUs ran threads that went first, most of the time those of SearchIndexer.exe (6120).", evidence },
-    { ...nothing, kind: "ran", at_ns: 49_893_412_000, until_ns: 49_894_012_000, cpu: 3, priority: 9, rank: 2, sentence: "It ran for 600 µs and then waited again." },
+    {
+      ...nothing,
+      kind: "switched_out",
+      at_ns: 30_298_114_000,
+      cpu: 1,
+      wait_reason: "WrQueue",
+      state: "Waiting",
+      priority: 9,
+      sentence: "It waited for an item of a queue.",
+      stack: [
+        "ntoskrnl.exe!KiSwapThread",
+        "ntoskrnl.exe!KeRemoveQueueEx",
+        "ntdll.dll!NtWaitForWorkViaWorkerFactory",
+        "ntdll.dll!TppWorkerThread",
+        "kernel32.dll!BaseThreadInitThunk",
+      ],
+    },
+    {
+      ...nothing,
+      kind: "readied",
+      at_ns: 30_400_412_000,
+      cpu: 2,
+      thread: thread(4400, "explorer.exe (4312)"),
+      sentence: "Thread 4400 of explorer.exe (4312) made it ready: ALPC message.",
+      stack: ["ntoskrnl.exe!KeSetEvent"],
+    },
+    {
+      ...nothing,
+      kind: "waited_behind",
+      at_ns: 30_400_412_000,
+      until_ns: 49_893_412_000,
+      sentence: "All 4 CPUs ran threads that went first, most of the time those of SearchIndexer.exe (6120).",
+      evidence,
+    },
+    {
+      ...nothing,
+      kind: "ran",
+      at_ns: 49_893_412_000,
+      until_ns: 49_894_012_000,
+      cpu: 3,
+      priority: 9,
+      rank: 2,
+      sentence: "It ran for 600 µs and then waited again.",
+    },
   ],
   theories: [
-    { theory: "higher-priority", question: "Were the CPUs busy with threads of higher priority?", judgement: "against", because: "Only 0.3 s of CPU time went to threads above priority 9.", explains_ns: 300_000_000, evidence: [evidence] },
-    { theory: "rank", question: "Did threads of lower rank go first?", judgement: "for", because: "Its rank was 2; threads of rank 0 ran on all CPUs it may use for 19.1 s of it, whatever their priority.", explains_ns: 19_100_000_000, evidence: [evidence] },
-    { theory: "affinity", question: "Was it bound to busy CPUs?", judgement: "not_recorded", because: "The trace does not tell which CPUs it may use.", record: "thread affinity (CPU sets)" },
+    {
+      theory: "higher-priority",
+      question: "Were the CPUs busy with threads of higher priority?",
+      judgement: "against",
+      because: "Only 0.3 s of CPU time went to threads above priority 9.",
+      explains_ns: 300_000_000,
+      evidence: [evidence],
+    },
+    {
+      theory: "rank",
+      question: "Did threads of lower rank go first?",
+      judgement: "for",
+      because:
+        "Its rank was 2; threads of rank 0 ran on all CPUs it may use for 19.1 s of it, whatever their priority.",
+      explains_ns: 19_100_000_000,
+      evidence: [evidence],
+    },
+    {
+      theory: "affinity",
+      question: "Was it bound to busy CPUs?",
+      judgement: "not_recorded",
+      because: "The trace does not tell which CPUs it may use.",
+      record: "thread affinity (CPU sets)",
+    },
   ],
   findings: [],
   chain: [
-    { thread: thread(4400, "explorer.exe (4312)"), from_ns: 30_100_000_000, to_ns: 30_400_412_000, why: "ran, then made it ready by an ALPC message", cpu: 2 },
-    { thread: thread(812, "csrss.exe (640)"), from_ns: 29_900_000_000, to_ns: 30_100_000_000, why: "waited for the disk (UserRequest), then made thread 4400 ready", cpu: 0 },
+    {
+      thread: thread(4400, "explorer.exe (4312)"),
+      from_ns: 30_100_000_000,
+      to_ns: 30_400_412_000,
+      why: "ran, then made it ready by an ALPC message",
+      cpu: 2,
+    },
+    {
+      thread: thread(812, "csrss.exe (640)"),
+      from_ns: 29_900_000_000,
+      to_ns: 30_100_000_000,
+      why: "waited for the disk (UserRequest), then made thread 4400 ready",
+      cpu: 0,
+    },
   ],
 };
 
 export const madeCatalogue: Catalogue = {
   tables: [
-    { name: "cpu_runs", about: "Runs of threads on CPUs.", view: false, columns: ["cpu", "start_ns", "end_ns", "process_row", "thread_id", "ready_ns", "priority", "rank_out"].map((name) => ({ name, type: /_ns$/.test(name) ? "Int64" : "UInt32", about: `About ${name}.` })) },
-    { name: "processes", about: "Processes.", view: false, columns: ["process_row", "process_id", "image_name"].map((name) => ({ name, type: "UInt32", about: null })) },
-    { name: "cpu_by_process", about: "CPU time by process, from context switches.", view: true, columns: ["process", "cpu_ns", "runs"].map((name) => ({ name, type: "Int64", about: null })) },
+    {
+      name: "cpu_runs",
+      about: "Runs of threads on CPUs.",
+      view: false,
+      columns: ["cpu", "start_ns", "end_ns", "process_row", "thread_id", "ready_ns", "priority", "rank_out"].map(
+        (name) => ({ name, type: /_ns$/.test(name) ? "Int64" : "UInt32", about: `About ${name}.` }),
+      ),
+    },
+    {
+      name: "processes",
+      about: "Processes.",
+      view: false,
+      columns: ["process_row", "process_id", "image_name"].map((name) => ({ name, type: "UInt32", about: null })),
+    },
+    {
+      name: "cpu_by_process",
+      about: "CPU time by process, from context switches.",
+      view: true,
+      columns: ["process", "cpu_ns", "runs"].map((name) => ({ name, type: "Int64", about: null })),
+    },
   ],
   functions: [
     { name: "ms", signature: "ms(ns)", about: "Nanoseconds as milliseconds." },
-    { name: "bucket", signature: "bucket(ns, width_ns)", about: "Where the stretch of that width begins which the time lies in." },
+    {
+      name: "bucket",
+      signature: "bucket(ns, width_ns)",
+      about: "Where the stretch of that width begins which the time lies in.",
+    },
     { name: "process", signature: "process(process_row)", about: "Name and id of a process: `chrome.exe (144)`." },
   ],
 };
@@ -207,11 +332,29 @@ export const madeCatalogue: Catalogue = {
 export function madeRows(kind: "time" | "keys"): SqlAnswer {
   const random = chance(9);
   if (kind === "keys") {
-    const rows = PROCESSES.map((process, place) => [process, Math.round(4e9 / (place + 1)), place * 311 + 7, Math.round(9e7 * random())]);
-    const columns = ["process", "cpu_ns", "runs", "longest_ready_ns"].map((name, place) => ({ name, type: place ? "Int64" : "Utf8", unit: null }));
+    const rows = PROCESSES.map((process, place) => [
+      process,
+      Math.round(4e9 / (place + 1)),
+      place * 311 + 7,
+      Math.round(9e7 * random()),
+    ]);
+    const columns = ["process", "cpu_ns", "runs", "longest_ready_ns"].map((name, place) => ({
+      name,
+      type: place ? "Int64" : "Utf8",
+      unit: null,
+    }));
     return { columns, rows: [...rows, [null, null, 3, 12]], more: false, took_ms: 12 };
   }
-  const rows = Array.from({ length: 5000 }, (_, place) => [place * 1e7, Math.round(4e6 * (1 + Math.sin(place / 300)) * random()), place % 700 < 30 ? null : Math.round(2e6 * random()), `note ${place}`]);
-  const columns = ["time_ns", "dpc_ns", "isr_ns", "note"].map((name, place) => ({ name, type: place < 3 ? "Int64" : "Utf8", unit: null }));
+  const rows = Array.from({ length: 5000 }, (_, place) => [
+    place * 1e7,
+    Math.round(4e6 * (1 + Math.sin(place / 300)) * random()),
+    place % 700 < 30 ? null : Math.round(2e6 * random()),
+    `note ${place}`,
+  ]);
+  const columns = ["time_ns", "dpc_ns", "isr_ns", "note"].map((name, place) => ({
+    name,
+    type: place < 3 ? "Int64" : "Utf8",
+    unit: null,
+  }));
   return { columns, rows, more: true, took_ms: 231 };
 }

@@ -1,9 +1,9 @@
-// What `npm run dev` asks, it asks the laglab whose address is LAGLAB_SERVER: start `laglab open
-// --no-browser TRACE`, and give the address that it prints.
+// Forwards API requests of `npm run dev` to a running laglab. Start `laglab open --no-browser TRACE` and set
+// LAGLAB_SERVER to the printed address.
 
 import type { Plugin } from "vite";
 
-/** Hands `api/…` on while the page is developed. */
+/** Forwards requests of `api/…` during development. */
 export function proxy(): Plugin {
   const server = process.env["LAGLAB_SERVER"];
   return {
@@ -19,7 +19,10 @@ export function proxy(): Plugin {
           const body = Buffer.concat(chunks);
           void (async () => {
             try {
-              if (server === undefined) throw new Error("Start `laglab open --no-browser TRACE` and give its address as LAGLAB_SERVER.");
+              if (server === undefined)
+                throw new Error(
+                  "LAGLAB_SERVER is not set: start `laglab open --no-browser TRACE` and set it to the printed address",
+                );
               const answer = await fetch(new URL(`api/${path}`, server), {
                 method: request.method ?? "GET",
                 ...(request.method === "POST" ? { body, headers: { "content-type": "application/json" } } : {}),

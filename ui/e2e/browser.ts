@@ -1,4 +1,4 @@
-// A browser that reaches no other machine, and pages that must not complain.
+// Browser without network, and pages whose errors fail the tests.
 
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
 import { expect } from "vitest";
@@ -21,21 +21,22 @@ export async function launch(): Promise<Browser> {
   });
 }
 
-/** A page that watches itself: `complaints` must stay empty. */
+/** Page with its errors: `complaints` must stay empty. */
 export interface Watched {
   page: Page;
   complaints: string[];
   close(): Promise<void>;
 }
 
-/** Opens an address; errors, warnings of the policy and requests to elsewhere are complaints. */
+/** Opens an address. Errors, policy warnings and requests to other servers are complaints. */
 export async function watch(browser: Browser, address: string, options: BrowserContextOptions = {}): Promise<Watched> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: new URL(address).origin });
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") complaints.push(`${message.type()}: ${message.text()}`);
+    if (message.type() === "error" || message.type() === "warning")
+      complaints.push(`${message.type()}: ${message.text()}`);
   });
   page.on("pageerror", (error) => complaints.push(`thrown: ${error.message}`));
   page.on("dialog", (dialog) => {
@@ -44,7 +45,8 @@ export async function watch(browser: Browser, address: string, options: BrowserC
   });
   page.on("request", (request) => {
     const { origin, protocol } = new URL(request.url());
-    if (origin !== new URL(address).origin && protocol !== "blob:" && protocol !== "data:") complaints.push(`elsewhere: ${request.url()}`);
+    if (origin !== new URL(address).origin && protocol !== "blob:" && protocol !== "data:")
+      complaints.push(`elsewhere: ${request.url()}`);
   });
   page.on("response", (response) => {
     if (response.status() >= 400) complaints.push(`${response.status()}: ${response.url()}`);
@@ -53,42 +55,50 @@ export async function watch(browser: Browser, address: string, options: BrowserC
   return { page, complaints, close: () => context.close() };
 }
 
-/** The address of a screen, as a link has it. */
+/** Returns the link to a screen. */
 export function link(address: string, screen: object): string {
   return `${address}#v1=${Buffer.from(JSON.stringify(screen)).toString("base64url")}`;
 }
 
-/** The screen of a page's address. */
+/** Returns the screen in the address of a page. */
 export function screenOf(page: Page): { [name: string]: unknown } {
   const fragment = new URL(page.url()).hash.replace(/^#v1=/, "");
-  // What is seen first has no fragment.
-  return fragment === "" ? {} : (JSON.parse(Buffer.from(fragment, "base64url").toString()) as { [name: string]: unknown });
+  // The initial screen has no fragment.
+  return fragment === ""
+    ? {}
+    : (JSON.parse(Buffer.from(fragment, "base64url").toString()) as { [name: string]: unknown });
 }
 
-/** Whether anything was drawn on a canvas in it: more than one colour. */
+/** Returns true if a canvas in the element has more than a few colours. */
 export async function isDrawn(page: Page, selector: string): Promise<boolean> {
-  return page.locator(selector).first().evaluate((holder) => {
-    const canvas = holder instanceof HTMLCanvasElement ? holder : holder.querySelector("canvas");
-    // Of a copy: reading the page's own would make it slow, and the browser says so.
-    const ctx = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-    if (!canvas || !ctx || canvas.width === 0 || canvas.height === 0) return false;
-    [ctx.canvas.width, ctx.canvas.height] = [canvas.width, canvas.height];
-    ctx.drawImage(canvas, 0, 0);
-    const pixels = new Uint32Array(ctx.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
-    return new Set(pixels).size > 3;
-  });
+  return page
+    .locator(selector)
+    .first()
+    .evaluate((holder) => {
+      const canvas = holder instanceof HTMLCanvasElement ? holder : holder.querySelector("canvas");
+      // Read a copy: reading the canvas itself would slow it down and cause a warning.
+      const ctx = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+      if (!canvas || !ctx || canvas.width === 0 || canvas.height === 0) return false;
+      [ctx.canvas.width, ctx.canvas.height] = [canvas.width, canvas.height];
+      ctx.drawImage(canvas, 0, 0);
+      const pixels = new Uint32Array(ctx.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+      return new Set(pixels).size > 3;
+    });
 }
 
-/** The rows of a panel's table that are drawn: a text for each cell. */
+/** Returns the texts of the drawn headers and rows of a table. */
 export async function tableOf(page: Page, panel: string): Promise<{ heads: string[]; rows: string[][] }> {
-  return page.locator(`${panel} regular-table`).first().evaluate((table) => {
-    const texts = (row: Element) => [...row.children].map((cell) => cell.textContent?.trim() ?? "");
-    const [heads] = [...table.querySelectorAll("thead tr")].map(texts);
-    return { heads: heads ?? [], rows: [...table.querySelectorAll("tbody tr")].map(texts) };
-  });
+  return page
+    .locator(`${panel} regular-table`)
+    .first()
+    .evaluate((table) => {
+      const texts = (row: Element) => [...row.children].map((cell) => cell.textContent?.trim() ?? "");
+      const [heads] = [...table.querySelectorAll("thead tr")].map(texts);
+      return { heads: heads ?? [], rows: [...table.querySelectorAll("tbody tr")].map(texts) };
+    });
 }
 
-/** Fails with what a page complained about. */
+/** Fails if the page has complaints. */
 export function content({ complaints }: Watched): void {
   expect(complaints).toEqual([]);
 }

@@ -1,4 +1,4 @@
-// Lanes, heat maps, flame graphs and one wait in a browser: what they say is what the server answered.
+// Lanes, heat maps, flame graphs and explained waits in a browser, compared with the answers of the server.
 
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -30,27 +30,40 @@ afterEach(async () => {
   await watched.close();
 });
 
-/** A page of one panel with this graph, and what the server answers to it. */
-async function shown<Answer>(what: string, table: string, columns: string[], graph: object, more: object = {}): Promise<{ page: Page; answer: Answer; graph: Locator }> {
-  const screen = { page: "analysis", traces: [0], tabs: [{ name: "Test", panels: [{ view: { table, columns, graph, filter: [] }, title: "Test" }] }], tab: 0, ...more };
+/** Opens a page of one panel with this graph, and returns the answer of the server. */
+async function shown<Answer>(
+  what: string,
+  table: string,
+  columns: string[],
+  graph: object,
+  more: object = {},
+): Promise<{ page: Page; answer: Answer; graph: Locator }> {
+  const screen = {
+    page: "analysis",
+    traces: [0],
+    tabs: [{ name: "Test", panels: [{ view: { table, columns, graph, filter: [] }, title: "Test" }] }],
+    tab: 0,
+    ...more,
+  };
   watched = await watch(browser, server.address);
   const { page } = watched;
-  // A panel that finds its width asks again: the last answer is what is shown.
+  // A panel repeats its request when it knows its width: the last answer is shown.
   let answer: Answer | undefined;
   page.on("response", async (response) => {
-    if (response.url().endsWith(`/${what}`)) answer = ((await response.json().catch(() => undefined)) as Answer | undefined) ?? answer;
+    if (response.url().endsWith(`/${what}`))
+      answer = ((await response.json().catch(() => undefined)) as Answer | undefined) ?? answer;
   });
   await page.goto(link(server.address, screen));
   await page.getByRole("application").waitFor();
   await page.waitForLoadState("networkidle");
   await expect.poll(() => answer !== undefined, { timeout: 30_000 }).toBe(true);
-  // Two frames later it is drawn. It is looked at once: a canvas that is read often is drawn in another way.
+  // It is drawn two frames later. Read the canvas once: the browser draws often-read canvases differently.
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
   expect(await isDrawn(page, "[role=application]")).toBe(true);
   return { page, answer: answer!, graph: page.getByRole("application").last() };
 }
 
-/** What is said to those who do not see it. */
+/** Returns the text of live regions for screen readers. */
 async function spoken(page: Page): Promise<string> {
   return (await page.locator("[aria-live=polite]").allTextContents()).join(" ").replaceAll(/\s+/g, " ").trim();
 }
@@ -58,8 +71,10 @@ async function spoken(page: Page): Promise<string> {
 describe("lanes", () => {
   const view = ["cpu_runs", ["process", "|", "rows"], { kind: "lanes" }] as const;
 
-  test("tell a run by keys as it was answered, and lead to its story", async () => {
-    const { page, answer, graph } = await shown<LanesAnswer>("lanes", view[0], [...view[1]], view[2], { range: [11_000_000_000, 11_020_000_000] });
+  test("describe a run selected by keys and explain it", async () => {
+    const { page, answer, graph } = await shown<LanesAnswer>("lanes", view[0], [...view[1]], view[2], {
+      range: [11_000_000_000, 11_020_000_000],
+    });
     expect(answer.exact).toBe(true);
     const lane = answer.cpus.find(({ runs }) => runs.start.length > 0)!;
     await graph.focus();
@@ -74,25 +89,45 @@ describe("lanes", () => {
     expect(await story.textContent()).toContain(process);
   });
 
-  test("say so when there are too many runs for each", async () => {
+  test("have a note if there are too many runs", async () => {
     const { page, answer } = await shown<LanesAnswer>("lanes", view[0], [...view[1]], view[2]);
     expect(answer.exact).toBe(false);
     expect(await page.getByText("Too many runs to show each").count()).toBe(1);
   });
 });
 
-test("a heat map tells cells by keys as they were answered, and has all rows", async () => {
-  const { page, answer, graph } = await shown<HeatAnswer>("heat", "cpu_runs", ["process", "|", "rows"], { kind: "heat", measure: "ready_ns" });
+test("a heat map describes cells selected by keys and contains all rows", async () => {
+  const { page, answer, graph } = await shown<HeatAnswer>("heat", "cpu_runs", ["process", "|", "rows"], {
+    kind: "heat",
+    measure: "ready_ns",
+  });
   await graph.focus();
   await page.keyboard.press("ArrowRight");
   const [slice, row] = [Math.floor(answer.buckets / 2), Math.floor((answer.bounds.length - 1) / 2)];
   const said = `${count(answer.counts[slice][row])} × above ${measured(answer.bounds[row], "ns")} up to ${measured(answer.bounds[row + 1], "ns")}`;
   await expect.poll(() => spoken(page)).toContain(said);
-  expect(await spoken(page)).toContain(`in this column ${count(answer.counts[slice].reduce((sum, one) => sum + one, 0))}`);
+  expect(await spoken(page)).toContain(
+    `in this column ${count(answer.counts[slice].reduce((sum, one) => sum + one, 0))}`,
+  );
   const all = answer.counts.flat().reduce((sum, one) => sum + one, answer.above + answer.below);
-  const pivot = { table: "cpu_runs", keys: [], path: [], aggregates: ["ready_ns:count"], range: null, filter: [], sort: null, offset: 0, first: 1, search: null };
+  const pivot = {
+    table: "cpu_runs",
+    keys: [],
+    path: [],
+    aggregates: ["ready_ns:count"],
+    range: null,
+    filter: [],
+    sort: null,
+    offset: 0,
+    first: 1,
+    search: null,
+  };
   const headers = { "content-type": "application/json" };
-  const asked = await fetch(`${server.address}api/traces/0/pivot`, { method: "POST", headers, body: JSON.stringify(pivot) });
+  const asked = await fetch(`${server.address}api/traces/0/pivot`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify(pivot),
+  });
   expect([all]).toEqual(((await asked.json()) as { totals: number[] }).totals);
   const { sql: has } = (await (await fetch(`${server.address}api/session`)).json()) as { sql: boolean };
   if (has) expect([{ n: all }]).toEqual(sql(stall, "SELECT count(ready_ns) AS n FROM cpu_runs"));
@@ -101,13 +136,15 @@ test("a heat map tells cells by keys as they were answered, and has all rows", a
 describe("a flame graph", () => {
   const view = ["samples", ["process", "|", "rows"], { kind: "flame", measure: "rows", stack: "stack_id" }] as const;
 
-  test("is walked by keys, with the weights that were answered", async () => {
+  test("is navigated by keys and has the weights of the answer", async () => {
     const { page, answer, graph } = await shown<FlameAnswer>("flame", view[0], [...view[1]], view[2]);
     const { nodes, frames, total } = answer;
     await graph.focus();
     await page.keyboard.press("ArrowDown");
     const name = (node: number) => frames[nodes.frame[node]];
-    await expect.poll(() => spoken(page)).toContain(`${name(0)}: total ${count(nodes.total[0])}, ${percent(nodes.total[0] / total)}`);
+    await expect
+      .poll(() => spoken(page))
+      .toContain(`${name(0)}: total ${count(nodes.total[0])}, ${percent(nodes.total[0] / total)}`);
     await page.keyboard.press("ArrowDown");
     const below = nodes.parent.flatMap((parent, node) => (parent === 0 ? [node] : []));
     const heaviest = below.reduce((one, other) => (nodes.total[other] > nodes.total[one] ? other : one));
@@ -116,18 +153,22 @@ describe("a flame graph", () => {
     await page.getByRole("button", { name: "Whole" }).click();
   });
 
-  test("finds frames, each stack counted once", async () => {
+  test("finds frames and counts each stack once", async () => {
     const { page, answer } = await shown<FlameAnswer>("flame", view[0], [...view[1]], view[2]);
     const { nodes, frames, total } = answer;
     const text = frames[nodes.frame.at(-1)!].split("!")[0];
-    // Independently of the page: a call counts if it matches and none of its callers does.
-    const matches = (node: number | null): boolean => node !== null && (frames[nodes.frame[node]].includes(text) || matches(nodes.parent[node]));
-    const weight = nodes.total.reduce((sum, one, node) => sum + (matches(node) && !matches(nodes.parent[node]) ? one : 0), 0);
+    // Independent of the page: a call counts if it matches and none of its callers does.
+    const matches = (node: number | null): boolean =>
+      node !== null && (frames[nodes.frame[node]].includes(text) || matches(nodes.parent[node]));
+    const weight = nodes.total.reduce(
+      (sum, one, node) => sum + (matches(node) && !matches(nodes.parent[node]) ? one : 0),
+      0,
+    );
     await page.getByLabel("Find frames").fill(text);
     await expect.poll(() => page.getByText("in stacks with it").textContent()).toContain(percent(weight / total));
   });
 
-  test("leads to callers and callees of a function", async () => {
+  test("shows callers and callees of a function", async () => {
     const { page, answer, graph } = await shown<FlameAnswer>("flame", view[0], [...view[1]], view[2]);
     await graph.focus();
     await page.keyboard.press("ArrowDown");
@@ -136,7 +177,7 @@ describe("a flame graph", () => {
     const butterfly = (await (await answered).json()) as ButterflyAnswer;
     const frame = answer.frames[answer.nodes.frame[0]];
     await page.getByText(frame, { exact: true }).first().waitFor();
-    // The outermost call of all has no callers: the totals of the graph and of the table agree.
+    // The outermost call has no callers: the totals of graph and table agree.
     expect(butterfly.callees!.total[0]).toBeGreaterThanOrEqual(answer.nodes.total[0]);
     expect(await page.getByRole("treegrid", { name: /^(Callers|Callees)/ }).count()).toBe(2);
     await page.getByRole("button", { name: "All functions" }).click();
@@ -144,20 +185,27 @@ describe("a flame graph", () => {
   });
 });
 
-test("a wait's story has what the trace's author saw", async () => {
+test("the explanation of a wait has the published facts", async () => {
   watched = await watch(browser, server.address);
   const { page } = watched;
   const [{ thread_id }] = await longest(server.address);
-  await page.goto(link(server.address, { page: "analysis", traces: [0], wait: { trace: 0, thread_row: null, thread_id, at_ns: 40_000_000_000 } }));
+  await page.goto(
+    link(server.address, {
+      page: "analysis",
+      traces: [0],
+      wait: { trace: 0, thread_row: null, thread_id, at_ns: 40_000_000_000 },
+    }),
+  );
   const story = page.getByRole("article", { name: "One wait, explained" });
   await story.waitFor();
   const text = (await story.textContent())!.replaceAll(/\s+/g, " ");
-  for (const part of ["LockApp.exe", "was ready 19.493 s", "Readied", "Waited behind others", "rank 2", "✓ for"]) expect(text).toContain(part);
-  await story.getByText("Who ran instead").first().click();
+  for (const part of ["LockApp.exe", "was ready 19.493 s", "Readied", "Waited behind others", "rank 2", "✓ yes"])
+    expect(text).toContain(part);
+  await story.getByText("Threads that ran instead").first().click();
   expect(await story.locator("table").first().isVisible()).toBe(true);
 });
 
-/** The threads of the findings' longest waits, as `laglab explain` tells them. */
+/** Returns the threads of the longest waits in the findings. */
 async function longest(address: string): Promise<{ thread_id: number }[]> {
   const { findings } = (await (await fetch(`${address}api/traces/0/findings`)).json()) as {
     findings: { theory: string; evidence: { columns: { name: string }[]; rows: unknown[][] }[] }[];

@@ -1,4 +1,4 @@
-// What is kept and read again in a browser: samples of `laglab measure`, and reports of what is on screen.
+// Files in a browser: samples of `laglab measure`, and reports of the visible panels.
 
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,9 +30,11 @@ async function spoken(page: Page): Promise<string> {
   return (await page.locator("[aria-live=polite]").allTextContents()).join(" ");
 }
 
-test("measured samples are a heat map and lines, and no trace", async () => {
+test("measured samples are shown as a heat map and lines", async () => {
   const samples = join(folder.path, "samples.parquet");
-  const report = JSON.parse(run(["measure", "sleep", "--request", "1ms", "--count", "60", "--json", "-o", samples])) as {
+  const report = JSON.parse(
+    run(["measure", "sleep", "--request", "1ms", "--count", "60", "--json", "-o", samples]),
+  ) as {
     results: { method: string; latency: { count: number } }[];
   };
   server = await open([samples], folder.folder("home-samples"));
@@ -42,20 +44,23 @@ test("measured samples are a heat map and lines, and no trace", async () => {
   await expect.poll(() => isDrawn(page, "figure .graph.heat"), { timeout: 30_000 }).toBe(true);
   await expect.poll(() => isDrawn(page, "figure .graph.timeline"), { timeout: 30_000 }).toBe(true);
   await page.getByText(/measured latency samples over/).waitFor({ timeout: 60_000 });
-  // What a trace would have is not missed.
+  // Tables of traces are not listed as missing.
   expect(await page.getByRole("region", { name: "About samples.parquet" }).locator("details").count()).toBe(0);
-  // The table has a row for each way to sleep, with as many samples as were taken.
+  // The table has a row for each method, with its number of samples.
   await page.getByRole("button", { name: /^Measured latency over time/ }).click();
   const found = page.locator('section[aria-label="Measured latency over time"] regular-table tbody tr');
   await expect.poll(() => found.count(), { timeout: 30_000 }).toBe(report.results.length);
   const texts = await found.allInnerTexts();
   for (const { method, latency } of report.results) {
-    expect(texts.some((text) => text.startsWith(method) && text.includes(count(latency.count))), `${method}: ${texts.join("; ")}`).toBe(true);
+    expect(
+      texts.some((text) => text.startsWith(method) && text.includes(count(latency.count))),
+      `${method}: ${texts.join("; ")}`,
+    ).toBe(true);
   }
   content(seen);
 });
 
-test("small graphs are walked by keys, and opened", async () => {
+test("small graphs are navigated and opened by keys", async () => {
   server = await open([folder.simulate("healthy", "2s")], folder.folder("home-keys"));
   seen = await watch(browser, server.address);
   const { page } = seen;
@@ -64,7 +69,7 @@ test("small graphs are walked by keys, and opened", async () => {
   await figure.getByRole("button", { name: /Utilization/ }).focus();
   await page.keyboard.press("Tab");
   expect(await figure.getByRole("application").evaluate((plot) => plot === document.activeElement)).toBe(true);
-  // Until all values are there, a graph may be divided anew.
+  // Until all values are loaded, the buckets of a graph may change.
   const next = async () => {
     await page.keyboard.press("ArrowRight");
     return spoken(page);
@@ -79,26 +84,46 @@ test("small graphs are walked by keys, and opened", async () => {
   content(seen);
 });
 
-test("a report draws what is on screen", async () => {
+test("a report draws the visible panels", async () => {
   server = await open([folder.simulate("rank-stall")], folder.folder("home-report"));
-  const panel = (table: string, columns: string[], graph: object, title: string, more: object = {}) => ({ view: { table, columns, graph, filter: [] }, title, ...more });
+  const panel = (table: string, columns: string[], graph: object, title: string, more: object = {}) => ({
+    view: { table, columns, graph, filter: [] },
+    title,
+    ...more,
+  });
   const panels = [
-    panel("cpu_runs", ["process", "|", "rows", "time:sum"], { kind: "timeline", measure: "time", by: "process", as: "stacked" }, "Time"),
+    panel(
+      "cpu_runs",
+      ["process", "|", "rows", "time:sum"],
+      { kind: "timeline", measure: "time", by: "process", as: "stacked" },
+      "Time",
+    ),
     panel("cpu_runs", ["process", "|", "rows"], { kind: "heat", measure: "ready_ns" }, "Heat"),
     panel("interrupts", ["module", "|", "rows"], { kind: "histogram", measure: "duration_ns", by: "module" }, "Spread"),
     panel("cpu_runs", ["cpu", "|", "rows"], { kind: "lanes" }, "Lanes", { show: "graph" }),
-    panel("samples", ["process", "|", "rows"], { kind: "flame", measure: "rows", stack: "stack_id" }, "Stacks", { show: "graph" }),
+    panel("samples", ["process", "|", "rows"], { kind: "flame", measure: "rows", stack: "stack_id" }, "Stacks", {
+      show: "graph",
+    }),
   ];
-  const screen = { page: "analysis", traces: [0], tabs: [{ name: "Test", panels }], tab: 0, range: [30_000_000_000, 50_000_000_000] };
+  const screen = {
+    page: "analysis",
+    traces: [0],
+    tabs: [{ name: "Test", panels }],
+    tab: 0,
+    range: [30_000_000_000, 50_000_000_000],
+  };
   seen = await watch(browser, link(server.address, screen));
   const { page } = seen;
   await page.locator('section[aria-label="Stacks"]').waitFor({ timeout: 60_000 });
-  const [download] = await Promise.all([page.waitForEvent("download", { timeout: 60_000 }), page.getByRole("button", { name: "Save as report" }).click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent("download", { timeout: 60_000 }),
+    page.getByRole("button", { name: "Save as report" }).click(),
+  ]);
   const file = join(folder.path, "report.html");
-  copyFileSync((await download.path())!, file);
+  copyFileSync(await download.path(), file);
   content(seen);
   await seen.close();
-  // The file alone, without its server, in a browser that reaches nobody.
+  // Open the file without its server, in a browser without network.
   seen = undefined;
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   const alone = await context.newPage();
@@ -118,7 +143,7 @@ test("a report draws what is on screen", async () => {
   await context.close();
 });
 
-test("a damaged file is refused with what is wrong", async () => {
+test("a damaged file is refused with an error", async () => {
   const samples = join(folder.path, "short.parquet");
   run(["measure", "sleep", "--request", "1ms", "--count", "5", "-o", samples]);
   const bytes = readFileSync(samples);

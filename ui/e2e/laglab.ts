@@ -1,4 +1,4 @@
-// The program: simulates, opens, asks.
+// Runs the program: simulate, open, sql.
 
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -7,18 +7,18 @@ import { join } from "node:path";
 
 const program = process.env["LAGLAB"];
 
-/** Where this run keeps its traces; a folder of its own. */
+/** Temporary folder for the traces of a run. */
 export class Folder {
   readonly path = mkdtempSync(join(tmpdir(), "laglab-page-"));
 
-  /** A scenario's trace, as long as it says or as is said here. */
+  /** Returns the trace of a scenario, simulated once per duration. */
   simulate(scenario: string, duration?: string): string {
     const trace = join(this.folder(duration ?? "whole"), `${scenario}.etl`);
     if (!existsSync(trace)) run(["simulate", scenario, "-o", trace, ...(duration ? ["--duration", duration] : [])]);
     return trace;
   }
 
-  /** An empty folder in it. */
+  /** Creates a folder in it. */
   folder(name: string): string {
     const path = join(this.path, name);
     mkdirSync(path, { recursive: true });
@@ -30,43 +30,43 @@ export class Folder {
   }
 }
 
-/** What a command of the program prints. */
+/** Returns the output of a command. */
 export function run(args: string[]): string {
   if (!program) throw new Error("LAGLAB must name the program");
   return execFileSync(program, args, { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
 }
 
-/** The rows of a query, by `laglab sql`; none if the program is built without it. */
+/** Returns the rows of a query by `laglab sql`; `null` in a build without it. */
 export function sql<Row>(trace: string, query: string): Row[] | null {
   if (!/^\s+sql\s/m.test(run(["--help"]))) return null;
   const lines = run(["sql", trace, query, "--format", "jsonl", "--all"]).trim().split("\n");
   return lines.map((line) => JSON.parse(line) as Row);
 }
 
-/** A running `laglab open`. */
+/** Running `laglab open`. */
 export interface Server {
-  /** Where the page is, with its token. */
+  /** Address of the page, with its token. */
   address: string;
   stop(): Promise<void>;
 }
 
-/** Opens traces; the page of each is at the same address. */
+/** Starts `laglab open` with traces. */
 export async function open(traces: string[], home: string): Promise<Server> {
   if (!program) throw new Error("LAGLAB must name the program");
   const child: ChildProcess = spawn(program, ["open", "--no-browser", "--port", "0", ...traces], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, XDG_CONFIG_HOME: home, APPDATA: home, HOME: home },
   });
-  let said = "";
+  let output = "";
   const address = await new Promise<string>((resolve, reject) => {
     const listen = (chunk: Buffer) => {
-      said += chunk.toString();
-      const found = /http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]+\//.exec(said)?.[0];
+      output += chunk.toString();
+      const found = /http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]+\//.exec(output)?.[0];
       if (found) resolve(found);
     };
     child.stdout!.on("data", listen);
     child.stderr!.on("data", listen);
-    child.once("exit", (code) => reject(new Error(`laglab open ended with ${code}: ${said}`)));
+    child.once("exit", (code) => reject(new Error(`laglab open ended with ${code}: ${output}`)));
   });
   return {
     address,

@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-// The whole page in a browser, against the program: one after the other, for both need processors.
+// The whole page in a browser, with the program. Files run one after another, since both need CPUs.
 export default defineConfig({
   root: import.meta.dirname,
   cacheDir: "../node_modules/.vite-e2e",

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { COLOURS, nameOf, paletteColor, valueColor } from "./colour";
 
-test("a name has one colour, whatever its id or case", () => {
+test("a name has one colour, with any id and in any case", () => {
   expect(paletteColor("chrome.exe (144)")).toBe(paletteColor("Chrome.exe (9200)"));
   expect(nameOf("a (b) (12)")).toBe("a (b)");
 });
 
-test("labels of one colour differ in shade, and keep theirs in whatever order they are met again", () => {
+test("labels of one colour have different shades, and keep them in any order", () => {
   const labels = ["wpa.exe (8)", "wpa.exe (12)", "wpa.exe (16)"];
   const colours = labels.map((label) => valueColor("process", label));
   expect(new Set(colours).size).toBe(3);
@@ -15,8 +15,9 @@ test("labels of one colour differ in shade, and keep theirs in whatever order th
   expect(valueColor("readying_process", "WPA.exe (12)")).toBe(colours[1]);
 });
 
-test("names that objects know are names like others", () => {
-  for (const name of ["constructor", "__proto__", "toString"]) expect(paletteColor(name)).toMatch(/^var\(--series-\d+\)$/);
+test("names of object properties are ordinary names", () => {
+  for (const name of ["constructor", "__proto__", "toString"])
+    expect(paletteColor(name)).toMatch(/^var\(--series-\d+\)$/);
 });
 
 test("colours spread over the palette", () => {

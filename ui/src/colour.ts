@@ -1,14 +1,14 @@
-// One colour for one name, everywhere in the page.
+// Colours for names. A name has the same colour everywhere on the page.
 
-/** How many colours there are: `--series-0` … of app.css. */
+/** Number of colours for series: `--series-0` and following in series.css. */
 export const COLOURS = 28;
 
-/** A name without the id behind it: `chrome.exe (144)` and `chrome.exe (200)` are `chrome.exe`. */
+/** Removes the id from a label. For example, `chrome.exe (144)` becomes `chrome.exe`. */
 export function nameOf(label: string): string {
   return label.replace(/ \(\d+\)$/, "");
 }
 
-/** FNV-1a over the name's UTF-16 units, in lower case: Windows' names are the same in any case. */
+/** Returns the FNV-1a hash of the lower-case name, because Windows ignores the case of names. */
 function hash(name: string): number {
   let state = 0x811c9dc5;
   for (const unit of name.toLowerCase()) {
@@ -19,7 +19,7 @@ function hash(name: string): number {
   return state >>> 0;
 }
 
-/** Names that mean the same in every trace. */
+/** Colours of names that have the same meaning in every trace. */
 const FIXED = new Map([
   ["idle", "var(--idle)"],
   ["unknown", "var(--unknown)"],
@@ -31,19 +31,31 @@ const FIXED = new Map([
   ["msi", "var(--isr-msi)"],
 ]);
 
-/** The colour of a process, module or the like: the same for the same name. */
+/**
+ * Returns the colour of a label, for example of a process or module. Labels with the same name have the same
+ * colour.
+ */
 export function paletteColor(label: string): string {
   const name = nameOf(label);
   return FIXED.get(name.toLowerCase()) ?? `var(--series-${hash(name) % COLOURS})`;
 }
 
-/** Which band of priorities one is in, from the weakest on. */
+/**
+ * Returns the index of a priority's band. Bands are ranges of priorities with the same colour; the lowest
+ * has index 0.
+ */
 function band(priority: number): number {
   const from = [1, 5, 8, 9, 13, 16, 24];
-  return Math.max(from.findLastIndex((least) => priority >= least), 0);
+  return Math.max(
+    from.findLastIndex((least) => priority >= least),
+    0,
+  );
 }
 
-/** Shades of a colour, for names that share it. */
+/**
+ * Shades of a series colour: its percentage, and the colour that is mixed in. Names with the same colour get
+ * different shades.
+ */
 const SHADES: [share: number, rest: "black" | "white"][] = [
   [100, "white"],
   [55, "black"],
@@ -53,20 +65,21 @@ const SHADES: [share: number, rest: "black" | "white"][] = [
   [38, "black"],
 ];
 
-/** Labels that have a shade of a colour, by the colour: each keeps its own while the page is open. */
+/** Shades that labels have, by colour and label. A label keeps its shade while the page is open. */
 const shades = new Map<string, Map<string, number>>();
 
-/** The colour in one of its shades. */
+/** Returns a shade of a colour. `place` is the index of the shade. */
 function shaded(color: string, place: number): string {
-  const [share, other] = SHADES[place % SHADES.length]!;
+  const [share, other] = SHADES[place % SHADES.length];
   return share === 100 ? color : `color-mix(in srgb, ${color} ${share}%, ${other})`;
 }
 
 /**
- * The colour of a name in a shade that is the label's own: two processes of one program, and two names
- * that happen to have the same colour, can be told apart, in whatever order they are met again.
+ * Returns the colour of a name, in the shade of the label. So two processes of a program look different, and
+ * also two names with the same colour. A label keeps its colour and shade, no matter in which order labels
+ * are shown later.
  */
-function ownColor(label: string): string {
+function shadedColor(label: string): string {
   const color = paletteColor(label);
   if (!color.startsWith("var(--series")) return color;
   const labels = shades.get(color) ?? new Map<string, number>();
@@ -77,16 +90,17 @@ function ownColor(label: string): string {
   return shaded(color, place);
 }
 
-/** The colour of one value of a key. Numbers are steps on a scale, names have their own colour. */
+/** Returns the colour of a key's value. Priorities and ranks have colours of a scale. */
 export function valueColor(column: string, label: string): string {
   const number = Number.parseInt(label, 10);
-  if (/priority(_out)?$/.test(column) && Number.isFinite(number)) return number === 0 ? "var(--idle)" : `var(--band-${band(number)})`;
+  if (/priority(_out)?$/.test(column) && Number.isFinite(number))
+    return number === 0 ? "var(--idle)" : `var(--band-${band(number)})`;
   if (/rank(_out)?$/.test(column) && Number.isFinite(number)) {
     return number === 0 ? "var(--band-3)" : `var(--rank-${Math.min(number, 4)})`;
   }
-  // Neighbours of numbers, processors for instance, are far apart.
+  // Consecutive numbers, for example of CPUs, get colours that contrast.
   if (/^((ideal_|readying_|previous_)?cpu|ideal_processor|disk)$/.test(column) && Number.isFinite(number)) {
     return shaded(`var(--series-${(number * 11 + 3) % COLOURS})`, Math.floor(number / COLOURS));
   }
-  return ownColor(label);
+  return shadedColor(label);
 }

@@ -1,15 +1,22 @@
-// Tables as text for other programs.
+// Formatting of tables as text for the clipboard.
 
-/** Comma-separated values (RFC 4180): a line for the header and one for each row. */
+import { visible } from "./visible";
+
+/**
+ * Formats comma-separated values (RFC 4180) with a header line. Texts that a spreadsheet would run as a
+ * formula begin with `'`, as in the files that laglab writes.
+ */
 export function csv(header: string[], rows: string[][]): string {
-  const cell = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const harmless = (text: string) =>
+    /^[=@]/.test(text) || (/^[+-]/.test(text) && Number.isNaN(Number(text))) ? `'${text}` : text;
+  const quoted = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const cell = (text: string) => quoted(visible(harmless(text)));
   return [header, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
 }
 
-/** A table of Markdown (GitHub's); `numeric` columns are aligned right. */
+/** Formats a table in GitHub Markdown. Columns in `numeric` are right-aligned. */
 export function markdown(header: string[], rows: string[][], numeric: boolean[] = []): string {
-  const cell = (text: string) =>
-    text.replace(/[\\`*_[\]<>|&~]/g, "\\$&").replace(/\r\n|\r|\n/g, "<br>");
+  const cell = (text: string) => text.replace(/[\\`*_[\]<>|&~]/g, "\\$&").replace(/\r\n|\r|\n/g, "<br>");
   const line = (cells: string[]) => `| ${cells.join(" | ")} |\n`;
   const rule = header.map((_, place) => (numeric[place] ? "---:" : "---"));
   return [line(header.map(cell)), line(rule), ...rows.map((row) => line(row.map(cell)))].join("");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { bytes, count, duration, measured, moment, percent, short, stretch, worded } from "./format";
+import { bytes, count, duration, measured, moment, percent, short, timeRange, worded } from "./format";
 
-test("spans of time in the unit that suits them", () => {
+test("durations have a suitable unit", () => {
   expect(duration(0)).toBe("0 ns");
   expect(duration(12)).toBe("12 ns");
   expect(duration(220_000)).toBe("220 µs");
@@ -11,7 +11,7 @@ test("spans of time in the unit that suits them", () => {
   expect(duration(-2_000)).toBe("-2 µs");
 });
 
-test("spans of time in the words of sentences", () => {
+test("durations are formatted like the server's sentences", () => {
   expect(worded(999)).toBe("999 ns");
   expect(worded(1_250)).toBe("1.2 µs");
   expect(worded(1_350)).toBe("1.4 µs");
@@ -21,14 +21,14 @@ test("spans of time in the words of sentences", () => {
   expect(worded(-7_260_000_000_000)).toBe("-2 h 01 min");
 });
 
-test("moments as fine as needed", () => {
+test("moments have enough decimals for their step", () => {
   expect(moment(30_333_000_000, 1_000_000)).toBe("30.333 s");
   expect(moment(30_333_000_000, 1_000_000_000)).toBe("30 s");
   expect(moment(1, 1)).toBe("0.000000001 s");
-  expect(stretch([20_000_000_000, 30_000_000_000])).toBe("20.00 – 30.00 s");
+  expect(timeRange([20_000_000_000, 30_000_000_000])).toBe("20.00 – 30.00 s");
 });
 
-test("counts, sizes, shares", () => {
+test("counts, sizes and shares have their units", () => {
   expect(count(163_230)).toBe("163,230");
   expect(short(163_230)).toBe("163 k");
   expect(bytes(1536)).toBe("1.5 KiB");

@@ -1,15 +1,15 @@
-// Numbers as people read them.
+// Formats numbers with their units.
 
 const thousands = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
-/** That many significant digits, without zeros at the end. */
+/** Formats a number with a maximum number of significant digits, and without trailing zeros. */
 function digits(value: number, significant: number): string {
   const whole = Math.abs(value) >= 10 ** significant;
   if (whole) return thousands.format(value);
   return String(Number(value.toPrecision(significant)));
 }
 
-/** A span of time in the unit that suits it: `1.5 s`, `19.493 s`, `220 µs`, `12 ns`. */
+/** Formats a duration with up to five digits, such as `1.5 s`, `19.493 s`, `220 µs` or `12 ns`. */
 export function duration(ns: number): string {
   const size = Math.abs(ns);
   if (size >= 1e9) return `${digits(ns / 1e9, 5)} s`;
@@ -18,7 +18,7 @@ export function duration(ns: number): string {
   return `${digits(ns, 4)} ns`;
 }
 
-/** A span of time as sentences have it that the server words: `19.493 s`, `1.5 ms`, `2 min 05 s`. */
+/** Formats a duration in the form of the server's sentences, such as `19.493 s`, `1.5 ms` or `2 min 05 s`. */
 export function worded(ns: number): string {
   const size = Math.abs(ns);
   if (size < 1e3) return `${ns} ns`;
@@ -32,36 +32,39 @@ export function worded(ns: number): string {
   return ns < 0 ? `-${text}` : text;
 }
 
-/** A number of so many decimals, given in units of the last; halves go to the even one. */
+/** Formats a number that is given in units of its last decimal place. Halves are rounded to even. */
 function toEven(parts: number, decimals: number): string {
   const whole = Math.floor(parts);
   const up = parts - whole > 0.5 || (parts - whole === 0.5 && whole % 2 !== 0);
   return ((up ? whole + 1 : whole) / 10 ** decimals).toFixed(decimals);
 }
 
-/** A moment since the trace's start in seconds, as fine as a step of that length needs. */
+/**
+ * Formats a time in seconds. It has as many decimals as are needed to distinguish times that are `step_ns`
+ * apart.
+ */
 export function moment(ns: number, step_ns: number = 1000): string {
   const decimals = Math.min(Math.max(Math.ceil(9 - Math.log10(Math.max(step_ns, 1)) - 1e-9), 0), 9);
   return `${(ns / 1e9).toFixed(decimals)} s`;
 }
 
-/** From when to when. */
-export function stretch([from, to]: [number, number]): string {
+/** Formats a time range. */
+export function timeRange([from, to]: [number, number]): string {
   const step = Math.max((to - from) / 1000, 1);
   return `${moment(from, step).slice(0, -2)} – ${moment(to, step)}`;
 }
 
-/** When something was: of what has no length the moment. */
+/** Formats a time range. If its length is 0, formats it as a moment. */
 export function when({ start, end }: { start: number; end: number }): string {
-  return end > start ? stretch([start, end]) : `at ${moment(start)}`;
+  return end > start ? timeRange([start, end]) : `at ${moment(start)}`;
 }
 
-/** How many. */
+/** Formats a count. */
 export function count(n: number): string {
   return thousands.format(n);
 }
 
-/** How many, in few characters: `1.2 M`. */
+/** Formats a number with few characters, such as `1.2 M`. */
 export function short(n: number): string {
   const size = Math.abs(n);
   if (size >= 1e9) return `${digits(n / 1e9, 3)} G`;
@@ -70,7 +73,7 @@ export function short(n: number): string {
   return digits(n, 3);
 }
 
-/** A size in the unit that suits it, by steps of 1024: `1.5 MiB`. */
+/** Formats a number of bytes, such as `1.5 MiB`. */
 export function bytes(n: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let power = 0;
@@ -82,13 +85,13 @@ export function bytes(n: number): string {
   return power === 0 ? `${thousands.format(n)} B` : `${digits(value, 3)} ${units[power]}`;
 }
 
-/** A share as percent. */
+/** Formats a share as a percentage. */
 export function percent(share: number): string {
   const value = share * 100;
   return `${Math.abs(value) >= 99.95 ? value.toFixed(0) : value.toFixed(Math.abs(value) < 9.995 ? 2 : 1)} %`;
 }
 
-/** A value of a column or an axis with that unit. */
+/** Formats a value of a column or an axis with its unit. */
 export function measured(n: number, unit: string): string {
   switch (unit) {
     case "ns":
@@ -104,7 +107,7 @@ export function measured(n: number, unit: string): string {
   }
 }
 
-/** A name of a file, without its folders. */
+/** Returns the name of a file without its folders. */
 export function fileName(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }

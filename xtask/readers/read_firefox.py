@@ -15,6 +15,7 @@ with open(sys.argv[1], encoding="utf-8") as file:
     profile = json.load(file)
 truth = Truth(sys.argv[2])
 meta = profile["meta"]
+# Source of the format:
 # https://github.com/firefox-devtools/profiler/blob/main/docs-developer/CHANGELOG-formats.md
 assert meta["preprocessedProfileVersion"] >= 47 and meta["interval"] > 0
 assert meta["startTime"] > 946_684_800 * 1000
@@ -23,7 +24,7 @@ IDLE = [category["name"] for category in meta["categories"]].index("Idle")
 
 
 def check_table(table, indices):
-    """All columns are as long as the table says, and indices lead to something."""
+    """Checks that all columns have the length of the table and all indices are valid."""
     length = table["length"]
     for name, column in table.items():
         if isinstance(column, list):
@@ -50,7 +51,7 @@ for thread in profile["threads"]:
     table = thread["samples"]
     check_table(table, {"stack": thread["stackTable"]["length"]})
     assert all(delta >= 0 for delta in table["timeDeltas"])
-    # No thread has more of a CPU than time went by.
+    # No thread may use more CPU time than the time that passed.
     used, passed = sum(table["threadCPUDelta"]), sum(table["timeDeltas"]) * 1000
     assert used <= passed + 1000 * table["length"], (thread["name"], used, passed)
     samples[thread["processName"]] += sum(table["weight"])
@@ -70,8 +71,8 @@ for thread in profile["threads"]:
 same("samples", +samples, truth.samples)
 same("routines", routines, truth.routines)
 for kind, ns in truth.routine_ns.items():
-    # The format's times are doubles of milliseconds.
+    # This format stores times as milliseconds in doubles, so each time may differ by some nanoseconds.
     assert abs(durations[kind] - ns) <= routines[kind] * 10, (kind, durations[kind], ns)
 same("hard faults", faults, truth.hard_faults)
-print(f"the Firefox profile holds what is true: {samples.total()} samples, "
+print(f"the Firefox profile matches the truth: {samples.total()} samples, "
       f"{routines.total()} routines, {len(profile['libs'])} libraries")

@@ -1,5 +1,5 @@
-"""Decodes a Perfetto trace with Perfetto's own messages, follows the rules of its importer, and
-compares what it finds with the truth of the trace.
+"""Decodes a Perfetto trace with Perfetto's own messages by the rules of its importer, and compares
+the content with the truth of the trace.
 
 usage: read_perfetto.py FILE TRUTH
 """
@@ -20,7 +20,7 @@ truth = Truth(sys.argv[2])
 
 
 def check_known(message):
-    """Every field is one that Perfetto knows, of the type that it expects."""
+    """Checks that Perfetto knows every field and its type."""
     assert not list(UnknownFieldSet(message)), message
     for field, value in message.ListFields():
         if field.message_type:
@@ -43,7 +43,7 @@ for packet in trace.packet:
     if packet.sequence_flags & SEQUENCE_CLEARED:
         is_cleared = True
     if packet.sequence_flags & SEQUENCE_NEEDED:
-        assert is_cleared, "what is interned is used before the sequence begins"
+        assert is_cleared, "interned data is used before the sequence begins"
     for name in packet.interned_data.event_names:
         assert name.iid not in names
         names[name.iid] = name.name
@@ -69,10 +69,10 @@ for packet in trace.packet:
         assert thread.tid not in threads
         threads[thread.tid] = thread.tgid
 
-# The boot-time clock begins at 0, when the time of day was after 2000.
+# The boot-time clock (6) begins at 0, and the wall-clock time (1) is after the year 2000.
 assert clocks[6] == 0 and clocks[1] > 946_684_800 * 10**9
 
-# Each CPU's switches continue each other.
+# Each switch of a CPU must stop the thread that the previous switch started.
 found = Counter()
 for cpu, of_cpu in switches.items():
     of_cpu.sort(key=lambda switch: switch[0])
@@ -80,7 +80,7 @@ for cpu, of_cpu in switches.items():
     for number, (time, switch) in enumerate(of_cpu):
         assert running is None or switch.old_thread_id == running, (cpu, time)
         running = switch.new_thread_id
-        # The first is no switch of Windows': it says who ran when the trace began.
+        # The first entry is not a switch. It names the thread that ran at the start.
         if number > 0:
             found[running] += 1
 found.pop(0, None)
@@ -90,11 +90,11 @@ for thread in found:
 of_truth = {process["name"] for process in truth.all["processes"] if process["id"]}
 assert of_truth <= set(processes.values()), of_truth - set(processes.values())
 
-# Slices nest, and are as many and as long as the truth says.
+# Slices must nest. Their numbers and durations must be those in the truth file.
 open_slices = defaultdict(list)
 focus, freezes, keys, marks = [], [], [], []
 counts, durations, faults, reads = Counter(), Counter(), 0, 0
-# As the importer sorts: by time, and in the order of the file where times are equal.
+# The importer sorts events by time, and events of the same time by their order in the file.
 for time, event in sorted(events, key=lambda event: event[0]):
     track = tracks[event.track_uuid]
     if event.type == TrackEvent.TYPE_INSTANT:
@@ -122,7 +122,7 @@ for time, event in sorted(events, key=lambda event: event[0]):
         reads += name == "read"
     elif category == ["focus"]:
         assert track.name.startswith("Window in focus")
-        # The session outlives the simulation a little.
+        # The recording session ends a little after the simulated time.
         focus.append((name, start, min(time, truth.duration_ns)))
     elif category == ["freeze"]:
         assert track.name == "Frozen processes"

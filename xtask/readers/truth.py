@@ -1,9 +1,9 @@
-"""What a simulation says of its trace, in the terms of the readers beside this file."""
+"""The truth of a simulated trace, in the form that the readers in this folder compare."""
 
 import json
 from collections import Counter
 
-# The kinds of routines as tables name them, and as the truth does.
+# Names of routine kinds in tables, if the truth file has a different name.
 KINDS = {"msi": "isr", "passive_isr": "isr"}
 
 
@@ -12,7 +12,7 @@ class Truth:
         with open(path, encoding="utf-8") as file:
             self.all = json.load(file)
         assert self.all["simulated"]
-        # Of the whole trace, over all CPUs.
+        # Sums over all CPUs in the time range of the whole trace.
         routines = [r for r in self.all["windows"][0]["routines"] if "cpu" not in r]
         self.routines = Counter()
         self.routine_ns = Counter()
@@ -41,7 +41,7 @@ class Truth:
         return [moment for moment in self.all["moments"] if moment["what"] in kinds]
 
     def _focus(self):
-        """(who, from, to). Who had it first is not told: None. The idle process is nobody."""
+        """(process, from, to). The first process is unknown: None. The idle process is left out."""
         changes = [(m["at_ns"], m["process"]) for m in self._moments("focus")]
         if not changes:
             return []
@@ -51,7 +51,7 @@ class Truth:
         ]
 
     def _freezes(self):
-        """(who, from, to)."""
+        """(process, from, to)."""
         since, freezes = {}, []
         for moment in self._moments("freeze", "thaw"):
             process = (moment["process"]["id"], moment["process"]["name"])
@@ -68,8 +68,8 @@ def same(what, found, expected):
 
 
 def same_times(what, found, expected):
-    """Compares (who, time, ...) in order. Traces have times to the 100 ns of their clock; who is
-    None is not told."""
+    """Compares (process, time, ...) in order. The clock of a trace has 100 ns. An expected process
+    of None is unknown and not compared."""
     assert len(found) == len(expected), f"{what}: found {found}, the truth is {expected}"
     for (found_who, *found_at), (who, *at) in zip(found, expected):
         assert who in (None, found_who), f"{what}: found {found_who} at {found_at}, it is {who}"

@@ -1,13 +1,13 @@
-//! `cargo xtask bench`: how fast laglab is, beside a peer or a physical limit.
+//! `cargo xtask bench`: compares laglab with other tools and with physical limits.
 
 use crate::{command, peers};
 
-/// Builds laglab for release, runs the benchmarks of `bench/` and keeps their report in
-/// `bench/runs/`, named by date and machine.
+/// Builds laglab for release and runs the benchmarks of `bench/`. Writes their report to `bench/runs/`; its
+/// name has the date and the machine.
 ///
 /// # Errors
 ///
-/// When something cannot be built or run, or `../shared/data` is missing.
+/// If something cannot be built or run, or `../shared/data` is missing.
 pub(crate) fn run() -> Result<(), String> {
     let data = command::root().join("../shared/data");
     if !data.is_dir() {
@@ -59,11 +59,11 @@ pub(crate) fn run() -> Result<(), String> {
         .and_then(|()| std::fs::write(&path, &report))
         .map_err(|error| format!("{}: {error}", path.display()))?;
     print!("{report}");
-    println!("\nWritten to {}", path.display());
+    println!("\nWrote {}", path.display());
     Ok(())
 }
 
-/// Processor, cores and memory of this machine, as far as the system says.
+/// Returns the processor, the number of threads and the memory of this machine, as far as they are known.
 fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| -> Option<String> {

@@ -1,13 +1,14 @@
-//! What `laglab report` writes, shown by Chromium: each page says of itself whether all is well.
+//! Chromium: checks reports of `laglab report`, which test themselves, and takes pictures.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::apt;
-use crate::command::{self, cargo, installed, program, root, target};
+use crate::command::{self, installed, program, root, target};
+use crate::steps::left_out;
+use crate::{apt, built};
 
-/// Scenarios whose reports are shown, and how long they run: ranks and focus, a flood of DPCs,
+/// Scenarios whose reports are checked, with their durations. They have ranks and focus, a flood of DPCs, and
 /// frozen processes.
 const SCENARIOS: [(&str, &str); 3] = [
     ("rank-stall", "60s"),
@@ -15,20 +16,20 @@ const SCENARIOS: [(&str, &str); 3] = [
     ("frozen", "9s"),
 ];
 
-/// Traces of real machines: one with context switches, one with nothing to draw.
+/// Traces of real machines: the first has context switches, the second has no data for a chart.
 const REAL: [&str; 2] = [
     "filtrace__etw.etl",
     "perfview__SelfDescribingSingleEvent.etl",
 ];
 
-/// How wide the windows are: a screen's, and a small phone's. And which theme they have.
+/// Widths in pixels and themes of the windows: a desktop screen and a small phone.
 const WINDOWS: [(u32, &str); 2] = [(1280, "light"), (360, "dark")];
 
-/// The browser, as Debian calls it and its package.
+/// Name of the browser on Debian.
 const CHROMIUM: &str = "chromium";
 
-/// What keeps it to itself, and lets it reach no other machine.
-const ALONE: [&str; 9] = [
+/// Options that isolate the browser, so that it cannot connect to other machines.
+pub(crate) const ISOLATED: [&str; 9] = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -40,16 +41,15 @@ const ALONE: [&str; 9] = [
     "--host-resolver-rules=MAP * ~NOTFOUND",
 ];
 
-/// Has reports written, opened and checked. Where there is no Chromium and none can be installed,
-/// it says so and is content.
+/// Writes reports, opens them in the browser, and checks the results of the tests in the pages.
 ///
 /// # Errors
 ///
-/// When a report cannot be written, or a page has errors, lacks a chart or is too wide.
+/// If a report cannot be written, or a page has errors, lacks a chart or is too wide. In CI, also if there is
+/// no Chromium.
 pub(crate) fn shows_reports() -> Result<(), String> {
     if let Err(why) = find() {
-        println!("left out: {why}");
-        return Ok(());
+        return left_out("reports in a browser", &why);
     }
     let folder = target().join("reports");
     if folder.is_dir() {
@@ -59,7 +59,7 @@ pub(crate) fn shows_reports() -> Result<(), String> {
     for (scenario, duration) in SCENARIOS {
         let trace = folder.join(scenario).with_extension("etl");
         let simulate = ["simulate", scenario, "--duration", duration, "--output"];
-        command::read(laglab(&simulate).arg(&trace))?;
+        command::read(built::run_laglab(&simulate).arg(&trace))?;
         check(&folder, &trace)?;
     }
     for name in REAL {
@@ -68,43 +68,37 @@ pub(crate) fn shows_reports() -> Result<(), String> {
     Ok(())
 }
 
-/// Where the browser is, which is installed if it is missing and that can be done.
+/// Returns the path of the browser. Installs the browser if it is missing.
 ///
 /// # Errors
 ///
-/// When there is none; says what to do.
+/// If the browser is missing and cannot be installed. The message gives advice.
 pub(crate) fn find() -> Result<PathBuf, String> {
-    if let Some(found) = installed(CHROMIUM) {
-        return Ok(found);
-    }
-    apt::install(&[CHROMIUM]).map_err(|why| format!("there is no {CHROMIUM}: {why}"))?;
-    installed(CHROMIUM).ok_or_else(|| format!("there is no {CHROMIUM}, although it was installed"))
+    apt::provide(&[apt::CHROMIUM])?;
+    installed(CHROMIUM).ok_or_else(|| format!("{CHROMIUM} is not on the search path"))
 }
 
-/// Writes the report of a trace and looks at it in all windows.
+/// Writes the report of a trace, and checks it in windows of all widths and themes.
 fn check(folder: &Path, trace: &Path) -> Result<(), String> {
     let name = trace.file_stem().unwrap_or_default().to_string_lossy();
     let report = folder.join(format!("{name}.html"));
-    let mut laglab = laglab(&["report", "--no-cache"]);
+    let mut laglab = built::run_laglab(&["report", "--no-cache"]);
     command::read(laglab.arg(trace).arg("--output").arg(&report))?;
-    let told = verdicts(folder, &name)?;
-    for (verdict, (width, _)) in told.iter().zip(WINDOWS) {
+    let verdicts = verdicts(folder, &name)?;
+    for (verdict, (width, _)) in verdicts.iter().zip(WINDOWS) {
         if !(verdict.starts_with("fine: ") && verdict.ends_with(&format!(" in {width} px"))) {
             return Err(format!("{}: {verdict}", report.display()));
         }
         println!("{name}: {verdict}");
     }
-    match told.len() == WINDOWS.len() {
+    match verdicts.len() == WINDOWS.len() {
         true => Ok(()),
-        false => Err(format!(
-            "{}: the page does not say how it is",
-            report.display()
-        )),
+        false => Err(format!("{}: the page reports no verdict", report.display())),
     }
 }
 
-/// What the page of that name says of itself in each window. A window of the browser cannot be as
-/// narrow as a phone, a frame can.
+/// Opens the report `name` in each window, and returns the result of each test of the page. The windows are
+/// frames, because the browser's own window cannot be as narrow as a phone.
 fn verdicts(folder: &Path, name: &str) -> Result<Vec<String>, String> {
     let mut frames = String::from("<!doctype html><title>Reports</title>");
     for (width, theme) in WINDOWS {
@@ -118,24 +112,24 @@ fn verdicts(folder: &Path, name: &str) -> Result<Vec<String>, String> {
         "<script>const frames = [...document.querySelectorAll('iframe')];\
          addEventListener('message', (event) => {\
          const frame = frames.find((frame) => frame.contentWindow === event.source);\
-         frame.dataset.told = event.data;});</script>",
+         frame.dataset.verdict = event.data;});</script>",
     );
     let path = folder.join(format!("{name}.frames.html"));
     std::fs::write(&path, frames).map_err(|error| failed(&path, &error))?;
     let profile = folder.join("profile");
     let mut browser = program(CHROMIUM);
     browser
-        .args(ALONE)
+        .args(ISOLATED)
         .arg(format!("--user-data-dir={}", profile.display()))
         .args(["--window-size=1800,2100", "--virtual-time-budget=30000"])
         .arg("--dump-dom")
         .arg(url(&path)?)
-        // It complains of what a machine without a desktop lacks.
+        // The browser prints warnings that there is no desktop.
         .stderr(Stdio::null());
     let output = browser.output().map_err(|error| error.to_string())?;
     let page = String::from_utf8_lossy(&output.stdout);
-    let told = page.split("data-told=\"").skip(1);
-    Ok(told
+    let verdicts = page.split("data-verdict=\"").skip(1);
+    Ok(verdicts
         .filter_map(|rest| rest.split('"').next())
         .map(str::to_owned)
         .collect())
@@ -144,20 +138,6 @@ fn verdicts(folder: &Path, name: &str) -> Result<Vec<String>, String> {
 fn url(path: &Path) -> Result<String, String> {
     let whole: PathBuf = path.canonicalize().map_err(|error| failed(path, &error))?;
     Ok(format!("file://{}", whole.display()))
-}
-
-fn laglab(arguments: &[&str]) -> std::process::Command {
-    let laglab = [
-        "run",
-        "--quiet",
-        "--no-default-features",
-        "--bin",
-        "laglab",
-        "--",
-    ];
-    let mut command = cargo(&laglab);
-    command.args(arguments);
-    command
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> String {

@@ -1,16 +1,16 @@
-//! Running other programs: what every task is made of.
+//! Starts other programs.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The repository's root folder.
+/// Returns the root folder of the repository.
 pub(crate) fn root() -> &'static Path {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask)
 }
 
-/// Where this repository's builds go.
+/// Returns the folder for builds of this repository.
 pub(crate) fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => root().join(folder),
@@ -18,44 +18,44 @@ pub(crate) fn target() -> PathBuf {
     }
 }
 
-/// A program to be run in the repository's root.
+/// Returns a command that runs a program in the repository's root.
 pub(crate) fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(name);
     command.current_dir(root());
     command
 }
 
-/// The cargo that runs this task, in the repository's root.
+/// Returns a command that runs cargo in the repository's root. It is the cargo that runs this task.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments);
     command
 }
 
-/// Runs `command` to its end.
+/// Runs `command` and waits for its end.
 ///
 /// # Errors
 ///
-/// When it cannot be started or ends with anything but success; the message holds the whole
-/// command, so that it can be repeated by hand.
+/// If the command cannot be started or fails. The message has the whole command, so that the user can repeat
+/// it.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("`{}` ended with {status}", written(command))),
-        Err(error) => Err(format!("`{}` cannot be started: {error}", written(command))),
+        Err(error) => Err(format!("cannot start `{}`: {error}", written(command))),
     }
 }
 
-/// Runs `command` and returns what it wrote to its standard output.
+/// Runs `command` and returns its standard output.
 ///
 /// # Errors
 ///
-/// As [`run`], and when the output is not UTF-8.
+/// As [`run`], and if the output is not UTF-8.
 pub(crate) fn read(command: &mut Command) -> Result<String, String> {
     let output = command
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|error| format!("`{}` cannot be started: {error}", written(command)))?;
+        .map_err(|error| format!("cannot start `{}`: {error}", written(command)))?;
     if !output.status.success() {
         return Err(format!(
             "`{}` ended with {}",
@@ -64,17 +64,17 @@ pub(crate) fn read(command: &mut Command) -> Result<String, String> {
         ));
     }
     String::from_utf8(output.stdout)
-        .map_err(|_| format!("`{}` wrote something that is not UTF-8", written(command)))
+        .map_err(|_| format!("`{}` wrote text that is not UTF-8", written(command)))
 }
 
-/// Runs `command` and gives each line of its standard output to `look` as it comes.
+/// Runs `command`, and passes each line of its standard output to `look` as soon as it is printed.
 ///
 /// # Errors
 ///
 /// As [`run`].
 pub(crate) fn watch(command: &mut Command, mut look: impl FnMut(&str)) -> Result<(), String> {
-    let what = written(command);
-    let failed = |error: String| format!("`{what}` {error}");
+    let name = written(command);
+    let failed = |error: String| format!("`{name}` {error}");
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
@@ -95,19 +95,19 @@ pub(crate) fn watch(command: &mut Command, mut look: impl FnMut(&str)) -> Result
     }
 }
 
-/// Whether a program of this name is on the search path.
+/// Returns true if a program with this name is on the search path.
 pub(crate) fn is_installed(name: &str) -> bool {
     installed(name).is_some()
 }
 
-/// Where the program of this name is that the search path leads to.
+/// Returns the path of a program on the search path.
 pub(crate) fn installed(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let mut files = std::env::split_paths(&path).map(|folder| folder.join(name));
     files.find(|file| file.is_file())
 }
 
-/// The command as it would be typed.
+/// Formats a command as a user would type it.
 fn written(command: &Command) -> String {
     let program = Path::new(command.get_program());
     std::iter::once(program.file_name().unwrap_or(program.as_os_str()))
@@ -117,11 +117,11 @@ fn written(command: &Command) -> String {
         .join(" ")
 }
 
-/// Makes sure that Rust's library for a target is here.
+/// Installs Rust's standard library for a target if it is missing.
 ///
 /// # Errors
 ///
-/// When it is missing and cannot be installed.
+/// If the library cannot be installed.
 pub(crate) fn add_target(target: &str) -> Result<(), String> {
     let library = read(program("rustc").args(["--print", "target-libdir", "--target", target]))?;
     match Path::new(library.trim()).is_dir() {

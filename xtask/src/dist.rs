@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: laglab for Windows, as a zip.
+//! `cargo xtask dist`: packs laglab for Windows as a zip file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,33 +7,32 @@ use crate::command::{self, cargo, program, root, target};
 use crate::test::WITHOUT_SQL;
 use crate::{page, wine};
 
-/// The examples of `pgm` that go in, too.
+/// Examples of the crate `pgm` that the zip file contains.
 const EXAMPLES: [&str; 3] = ["send", "receive", "reflect"];
 
 const README: &str = "\
-laglab explains why a Windows machine lags: from traces of Event Tracing (laglab explain TRACE.etl), and
-by probes of the machine that it runs on (laglab measure sleep, files, net). `laglab --help` names all
-commands. Nothing needs to be installed.
+laglab finds out why a Windows machine lags: from traces of Event Tracing (laglab explain TRACE.etl), and
+by measurements on this machine (laglab measure sleep, files, net). `laglab --help` lists all commands.
+No installation is needed.
 
-This build has no SQL: `laglab sql` and what needs it say so. It is what is tested, under Wine. Builds
-from the sources have SQL.
+This build has no SQL (`laglab sql`), like the build that is tested under Wine. Builds from source have it.
 
 pgm-send.exe, pgm-receive.exe and pgm-reflect.exe are small programs for reliable multicast (RFC 3208):
     pgm-receive INTERFACE GROUP        pgm-send INTERFACE GROUP
 INTERFACE is a name or an address of this machine, GROUP such as 239.192.0.1.
 
 Licence: MIT or Apache-2.0, at your choice (LICENSE-MIT, LICENSE-APACHE). THIRD-PARTY.txt names the
-libraries that are part of laglab.exe, and their licences.
+libraries in laglab.exe and their licences.
 ";
 
-/// Builds for Windows, without SQL as that is what is tested there, and packs what a user needs.
+/// Builds laglab for Windows without SQL, as the tests do. Packs the files that a user needs.
 ///
 /// # Errors
 ///
-/// When something cannot be built or written, or there is no Python to pack it.
+/// If something cannot be built or written, or there is no Python to pack it.
 pub(crate) fn run() -> Result<(), String> {
     wine::install()?;
-    // The build holds the page.
+    // The page must be built first, because the program embeds it.
     page::build()?;
     let build = ["build", "--release", "--target", wine::TARGET];
     command::run(&mut cargo(
@@ -45,7 +44,7 @@ pub(crate) fn run() -> Result<(), String> {
     let name = format!("laglab-{}-windows-x86_64", env!("CARGO_PKG_VERSION"));
     let dist = target().join("dist");
     let folder = dist.join(&name);
-    // What an earlier one has left is not to be packed.
+    // Files of an earlier build must not be packed, so they are removed.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|error| fault(&folder, &error))?;
     let built = target().join(wine::TARGET).join("release");
@@ -66,7 +65,7 @@ pub(crate) fn run() -> Result<(), String> {
         ("THIRD-PARTY.txt", third_party()?),
     ] {
         let path = folder.join(file);
-        // Notepad of older Windows knows no other ends of lines.
+        // Old versions of Notepad only show CR LF as the end of a line.
         fs::write(&path, text.replace('\n', "\r\n")).map_err(|error| fault(&path, &error))?;
     }
     let zip = dist.join(format!("{name}.zip"));
@@ -77,7 +76,7 @@ pub(crate) fn run() -> Result<(), String> {
     Ok(())
 }
 
-/// The libraries that are part of the program, with the licences that they are under.
+/// Returns a list of the libraries in the program, and their licences.
 fn third_party() -> Result<String, String> {
     let tree = [
         "tree",
@@ -96,8 +95,8 @@ fn third_party() -> Result<String, String> {
     Ok(libraries(&listed))
 }
 
-/// What cargo lists, each once and in order, without the packages of this repository, which stand with
-/// their folders.
+/// Sorts the list that cargo prints. Removes duplicates and the packages of this repository (lines with a
+/// folder).
 fn libraries(listed: &str) -> String {
     let mut lines: Vec<&str> = listed
         .lines()
@@ -118,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_stand_once_and_in_order() {
+    fn libraries_are_sorted_and_unique() {
         let listed = "app v0.1.0 (/src/laglab/crates/app): MIT OR Apache-2.0\n\
             zstd v1.0.0: MIT\n\
             clap v4.6.7: MIT OR Apache-2.0\n\

@@ -1,12 +1,14 @@
-//! What `laglab export` writes, read by other people's programs and compared with the truth of
-//! simulated traces.
+//! Checks files that `laglab export` writes. Independent readers open them and compare their content with the
+//! truth files of simulations.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::command::{self, cargo, program, root, target};
-use crate::python;
+use crate::command::{self, program, root, target};
+use crate::steps::left_out;
+use crate::{built, python};
 
+/// Python packages of the readers.
 const READERS: [&str; 5] = [
     "pyarrow==26.0.1",
     "duckdb==2.0.0",
@@ -15,31 +17,28 @@ const READERS: [&str; 5] = [
     "dpkt==1.9.8",
 ];
 
-/// Scenarios, and how long they run: one with many DPCs, one that does a little of everything.
+/// Scenarios and their durations. The first has many DPCs, the second a little of everything.
 const SCENARIOS: [(&str, &str); 2] = [("dpc-flood-no-teaming", "2s"), ("healthy", "4s")];
 
-/// Scenarios whose focus changes or whose programs are frozen: only Perfetto shows it.
+/// Scenarios with focus changes and frozen processes, which only the export for Perfetto contains.
 const WATCHED: [(&str, &str); 2] = [("rank-stall", "60s"), ("frozen", "9s")];
 
-/// A scenario whose packets are captured, half of them with a mark.
+/// Scenario with captured packets. Half of the packets have a DSCP mark.
 const CAPTURED: &str = "dscp-marked";
 
-/// Exports traces in every format and has each read. Where the readers cannot be installed, it says
-/// so and is content.
+/// Exports simulated traces in every format, and checks each file with an independent reader.
 ///
 /// # Errors
 ///
-/// When a trace cannot be made or exported, or a reader finds other than the truth.
+/// If a trace cannot be made or exported, or the content of a file differs from the truth file. In CI, also
+/// if the readers cannot be installed.
 pub(crate) fn agree() -> Result<(), String> {
     let python = match python::with("export-readers", &READERS) {
         Ok(python) => python,
-        Err(error) => {
-            println!("left out: the readers of exports cannot be installed: {error}");
-            return Ok(());
-        }
+        Err(error) => return left_out("reading exports", &error),
     };
     let folder = target().join("exports");
-    // What an earlier version left would be read too.
+    // Files of an earlier run are removed, because the readers would read them, too.
     if folder.is_dir() {
         std::fs::remove_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
     }
@@ -73,27 +72,22 @@ pub(crate) fn agree() -> Result<(), String> {
     command::run(reader(&python, "read_parquet.py").arg(&tables).args(truths))
 }
 
-/// Simulates a scenario; gives the paths of the trace and of its truth.
+/// Simulates a scenario. Returns the paths of the trace and of its truth file.
 fn simulated(folder: &Path, scenario: &str, duration: &str) -> Result<(PathBuf, PathBuf), String> {
     let trace = folder.join(scenario).with_extension("etl");
-    let mut simulate = laglab(&["simulate", scenario, "--duration", duration, "--output"]);
+    let mut simulate =
+        built::run_laglab(&["simulate", scenario, "--duration", duration, "--output"]);
     command::read(simulate.arg(&trace))?;
     let truth = trace.with_extension("truth.json");
     Ok((trace, truth))
 }
 
-fn laglab(arguments: &[&str]) -> Command {
-    let mut command = cargo(&["run", "--quiet", "--bin", "laglab", "--"]);
-    command.args(arguments);
-    command
-}
-
 fn export(trace: &Path, to: &Path) -> Result<(), String> {
-    let mut export = laglab(&["export"]);
+    let mut export = built::run_laglab(&["export"]);
     command::read(export.arg(trace).arg("--to").arg(to)).map(|_| ())
 }
 
-/// A script of `xtask/readers`.
+/// Returns a command that runs a script of `xtask/readers`.
 fn reader(python: &Path, script: &str) -> Command {
     let mut reader = program(python);
     reader

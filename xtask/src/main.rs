@@ -1,20 +1,24 @@
-//! Project tasks: everything that is more than one cargo command.
+//! Tasks of this project that are more than one cargo command.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod apt;
 mod bench;
 mod browser;
+mod built;
 mod command;
 mod demo;
+mod deny;
 mod dist;
 mod exports;
-mod network;
 mod page;
 mod peers;
+mod pictures;
 mod python;
 mod same_bytes;
+mod steps;
 mod test;
 mod tidy;
+mod verdicts;
 mod wine;
 
 use std::process::ExitCode;
@@ -23,13 +27,16 @@ const USAGE: &str = "\
 Usage: cargo xtask <COMMAND>
 
 Commands:
-  page            build the page of `laglab open`, for builds of laglab to hold it
-  demo [PATH...]  build laglab and explain the traces at PATH, or one that shows what it can do
-  test [--quick]  everything that must hold before a change goes in; --quick leaves out
-                  the dependency check, other people's readers and the Windows half
-  tidy            check that the repository keeps its own rules
-  bench           measure, and compare with the last committed run
-  dist            build laglab for Windows, and pack it as a zip
+  page            build the page of `laglab open`, which later builds of laglab embed
+  demo [PATH...]  build laglab quickly and explain the traces at PATH, or a simulated one
+  test            check everything that must hold before a change is merged
+  test --quick    run only the checks that need nothing but cargo: no browsers, Wine, other readers
+  test --step NAME
+                  run one step of `test`
+  tidy            check the repository's own rules
+  pictures        take the pictures of README.md
+  bench           measure laglab and write the results to bench/runs
+  dist            build laglab for Windows and pack it as a zip
 ";
 
 fn main() -> ExitCode {
@@ -42,9 +49,11 @@ fn main() -> ExitCode {
         }
         ["page"] => page::build(),
         ["demo", paths @ ..] => demo::run(paths),
-        ["test"] => test::run(test::Extent::Everything),
-        ["test", "--quick"] => test::run(test::Extent::Quick),
+        ["test"] => test::run(false),
+        ["test", "--quick"] => test::run(true),
+        ["test", "--step", name] => test::run_step(name),
         ["tidy"] => tidy::run(),
+        ["pictures"] => pictures::take(),
         ["bench"] => bench::run(),
         ["dist"] => dist::run(),
         _ => {

@@ -1,101 +1,79 @@
-//! The page of `laglab open`: built and tested by npm, in `ui/`.
+//! Page of `laglab open`. npm builds and tests it in `ui/`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use crate::command::{self, cargo, is_installed, root, target};
-use crate::{apt, browser};
+use crate::command::{self, is_installed, root};
+use crate::steps::left_out;
+use crate::{apt, browser, built};
 
-/// What of `ui/` is made of the rest.
-const MADE: [&str; 3] = ["dist", "node_modules", "e2e"];
+/// Folders of `ui/` that do not contain sources of the page.
+const NOT_SOURCES: [&str; 3] = ["dist", "node_modules", "e2e"];
 
-/// Builds the page, unless it is newer than all that it is made of: whatever is built after it holds
-/// it.
+/// Builds the page, unless the existing build is newer than all sources.
 ///
 /// # Errors
 ///
-/// When there is no npm, or it fails.
+/// If npm is missing or fails.
 pub(crate) fn build() -> Result<(), String> {
     let built = modified(&ui().join("dist/index.html"));
     if built.is_some() && built >= newest_source(&ui())? {
         return Ok(());
     }
     install()?;
-    command::run(&mut npm(&["run", "build"]))
+    command::read(&mut npm(&["run", "build"])).map(drop)
 }
 
-/// The same where there is npm; else says that the page is left out.
+/// Builds the page if npm is installed. Returns false if npm is not installed.
 ///
 /// # Errors
 ///
-/// When npm fails.
-pub(crate) fn build_if_possible() -> Result<(), String> {
-    match is_there() {
-        true => build(),
-        false => {
-            println!("The page of `laglab open` is left out: it takes npm to build it.");
-            Ok(())
-        }
+/// If npm fails.
+pub(crate) fn build_if_possible() -> Result<bool, String> {
+    match is_installed(NPM) {
+        true => build().map(|()| true),
+        false => Ok(false),
     }
 }
 
-/// Checks the page's sources, builds it and runs the tests that need no server. Where there is no npm
-/// and none can be installed, it says so and is content.
+/// Checks the sources of the page, builds it, and runs the tests that need no server.
 ///
 /// # Errors
 ///
-/// When something is wrong with the page.
+/// If something is wrong with the page. In CI, also if npm is missing.
 pub(crate) fn is_sound() -> Result<(), String> {
-    if !is_there()
-        && let Err(why) = apt::install(&["nodejs", "npm"])
-    {
-        println!("left out: there is no npm: {why}");
-        return Ok(());
+    if let Err(why) = apt::provide(&[apt::NPM]) {
+        return left_out("the page", &why);
     }
     install()?;
+    command::run(&mut npm(&["run", "lint"]))?;
     command::run(&mut npm(&["run", "check"]))?;
     build()?;
     command::run(&mut npm(&["test"]))
 }
 
-/// Looks at simulated traces with the page in a browser, as users do. Where there is no Chromium and
-/// none can be installed, it says so and is content.
+/// Runs tests that open simulated traces with the page in a browser, as users do.
 ///
 /// # Errors
 ///
-/// When the page does not do what it should.
+/// If the page does not work. In CI, also if npm or Chromium is missing.
 pub(crate) fn works() -> Result<(), String> {
-    if !is_there() {
-        println!("left out: there is no npm");
-        return Ok(());
+    if let Err(why) = apt::provide(&[apt::NPM, apt::CHROMIUM]) {
+        return left_out("the page in a browser", &why);
     }
-    let chromium = match browser::find() {
-        Ok(chromium) => chromium,
-        Err(why) => {
-            println!("left out: {why}");
-            return Ok(());
-        }
-    };
     build()?;
-    command::run(&mut cargo(&["build", "--quiet", "--bin", "laglab"]))?;
-    let laglab = target()
-        .join("debug")
-        .join(format!("laglab{}", std::env::consts::EXE_SUFFIX));
     let mut tests = npm(&["run", "test:e2e"]);
-    command::run(tests.env("LAGLAB", laglab).env("CHROMIUM", chromium))
+    tests.env("LAGLAB", built::laglab());
+    command::run(tests.env("CHROMIUM", browser::find()?))
 }
 
 fn ui() -> PathBuf {
     root().join("ui")
 }
 
-/// What starts npm: a script, which Windows tells from a program by its ending.
+/// Name of the script that starts npm. It has an extension on Windows.
 const NPM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
-
-fn is_there() -> bool {
-    is_installed(NPM)
-}
 
 fn npm(arguments: &[&str]) -> Command {
     let mut command = Command::new(NPM);
@@ -103,14 +81,14 @@ fn npm(arguments: &[&str]) -> Command {
     command
 }
 
-/// Makes sure that just the packages are there that the lock file names.
+/// Installs the packages in the versions that the lock file names.
 fn install() -> Result<(), String> {
     let lock = modified(&ui().join("package-lock.json"));
-    // npm writes it when it is done.
+    // npm writes this file at the end of an installation.
     let installed = modified(&ui().join("node_modules/.package-lock.json"));
     match installed.is_some() && installed >= lock {
         true => Ok(()),
-        false => command::run(&mut npm(&["ci", "--no-audit", "--no-fund"])),
+        false => command::run(&mut npm(&["ci", "--silent", "--no-audit", "--no-fund"])),
     }
 }
 
@@ -118,15 +96,15 @@ fn modified(path: &Path) -> Option<SystemTime> {
     path.metadata().and_then(|about| about.modified()).ok()
 }
 
-/// When one of the files that the page is made of was changed last.
+/// Returns the time of the last change of a source of the page.
 fn newest_source(folder: &Path) -> Result<Option<SystemTime>, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     let mut newest = None;
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        let is_made = MADE.iter().any(|made| path == ui().join(made));
+        let is_source = !NOT_SOURCES.iter().any(|name| path == ui().join(name));
         let changed = match path.is_dir() {
-            _ if is_made => None,
+            _ if !is_source => None,
             true => newest_source(&path)?,
             false => modified(&path),
         };

@@ -1,65 +1,49 @@
-//! The public readers of traces that other people wrote: programs of their own, never linked.
+//! Public programs that read traces. They run as separate processes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::command::{self, cargo, program, root, target};
-use crate::python;
+use crate::command::{self, program, root, target};
+use crate::steps::left_out;
+use crate::{built, python};
 
+/// Python packages of the readers.
 const VERSIONS: [&str; 2] = ["etl-parser==1.0.1", "dissect.etl==3.14"];
 
-/// A scenario whose trace the peers read.
+/// Scenario of the trace that is simulated for the readers.
 const SCENARIO: &str = "rank-stall";
 
-/// A Python with the peers installed, in a virtual environment of its own.
+/// Installs the readers in a virtual environment. Returns the path of its Python.
 ///
 /// # Errors
 ///
-/// When there is no Python, or the package registry cannot be reached.
+/// If there is no Python or the package index cannot be reached.
 pub(crate) fn install() -> Result<PathBuf, String> {
     python::with("peers", &VERSIONS)
 }
 
-/// Has the peers read what the writer wrote, alone and for a scenario, and compares how many events of each kind they find
-/// with what our reader finds. Where the peers cannot be installed, it says so and is content.
+/// Compares the numbers of events of each kind that the public readers and our reader find. The logs are
+/// written by `etl` and `sim`.
 ///
 /// # Errors
 ///
-/// When the logs cannot be written, a peer fails, or a count differs.
+/// If the logs cannot be written, a reader fails, or a count differs. In CI, also if the readers cannot be
+/// installed.
 pub(crate) fn agree() -> Result<(), String> {
     let python = match install() {
         Ok(python) => python,
-        Err(error) => {
-            println!("left out: the peers cannot be installed: {error}");
-            return Ok(());
-        }
+        Err(error) => return left_out("independent readers of traces", &error),
     };
     let folder = target().join("peers-read");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let simulated = ["simulated.etl", "simulated-compressed.etl"];
     for (log, more) in simulated.iter().zip([&[][..], &["--compress"]]) {
         let simulate = ["simulate", SCENARIO, "--events", "20000", "--output"];
-        let laglab = [
-            "run",
-            "--quiet",
-            "--no-default-features",
-            "--bin",
-            "laglab",
-            "--",
-        ];
-        let mut laglab = cargo(&[&laglab[..], &simulate].concat());
+        let mut laglab = built::run_laglab(&simulate);
         command::read(laglab.arg(folder.join(log)).args(more))?;
     }
-    let write = [
-        "run",
-        "--quiet",
-        "--package",
-        "etl",
-        "--example",
-        "every_kind",
-        "--",
-    ];
-    command::run(cargo(&write).arg(&folder).args(simulated))?;
+    let mut every_kind = built::run_example("every_kind");
+    command::run(every_kind.arg(&folder).args(simulated))?;
     let counts = folder.join("counts.txt");
     let ours = std::fs::read_to_string(&counts)
         .map_err(|error| format!("{}: {error}", counts.display()))?;
@@ -85,24 +69,24 @@ pub(crate) fn agree() -> Result<(), String> {
             &read("dissect_etl.py", dissect_kind)?,
             &expected,
         )?;
-        // etl-parser does not decompress.
+        // etl-parser cannot decompress logs.
         if !log.ends_with("compressed.etl") {
             let mut expected = expected;
-            // It gives out no event of the header buffer: the header's own and, where there is
-            // one, the partition's.
+            // etl-parser skips the events of the header buffer: the header of the log and, if it exists, the
+            // partition event.
             let has_partition = !simulated.contains(log);
             *expected.entry("SYSTEM").or_default() -= 1 + u64::from(has_partition);
             let read = read("etl_parser.py", etl_parser_kind)?;
             compare("etl-parser", log, &read, &expected)?;
         }
     }
-    println!("dissect.etl and etl-parser find what our reader finds");
+    println!("dissect.etl and etl-parser find the same events as our reader");
     Ok(())
 }
 
 type Counts = BTreeMap<&'static str, u64>;
 
-/// Reads lines of a kind and a count.
+/// Parses lines with a name and a count. Sums the counts of names with the same kind of event.
 fn counts_of(text: &str, kind: fn(&str) -> Option<&'static str>) -> Result<Counts, String> {
     let count = |line: &str| {
         let (name, count) = line.split_once(' ')?;
@@ -110,7 +94,9 @@ fn counts_of(text: &str, kind: fn(&str) -> Option<&'static str>) -> Result<Count
     };
     let lines = text.lines();
     lines
-        .map(|line| count(line).ok_or_else(|| format!("`{line}` is no kind and count")))
+        .map(|line| {
+            count(line).ok_or_else(|| format!("expected a kind and a count, found `{line}`"))
+        })
         .collect()
 }
 

@@ -1,25 +1,44 @@
-//! Programs in Python that other people wrote, each set in a virtual environment of its own.
+//! Installs programs from the Python package index. Each set of programs has its own virtual environment.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::command::{self, program, target};
 
-/// A Python with `packages` installed, which name their versions, in `target()/home`.
+/// Installs `packages` in a virtual environment in the folder `home` of `target()`. Each package is a line of
+/// a requirements file. Returns the path of the environment's Python.
 ///
 /// # Errors
 ///
-/// When there is no Python, or the package registry cannot be reached.
+/// If there is no Python or the package index cannot be reached.
 pub(crate) fn with(home: &str, packages: &[&str]) -> Result<PathBuf, String> {
     let home = target().join(home);
-    // Written last, so that an installation that was broken off is begun again.
-    let done = home.join(packages.join("+"));
-    let folder = if cfg!(windows) { "Scripts" } else { "bin" };
-    let python = home.join(folder).join("python");
-    if !done.is_file() {
-        command::run(program("python3").args(["-m", "venv"]).arg(&home))?;
-        let mut pip = program(&python);
-        command::run(pip.args(["-m", "pip", "install", "--quiet"]).args(packages))?;
-        std::fs::write(&done, "").map_err(|error| format!("{}: {error}", done.display()))?;
+    let list = packages.join("\n");
+    let requirements = home.join("requirements.txt");
+    // This file is written at the end. If it is missing, a previous installation was interrupted.
+    let done = home.join("installed.txt");
+    let python = programs(&home).join("python");
+    if std::fs::read_to_string(&done).is_ok_and(|installed| installed == list) {
+        return Ok(python);
     }
+    let write = |path: &PathBuf| {
+        std::fs::write(path, &list).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    command::run(program("python3").args(["-m", "venv"]).arg(&home))?;
+    write(&requirements)?;
+    let mut pip = program(&python);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]);
+    command::run(pip.arg("--requirement").arg(requirements))?;
+    write(&done)?;
     Ok(python)
+}
+
+/// Returns the folder of the programs in a virtual environment.
+fn programs(home: &Path) -> PathBuf {
+    home.join(if cfg!(windows) { "Scripts" } else { "bin" })
 }

@@ -1,25 +1,26 @@
-//! The same scenario and seed give the same bytes on every system: the host's program and the
-//! Windows one simulate every scenario that ships, and what they write is compared.
+//! Checks that simulations are the same on all systems. The laglab of this system and the Windows build
+//! simulate every shipped scenario, and their files are compared.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use crate::command::{self, cargo, root, target};
-use crate::test::WITHOUT_SQL;
+use crate::built;
+use crate::command::{self, root, target};
 use crate::wine::Wine;
 
-/// Enough of each scenario to draw from all its distributions.
+/// Options that limit each simulation. It is long enough to use all random distributions.
 const LIMIT: &[&str] = &["--events", "200000"];
 
+/// Simulates every scenario with both programs, and compares the traces and the truth files.
+///
 /// # Errors
 ///
-/// When a scenario cannot be simulated, or the two programs write different bytes.
+/// If a scenario cannot be simulated, or if the two programs write different bytes.
 pub(crate) fn on_windows_too(wine: &Wine) -> Result<(), String> {
     let folder = target().join("same-bytes");
     fs::create_dir_all(&folder).map_err(|error| fault(&folder, &error))?;
-    let laglab = [&["--quiet"], WITHOUT_SQL, &["--bin", "laglab", "--"]].concat();
     let scenarios = scenarios()?;
     for name in &scenarios {
         let written = |mut laglab: Command, system: &str| -> Result<[Vec<u8>; 2], String> {
@@ -31,11 +32,11 @@ pub(crate) fn on_windows_too(wine: &Wine) -> Result<(), String> {
             Ok([read(&trace)?, read(&truth)?])
         };
         let (here, there) = thread::scope(|scope| {
-            let here = scope.spawn(|| written(cargo(&[&["run"][..], &laglab].concat()), "here"));
-            let there = written(wine.cargo("run", &laglab), "windows");
+            let here = scope.spawn(|| written(built::run_laglab(&[]), "here"));
+            let there = written(wine.laglab(), "windows");
             (here.join(), there)
         });
-        let here = here.map_err(|_| format!("{name}: simulating it here panicked"))?;
+        let here = here.map_err(|_| format!("{name}: the thread that simulates it panicked"))?;
         if here? != there? {
             return Err(format!(
                 "{name}: the trace or its truth differs between this system and Windows; compare \
@@ -44,11 +45,14 @@ pub(crate) fn on_windows_too(wine: &Wine) -> Result<(), String> {
             ));
         }
     }
-    println!("{} scenarios have the same bytes", scenarios.len());
+    println!(
+        "{} scenarios have equal bytes on both systems",
+        scenarios.len()
+    );
     fs::remove_dir_all(&folder).map_err(|error| fault(&folder, &error))
 }
 
-/// Names of the scenarios that ship.
+/// Returns the names of the shipped scenarios.
 fn scenarios() -> Result<Vec<String>, String> {
     let folder = root().join("scenarios");
     let files = fs::read_dir(&folder).map_err(|error| fault(&folder, &error))?;

@@ -1,40 +1,45 @@
-//! `cargo xtask test`: everything that must hold before a change goes in.
+//! `cargo xtask test`: runs everything that must succeed before a change is merged.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::command::{self, cargo, program, root, target};
+use crate::command::{self, cargo, root, target};
+use crate::steps::{self, Lane, Step, is_ci, left_out};
+use crate::verdicts::{self, Verdicts};
 use crate::wine::{self, Wine};
-use crate::{browser, exports, network, page, peers, same_bytes, tidy};
+use crate::{apt, browser, built, deny, exports, page, peers, same_bytes, tidy};
 
-/// cargo-deny at the version whose verdicts `deny.toml` was written for.
-const CARGO_DENY: &str = "0.20.2";
-
-/// The macOS that the sources are compiled for.
+/// Target for macOS. The sources must compile for it.
 const MACOS: &str = "aarch64-apple-darwin";
 
-/// The target that the tests of `symbols` compile a driver for, to have PDBs of a real linker.
+/// Target of the driver that tests of `symbols` compile. With it, they get PDBs of a real linker.
 const DRIVERS: &str = "x86_64-pc-windows-msvc";
 
-/// Builds all but SQL, whose engine takes longer to compile than everything else together. Whatever
-/// could differ between systems is in the other crates.
-pub(crate) const WITHOUT_SQL: &[&str] = &["--no-default-features"];
+/// Options of cargo for builds without SQL, whose engine takes longer to compile than everything else.
+pub(crate) const WITHOUT_SQL: &[&str] = &["--no-default-features", "--features", "app/standard"];
 
-/// [`WITHOUT_SQL`] of the whole workspace.
-const WORKSPACE_WITHOUT_SQL: &[&str] =
-    &["--workspace", "--exclude", "sql", "--no-default-features"];
-
-/// Packages whose tests run as Windows programs: those that open files, share folders with other
-/// processes, call servers, talk to a console, read the registry, or have sockets, clocks and rings. The
-/// others compute on what they are handed and touch no system, so that what their tests find on the
-/// host holds on Windows. For them it is enough that they compile there, and that [`same_bytes`] finds
-/// their arithmetic to be the same.
-const ON_WINDOWS: [&str; 9] = [
-    "app", "etl", "ioring", "measure", "pgm", "record", "symbols", "tables", "tune",
+/// Options of cargo for the whole workspace without SQL.
+const WORKSPACE_WITHOUT_SQL: &[&str] = &[
+    "--workspace",
+    "--exclude",
+    "sql",
+    "--no-default-features",
+    "--features",
+    "app/standard",
 ];
 
-/// Test programs of those libraries that are about files, folders, servers, scripts, sockets and rings;
-/// all their unit tests run, too. The other programs feed them bytes, thousands of cases of some.
-const LIBRARY_TESTS_ON_WINDOWS: [&str; 10] = [
+/// Packages whose tests also run as Windows programs, because these packages call the system: files, folders
+/// shared with other processes, servers, consoles, the registry, sockets, clocks, rings. All other packages
+/// only compute on bytes. For them it is enough that they compile for Windows and that [`same_bytes()`] finds
+/// the same results of arithmetic.
+const ON_WINDOWS: &[&str] = &[
+    "adapters", "app", "etl", "ioring", "measure", "pgm", "record", "serve", "session", "store",
+    "symbols", "tables", "tune",
+];
+
+/// Test programs of these packages that call the system. Unit tests of the packages run, too. The other test
+/// programs only pass bytes to functions, some of them thousands of cases.
+const LIBRARY_TESTS_ON_WINDOWS: &[&str] = &[
     "files",
     "net",
     "net_throughput",
@@ -47,25 +52,25 @@ const LIBRARY_TESTS_ON_WINDOWS: [&str; 10] = [
     "stores",
 ];
 
-/// What stands in for the system's rings and for recorders in the tests of `ioring`, `measure` and
-/// `record`, which cargo knows as examples: package and name. It builds those for tests by itself only
-/// where it tests everything.
-const STAND_INS: [(&str, &str); 3] = [
+/// Examples (package, name) that replace I/O rings and recorders in the tests of `ioring`, `measure` and
+/// `record`. They are built separately, because cargo only builds examples for tests if it tests everything.
+const STAND_INS: &[(&str, &str)] = &[
     ("ioring", "standin"),
     ("measure", "ioring-standin"),
     ("record", "stand-in"),
 ];
 
-/// Test programs of the app that are left out on Windows. They compare figures, of hundreds of
-/// megabytes of output which Wine's one server hands on piece by piece, or of many simulations. The
-/// app's other tests run every command, and `info`, `stats` and `explain` on every real trace. Of
-/// those of the server it is not known yet whether they hold under Wine.
-const APP_TESTS_LEFT_OUT: [&str; 10] = [
+/// Test programs of `app` that do not run on Windows. Some compare numbers in hundreds of megabytes of
+/// output, which Wine's server passes on in small pieces. Others run many simulations. The remaining tests of
+/// `app` run every command, and they run `info`, `stats` and `explain` on every real trace. The tests of the
+/// server have not been tried under Wine yet.
+const APP_TESTS_NOT_ON_WINDOWS: &[&str] = &[
     "explain_causes",
     "explain_scenarios",
     "explain_troubled",
     "explain_variants",
     "explain_waits",
+    "hostile_names",
     "record_judged",
     "real_traces",
     "scenarios",
@@ -73,104 +78,162 @@ const APP_TESTS_LEFT_OUT: [&str; 10] = [
     "server_samples",
 ];
 
-/// How much to test.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
-    /// All of it.
-    Everything,
-    /// What needs nothing but cargo: no dependency check, no independent readers, no Windows.
-    Quick,
+/// Suffix of the names of tests that ran under Wine. Wine lacks parts of Windows, so these tests may leave
+/// something out even in CI.
+const UNDER_WINE: &str = " under Wine";
+
+/// All steps. Steps of the same lane run in this order.
+const STEPS: &[Step] = &[
+    main("format", &[], || {
+        command::run(&mut cargo(&["fmt", "--all", "--check"]))
+    }),
+    main("tidy", &[], tidy::run),
+    main("lint", &[], || clippy(&["--workspace"])),
+    main("documentation", &[], documentation),
+    main("fuzz targets compile", &[], fuzz_targets_compile),
+    main("build", &[], built::compile),
+    main("macOS compiles", &[], macos),
+    main("Windows lint", &["tools"], || {
+        clippy(&[&["--target", wine::TARGET], WORKSPACE_WITHOUT_SQL].concat())
+    }),
+    main("Windows build", &["tools"], windows_build),
+    main("Windows tests", &["Wine prefix"], windows_tests),
+    main("same bytes on Windows", &["Windows build"], same_bytes),
+    main("tests", SIDE, host_tests),
+    side("tools", &[], tools),
+    side("page", &["tools"], page::is_sound),
+    side("dependencies", &[], deny::check),
+    side("Wine prefix", &["tools"], || Wine::start().map(drop)),
+    side("readers of traces", &["build"], peers::agree),
+    side("readers of exports", &["build"], exports::agree),
+    side("browser", &["tools", "page", "build"], || {
+        browser::shows_reports()?;
+        page::works()
+    }),
+];
+
+/// Names of the steps in the side lane for which the tests wait.
+const SIDE: &[&str] = &["browser", "dependencies", "readers of exports"];
+
+/// Steps of `--quick`. They need no program except cargo.
+const QUICK: &[&str] = &[
+    "format",
+    "tidy",
+    "lint",
+    "documentation",
+    "fuzz targets compile",
+    "tests",
+];
+
+/// Steps that only run on Linux.
+const LINUX: &[&str] = &[
+    "Windows lint",
+    "Windows build",
+    "Windows tests",
+    "same bytes on Windows",
+    "Wine prefix",
+];
+
+/// Sum of the verdicts of all test programs that have run.
+static VERDICTS: Mutex<Option<Verdicts>> = Mutex::new(None);
+
+const fn main(
+    name: &'static str,
+    after: &'static [&'static str],
+    work: fn() -> Result<(), String>,
+) -> Step {
+    Step {
+        name,
+        lane: Lane::Main,
+        after,
+        work,
+    }
 }
 
-/// Runs the steps in order, cheapest first, and stops at the first that fails.
-///
-/// The host's tests come last, so that the output ends with the test runners' own verdict.
+const fn side(
+    name: &'static str,
+    after: &'static [&'static str],
+    work: fn() -> Result<(), String>,
+) -> Step {
+    Step {
+        lane: Lane::Side,
+        ..main(name, after, work)
+    }
+}
+
+/// Runs all steps, or the steps of [`QUICK`], and prints the duration of each step.
 ///
 /// # Errors
 ///
-/// The failing step's name and what it was running.
-pub(crate) fn run(extent: Extent) -> Result<(), String> {
+/// If a step fails. The message has the name and the error of the first step that fails.
+pub(crate) fn run(is_quick: bool) -> Result<(), String> {
     let started = Instant::now();
-    step("format", || {
-        command::run(&mut cargo(&["fmt", "--all", "--check"]))
+    let mut selected: Vec<&Step> = STEPS.iter().collect();
+    selected.retain(|step| !is_quick || QUICK.contains(&step.name));
+    if !is_quick && !cfg!(target_os = "linux") {
+        selected.retain(|step| !LINUX.contains(&step.name));
+        left_out("Windows under Wine", "this needs a Linux host")?;
+    }
+    let done = steps::run(&selected)?;
+    println!("\n{}", steps::table(&done));
+    println!("{:8.1} s  in all", started.elapsed().as_secs_f64());
+    report()
+}
+
+/// Runs one step, without the steps that must end before it.
+///
+/// # Errors
+///
+/// If the step fails, or if there is no step with this name.
+pub(crate) fn run_step(name: &str) -> Result<(), String> {
+    let step = STEPS.iter().find(|step| step.name == name);
+    let step = step.ok_or_else(|| {
+        let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+        format!("unknown step {name}; the steps are: {}", names.join(", "))
     })?;
-    step("tidy", tidy::run)?;
-    if extent == Extent::Everything {
-        // Before the first build, which holds the page.
-        step("page", page::is_sound)?;
+    (step.work)()
+}
+
+/// Prints the sums of all verdicts as the last line.
+///
+/// # Errors
+///
+/// In CI, if a test of this system left something out.
+fn report() -> Result<(), String> {
+    let verdicts = VERDICTS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    let verdicts = verdicts.unwrap_or_default();
+    let mut forbidden = 0;
+    for (test, reason) in &verdicts.left_out {
+        println!("skipped in {test}: {reason}");
+        forbidden += usize::from(!test.ends_with(UNDER_WINE));
     }
-    step("lint", || clippy(&["--workspace"]))?;
-    step("documentation", documentation)?;
-    if root().join("fuzz/Cargo.toml").is_file() {
-        step("fuzz targets compile", fuzz_targets_compile)?;
-    }
-    if extent == Extent::Everything {
-        step("dependencies", dependencies)?;
-        step("independent readers", peers::agree)?;
-        step("independent readers of exports", exports::agree)?;
-        step("reports in a browser", browser::shows_reports)?;
-        step("page in a browser", page::works)?;
-        // Nothing here can link or run for macOS; that it compiles is worth knowing.
-        step("macOS: compiles", || {
-            // Without its tools the C of dependencies cannot be compiled; checking links nothing.
-            let mut check = cargo(&[&["check", "--target", MACOS], WORKSPACE_WITHOUT_SQL].concat());
-            let tools = ["CC", "AR"].map(|tool| format!("{tool}_{}", MACOS.replace('-', "_")));
-            command::run(check.envs(tools.map(|tool| (tool, "true"))))
-        })?;
-        if cfg!(target_os = "linux") {
-            step("Windows: tools", wine::install)?;
-            step("Windows: lint", || {
-                clippy(&[&["--target", wine::TARGET], WORKSPACE_WITHOUT_SQL].concat())
-            })?;
-            step("Windows: tests", windows)?;
-        } else {
-            println!("\n── Windows under Wine: left out, it is for Linux hosts");
-        }
-    }
-    command::add_target(DRIVERS)?;
-    if extent == Extent::Everything && cfg!(target_os = "linux") {
-        network::install();
-    }
-    println!(
-        "\n── tests (the steps before took {:.1} s)",
-        started.elapsed().as_secs_f64()
-    );
-    let counts = host_tests().map_err(|error| format!("tests: {error}"))?;
+    let left_out = verdicts.left_out.len() as u64;
     println!(
         "\n{} passed, {} failed, {} skipped",
-        counts[0], counts[1], counts[2]
+        verdicts.passed.saturating_sub(left_out),
+        verdicts.failed,
+        verdicts.ignored + left_out
     );
-    Ok(())
+    match is_ci() && forbidden > 0 {
+        true => Err(format!(
+            "{forbidden} parts of tests were skipped, which CI does not allow"
+        )),
+        false => Ok(()),
+    }
 }
 
-/// Runs the host's tests, showing what they print, and adds up their verdicts: tests passed,
-/// failed and ignored.
-fn host_tests() -> Result<[u64; 3], String> {
-    let mut counts = [0; 3];
-    command::watch(&mut cargo(&["test", "--workspace"]), |line| {
-        println!("{line}");
-        for (count, more) in counts.iter_mut().zip(verdict(line).unwrap_or_default()) {
-            *count += more;
-        }
-    })?;
-    Ok(counts)
+fn add(verdicts: Verdicts) {
+    let mut sums = VERDICTS.lock().unwrap_or_else(PoisonError::into_inner);
+    *sums.get_or_insert_default() += verdicts;
 }
 
-/// The counts in `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
-fn verdict(line: &str) -> Option<[u64; 3]> {
-    let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
-    let mut numbers = counts
-        .split("; ")
-        .map(|part| part.split(' ').next()?.parse().ok());
-    Some([numbers.next()??, numbers.next()??, numbers.next()??])
-}
-
-/// Announces a step, runs it, and says how long it took.
-fn step(name: &str, work: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
-    println!("\n── {name}");
-    let started = Instant::now();
-    work().map_err(|error| format!("{name}: {error}"))?;
-    println!("── {name}: fine, {:.1} s", started.elapsed().as_secs_f64());
+/// Runs the tests for this system.
+fn host_tests() -> Result<(), String> {
+    command::add_target(DRIVERS)?;
+    add(verdicts::of(&mut cargo(&["test", "--workspace"]))?);
     Ok(())
 }
 
@@ -183,77 +246,91 @@ fn documentation() -> Result<(), String> {
     command::run(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
+/// Checks that the fuzz targets compile. They use the workspace's build folder, so that dependencies are
+/// compiled once.
 fn fuzz_targets_compile() -> Result<(), String> {
-    command::run(&mut cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"]))
+    let mut check = cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"]);
+    command::run(check.env("CARGO_TARGET_DIR", target()))
 }
 
-/// Checks licences and sources of all dependencies, with a cargo-deny of our own.
-fn dependencies() -> Result<(), String> {
-    let home = target().join(format!("cargo-deny-{CARGO_DENY}"));
-    let deny = home
-        .join("bin")
-        .join(format!("cargo-deny{}", std::env::consts::EXE_SUFFIX));
-    if !deny.is_file() {
-        println!("building cargo-deny {CARGO_DENY}, once");
-        // Unoptimised: it compiles in half the time and checks in no more than a second.
-        let mut install = cargo(&["install", "--quiet", "--locked", "--debug", "cargo-deny"]);
-        command::run(install.args(["--version", CARGO_DENY, "--root"]).arg(&home))?;
+/// Checks that the sources compile for macOS. On this system, no macOS program can be linked or run.
+fn macos() -> Result<(), String> {
+    // The C compiler for macOS is missing, so the program `true` replaces it. A check does not need the
+    // compiled C code of dependencies.
+    let mut check = cargo(&[&["check", "--target", MACOS], WORKSPACE_WITHOUT_SQL].concat());
+    let tools = ["CC", "AR"].map(|tool| format!("{tool}_{}", MACOS.replace('-', "_")));
+    command::run(check.envs(tools.map(|tool| (tool, "true"))))
+}
+
+/// Installs all tools that steps need and that Debian has as packages.
+fn tools() -> Result<(), String> {
+    command::add_target(MACOS)?;
+    let mut tools = vec![apt::NPM, apt::CHROMIUM];
+    if cfg!(target_os = "linux") {
+        command::add_target(wine::TARGET)?;
+        tools.extend(apt::WINDOWS);
+        tools.extend(apt::NETWORK);
     }
-    command::run(program(deny).args(["check", "licenses", "bans", "sources"]))
+    match apt::provide(&tools) {
+        Ok(()) => Ok(()),
+        // Each step that needs a missing tool reports this again.
+        Err(why) => left_out("parts of tests that need more than cargo", &why),
+    }
 }
 
-/// Tests as Windows programs, and the finished program once by hand.
-fn windows() -> Result<(), String> {
-    let wine = Wine::start()?;
+/// Compiles the tests that run under Wine.
+fn windows_build() -> Result<(), String> {
+    wine::install()?;
     for (package, example) in STAND_INS {
         let stand_in = ["--package", package, "--example", example];
-        command::run(&mut wine.cargo("build", &stand_in))?;
+        command::run(&mut wine::cargo("build", &stand_in))?;
     }
-    let mut tests = wine.cargo("test", WITHOUT_SQL);
+    command::run(windows_test_command()?.arg("--no-run"))
+}
+
+/// Runs tests as Windows programs. Also runs the finished program once.
+fn windows_tests() -> Result<(), String> {
+    let wine = Wine::start()?;
+    let mut tests = windows_test_command()?;
+    // If the variable `CI` is set, tests fail where Wine lacks something, so it is removed.
+    let mut verdicts = verdicts::of(wine.surround(&mut tests).env_remove("CI"))?;
+    let left_out = std::mem::take(&mut verdicts.left_out).into_iter();
+    verdicts.left_out = left_out
+        .map(|(test, reason)| (test + UNDER_WINE, reason))
+        .collect();
+    add(verdicts);
+    let trace = "../shared/data/etl/perfview__smallEtlFile.etl";
+    for arguments in [&["--help"][..], &["info", trace]] {
+        command::read(wine.laglab().args(arguments))?;
+    }
+    Ok(())
+}
+
+fn same_bytes() -> Result<(), String> {
+    same_bytes::on_windows_too(&Wine::start()?)
+}
+
+/// Returns `cargo test …` for the tests that run on Windows. For `app`, these are all tests except
+/// [`APP_TESTS_NOT_ON_WINDOWS`]. Cargo runs the test programs with these names in all packages, so a few more
+/// programs run than necessary.
+fn windows_test_command() -> Result<std::process::Command, String> {
+    let mut tests = wine::cargo("test", WITHOUT_SQL);
     tests.args(["--lib", "--bins"]);
     for package in ON_WINDOWS {
         tests.args(["--package", package]);
     }
-    for test in windows_tests()? {
-        tests.args(["--test", &test]);
+    for name in LIBRARY_TESTS_ON_WINDOWS {
+        tests.args(["--test", name]);
     }
-    command::run(&mut tests)?;
-    let trace = "../shared/data/etl/perfview__smallEtlFile.etl";
-    for arguments in [&["--help"][..], &["info", trace]] {
-        let laglab = ["--quiet", "--bin", "laglab", "--"];
-        let run = [WITHOUT_SQL, &laglab, arguments].concat();
-        command::run(&mut wine.cargo("run", &run))?;
-    }
-    same_bytes::on_windows_too(&wine)
-}
-
-/// Names of the test programs that run on Windows. The app's are all that it has, save those left
-/// out, so that none is forgotten. Cargo takes a name for the programs of all packages that have one
-/// so called, so that a few more run.
-fn windows_tests() -> Result<Vec<String>, String> {
     let folder = root().join("crates/app/tests");
     let unreadable = |error: std::io::Error| format!("{}: {error}", folder.display());
-    let mut tests = LIBRARY_TESTS_ON_WINDOWS.map(str::to_owned).to_vec();
     for entry in std::fs::read_dir(&folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let is_program = path.extension().is_some_and(|extension| extension == "rs");
-        if is_program && !APP_TESTS_LEFT_OUT.contains(&&*name) {
-            tests.push(name.into_owned());
+        if is_program && !APP_TESTS_NOT_ON_WINDOWS.contains(&&*name) {
+            tests.args(["--test", &name]);
         }
     }
     Ok(tests)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn verdicts_are_read() {
-        let line = "test result: ok. 28 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out";
-        assert_eq!(verdict(line), Some([28, 1, 2]));
-        assert_eq!(verdict("test tidy::tests::result ... ok"), None);
-        assert_eq!(verdict("test result: unclear"), None);
-    }
 }

@@ -1,9 +1,9 @@
-//! Running Windows programs on Linux, so that the Windows build is tested, not only compiled.
+//! Runs programs of the Windows build under Wine on Linux.
 //!
-//! Debian 12's mingw-w64 links them and its Wine 8.0 runs them. Wine needs three things that it
-//! does not do by itself: a prefix that says Windows 10 (it would say Windows 7), a
-//! `bcryptprimitives.dll` (see `xtask/wine/`), and a server that outlives a program (each start
-//! takes 0.1 s instead of 0.7 s).
+//! The compiler mingw-w64 of Debian 12 links the programs, and Wine 8.0 of Debian 12 runs them. Wine lacks
+//! three things, which this file adds. The first is a prefix of Windows 10, because the default is Windows 7.
+//! The second is a `bcryptprimitives.dll` (see `xtask/wine/`). The third is a server that outlives a program,
+//! so that a start takes 0.1 s instead of 0.7 s.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,68 +11,56 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::apt;
-use crate::command::{add_target, cargo, is_installed, program, root, run, target};
+use crate::command::{self, add_target, program, root, run, target};
 
-/// The target whose programs Wine runs.
+/// Target of the programs that Wine runs.
 pub(crate) const TARGET: &str = "x86_64-pc-windows-gnu";
 
-/// What must be installed: the program by which it is recognised, and Debian's packages for it.
-const TOOLS: [(&str, &[&str]); 2] = [
-    ("x86_64-w64-mingw32-gcc", &["gcc-mingw-w64-x86-64-posix"]),
-    ("wine", &["wine", "wine64"]),
-];
-
-/// Makes sure that the linker, Wine and Rust's library for Windows are here, installing what is
-/// missing.
+/// Installs the linker, Wine, and Rust's standard library for Windows, if they are missing.
 ///
 /// # Errors
 ///
-/// When something is missing and cannot be installed; the message says what to do.
+/// If a tool is missing and cannot be installed. The message gives advice.
 pub(crate) fn install() -> Result<(), String> {
     add_target(TARGET)?;
-    let missing: Vec<&str> = TOOLS
-        .iter()
-        .filter(|(tool, _)| !is_installed(tool))
-        .flat_map(|(_, packages)| packages.iter().copied())
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    apt::install(&missing).map_err(|error| {
-        format!(
-            "{error}\nThe Windows half needs {}. Install them as root, or leave that half out: \
-             `cargo xtask test --quick`.",
-            missing.join(" ")
-        )
-    })
+    apt::provide(&apt::WINDOWS)
+        .map_err(|error| format!("{error}; `cargo xtask test --quick` needs no Wine"))
 }
 
-/// A Wine prefix, ready to run programs, with its server alive until this is dropped.
+/// Returns the command `cargo SUBCOMMAND --target …`. It can run Windows programs after [`Wine::surround`].
+pub(crate) fn cargo(subcommand: &str, arguments: &[&str]) -> Command {
+    let mut command = command::cargo(&[subcommand, "--target", TARGET]);
+    command.args(arguments);
+    command
+}
+
+/// Wine prefix and its server. Dropping this value stops the server.
 pub(crate) struct Wine {
     prefix: PathBuf,
 }
 
 impl Wine {
-    /// Starts Wine's server, making the prefix first where there is none.
+    /// Starts the server of Wine. If there is no prefix, makes it first.
     ///
     /// # Errors
     ///
-    /// When Wine or the compiler of the stand-in DLL fails.
+    /// If Wine fails, or if the added DLL cannot be compiled.
     pub(crate) fn start() -> Result<Self, String> {
         let wine = Self {
             prefix: target().join("wine"),
         };
-        // A server left over from a killed task would make the new one give up.
+        // A server may still run if an earlier task was killed. The new server would then give up, so the old
+        // one is stopped.
         wine.stop();
-        // Written last: a prefix without it was left half-made.
+        // This file is written at the end. If it is missing, making the prefix was interrupted.
         let ready = wine.prefix.join("ready");
         let is_ready = ready.is_file();
         if !is_ready {
             let _ = fs::remove_dir_all(&wine.prefix);
             fs::create_dir_all(&wine.prefix).map_err(|error| fault(&wine.prefix, &error))?;
         }
-        // Should this task be killed, the time-out ends the server; until then it must not keep
-        // open a pipe that someone reads our output from.
+        // If this task is killed, the server ends after the time-out. Until then, it must not keep the pipe
+        // open from which another program reads our output.
         let mut server = wine.command("wineserver", &["--persistent=600"]);
         run(server.stdout(Stdio::null()).stderr(Stdio::null()))?;
         if !is_ready {
@@ -82,46 +70,46 @@ impl Wine {
         Ok(wine)
     }
 
-    /// `cargo SUBCOMMAND --target …`, with Wine to run what it builds.
-    pub(crate) fn cargo(&self, subcommand: &str, arguments: &[&str]) -> Command {
-        let mut command = cargo(&[subcommand, "--target", TARGET]);
+    /// Returns a command that runs the Windows build of laglab, without arguments.
+    pub(crate) fn laglab(&self) -> Command {
+        let mut command = self.command("wine", &[]);
+        command.arg(target().join(TARGET).join("debug/laglab.exe"));
         command
-            .args(arguments)
-            .env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "wine")
-            // insta would ask cargo where its snapshots are, but there is none under Wine.
-            .env("INSTA_WORKSPACE_ROOT", root());
-        self.surround(command)
     }
 
-    /// Ends the prefix's server, if it runs.
+    /// Stops the server of the prefix, if the server runs.
     fn stop(&self) {
         if self.prefix.is_dir() {
-            // It reports an error when there is none to stop, which is as good.
+            // The error is ignored, because it only means that there is no server.
             let _ = self.command("wineserver", &["--kill"]).status();
         }
     }
 
-    /// One of Wine's programs, in this prefix.
+    /// Returns a command that runs one of Wine's programs with this prefix.
     fn command(&self, name: &str, arguments: &[&str]) -> Command {
         let mut command = program(name);
         command.args(arguments).stdin(Stdio::null());
-        self.surround(command)
+        self.surround(&mut command);
+        command
     }
 
-    /// `command` with what Wine reads from the environment.
-    fn surround(&self, mut command: Command) -> Command {
+    /// Sets the environment variables that Wine reads, and those that make cargo run programs with Wine.
+    pub(crate) fn surround<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         command
+            .env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "wine")
+            // insta would start cargo to find its snapshots, but there is no cargo under Wine.
+            .env("INSTA_WORKSPACE_ROOT", root())
             .env("WINEPREFIX", &self.prefix)
             .env("WINEDEBUG", "-all")
-            // Neither .NET nor a browser: the offers to install them would wait for an answer.
+            // These settings prevent Wine from offering to install .NET and a browser, and waiting for an
+            // answer.
             .env("WINEDLLOVERRIDES", "mscoree,mshtml=")
-            .env_remove("DISPLAY");
-        command
+            .env_remove("DISPLAY")
     }
 
-    /// Fills the prefix, makes it say Windows 10, and adds the DLL that it lacks.
+    /// Fills the prefix, sets its Windows version to Windows 10, and adds the missing DLL.
     fn set_up(&self) -> Result<(), String> {
-        // Wine complains a lot while all is well.
+        // The output goes to a log file, because Wine prints many warnings that do not matter.
         let log_path = self.prefix.join("set-up.log");
         let log = File::create(&log_path).map_err(|error| fault(&log_path, &error))?;
         let steps: [(&str, &[&str]); 2] = [
@@ -134,13 +122,13 @@ impl Wine {
                 .command(name, arguments)
                 .stdout(Stdio::null())
                 .stderr(log))
-            .map_err(|error| format!("{error}; {} says why", log_path.display()))?;
+            .map_err(|error| format!("{error}; see {}", log_path.display()))?;
         }
         let dll = self
             .prefix
             .join("drive_c/windows/system32/bcryptprimitives.dll");
         if dll.exists() {
-            return Ok(()); // a Wine newer than 8.0
+            return Ok(()); // the Wine is newer than 8.0 and has the DLL
         }
         let mut rustc = program("rustc");
         rustc
@@ -174,5 +162,5 @@ impl Drop for Wine {
 }
 
 fn fault(path: &Path, error: &io::Error) -> String {
-    format!("{} cannot be written: {error}", path.display())
+    format!("cannot write {}: {error}", path.display())
 }

@@ -1,4 +1,4 @@
-//! Decoded events as lines: for people, as JSON lines, as CSV.
+//! Formats decoded events as text lines, JSON lines and CSV.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -8,20 +8,19 @@ use std::sync::Arc;
 use anstyle::Style;
 use etl::{Event, Guid, ext_type, le};
 use events::{Decoded, OwnNames, Value};
+use facts::{EventKind, Processes, known_id, processes_in};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use session::StackModules;
 
-use crate::key::Key;
 use crate::output::{Printable, Quoted};
-use crate::processes::{Processes, known_id, processes_in};
-use crate::stack_modules::StackModules;
 
-/// What of an event is written.
+/// Parts of events that the output has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choice {
-    /// Only these fields; all if empty.
+    /// Names of the fields to write; all fields if empty.
     pub(crate) fields: Vec<String>,
-    /// The stacks that events carry.
+    /// True if stacks are written.
     pub(crate) stacks: bool,
 }
 
@@ -31,22 +30,22 @@ impl Choice {
     }
 }
 
-/// One event with all that is known of it.
+/// Event with all data that its output needs.
 pub(crate) struct Line<'a, 'e> {
-    /// The event.
+    /// Event as it is stored in the trace.
     pub(crate) event: &'a Event<'e>,
-    /// What it says.
+    /// Decoded content of the event.
     pub(crate) decoded: &'a Decoded<'e>,
-    /// What else of the trace gives names to it.
-    pub(crate) around: Around<'a>,
+    /// Names that other events of the trace give to processes and addresses.
+    pub(crate) names: Names<'a>,
 }
 
-/// What a trace says about all its events.
+/// Names that the trace gives to processes and addresses.
 #[derive(Clone, Copy)]
-pub(crate) struct Around<'a> {
-    /// Who had which id.
+pub(crate) struct Names<'a> {
+    /// Names of processes by id and time.
     pub(crate) processes: &'a Processes,
-    /// What was where in memory.
+    /// Modules by address and time.
     pub(crate) modules: &'a StackModules,
 }
 
@@ -60,28 +59,27 @@ impl<'a, 'e> Line<'a, 'e> {
     }
 
     fn process(&self) -> Option<&'a Arc<str>> {
-        self.around
-            .processes
-            .name(self.pid()?, self.event.time_ns())
+        self.names.processes.name(self.pid()?, self.event.time_ns())
     }
 
     fn utc(&self) -> String {
         let filetime = self.event.clock().to_filetime(self.event.raw_time());
-        crate::output::utc(filetime)
+        facts::utc(filetime)
     }
 
-    /// The number that tells the event from others of its provider, and what it is called.
+    /// Returns the kind of the number that identifies the event within its provider, and the number.
     fn number(&self) -> (&'static str, Option<u16>) {
-        match Key::of(self.event) {
-            Key::Provider { id, .. } => ("id", Some(id)),
-            Key::Message { number, .. } => ("message", Some(number)),
-            Key::Kernel { hook, .. } => ("opcode", Some(hook & 0xFF)),
-            Key::Classic { opcode, .. } => ("opcode", Some(opcode.into())),
-            Key::Bare(_) | Key::Further => ("id", None),
+        match EventKind::new(self.event) {
+            EventKind::Provider { id, .. } => ("id", Some(id)),
+            EventKind::Message { number, .. } => ("message", Some(number)),
+            EventKind::Kernel { hook, .. } => ("opcode", Some(hook & 0xFF)),
+            EventKind::Classic { opcode, .. } => ("opcode", Some(opcode.into())),
+            EventKind::Bare | EventKind::Further => ("id", None),
         }
     }
 
-    /// Addresses of the stack that the event carries or is, callee first.
+    /// Returns the addresses of a stack, innermost first. The stack is attached to the event, or the event
+    /// itself is a stack.
     fn stack(&self) -> Option<Vec<u64>> {
         if self.is_stack() {
             return match self.decoded.fields.get("Addresses")? {
@@ -115,7 +113,7 @@ impl<'a, 'e> Line<'a, 'e> {
         })
     }
 
-    /// Whether it is a stack that the kernel logged as an event of its own.
+    /// Returns true if the event is a stack, which the kernel logs as a separate event.
     fn is_stack(&self) -> bool {
         const STACK_WALK: u16 = 0x18;
         self.event
@@ -123,11 +121,11 @@ impl<'a, 'e> Line<'a, 'e> {
             .is_some_and(|hook| hook >> 8 == STACK_WALK)
     }
 
-    /// An address of its stack with its module.
+    /// Formats an address of the stack with its module and function.
     fn frame(&self, address: u64) -> Option<String> {
         let pid = processes_in(&self.decoded.fields.values).find(|_| self.is_stack());
         let time_ns = self.event.time_ns();
-        self.around
+        self.names
             .modules
             .name(pid.or(self.pid()), address, time_ns)
     }
@@ -141,7 +139,7 @@ impl<'a, 'e> Line<'a, 'e> {
         )
     }
 
-    /// The fields wanted, each under its own name.
+    /// Returns the selected fields with unique names.
     fn fields<'c>(
         &'c self,
         choice: &'c Choice,
@@ -153,7 +151,7 @@ impl<'a, 'e> Line<'a, 'e> {
             .map(move |(name, value)| (names.own(name), value))
     }
 
-    /// Writes the line for people.
+    /// Writes the event as a line of text.
     pub(crate) fn write_text(&self, out: &mut dyn Write, choice: &Choice) -> io::Result<()> {
         const TIME: Style = Style::new().dimmed();
         const NAME: Style = Style::new().bold();
@@ -267,7 +265,7 @@ impl<'a, 'e> Line<'a, 'e> {
         object.end()
     }
 
-    /// The cells of the CSV row under [`csv_headings`].
+    /// Returns the cells of the event's CSV row. They are in the order of [`csv_headings`].
     pub(crate) fn to_csv(&self, choice: &Choice) -> Vec<String> {
         let identity = &self.decoded.identity;
         let number = |n: Option<u32>| n.map(|n| n.to_string()).unwrap_or_default();
@@ -301,7 +299,7 @@ impl<'a, 'e> Line<'a, 'e> {
     }
 }
 
-/// The first row of CSV output.
+/// Returns the header row of CSV output.
 pub(crate) fn csv_headings(choice: &Choice) -> Vec<&str> {
     let mut headings = vec![
         "time_ns", "time", "cpu", "pid", "tid", "process", "provider", "guid", "event", "id",
@@ -314,7 +312,7 @@ pub(crate) fn csv_headings(choice: &Choice) -> Vec<&str> {
     headings
 }
 
-/// The first line for people.
+/// Writes the header line of text output.
 pub(crate) fn write_heading(out: &mut dyn Write) -> io::Result<()> {
     const HEADING: Style = Style::new().dimmed();
     writeln!(
@@ -324,7 +322,7 @@ pub(crate) fn write_heading(out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// The first bytes, and how many more there are.
+/// Writes the first 48 bytes, and the number of bytes that were left out.
 fn write_bytes(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     const SHOWN: usize = 48;
     let (shown, rest) = bytes.split_at(bytes.len().min(SHOWN));
@@ -335,14 +333,14 @@ fn write_bytes(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Nanoseconds as seconds, exactly.
+/// Formats nanoseconds as seconds, without rounding.
 fn seconds(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let ns = ns.unsigned_abs();
     format!("{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
-/// Adds an entry if there is a value.
+/// Adds an entry to a JSON object if there is a value.
 fn put<T: Serialize, M: SerializeMap>(
     object: &mut M,
     name: &'static str,
@@ -354,7 +352,7 @@ fn put<T: Serialize, M: SerializeMap>(
     }
 }
 
-/// Serialized as the text it is shown as.
+/// Wrapper that serializes a value as its display text.
 struct Shown<T>(T);
 
 impl<T: Display> Serialize for Shown<T> {
@@ -363,7 +361,7 @@ impl<T: Display> Serialize for Shown<T> {
     }
 }
 
-/// The fields wanted, as a JSON object.
+/// Selected fields of an event, serialized as a JSON object.
 struct JsonFields<'l, 'a, 'e> {
     line: &'l Line<'a, 'e>,
     choice: &'l Choice,

@@ -1,53 +1,56 @@
-//! What a user sees and does while something takes long: progress on stderr, and Ctrl-C.
+//! Progress on stderr, and reaction to Ctrl-C, during long work.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use session::{Amount, Observer, Task};
 
-/// Exit code of a program that Ctrl-C ended, by the convention of Unix shells (128 + SIGINT).
+/// Exit code after Ctrl-C: 128 + SIGINT, the convention of Unix shells.
 pub(crate) const INTERRUPTED_CODE: u8 = 130;
 
-/// Nothing is shown of what takes less.
+/// Time before progress is shown. Shorter work shows no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// The work was stopped by the user.
+/// Error that ends work after the user pressed Ctrl-C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interrupted;
 
-/// Nothing is said of work that stops sooner after Ctrl-C.
+/// Time after Ctrl-C before a message is printed. Work that stops within this time prints none.
 const STOPS_SOON: Duration = Duration::from_millis(300);
 
-/// Makes the first Ctrl-C stop the work cleanly and the second end the program at once, which the
-/// user is told if the first takes its time.
+/// Installs the handler of Ctrl-C. The first Ctrl-C stops the work cleanly, and the second one ends the
+/// program at once. If the work takes longer than [`STOPS_SOON`] to stop, a message explains this.
 pub(crate) fn install_interrupt() {
-    // Without a handler Ctrl-C ends the program, which is no reason not to start it.
+    // The error is ignored, because without a handler Ctrl-C simply ends the program.
     let _ = ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             std::process::exit(INTERRUPTED_CODE.into());
         }
-        // This is a thread of its own.
+        // The handler runs in its own thread, so it may sleep.
         std::thread::sleep(STOPS_SOON);
         if check().is_err() {
             crate::cli::say(
-                "stopping when what is under way is finished, such as a sleep or a run; Ctrl-C again \
-                 ends it at once, and what was not shown yet is lost",
+                "stopping after the current operation; press Ctrl-C again to end at once: results \
+                 that are not printed yet are then lost",
             );
         }
     });
 }
 
-/// Lets the next work begin after the user stopped this one.
+/// Forgets that the user pressed Ctrl-C, so that the next work can start.
 #[cfg(feature = "sql")]
 pub(crate) fn forget() {
     INTERRUPTED.store(false, Ordering::Relaxed);
 }
 
+/// Returns an error if work must stop.
+///
 /// # Errors
-/// If the user wants the work to stop.
+/// [`Interrupted`] if the user pressed Ctrl-C.
 pub(crate) fn check() -> Result<(), Interrupted> {
     match INTERRUPTED.load(Ordering::Relaxed) {
         true => Err(Interrupted),
@@ -55,33 +58,7 @@ pub(crate) fn check() -> Result<(), Interrupted> {
     }
 }
 
-/// How far work is that somebody else asks about, from another thread.
-#[derive(Debug, Default)]
-pub(crate) struct Progress(Mutex<Option<Reached>>);
-
-/// How far a stretch of work is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reached {
-    /// What is done: a present participle.
-    pub(crate) what: &'static str,
-    /// Bytes done.
-    pub(crate) done: u64,
-    /// Bytes to be done.
-    pub(crate) of: u64,
-}
-
-impl Progress {
-    /// Where the work is; nothing if none is under way.
-    pub(crate) fn reached(&self) -> Option<Reached> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note(&self, reached: Option<Reached>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reached;
-    }
-}
-
-/// Watches one stretch of work: how far it is, and whether it shall stop. Shared by its threads.
+/// Progress and cancellation of one piece of work. All threads of the work share it.
 pub(crate) struct Watch {
     what: &'static str,
     total_bytes: u64,
@@ -89,12 +66,12 @@ pub(crate) struct Watch {
     bar: OnceLock<ProgressBar>,
     quiet: bool,
     in_percent: bool,
-    told: Option<Arc<Progress>>,
     done_bytes: std::sync::atomic::AtomicU64,
 }
 
 impl Watch {
-    /// Watches `what` (a present participle: "reading"), which is done after `total_bytes`.
+    /// Starts the progress of work on `total_bytes` bytes. `what` names the work as a present participle,
+    /// such as "reading".
     pub(crate) fn new(what: &'static str, total_bytes: u64) -> Watch {
         Watch {
             what,
@@ -103,61 +80,51 @@ impl Watch {
             bar: OnceLock::new(),
             quiet: false,
             in_percent: false,
-            told: None,
             done_bytes: 0.into(),
         }
     }
 
-    /// Shows no progress: for output that itself is the progress.
+    /// Hides the progress bar. It is for work whose output itself shows progress.
     pub(crate) fn quiet(mut self) -> Watch {
         self.quiet = true;
         self
     }
 
-    /// Tells somebody else about progress, and shows none.
-    pub(crate) fn told_to(mut self, progress: Arc<Progress>) -> Watch {
-        self.told = Some(progress);
-        self.quiet()
-    }
-
-    /// Shows percent instead of bytes: for work whose bytes nobody knows beforehand.
+    /// Shows percent instead of bytes. It is for work that is not measured in bytes.
     pub(crate) fn in_percent(mut self) -> Watch {
         self.in_percent = true;
         self
     }
 
-    /// Notes that so many more bytes are done.
+    /// Adds `bytes` to the number of processed bytes.
     ///
     /// # Errors
-    /// If the user wants the work to stop.
+    /// [`Interrupted`] if the user pressed Ctrl-C.
     pub(crate) fn advance(&self, bytes: u64) -> Result<(), Interrupted> {
         let done = self.done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.reach(done)
     }
 
-    /// Notes that so many bytes are done in all.
+    /// Sets the number of processed bytes to `done`.
     ///
     /// # Errors
-    /// If the user wants the work to stop.
+    /// [`Interrupted`] if the user pressed Ctrl-C.
     pub(crate) fn reach(&self, done: u64) -> Result<(), Interrupted> {
         check()?;
-        if let Some(told) = &self.told {
-            told.note(Some(Reached {
-                what: self.what,
-                done: done.min(self.total_bytes),
-                of: self.total_bytes,
-            }));
-        }
+        self.show(done);
+        Ok(())
+    }
+
+    fn show(&self, done: u64) {
         if !self.quiet && self.started.elapsed() > PATIENCE {
             self.bar
                 .get_or_init(|| self.new_bar())
                 .set_position(done.min(self.total_bytes));
         }
-        Ok(())
     }
 
     fn new_bar(&self) -> ProgressBar {
-        // Draws nothing if stderr is no terminal.
+        // If stderr is not a terminal, the bar draws nothing.
         let bar = ProgressBar::with_draw_target(
             Some(self.total_bytes),
             ProgressDrawTarget::stderr_with_hz(10),
@@ -179,8 +146,32 @@ impl Drop for Watch {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
         }
-        if let Some(told) = &self.told {
-            told.note(None);
-        }
+    }
+}
+
+impl Task for Watch {
+    fn reach(&self, done: u64) {
+        self.show(done);
+    }
+}
+
+/// Observer that prints progress and warnings on stderr, and cancels work after Ctrl-C.
+pub(crate) struct Terminal;
+
+impl Observer for Terminal {
+    fn begin(&self, what: &'static str, amount: Amount) -> Box<dyn Task> {
+        let watch = Watch::new(what, amount.total());
+        Box::new(match amount {
+            Amount::Bytes(_) => watch,
+            Amount::Units(_) => watch.in_percent(),
+        })
+    }
+
+    fn warn(&self, text: &str) {
+        crate::cli::say(text);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        check().is_err()
     }
 }

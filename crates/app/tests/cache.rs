@@ -1,4 +1,4 @@
-//! `laglab cache`.
+//! Tests of `laglab cache`.
 
 mod program;
 
@@ -25,7 +25,7 @@ impl Case {
 }
 
 #[test]
-fn it_shows_what_is_kept_and_clears_it() {
+fn the_cache_is_shown_and_cleared() {
     let case = Case(tempfile::tempdir().unwrap());
     let shown = case.json(&["cache", "--json"]);
     assert_eq!(shown["folder"], case.folder().to_str().unwrap());
@@ -39,16 +39,19 @@ fn it_shows_what_is_kept_and_clears_it() {
     assert_eq!(shown["traces"], 1);
     assert!(shown["bytes"].as_u64() > Some(1000), "{shown}");
 
-    // Windows does not remove what somebody reads.
+    // Windows does not remove open files, so the store is closed first.
     drop(store);
     let shown = case.json(&["cache", "--clear", "--json"]);
     assert_eq!((&shown["traces"], &shown["bytes"]), (&0.into(), &0.into()));
 }
 
 #[test]
-fn a_limit_that_is_no_size_is_refused() {
+fn invalid_limits_are_refused() {
     let output = program::laglab_with(&[("LAGLAB_CACHE_LIMIT", "plenty")], &["cache"]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("LAGLAB_CACHE_LIMIT is no size"), "{error}");
+    assert!(
+        error.contains("LAGLAB_CACHE_LIMIT is not a size"),
+        "{error}"
+    );
 }

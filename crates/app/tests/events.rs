@@ -1,4 +1,4 @@
-//! `laglab events`: what it chooses and how it prints.
+//! Tests of `laglab events`: the selected events and the formats.
 
 mod program;
 
@@ -6,7 +6,8 @@ use serde_json::Value;
 
 #[test]
 fn processes_are_found_by_name() {
-    // The process of this trace's Process/Start event, whose thread 41888 runs in it.
+    // Process 48348 is conhost.exe. The trace contains its Process/Start event, and its thread 41888 runs in
+    // the trace.
     let name = "filtrace__etw.etl";
     let lines = program::json_lines(&["events", "--json", name, "--process", "CONHOST"]);
     assert!(!lines.is_empty());
@@ -21,7 +22,7 @@ fn processes_are_found_by_name() {
 }
 
 #[test]
-fn tracelogging_events_say_what_they_are_known_to_say() {
+fn tracelogging_events_have_the_known_contents() {
     let expected = testdata::json("etl/expected-tracelogging.json");
     let name = expected["file"].as_str().unwrap();
     let provider = expected["provider"].as_str().unwrap();
@@ -72,7 +73,7 @@ fn csv_has_a_column_per_field() {
 }
 
 #[test]
-fn lines_are_as_they_are_meant_to_be_read() {
+fn formats_match_snapshots() {
     let first = |args: &[&str]| program::text(&[&["events"][..], args].concat());
     insta::assert_snapshot!(
         "text",

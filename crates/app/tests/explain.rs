@@ -1,5 +1,5 @@
-//! `laglab explain`: that its queries give what it shows, that nothing is found where nothing is
-//! wrong, and its figures against the truth of scenarios and real traces.
+//! Tests of `laglab explain`. Queries return the shown rows, healthy traces have no findings, and figures
+//! match real traces and the truth files of simulations.
 
 mod explained;
 mod program;
@@ -11,15 +11,16 @@ use explained::{Explained, column, sum};
 use serde_json::Value;
 use simulated::{Simulated, list, number, text};
 
-/// Count of a kernel event in the truth of a trace, all versions.
+/// Returns the number of events of all versions with a class and an opcode, as an independent reader counted
+/// them.
 fn count(truth: &Value, class: &str, opcode: u64) -> i64 {
     let events = list(truth, "kernel_events").iter();
     let of = events.filter(|e| e["cls"] == class && e["opcode"] == opcode);
     of.map(|e| number(e, "count")).sum()
 }
 
-/// Counts that an independent reader made, and that nothing is called a problem which the trace
-/// cannot tell.
+/// Compares numbers of events with the counts of an independent reader. Also checks that theories whose
+/// events are missing are reported as not recorded.
 #[test]
 fn real_traces_are_explained_by_what_is_in_them() {
     let (mut with_samples, mut with_disk) = (0, 0);
@@ -67,19 +68,19 @@ fn real_traces_are_explained_by_what_is_in_them() {
     );
 }
 
-/// Where nothing tells when threads ran, nothing can be said of why they did not.
+/// Checks that traces without context switches get no statement about waits.
 #[test]
-fn a_trace_that_tells_nothing_is_not_said_to_be_fine() {
+fn traces_without_events_are_not_reported_as_healthy() {
     for trace in ["perfview__SelfDescribingSingleEvent.etl", "s4__SIH.etl"] {
         let text = program::text(&["explain", trace]);
-        assert!(text.contains("cannot answer why it lagged"), "{text}");
-        assert!(!text.contains("Nothing that costs"), "{text}");
+        assert!(text.contains("does not show why it lagged"), "{text}");
+        assert!(!text.contains("No noticeable delay"), "{text}");
     }
 }
 
-/// What is asked for comes first, and what is not is said to be aside.
+/// Checks that findings within the scope come first, and that all others are marked as out of scope.
 #[test]
-fn what_is_asked_for_is_answered_first() {
+fn findings_in_scope_come_first() {
     let stall = Simulated::new("rank-stall", &[]);
     let whole = Explained::new(&stall.trace, &[]);
     for theory in ["suspended", "outranked", "cpu-use"] {
@@ -89,17 +90,21 @@ fn what_is_asked_for_is_answered_first() {
         whole
             .findings()
             .iter()
-            .all(|found| found["aside"].is_null())
+            .all(|found| found["off_topic"].is_null())
     );
 
     let (from, to) = (11_000_000_000, 26_000_000_000);
     let part = Explained::new(&stall.trace, &["--between", "11", "26"]);
-    let is_aside: Vec<bool> = part.findings().iter().map(|f| f["aside"] == true).collect();
-    assert!(is_aside.is_sorted(), "{is_aside:?}");
+    let is_off_topic: Vec<bool> = part
+        .findings()
+        .iter()
+        .map(|f| f["off_topic"] == true)
+        .collect();
+    assert!(is_off_topic.is_sorted(), "{is_off_topic:?}");
     for found in part
         .findings()
         .iter()
-        .filter(|found| found["aside"] != true)
+        .filter(|found| found["off_topic"] != true)
     {
         let during = &found["during"];
         let meets = number(during, "start") < to && from < number(during, "end");
@@ -108,7 +113,7 @@ fn what_is_asked_for_is_answered_first() {
 }
 
 #[test]
-fn nothing_is_wrong_where_nothing_is() {
+fn healthy_traces_have_no_problems() {
     for seed in ["1", "2", "3"] {
         let healthy = Simulated::new("healthy", &["--seed", seed]);
         let explained = Explained::new(&healthy.trace, &["--symbols", &healthy.symbols]);
@@ -119,7 +124,7 @@ fn nothing_is_wrong_where_nothing_is() {
 }
 
 #[test]
-fn a_freeze_is_found_and_what_it_cost() {
+fn freezes_are_found_with_their_cost() {
     let frozen = Simulated::new("frozen", &[]);
     let moments = list(&frozen.truth, "moments").iter();
     let at = |what: &str| {
@@ -143,26 +148,27 @@ fn a_freeze_is_found_and_what_it_cost() {
     assert_eq!(first["theory"], "frozen");
     assert_eq!(first["severity"], "problem");
     let evidence = &list(first, "evidence")[0]["rows"][0];
-    // The service that freezes logs it right before, and that it thaws right after.
+    // The service that freezes the program logs an event right before the freeze and right after the thaw.
     for (cell, truth) in [(1, froze), (2, thawed)] {
         let off = evidence[cell].as_i64().unwrap() - truth;
         assert!(off.abs() < 10_000, "{evidence} is {off} ns off");
     }
-    let cost = number(&first["loss"], "lost_ns");
+    let cost = number(&first["delay"], "ns");
     assert!((cost - lost).abs() < 100_000, "{cost}, not {lost}");
     #[cfg(feature = "sql")]
     explained.check_queries(&[]);
 }
 
 #[test]
-fn what_is_lost_and_clocks_that_disagree_are_said() {
+fn lost_events_and_skewed_clocks_are_reported() {
     let lost = Simulated::new("lost-events", &[]);
     let explained = Explained::new(&lost.trace, &[]);
     let of = explained.of("capture");
     let (kinds, counts) = (column(&of, "kind"), column(&of, "lost"));
     let place = kinds.iter().position(|kind| kind == "events_lost").unwrap();
     assert_eq!(counts[place], lost.truth["events_lost"]);
-    // A run that seems to last over the second that was lost is in no sum.
+    // CPU time of a run that seems to span the lost second is not counted, so the reported time is not larger
+    // than the true one.
     let truth = list(&lost.truth, "processes").iter();
     let told: BTreeMap<String, i64> = truth
         .map(|process| {
@@ -173,7 +179,8 @@ fn what_is_lost_and_clocks_that_disagree_are_said() {
     let used = explained.of("cpu-use");
     for (process, ns) in column(&used, "process").iter().zip(column(&used, "cpu_ns")) {
         let (told, ns) = (told[process.as_str().unwrap()], ns.as_i64().unwrap());
-        // Context switches do not tell a thread's time from that of what interrupts it.
+        // Tolerance of 2 %: context switches do not separate the time of a thread from the time of
+        // interrupts.
         assert!(
             ns as f64 <= told as f64 * 1.02,
             "{process}: {ns}, not {told}"
@@ -186,7 +193,7 @@ fn what_is_lost_and_clocks_that_disagree_are_said() {
     let explained = Explained::new(&clocks.trace, &[]);
     let of = explained.of("clocks");
     assert_eq!(of.len(), 1);
-    // Processor 5 is the one that is 20 ms ahead of most.
+    // In this scenario, the clock of processor 5 is 20 ms ahead of most others.
     let ahead = column(&of, "ahead_ns");
     let most = (0..ahead.len()).max_by_key(|row| ahead[*row].as_i64());
     assert_eq!(column(&of, "readying_cpu")[most.unwrap()], 5);

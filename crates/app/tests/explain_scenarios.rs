@@ -1,5 +1,5 @@
-//! `laglab explain` against the truth of scenarios: that what each is about comes first, with the
-//! truth's numbers, and that queries give what is shown.
+//! Tests of `laglab explain` with built-in scenarios. The cause comes first, its numbers match the truth file
+//! of the simulation, and queries return the shown rows.
 
 mod explained;
 mod program;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use explained::{Explained, column, sum};
 use simulated::{Simulated, list, number};
 
-/// Units of the program with the focus, and of others.
+/// Checks the quantum units of the program with the focus, and of all other programs.
 #[test]
 fn quanta_are_those_of_the_setting() {
     for (scenario, with_focus, without, setting) in [
@@ -22,7 +22,7 @@ fn quanta_are_those_of_the_setting() {
         let explained = Explained::new(&desktop.trace, &[]);
         let of = explained.of("quantum");
         let (names, units) = (column(&of, "process"), column(&of, "units"));
-        // Of each process the length of most turns, which comes first.
+        // The first row of each process has the most frequent length of its turns.
         let mut seen = BTreeMap::new();
         for (name, units) in names.iter().zip(&units) {
             seen.entry(name.as_str().unwrap()).or_insert(units);
@@ -53,12 +53,12 @@ fn quanta_are_those_of_the_setting() {
 }
 
 #[test]
-fn saturation_is_who_ran_and_when() {
+fn saturation_names_processes_and_time() {
     let starved = Simulated::new("priority-starved", &[]);
     let explained = Explained::new(&starved.trace, &[]);
     let of = explained.of("saturation");
     assert_eq!(of.len(), 1);
-    // "A renderer keeps all eight processors busy at priority 8 from 1 s to 17 s."
+    // The scenario says: "A renderer keeps all eight processors busy at priority 8 from 1 s to 17 s."
     let during = &of[0]["during"];
     let (start, end) = (number(during, "start"), number(during, "end"));
     assert!((start - 1_000_000_000).abs() < 200_000_000, "{start}");
@@ -75,7 +75,7 @@ fn saturation_is_who_ran_and_when() {
 }
 
 #[test]
-fn cpu_time_by_process_is_the_truths() {
+fn cpu_time_by_process_matches_the_truth() {
     let stall = Simulated::new("rank-stall", &[]);
     let explained = Explained::new(&stall.trace, &[]);
     let of = explained.of("cpu-use");
@@ -87,12 +87,12 @@ fn cpu_time_by_process_is_the_truths() {
         let of_truth = list(&stall.truth, "processes").iter().find(|process| {
             name == format!("{} ({})", process["name"].as_str().unwrap(), process["id"])
         });
-        // Without the interrupts, which the truth leaves out of a process's time too.
+        // Both times exclude interrupts.
         let told = number(of_truth.unwrap(), "cpu_ns");
         let off = (ns.as_i64().unwrap() - told).abs();
         assert!(off <= told / 1_000, "{name}: {ns}, not {told}");
     }
-    // It sleeps for about 16 s.
+    // In the scenario, the machine sleeps for about 16 s.
     let asleep = explained.of("suspended");
     let silent = sum(&column(&asleep, "silent_ns"));
     assert!((silent - 15_550_000_000).abs() < 500_000_000, "{silent}");
@@ -100,9 +100,10 @@ fn cpu_time_by_process_is_the_truths() {
     explained.check_queries(&[]);
 }
 
-/// Nearly all that the system's threads seem to run is DPCs in truth.
+/// Checks that time of DPCs is not counted as CPU time of the threads that they interrupt. Threads of the
+/// process System have ten times more DPC time than CPU time.
 #[test]
-fn interrupts_are_not_the_time_of_whom_they_interrupt() {
+fn interrupts_are_not_counted_as_time_of_threads() {
     let signing = Simulated::new("smb-signing-on", &[]);
     let explained = Explained::new(&signing.trace, &[]);
     let of = explained.of("cpu-use");
@@ -121,9 +122,9 @@ fn interrupts_are_not_the_time_of_whom_they_interrupt() {
     explained.check_queries(&[]);
 }
 
-/// What is asked for between two moments is told of that time.
+/// Checks that a question about a time range is answered with figures of this range.
 #[test]
-fn a_stretch_of_time_has_its_own_figures() {
+fn time_ranges_have_their_own_figures() {
     let signing = Simulated::new("smb-signing-on", &[]);
     let moved = |options: &[&str]| {
         let explained = Explained::new(&signing.trace, options);
@@ -135,15 +136,17 @@ fn a_stretch_of_time_has_its_own_figures() {
     };
     let (all, all_busy_ns) = moved(&[]);
     let (some, some_busy_ns) = moved(&["--between", "2", "4"]);
-    // It copies all the time, at one speed, for ten seconds.
+    // The file is copied at constant speed for ten seconds, so two seconds have a fifth of the data and of
+    // the busy time.
     assert!((some * 5 - all).abs() < all / 20, "{some} of {all}");
     let off = (some_busy_ns * 5 - all_busy_ns).abs();
     assert!(off < all_busy_ns / 20, "{some_busy_ns} of {all_busy_ns}");
 }
 
-/// Threads do not wait for a lock, nor for a frozen program, while the machine sleeps.
+/// Checks that time in which the machine is suspended is neither counted as a wait for a lock nor as time of
+/// a freeze.
 #[test]
-fn sleeping_costs_neither_lock_nor_frozen_program() {
+fn suspension_counts_neither_for_locks_nor_for_freezes() {
     let folder = tempfile::tempdir().unwrap();
     for (scenario, at, theory) in [
         ("lock-convoy", "5.2s", "lock-convoy"),
@@ -154,7 +157,7 @@ fn sleeping_costs_neither_lock_nor_frozen_program() {
             let explained = Explained::new(&simulated.trace, &[]);
             #[cfg(feature = "sql")]
             explained.check_queries(&[]);
-            number(&explained.of(theory)[0]["loss"], "lost_ns")
+            number(&explained.of(theory)[0]["delay"], "ns")
         };
         let file = folder.path().join(format!("{scenario}.toml"));
         let asleep = format!(
@@ -162,8 +165,8 @@ fn sleeping_costs_neither_lock_nor_frozen_program() {
         );
         std::fs::write(&file, asleep).unwrap();
         let (awake, asleep) = (loss(scenario), loss(file.to_str().unwrap()));
-        // The freeze goes on for as long, and two of its seconds are slept through; the convoy has as
-        // much to do after them.
+        // The frozen time is as long as without suspension but includes two seconds of suspension, which are
+        // no loss. The threads of the lock convoy still have the same work after the suspension.
         let expected = match scenario {
             "frozen" => awake - 2_000_000_000,
             _ => awake,
@@ -173,7 +176,8 @@ fn sleeping_costs_neither_lock_nor_frozen_program() {
     }
 }
 
-/// What each scenario is about comes first: the theory that finds it, or none above information.
+/// Name of each built-in scenario, and the theory that must come first; `None` if all findings must be
+/// information.
 const CAUSES: &[(&str, Option<&str>)] = &[
     ("affinity-pinned", Some("long-waits")),
     ("busy-wait-resume", Some("busy-waiting")),
@@ -200,7 +204,7 @@ const CAUSES: &[(&str, Option<&str>)] = &[
 ];
 
 #[test]
-fn what_a_scenario_is_about_comes_first_and_queries_give_what_is_shown() {
+fn causes_come_first_and_queries_return_the_shown_rows() {
     for (n, (scenario, cause)) in (7..).zip(CAUSES) {
         let simulated = Simulated::new(scenario, &["--seed", &n.to_string()]);
         let symbols = ["--symbols", &simulated.symbols];
@@ -218,7 +222,8 @@ fn what_a_scenario_is_about_comes_first_and_queries_give_what_is_shown() {
     }
 }
 
-/// The window's thread lost most to the lock, and as much as the truth says.
+/// Checks that the thread of the window lost the most time to the lock, and that this time is the one in the
+/// truth file.
 #[test]
 fn a_lock_that_is_handed_from_thread_to_thread_is_found() {
     let convoy = Simulated::new("lock-convoy", &[]);
@@ -232,19 +237,20 @@ fn a_lock_that_is_handed_from_thread_to_thread_is_found() {
         .unwrap();
     let waits = list(window, "longest_waits").iter();
     let for_lock = waits.filter(|wait| wait["reason"] == "WrAlertByThreadId");
-    // Those by which nobody is held up are no part of it.
+    // Users do not notice waits that are shorter than 20 ms.
     let long = for_lock.map(|wait| number(wait, "waited_ns"));
     let told: i64 = long.filter(|ns| *ns >= 20_000_000).sum();
     assert!(told > 900_000_000, "{told}");
     let (threads, waited) = (column(&of, "thread_id"), column(&of, "waited_ns"));
     assert_eq!(threads[0], window["thread_id"]);
     assert_eq!(waited[0], told);
-    assert_eq!(number(&of[0]["loss"], "lost_ns"), told);
-    // Twenty threads share the lock with it.
+    assert_eq!(number(&of[0]["delay"], "ns"), told);
+    // The thread of the window shares the lock with twenty other threads.
     assert_eq!(column(&of, "threads")[0], 21);
 }
 
-/// Both are found, and a wait under both is apportioned as the truth does.
+/// Checks that both causes are found. Both contribute to one wait, and their shares of it are those in the
+/// truth file.
 #[test]
 fn two_causes_at_once_are_both_found_and_apportioned() {
     let folder = tempfile::tempdir().unwrap();
@@ -298,9 +304,9 @@ fn two_causes_at_once_are_both_found_and_apportioned() {
     }
 }
 
-/// Without the events that decide, the answer is that they were not recorded, and what to record.
+/// Checks that without the decisive events, the verdict is *not recorded* and says what to record.
 #[test]
-fn what_was_not_recorded_is_not_judged() {
+fn missing_events_are_not_judged() {
     let sampled = r#"record.kernel=["PROC_THREAD","LOADER","PROFILE"]"#;
     for (scenario, theories) in [
         ("rank-stall", ["long-waits", "outranked", "saturation"]),

@@ -1,6 +1,6 @@
-//! Scenarios with other seeds, releases, sizes and figures than they ship with: what they are about
-//! comes first still, with the truth's numbers; where it is gone, nothing is claimed; and where the
-//! events are missing that would tell, that is said.
+//! Tests of `laglab explain` with variants of scenarios: other seeds, releases of Windows, sizes and figures.
+//! The cause of a scenario must still come first, with the numbers of the truth file. Without the cause,
+//! nothing must be reported. Without the decisive events, the verdict must be *not recorded*.
 
 mod explained;
 mod program;
@@ -13,7 +13,8 @@ use serde_json::Value;
 use explained::{Explained, column};
 use simulated::{Simulated, list, number, text};
 
-/// What is set over a scenario: options of `simulate` begin with `--`, all else is `--set`.
+/// Changes to a scenario. Changes that begin with `--` are options of `simulate`, all others are values of
+/// `--set`.
 type Variant = &'static [&'static str];
 
 const SEEDS: &[Variant] = &[
@@ -31,7 +32,7 @@ const RELEASES: &[Variant] = &[
     &["--windows=11-25H2", "--seed=24"],
 ];
 
-/// Sizes of the desktop, whose devices are on CPUs 0, 2, 4 and 6.
+/// Numbers of processors of the desktop. Its devices are on CPUs 0, 2, 4 and 6.
 const SIZES: &[Variant] = &[
     &["machine.processors=6", "disk.0.cpu=1", "--seed=31"],
     &["machine.processors=12", "--seed=32"],
@@ -40,7 +41,7 @@ const SIZES: &[Variant] = &[
     &["machine.processors=64", "--seed=35"],
 ];
 
-/// More and less of what else the desktop does.
+/// Variants in which the desktop has more or less other activity.
 const AROUND: &[Variant] = &[
     &["--compress"],
     &[
@@ -54,10 +55,10 @@ const AROUND: &[Variant] = &[
     ],
 ];
 
-/// All that any desktop can be varied by.
+/// All variants for desktop scenarios.
 const DESKTOP: &[&[Variant]] = &[SEEDS, RELEASES, SIZES, AROUND];
 
-/// Sizes of scenarios that are no desktops.
+/// Numbers of processors for scenarios that are not desktops.
 const OTHER_SIZES: &[Variant] = &[
     &["machine.processors=8", "--seed=41"],
     &["machine.processors=16", "--seed=42"],
@@ -66,7 +67,7 @@ const OTHER_SIZES: &[Variant] = &[
     &["machine.processors=64", "--seed=45"],
 ];
 
-/// A variant, its truth and what is said of it.
+/// Variant of a scenario, with the truth file of its simulation and its explanation.
 struct Case {
     label: String,
     simulated: Simulated,
@@ -97,13 +98,13 @@ impl Case {
         }
     }
 
-    /// Nothing is told above information.
+    /// Asserts that all findings are only information.
     #[track_caller]
     fn is_calm(&self) {
         assert_eq!(self.explained.complaints(), [""; 0], "{}", self.label);
     }
 
-    /// What a theory found comes first, above information.
+    /// Asserts that the first finding is from a theory and is more than information. Returns the finding.
     #[track_caller]
     fn first(&self, theory: &str) -> &Value {
         let first = &self.explained.findings()[0];
@@ -112,7 +113,7 @@ impl Case {
         first
     }
 
-    /// A theory says that what would tell is not recorded, and what to record.
+    /// Asserts that the verdict of a theory is *not recorded* and says what to record.
     #[track_caller]
     fn is_not_recorded(&self, theory: &str) {
         let theories = list(&self.explained.report["explanation"], "theories").iter();
@@ -134,7 +135,7 @@ impl Case {
     }
 }
 
-/// Looks at each variant of a scenario; there are twenty or more.
+/// Calls `look` for each variant of a scenario. There must be at least twenty variants.
 fn each(scenario: &str, base: Variant, variants: &[&[Variant]], look: impl Fn(&Case)) {
     let variants = variants.concat();
     assert!(variants.len() >= 20, "{scenario}: {}", variants.len());
@@ -190,14 +191,15 @@ fn a_machine_at_work_gives_no_alarm() {
     each("load", &["--duration=1s"], &variants, Case::is_calm);
 }
 
-/// The size of a trace's buffers, in bytes.
+/// Returns the size of the trace's buffers in bytes.
 fn buffer_size(trace: &[u8]) -> usize {
     u32::from_le_bytes(trace[..4].try_into().unwrap()) as usize
 }
 
-/// What a ring would hold of a trace that overwrote all but the first and the last buffers.
+/// Returns a trace as a ring buffer leaves it: the first buffer, and all buffers after the first `bytes`
+/// bytes.
 fn ring(trace: &[u8], bytes: usize) -> Vec<u8> {
-    /// Where the first buffer's header ends, and the log-file header has its mode.
+    /// Offset of the logging mode, which is in the log-file header after the header of the first buffer.
     const MODE: usize = 72 + 32 + 0x20;
     const CIRCULAR: [u8; 4] = [2, 0, 0, 0];
     let size = buffer_size(trace);
@@ -207,9 +209,10 @@ fn ring(trace: &[u8], bytes: usize) -> Vec<u8> {
     ring
 }
 
-/// Where one CPU's record begins or ends before another's, threads only seem to wait.
+/// Tests traces in which the events of one CPU begin or end before those of another. Threads that only seem
+/// to wait must not be findings.
 #[test]
-fn no_wait_is_told_where_only_some_cpus_are_recorded() {
+fn no_wait_is_reported_if_only_some_cpus_are_recorded() {
     for scenario in ["healthy", "load"] {
         let simulated = Simulated::new(scenario, &["--duration=4s"]);
         let whole = std::fs::read(&simulated.trace).unwrap();
@@ -236,7 +239,8 @@ fn no_wait_is_told_where_only_some_cpus_are_recorded() {
     }
 }
 
-/// The longest wait of a watched thread is told first, as long as the truth has it.
+/// Asserts that the first finding is the longest wait of a watched thread, with the duration in the truth
+/// file. Returns the finding.
 #[track_caller]
 fn longest_wait<'c>(case: &'c Case, process: &str) -> &'c Value {
     let first = case.first("long-waits");
@@ -245,7 +249,7 @@ fn longest_wait<'c>(case: &'c Case, process: &str) -> &'c Value {
     first
 }
 
-/// The wait that a finding tells of is the longest of a watched thread, by the truth.
+/// Asserts that a finding describes the longest wait of a watched thread in the truth file.
 #[track_caller]
 fn is_the_longest(case: &Case, first: &Value, process: &str) {
     let told = &list(case.watched(process), "longest_ready_waits")[0];
@@ -276,10 +280,11 @@ fn a_pinned_thread_waits_for_its_cpu() {
         let first = longest_wait(case, "game.exe");
         assert_eq!(judgement(first, "affinity"), "for", "{}", case.label);
         let sentence = text(&first["sentence"]);
-        assert!(sentence.contains("may run on CPU 3 only"), "{sentence}");
+        assert!(sentence.contains("may run only on CPU 3"), "{sentence}");
     });
     let gone: &[Variant] = &[
-        // What nobody notices, what does not keep it from its CPU, and a thread that is not pinned.
+        // A delay that no user notices, a delay by a thread of lower priority, and a thread that may also run
+        // on another CPU.
         &[r#"process.10.thread.scan.program.1.run="20ms""#],
         &["process.10.thread.scan.priority=6"],
         &[r#"process."game.exe".thread.render.affinity=[3,5]"#],
@@ -287,7 +292,8 @@ fn a_pinned_thread_waits_for_its_cpu() {
     for variant in gone {
         Case::new("affinity-pinned", &["--duration=6s"], variant, &[]).is_calm();
     }
-    // Nothing tells on which CPUs it may run, nor that it could have had an idle one.
+    // Without process and thread events, the trace does not say on which CPUs the thread may run. So
+    // `explain` must not claim that an allowed CPU was idle.
     let less: Variant =
         &[r#"record.kernel=["LOADER","CSWITCH","DISPATCHER","PRIORITY","DPC","INTERRUPT"]"#];
     let case = Case::new("affinity-pinned", &["--duration=6s"], less, &[]);
@@ -297,7 +303,7 @@ fn a_pinned_thread_waits_for_its_cpu() {
 }
 
 #[test]
-fn drivers_that_wait_busily_come_first() {
+fn busy_waiting_drivers_come_first() {
     let stalls: &[Variant] = &[
         &["process.9.thread.0.program.1.repeat=3"],
         &[r#"process.9.thread.1.program.1.steps.0.run="200ms""#],
@@ -321,7 +327,7 @@ fn drivers_that_wait_busily_come_first() {
             let sentence = text(&finding["sentence"]);
             assert!(sentence.starts_with(&driver), "{}: {sentence}", case.label);
             let waited = column(&[finding], "waited_ns")[0].as_i64().unwrap();
-            // Two samples, and some other work between two stalls.
+            // Tolerance: two samples, and some other work between two waits in a loop.
             let off = (waited - ns).abs();
             assert!(off <= ns / 50 + 2_000_000, "{}: {waited} {ns}", case.label);
         }
@@ -336,15 +342,16 @@ fn drivers_that_wait_busily_come_first() {
     Case::new("busy-wait-resume", base, &["record.stacks=[]"], &[]).is_not_recorded("busy-waiting");
 }
 
-/// The clock of a CPU that is ahead, by how much and from when on, in nanoseconds.
+/// Number of a CPU, the time by which its clock is ahead, and the time from which it is ahead. Times are in
+/// nanoseconds.
 type Skew = (i64, i64, i64);
 
-/// What the scenario ships with.
+/// Clocks of the built-in scenario.
 const SKEWS: &[Skew] = &[(4, 5_000_000, 0), (5, 20_000_000, 5_000_000_000)];
 
-/// The clock that is ahead most is named, none by more than it is ahead, whether or not threads that
-/// wake periodically seem to run at once by another multiple of their period, too; and waits that only
-/// seem so are no complaint.
+/// Checks that the finding names the clock that is most ahead and overestimates no clock. Threads wake
+/// periodically, so another multiple of their period may fit, too. Waits that are only apparent must not be
+/// problems.
 #[test]
 fn clocks_that_disagree_are_named() {
     let more: &[(Variant, &[Skew])] = &[
@@ -386,7 +393,8 @@ fn clocks_that_disagree_are_named() {
     let more = more
         .iter()
         .map(|(variant, skews)| (*variant, &[][..], *skews));
-    // On more processors next to nothing runs on CPU 5, and all interrupts of the disk are on CPU 0.
+    // With more processors, almost nothing runs on CPU 5, and all disk interrupts are on CPU 0. So the clock
+    // of CPU 0 jumps instead.
     let jumps: &[&str] = &["trouble.skew.1.cpu=0"];
     let skews: &[Skew] = &[(4, 5_000_000, 0), (0, 20_000_000, 5_000_000_000)];
     let sizes = SIZES[1..].iter().map(|size| (*size, jumps, skews));
@@ -410,7 +418,8 @@ fn clocks_that_disagree_are_named() {
             for row in list(evidence, "rows") {
                 let cell = |place: usize| row[place].as_i64().unwrap();
                 let most = ahead_ns(cell(0), cell(1)) - ahead_ns(cell(2), cell(3));
-                // By the end of the run before it is the CPU that it ran on that is ahead.
+                // If the row compares with the end of the previous run, the CPU of that run is the one that
+                // is ahead.
                 let is_before = cell(6) == cell(4) - cell(1);
                 let most = if is_before { -most } else { most };
                 assert!((1..=most).contains(&cell(6)), "{}: {row}", case.label);
@@ -457,7 +466,8 @@ fn marks_of_packets_are_counted() {
     }
 }
 
-/// Quanta are the setting's, whichever it is, and who shares a CPU with itself is no complaint.
+/// Checks that the reported quanta match every value of the setting. A process whose threads share a CPU only
+/// with each other must not be a problem.
 #[test]
 fn quanta_follow_the_setting() {
     let settings: &[Variant] = &[
@@ -520,17 +530,17 @@ fn a_frozen_program_comes_first() {
         if let Some(thaw) = at("thaw") {
             assert_eq!(column(&[first], "end_ns")[0], thaw, "{}", case.label);
         }
-        assert!(text(&first["sentence"]).starts_with("Calculator.exe"));
+        assert!(text(&first["sentence"]).starts_with("Windows froze Calculator.exe"));
         assert_eq!(case.explained.complaints().len(), 1, "{}", case.label);
     });
-    // Nobody wants it.
+    // In this variant, no program waits for the frozen one.
     let unwanted: Variant = &[r#"process.10.thread.taskbar.program.0.until="9s""#];
     Case::new("frozen", &[], unwanted, &[]).is_calm();
     Case::new("frozen", &[], &[NO_PROVIDERS], &[]).is_not_recorded("frozen");
 }
 
 #[test]
-fn a_lock_that_goes_round_comes_first() {
+fn a_contended_lock_comes_first() {
     let own: &[Variant] = &[
         &[r#"process."catalogue.exe".thread.import.count=40"#],
         &[r#"process."catalogue.exe".thread.import.start="2s""#],
@@ -547,7 +557,7 @@ fn a_lock_that_goes_round_comes_first() {
         let long = of_lock.map(|wait| number(wait, "waited_ns"));
         let told: i64 = long.filter(|ns| *ns >= 20_000_000).sum();
         let (threads, waited) = (column(&[first], "thread_id"), column(&[first], "waited_ns"));
-        // Of forty threads twenty are shown.
+        // The evidence has only twenty of forty threads, so the thread of the window may be missing.
         let threads = threads.iter().zip(&waited);
         for (_, waited) in threads.filter(|(thread, _)| **thread == window["thread_id"]) {
             assert_eq!(*waited, told, "{}", case.label);
@@ -603,13 +613,14 @@ fn a_starved_thread_comes_first() {
         &["--seed=55"],
         &["--duration=8s"],
         &["--duration=9s"],
-        // Nothing tells that its priority was raised at the end.
+        // This variant records no event that shows the raise of the priority at the end of the wait.
         &[r#"record.kernel=["PROC_THREAD","LOADER","CSWITCH","DISPATCHER","DPC","INTERRUPT"]"#],
     ];
     let variants = [SEEDS, RELEASES, &SIZES[..1], AROUND, own];
     each("priority-starved", &["--duration=7s"], &variants, |case| {
         case.first("long-waits");
-        // Other programs of a low class may wait for longer, and behind the same one.
+        // Other programs of a low priority class may wait for longer, behind the same program. So the scope
+        // is limited to archiver.exe.
         let asked = Explained::new(&case.simulated.trace, &["--process", "archiver.exe"]);
         let waits = asked.of("long-waits").into_iter();
         let mut of_it = waits.filter(|wait| text(&wait["sentence"]).contains("of archiver.exe"));
@@ -623,7 +634,7 @@ fn a_starved_thread_comes_first() {
         );
     });
     for variant in [SIZES[2], SIZES[3]] {
-        // There are more CPUs than threads.
+        // With these sizes there are more CPUs than threads, so no thread starves.
         Case::new("priority-starved", &["--duration=7s"], variant, &[]).is_calm();
     }
 }
@@ -636,7 +647,8 @@ fn a_thread_of_a_worse_rank_waits_for_all() {
         &["record.stacks=[]"],
         &["--compress"],
     ];
-    // It waits through more than half of the trace: fewer variants tell as much.
+    // The wait takes more than half of the trace, so each variant takes long to simulate. Fewer variants are
+    // enough.
     for variant in [&SEEDS[..2], &RELEASES[1..], biases].concat() {
         let case = Case::new("rank-stall", &["--duration=50500ms"], variant, &[]);
         let first = longest_wait(&case, "LockApp.exe");
@@ -653,7 +665,7 @@ fn a_thread_of_a_worse_rank_waits_for_all() {
         }
     }
     let base: Variant = &["--duration=50500ms"];
-    // This release logs no ranks: nothing that is recorded explains the wait.
+    // Windows 7 logs no ranks, so no recorded event explains the wait.
     let case = Case::new("rank-stall", base, &["--windows=7"], &[]);
     let first = longest_wait(&case, "LockApp.exe");
     for theory in ["better-rank", "dispatcher"] {
@@ -672,7 +684,7 @@ fn a_thread_of_a_worse_rank_waits_for_all() {
 }
 
 #[test]
-fn ranks_are_told_and_no_problem_where_there_are_cpus_to_spare() {
+fn ranks_are_no_problem_with_idle_cpus() {
     let own: &[Variant] = &[
         &["group.Photos.bias=5"],
         &["group.Photos.weight=5"],
@@ -698,7 +710,7 @@ fn ranks_are_told_and_no_problem_where_there_are_cpus_to_spare() {
         let found: BTreeSet<i64> = ranks.iter().map(|rank| rank.as_i64().unwrap()).collect();
         assert_eq!(found, told, "{}", case.label);
     });
-    // Where many wait for few CPUs, no clock is blamed for it.
+    // Many threads that wait for few CPUs are no reason to suspect a clock.
     for seed in ["--seed=1", "--seed=2", "--seed=3"] {
         let few = [
             "machine.processors=2",
@@ -713,7 +725,7 @@ fn ranks_are_told_and_no_problem_where_there_are_cpus_to_spare() {
 }
 
 #[test]
-fn receiving_is_told_by_cpu() {
+fn receiving_is_reported_by_cpu() {
     let own: &[Variant] = &[
         &["nic.ethernet.rss={queues=4,base_processor=2}"],
         &["nic.ethernet.rss={enabled=false}"],
@@ -748,7 +760,7 @@ fn receiving_is_told_by_cpu() {
 }
 
 #[test]
-fn signing_comes_first_where_it_holds_up_the_copy() {
+fn signing_comes_first_if_it_limits_the_copy() {
     let own: &[Variant] = &[
         &["flow.copy.window=64"],
         &[r#"flow.copy.bytes="4 KiB""#],
@@ -822,7 +834,8 @@ fn a_stack_on_disk_comes_first() {
     }
 }
 
-/// What is said of the program that measures, and how long it slept by the truth.
+/// Asserts the reported cause of the long sleeps of MeasureSleep.exe, and that their durations are those in
+/// the truth file.
 #[track_caller]
 fn slept(case: &Case, because: &str) {
     let measured = &list(&case.simulated.truth, "measured")[0];
@@ -842,7 +855,7 @@ fn slept(case: &Case, because: &str) {
         "{}: {median} {told}",
         case.label
     );
-    // The one under way at the end may be missing.
+    // The last sleep may not be complete when the trace ends, so one sleep may be missing.
     let sleeps = column(&of_it, "sleeps")[0].as_i64().unwrap();
     assert!(
         (sleeps - number(measured, "count")).abs() <= 1,
@@ -851,11 +864,11 @@ fn slept(case: &Case, because: &str) {
     );
 }
 
-const OWN: &str = "itself, and has it";
-const FOREIGN: &str = "its own process only";
-const GLOBAL: &str = "makes requests count for all";
+const OWN: &str = "and has it";
+const FOREIGN: &str = "only for the process that made it";
+const GLOBAL: &str = "lets requests count for all";
 const OLD: &str = "the finest request counts for all";
-const REFUSED: &str = "its request does not count";
+const REFUSED: &str = "its request has no effect";
 
 #[test]
 fn sleeps_have_the_right_cause_on_every_release() {
@@ -901,7 +914,7 @@ fn sleeps_have_the_right_cause_on_every_release() {
 }
 
 #[test]
-fn a_request_that_is_ignored_for_a_time_is_told_with_that_time() {
+fn temporarily_ignored_requests_are_reported_with_their_time() {
     let hidden: Variant = &[r#"at=[{time="2s",occlude="MeasureSleep.exe"}]"#];
     let case = Case::new("timer-occluded", &["--duration=4s"], hidden, &[]);
     let first = case.first("timers");
@@ -911,17 +924,17 @@ fn a_request_that_is_ignored_for_a_time_is_told_with_that_time() {
         "{sentence}"
     );
     assert!(
-        sentence.contains("the system's was 15.625 ms"),
+        sentence.contains("the system's resolution was 15.625 ms"),
         "{sentence}"
     );
-    // A program that means to sleep for 15 ms, and whose request counts.
+    // This program sleeps for 15 ms on purpose, and Windows does not ignore its timer request.
     let sleeps: Variant =
         &[r#"process."MeasureSleep.exe".thread.main.program.2.forever.0.sleep="15ms""#];
     Case::new("timer-own", &["--duration=4s"], sleeps, &[]).is_calm();
 }
 
 #[test]
-fn dpcs_within_their_limit_are_no_problem_and_those_beyond_are() {
+fn dpcs_are_a_problem_only_beyond_their_limit() {
     let own: &[Variant] = &[
         &[r#"device.usb.dpc.cost="lognormal(55us, 0.1)""#],
         &[r#"device.usb.every="normal(125us, 5us)""#],
@@ -953,14 +966,15 @@ fn dpcs_within_their_limit_are_no_problem_and_those_beyond_are() {
     }
 }
 
-/// A scenario's flood, in two seconds instead of ten.
+/// Changes that let the flood of a scenario last for two seconds instead of ten.
 struct Flood {
     scenario: &'static str,
-    /// What the names of its flows end with: before, in and after the flood.
+    /// Suffixes of the names of flows before the flood. `flood` and `falling` are the suffixes during and
+    /// after the flood.
     before: &'static [&'static str],
     flood: &'static [&'static str],
     falling: &'static [&'static str],
-    /// Interrupts of each flow in it.
+    /// Number of interrupts of each flow during the flood.
     count: u32,
     is_locked: bool,
 }
@@ -1040,7 +1054,7 @@ impl Flood {
 }
 
 #[test]
-fn floods_of_dpcs_come_first_and_where_they_are_spread_nothing_does() {
+fn dpc_floods_come_first_unless_spread_over_cpus() {
     let around: &[Variant] = &[
         &["machine.processors=32", "--seed=61"],
         &["machine.processors=48", "--seed=62"],

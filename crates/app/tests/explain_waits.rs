@@ -1,5 +1,5 @@
-//! `laglab explain` on threads that could run and got no CPU: what kept them from it, against what
-//! the simulation's truth says.
+//! Tests of `laglab explain` with threads that were ready and got no CPU. Their obstacles are compared with
+//! the truth files of simulations.
 
 mod program;
 mod simulated;
@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use simulated::{Simulated, list, number, text};
 
-/// What `explain` says of a trace.
+/// Runs `explain` on a trace, and returns the explanation as JSON.
 fn explained(simulated: &Simulated, asked: &[&str]) -> Value {
     let args = [&["explain", "--json", &simulated.trace], asked].concat();
     program::json(&args)["explanation"].take()
 }
 
-/// The findings about waits.
+/// Returns the findings about waits.
 fn waits(explanation: &Value) -> Vec<&Value> {
     let findings = list(explanation, "findings").iter();
     findings
@@ -24,14 +24,14 @@ fn waits(explanation: &Value) -> Vec<&Value> {
         .collect()
 }
 
-/// The first finding about the threads of a process that wait.
+/// Returns the first finding about waits of a process's threads.
 fn wait_of<'e>(explanation: &'e Value, process: &str) -> &'e Value {
     let waits = waits(explanation).into_iter();
     let mut of_process = waits.filter(|found| text(&found["sentence"]).contains(process));
     of_process.next().expect("a finding about the process")
 }
 
-/// The rows of a finding's evidence, by column.
+/// Returns the rows of the first evidence whose title starts with `title`. Each row has its values by column.
 fn rows(finding: &Value, title: &str) -> Vec<BTreeMap<String, Value>> {
     let mut evidence = list(finding, "evidence").iter();
     let evidence = evidence.find(|evidence| text(&evidence["title"]).starts_with(title));
@@ -46,7 +46,7 @@ fn rows(finding: &Value, title: &str) -> Vec<BTreeMap<String, Value>> {
         .collect()
 }
 
-/// What each theory said of a wait.
+/// Returns the judgement of each theory about a wait.
 fn judgements(finding: &Value) -> BTreeMap<String, String> {
     let weighed = list(finding, "weighed").iter();
     weighed
@@ -54,14 +54,14 @@ fn judgements(finding: &Value) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The theories that explain a wait, in the order in which they are asked.
+/// Returns the theories that explain a wait, in the order in which they were evaluated.
 fn explaining(finding: &Value) -> Vec<String> {
     let weighed = list(finding, "weighed").iter();
     let explaining = weighed.filter(|verdict| verdict["judgement"] == "for");
     explaining.map(|verdict| text(&verdict["theory"])).collect()
 }
 
-/// A watched thread of a process, by the truth.
+/// Returns the data of a process's watched thread in the truth file.
 fn watched<'s>(simulated: &'s Simulated, process: &str) -> &'s Value {
     let mut threads = list(&simulated.truth, "watched_threads").iter();
     threads
@@ -69,11 +69,11 @@ fn watched<'s>(simulated: &'s Simulated, process: &str) -> &'s Value {
         .unwrap()
 }
 
-/// What a CPU does at the moment at which it is given to a thread or wakes: between these two the
-/// trace and the model draw the line a little differently.
+/// Tolerance in nanoseconds for the moment when a CPU wakes up and starts a thread. The trace and the model
+/// separate the two at slightly different times.
 const BETWEEN_NS: i64 = 10_000;
 
-/// What kept the thread off the CPUs is what the truth says, and so are the wait's ends.
+/// Asserts that obstacles, start and end of a wait match the truth file.
 fn assert_held_as_told(simulated: &Simulated, finding: &Value, told: &Value) {
     let wait = &rows(finding, "Waits of")[0];
     assert_eq!(wait["ready_from_ns"], told["readied_ns"]);
@@ -81,7 +81,7 @@ fn assert_held_as_told(simulated: &Simulated, finding: &Value, told: &Value) {
     assert_eq!(wait["ready_ns"], told["ready_ns"]);
     assert_eq!(wait["rank"], told["rank"]);
     assert_eq!(wait["priority"], told["priority"]);
-    let found: BTreeMap<String, i64> = (rows(finding, "What had").iter())
+    let found: BTreeMap<String, i64> = (rows(finding, "Use of").iter())
         .map(|row| (text(&row["held_by"]), row["cpu_ns"].as_i64().unwrap()))
         .collect();
     let told = told["held_by_cpu_ns"].as_object().unwrap();
@@ -89,8 +89,8 @@ fn assert_held_as_told(simulated: &Simulated, finding: &Value, told: &Value) {
     assert_eq!(found.values().sum::<i64>(), all, "{found:?} {told:?}");
     let told = |by: &str| told.get(by).map_or(0, |ns| ns.as_i64().unwrap());
     let found = |by: &str| found.get(by).copied().unwrap_or(0);
-    // The clock interrupt's own work is not logged: the truth counts it with the DPCs, the trace
-    // gives it to the thread that it interrupts.
+    // The own work of the clock interrupt is not logged. The truth file counts it as time of DPCs, and the
+    // trace as time of the interrupted thread.
     let clock = told("dpc") - found("dpc");
     let processors = list(&simulated.truth, "processors").iter();
     let all_clock: i64 = processors.map(|cpu| number(cpu, "clock_ns")).sum();
@@ -109,7 +109,7 @@ fn assert_held_as_told(simulated: &Simulated, finding: &Value, told: &Value) {
     }
 }
 
-/// The figures of "What Outranks Thread Priority?", and the theories that it rejects.
+/// Checks the figures that "What Outranks Thread Priority?" publishes, and the theories that it rejects.
 #[test]
 fn a_thread_of_rank_2_waits_for_all_of_rank_0() {
     let stall = Simulated::new("rank-stall", &[]);
@@ -120,7 +120,7 @@ fn a_thread_of_rank_2_waits_for_all_of_rank_0() {
     assert!(sentence.contains("priority 14, was ready for 19.493 s (30.333 s to 49.827 s)"));
     assert!(sentence.contains("its rank was 2, and threads of rank 0 with priorities 4 to "));
     let told = &watched(&stall, "LockApp.exe")["longest_ready_waits"][0];
-    assert_eq!(number(&wait["loss"], "lost_ns"), number(told, "ready_ns"));
+    assert_eq!(number(&wait["delay"], "ns"), number(told, "ready_ns"));
     assert_held_as_told(&stall, wait, told);
     assert_eq!(explaining(wait), ["better-rank"]);
     let judgements = judgements(wait);
@@ -137,14 +137,15 @@ fn a_thread_of_rank_2_waits_for_all_of_rank_0() {
     ] {
         assert_eq!(judgements[rejected], "against", "{rejected}");
     }
-    // No process was frozen, and nothing tells that freezes were recorded.
+    // No process was frozen. But the trace has no event that shows whether freezes were recorded.
     assert_eq!(judgements["process-frozen"], "not_recorded");
-    // "By the system process calling KeSetEvent": the notifier, which a DPC had woken.
+    // The article says "By the system process calling KeSetEvent". This is the notifier thread, which a DPC
+    // had woken.
     let path = rows(wait, "What led to it");
     assert!(text(&path[0]["readied_by"]).starts_with("System"));
     assert_eq!(path[0]["was_ready_ns"], told["ready_ns"]);
 
-    // From the last focus before to LockApp's: the same wait is the worst.
+    // In the time from the previous focus to the focus of LockApp, the same wait is the longest.
     let asked = ["--between-focus", "logonui", "LockApp"];
     let explanation = explained(&stall, &asked);
     assert_held_as_told(&stall, wait_of(&explanation, "LockApp.exe"), told);
@@ -184,10 +185,7 @@ fn threads_of_higher_priority_starve_one_until_it_is_boosted() {
     }
     let explanation = explained(&starved, &[]);
     let wait = wait_of(&explanation, "archiver.exe");
-    assert_eq!(
-        wait["severity"], "warning",
-        "nobody calls the idle class urgent"
-    );
+    assert_eq!(wait["severity"], "warning", "the idle class is not urgent");
 }
 
 #[test]
@@ -196,16 +194,16 @@ fn a_thread_that_is_ready_when_the_trace_ends_waits_still() {
     let since = number(watched(&starved, "archiver.exe"), "still_ready_since_ns");
     let explanation = explained(&starved, &[]);
     let wait = wait_of(&explanation, "archiver.exe");
-    assert!(text(&wait["sentence"]).contains("and still when the trace ends"));
+    assert!(text(&wait["sentence"]).contains("and still when the trace ended"));
     assert_eq!(
-        rows(wait, "When the thread was made ready")[0]["since_ns"],
+        rows(wait, "Time when the thread was readied")[0]["since_ns"],
         since
     );
     assert_eq!(explaining(wait), ["higher-priority"]);
 }
 
 #[test]
-fn a_pinned_thread_waits_for_its_cpu_beside_idle_ones() {
+fn a_pinned_thread_waits_for_its_cpu_despite_idle_ones() {
     let pinned = Simulated::new("affinity-pinned", &[]);
     let explanation = explained(&pinned, &[]);
     let wait = wait_of(&explanation, "game.exe");
@@ -215,7 +213,7 @@ fn a_pinned_thread_waits_for_its_cpu_beside_idle_ones() {
         &watched(&pinned, "game.exe")["longest_ready_waits"][0],
     );
     assert_eq!(explaining(wait), ["higher-priority", "affinity"]);
-    assert!(text(&wait["sentence"]).contains("it may run on CPU 3 only"));
+    assert!(text(&wait["sentence"]).contains("it may run only on CPU 3"));
 }
 
 #[test]
@@ -225,7 +223,8 @@ fn a_thread_without_its_kernel_stack_waits_for_the_disk() {
     let wait = wait_of(&explanation, "mail.exe");
     let told = &watched(&paged, "mail.exe")["longest_ready_waits"][0];
     assert_eq!(explaining(wait), ["stack-paged-out"]);
-    // Until when the stack is read the trace does not tell; then the thread runs at once.
+    // The trace does not show when the stack has been read from disk. But the thread runs as soon as it has
+    // been read.
     let stack = told["held_by_cpu_ns"]["stack_paged_out"].as_i64().unwrap() / 8;
     let weighed = list(wait, "weighed").iter();
     let verdict = weighed
@@ -240,7 +239,8 @@ fn a_thread_without_its_kernel_stack_waits_for_the_disk() {
     );
 }
 
-/// That the machine slept is a finding of its own; of a wait it is told where the wait is asked for.
+/// Checks that suspension of the machine is its own finding. A wait only mentions it if the scope is limited
+/// to this wait.
 #[test]
 fn time_that_the_machine_sleeps_is_not_lost() {
     let resume = Simulated::new("busy-wait-resume", &[]);
@@ -262,7 +262,7 @@ fn time_that_the_machine_sleeps_is_not_lost() {
     assert_eq!(explaining(wait), ["machine-suspended"]);
 }
 
-/// A scenario of a file.
+/// Simulates the scenario with this text.
 fn simulated(scenario: &str) -> Simulated {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("scenario.toml");
@@ -270,8 +270,8 @@ fn simulated(scenario: &str) -> Simulated {
     Simulated::new(file.to_str().unwrap(), &[])
 }
 
-/// Twenty-four threads for eight CPUs at two priorities each: the many waits of those that nobody
-/// calls urgent do not hide those of programs that users look at.
+/// Tests twenty-four threads at two priorities on eight CPUs. Many waits of background threads must not hide
+/// the waits of programs in the foreground.
 #[test]
 fn a_program_that_waits_often_hides_no_other() {
     let busy = simulated(
@@ -299,7 +299,7 @@ fn a_program_that_waits_often_hides_no_other() {
     let explanation = explained(&busy, &[]);
     let worst = waits(&explanation)[0];
     assert_eq!(worst["severity"], "problem");
-    // One cause is one finding, of all who waited for it.
+    // All threads that wait for the same cause are in one finding.
     let of_all = rows(worst, "All waits of 100.0 ms or longer");
     let told: Vec<String> = of_all.iter().map(|row| text(&row["process"])).collect();
     for program in ["explorer.exe", "svchost.exe"] {
@@ -312,10 +312,9 @@ fn a_program_that_waits_often_hides_no_other() {
     assert_eq!(explaining(batch), ["higher-priority"]);
 }
 
-/// Behind a CPU that is locked, threads of the same program wait for seconds whose fellows elsewhere
-/// do not.
+/// Checks that threads whose ideal CPU is locked wait for seconds. Other threads of the same program do not.
 #[test]
-fn a_thread_whose_ideal_processor_is_locked_waits_for_that() {
+fn a_thread_waits_for_its_locked_ideal_processor() {
     let flood = Simulated::new("dpc-flood-teaming", &[]);
     let explanation = explained(&flood, &[]);
     let wait = wait_of(&explanation, "svchost.exe");
@@ -327,7 +326,7 @@ fn a_thread_whose_ideal_processor_is_locked_waits_for_that() {
         .find(|v| v["theory"] == "interrupted-cpus")
         .unwrap();
     assert_eq!(verdict["judgement"], "for");
-    // It had four fifths of them, or it were not locked.
+    // The CPU only counts as locked if its interrupts explain more than 80 % of the wait.
     let explains = number(verdict, "explains_ns");
     assert!(
         explains * 5 > longest["ready_ns"].as_i64().unwrap() * 4,
@@ -344,22 +343,22 @@ fn a_thread_whose_ideal_processor_is_locked_waits_for_that() {
     assert!(victims.iter().any(is_victim), "{victims:?}");
 }
 
-/// What is certain of a wait is told, however much of the file is gone before.
+/// Checks that the known part of a wait is reported if the events before this part are lost.
 #[test]
-fn a_wait_is_certain_from_where_the_trace_is_whole_again() {
+fn a_wait_is_certain_after_lost_events() {
     let stall = Simulated::new("rank-stall", &["--duration=50500ms"]);
     let told = &watched(&stall, "LockApp.exe")["longest_ready_waits"][0];
     let (readied, ran) = (number(told, "readied_ns"), number(told, "ran_ns"));
     let mut trace = std::fs::read(&stall.trace).unwrap();
     let size = u32::from_le_bytes(trace[..4].try_into().unwrap()) as usize;
-    // Buffers of about the time at which the wait begins.
+    // Offset of buffers that were written near the start of the wait.
     let from = trace.len() * 2 / 5 / size * size;
     trace[from..from + 20 * size].fill(0);
     std::fs::write(&stall.trace, trace).unwrap();
     let explanation = explained(&stall, &["--no-cache"]);
     let wait = wait_of(&explanation, "LockApp.exe");
     assert_eq!(wait["severity"], "problem", "{wait:#}");
-    let lost = number(&wait["loss"], "lost_ns");
+    let lost = number(&wait["delay"], "ns");
     assert!((1_000_000_000..=ran - readied).contains(&lost), "{lost}");
     let during = &wait["during"];
     assert_eq!(number(during, "end"), ran);
@@ -367,14 +366,14 @@ fn a_wait_is_certain_from_where_the_trace_is_whole_again() {
     assert_eq!(explaining(wait), ["better-rank"]);
 }
 
-/// A lock is not to blame for those that have it and get no CPU.
+/// Checks that a lock is not blamed for time in which its owners get no CPU.
 #[test]
-fn what_a_busy_machine_costs_is_not_the_locks() {
+fn locks_are_not_blamed_for_a_busy_machine() {
     let busy = simulated(
         r#"
         extends = "lock-convoy"
         title = "A convoy on a busy machine"
-        about = "Sixteen threads compute meanwhile."
+        about = "Sixteen threads compute at the same time."
         [[add.process]]
         name = "burn.exe"
         [[add.process.thread]]
@@ -389,25 +388,25 @@ fn what_a_busy_machine_costs_is_not_the_locks() {
     let convoy = findings
         .find(|found| found["theory"] == "lock-convoy")
         .unwrap();
-    let waited = &rows(convoy, "Who waited how long")[0];
-    let parts = &rows(convoy, "What those did for whom it waited")[0];
+    let waited = &rows(convoy, "Waits by thread")[0];
+    let parts = &rows(convoy, "Time of the threads that it waited for")[0];
     let starved = parts["no_cpu_ns"].as_i64().unwrap();
     assert!(starved > 0);
-    let lost = number(&convoy["loss"], "lost_ns");
+    let lost = number(&convoy["delay"], "ns");
     assert_eq!(lost + starved, waited["waited_ns"].as_i64().unwrap());
     assert!(text(&convoy["sentence"]).contains("burn.exe"));
-    // As much as it loses where nothing else runs.
+    // The same scenario without other threads must have about the same loss.
     let alone = Simulated::new("lock-convoy", &[]);
     let explanation = explained(&alone, &[]);
     let mut findings = list(&explanation, "findings").iter();
     let convoy = findings
         .find(|found| found["theory"] == "lock-convoy")
         .unwrap();
-    let of_lock = number(&convoy["loss"], "lost_ns");
+    let of_lock = number(&convoy["delay"], "ns");
     assert!((lost - of_lock).abs() < of_lock / 5, "{lost} {of_lock}");
 }
 
-/// The window's thread waits for a lock that goes from thread to thread, not for a CPU.
+/// Checks that the thread of the window waits for a lock that threads pass on, not for a CPU.
 #[test]
 fn the_critical_path_follows_a_lock_from_thread_to_thread() {
     let convoy = Simulated::new("lock-convoy", &[]);
@@ -431,18 +430,18 @@ fn the_critical_path_follows_a_lock_from_thread_to_thread() {
     for pair in steps.windows(2) {
         assert_eq!(at(&pair[0], "from_ns"), at(&pair[1], "to_ns"));
     }
-    let totals = rows(path, "Whose time it was");
+    let totals = rows(path, "Time by thread");
     let parts = ["waited_ns", "was_ready_ns", "ran_ns"];
     let sum: i64 = totals
         .iter()
         .flat_map(|row| parts.map(|part| at(row, part)))
         .sum();
     assert_eq!(sum, to - from, "the path has no gaps");
-    // Twenty threads have the lock before the window does.
+    // Twenty threads get the lock before the thread of the window gets it.
     assert!(totals.len() >= 10, "{totals:?}");
 }
 
-/// Where the wait ends after the second moment, whoever ends it is followed all the same.
+/// Tests a wait that ends after the time range of the scope. The thread that ends it must still be followed.
 #[test]
 fn the_critical_path_follows_a_wait_that_is_not_over() {
     let convoy = Simulated::new("lock-convoy", &[]);
@@ -477,7 +476,7 @@ fn lost_events_make_no_lost_time() {
 }
 
 #[test]
-fn where_nobody_waits_nothing_is_found() {
+fn without_waits_nothing_is_found() {
     for scenario in ["healthy", "frozen", "rank-walk", "clock-trouble"] {
         let calm = Simulated::new(scenario, &[]);
         let explanation = explained(&calm, &[]);

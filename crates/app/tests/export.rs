@@ -1,5 +1,5 @@
-//! `laglab export`: what is in the files, and what is refused. Other people's readers look at them
-//! in `cargo xtask test`.
+//! Tests of `laglab export`: contents of files, and exports that are refused. `cargo xtask test` also reads
+//! the files with other programs.
 
 mod program;
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 
-/// A machine whose disk interrupts it. Its program has the focus, until nobody has.
+/// Scenario with disk interrupts. Its program has the focus first. Later, no program has the focus.
 const SCENARIO: &str = r#"
     title = "Two threads read"
     duration = "1s"
@@ -32,7 +32,7 @@ const SCENARIO: &str = r#"
     focus = "Idle"
 "#;
 
-/// A simulated trace and its truth, in a folder of their own.
+/// Simulated trace in a temporary folder, with the truth file of its simulation.
 struct Simulated {
     folder: tempfile::TempDir,
     truth: Value,
@@ -57,14 +57,14 @@ impl Simulated {
         self.folder.path().join(name)
     }
 
-    /// What `laglab export` says of it.
+    /// Exports the trace, and returns the JSON output.
     fn export(&self, to: &Path, more: &[&str]) -> Value {
         let trace = self.path("two.etl");
         let (trace, to) = (trace.to_str().unwrap(), to.to_str().unwrap());
         program::json(&[&["export", "--json", trace, "--to", to], more].concat())
     }
 
-    /// The one line that says why it does not.
+    /// Runs an export that must fail, and returns the line on stderr.
     fn refusal(&self, to: &Path, more: &[&str]) -> String {
         let trace = self.path("two.etl");
         let (trace, to) = (trace.to_str().unwrap(), to.to_str().unwrap());
@@ -75,14 +75,14 @@ impl Simulated {
         error
     }
 
-    /// Routines that ended, by the truth.
+    /// Returns the number of completed DPCs and service routines in the truth file.
     fn routines(&self) -> u64 {
         let routines = self.truth["windows"][0]["routines"].as_array().unwrap();
         let of_all_cpus = routines.iter().filter(|r| r.get("cpu").is_none());
         of_all_cpus.map(|r| r["count"].as_u64().unwrap()).sum()
     }
 
-    /// Profile samples, by the truth.
+    /// Returns the number of profile samples in the truth file.
     fn samples(&self) -> u64 {
         let processes = self.truth["processes"].as_array().unwrap();
         let samples = processes.iter().map(|p| p["samples"].as_u64().unwrap());
@@ -103,14 +103,14 @@ fn tables_are_partitions_of_a_folder_of_many_traces() {
     let report = one.export(&fleet, &[]);
     assert_eq!(rows(&interrupts("two")), one.routines());
 
-    // The same again takes the place of what is there.
+    // A second export of the same trace replaces the first one.
     assert_eq!(one.export(&fleet, &[]), report);
     assert_eq!(rows(&interrupts("two")), one.routines());
 
-    // Another trace does not, and needs a name.
+    // Another trace must not replace these files. It needs another name.
     let refusal = other.refusal(&fleet, &["--tables", "interrupts"]);
     assert!(
-        refusal.contains("of another trace called `two`"),
+        refusal.contains("belongs to another trace called `two`"),
         "{refusal}"
     );
     assert_eq!(rows(&interrupts("two")), one.routines());
@@ -186,7 +186,7 @@ fn a_perfetto_trace_is_written_whole() {
 }
 
 #[test]
-fn a_part_for_perfetto_tells_who_had_the_focus_before() {
+fn perfetto_parts_have_the_focus_from_before() {
     let trace = Simulated::new("1");
     let to = trace.path("part.pftrace");
     let has_focus = |from: &str, until: &str| {
@@ -196,17 +196,17 @@ fn a_part_for_perfetto_tells_who_had_the_focus_before() {
         bytes.windows(track.len()).any(|text| text == track)
     };
     assert!(has_focus("0.1", "0.15"), "since before");
-    assert!(!has_focus("0.3", "0.35"), "nobody");
+    assert!(!has_focus("0.3", "0.35"), "no focus");
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused() {
+fn contradictory_options_are_refused() {
     let trace = Simulated::new("1");
     for (to, more, what) in [
-        ("two.xlsx", &[][..], "its name says no format"),
-        ("two.etl", &[], "its name says no format"),
+        ("two.xlsx", &[][..], "unknown format"),
+        ("two.etl", &[], "unknown format"),
         ("none/two.json", &[], "its folder does not exist"),
-        ("two.json", &["--tables", "samples"], "are of Parquet"),
+        ("two.json", &["--tables", "samples"], "need Parquet"),
         ("all", &["--from", "2", "--until", "1"], "is not before"),
     ] {
         let refusal = trace.refusal(&trace.path(to), more);

@@ -1,5 +1,5 @@
-//! `laglab report`: what is drawn against the truth of simulations, what is said against what
-//! `laglab explain` says, and that no trace can put a script into the page.
+//! Tests of `laglab report`. Charts match the truth files of simulations, texts match `laglab explain`, and
+//! no trace can inject a script into the page.
 
 mod program;
 mod simulated;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use simulated::{Simulated, list, number, text};
 
-/// The page of a trace.
+/// Returns the report of a trace as HTML.
 fn page(trace: &str) -> String {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("report.html");
@@ -20,7 +20,7 @@ fn page(trace: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// What its charts are drawn from.
+/// Returns the data of the charts in a report.
 fn data(page: &str) -> Value {
     serde_json::from_str(json_of(page)).unwrap()
 }
@@ -31,7 +31,7 @@ fn json_of(page: &str) -> &str {
     rest.split_once("</script>").unwrap().0
 }
 
-/// Text as it stands in HTML.
+/// Escapes text for HTML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -39,7 +39,8 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Millionths of buckets of so many CPUs, in nanoseconds; the last bucket may be shorter.
+/// Sums shares of time (millionths of a bucket of `cpus` CPUs). Returns nanoseconds. The last bucket may be
+/// shorter.
 fn sum_ns(data: &Value, shares: &Value, cpus: usize) -> f64 {
     let (start, end) = (number(data, "start_ns"), number(data, "end_ns"));
     let bucket = number(data, "bucket_ns");
@@ -55,7 +56,8 @@ fn sum_ns(data: &Value, shares: &Value, cpus: usize) -> f64 {
         .sum()
 }
 
-/// Shares are cut to whole millionths: so much is lost at most, per bucket and CPU.
+/// Number of buckets of a chart. Shares are rounded down to millionths, so the error grows with the number of
+/// buckets and CPUs.
 const BUCKETS: usize = 480;
 
 #[track_caller]
@@ -69,7 +71,7 @@ fn assert_about(found: f64, told: i64, data: &Value, cpus: usize) {
 }
 
 #[test]
-fn processes_have_the_time_ranks_and_focus_that_they_had() {
+fn time_ranks_and_focus_match_the_truth() {
     let stall = Simulated::new("rank-stall", &[]);
     let page = page(&stall.trace);
     let data = data(&page);
@@ -87,7 +89,7 @@ fn processes_have_the_time_ranks_and_focus_that_they_had() {
         let Some(told) = cpu_ns.get(&text(&layer["name"])) else {
             continue;
         };
-        // Context switches do not tell a thread's time from that of what interrupts it.
+        // Tolerance: context switches do not separate the time of a thread from the time of interrupts.
         let drawn = sum_ns(&data, &layer["shares"], cpus);
         let interrupted = (drawn - *told as f64) / *told as f64;
         assert!((-0.001..0.01).contains(&interrupted), "{layer}: not {told}");
@@ -96,7 +98,7 @@ fn processes_have_the_time_ranks_and_focus_that_they_had() {
     }
     assert!(found == 9 && of_interrupts > 0.0, "{layers:?}");
 
-    // LockApp's rank is what the scenario is about.
+    // The scenario is about the rank of LockApp, so the chart must show it.
     let ranked = list(&data, "ranks").iter();
     let ranked: Vec<String> = ranked.map(|line| text(&line["name"])).collect();
     let watched = stall.truth["watched_threads"].as_array().unwrap().iter();
@@ -108,7 +110,7 @@ fn processes_have_the_time_ranks_and_focus_that_they_had() {
         let name = text(&thread["process"]);
         assert!(ranked.iter().any(|line| line.starts_with(&name)), "{name}");
     }
-    // Process 0 stands for nobody.
+    // Process id 0 means that no process has the focus.
     let moments = list(&stall.truth, "moments").iter();
     let focus = moments.filter(|moment| moment["what"] == "focus");
     let (lost, gained): (Vec<&Value>, Vec<&Value>) =
@@ -119,7 +121,7 @@ fn processes_have_the_time_ranks_and_focus_that_they_had() {
     }
     assert!(page.contains("class=\"simulated\""));
 
-    // Nobody had the CPUs while the machine slept.
+    // While the machine was suspended, no process used a CPU.
     let slept = told(&stall.truth, "resume")[0] - told(&stall.truth, "suspend")[0];
     let untold = layers.iter().find(|layer| layer["kind"] == "untold");
     let drawn = sum_ns(&data, &untold.unwrap()["shares"], cpus) / cpus as f64;
@@ -130,12 +132,12 @@ fn processes_have_the_time_ranks_and_focus_that_they_had() {
 }
 
 #[test]
-fn interrupts_have_the_time_that_they_had() {
+fn interrupts_match_the_truth() {
     let flood = Simulated::new("dpc-flood-no-teaming", &["--duration", "2s"]);
     let data = data(&page(&flood.trace));
     let (mut dpc_ns, mut dpcs) = (BTreeMap::new(), 0);
     for routine in list(flood.window("trace"), "routines") {
-        // Threaded DPCs hold nobody up.
+        // Threaded DPCs are left out, because other threads can preempt them.
         if routine["kind"] != "dpc" && routine["kind"] != "timer_dpc" {
             continue;
         }
@@ -153,27 +155,27 @@ fn interrupts_have_the_time_that_they_had() {
         }
     }
     assert!(dpc_ns.is_empty());
-    // Bucket, class, count.
+    // Each cell has three numbers: bucket, class and count.
     let cells = list(&data["dpc_durations"], "cells").chunks(3);
     let counted: i64 = cells.map(|cell| cell[2].as_i64().unwrap()).sum();
     assert_eq!(counted, dpcs);
 }
 
-/// When something happened, by the truth.
+/// Returns the times of a kind of event in the truth file.
 fn told(truth: &Value, what: &str) -> Vec<i64> {
     let moments = list(truth, "moments").iter();
     let of_that = moments.filter(|moment| moment["what"] == what);
     of_that.map(|moment| number(moment, "at_ns")).collect()
 }
 
-/// The beginnings (1) or ends (2) of what is drawn.
+/// Returns the starts (`place` is 1) or the ends (`place` is 2) of the drawn bands.
 fn drawn(data: &Value, track: &str, place: usize) -> Vec<i64> {
     let tracks = list(&data["tracks"], track).iter();
     let bands = tracks.flat_map(|track| list(track, "bands"));
     bands.map(|band| band[place].as_i64().unwrap()).collect()
 }
 
-/// Times in traces are in ticks of 100 ns.
+/// Asserts that each true time is drawn, to within 100 ns, which is the resolution of times in traces.
 #[track_caller]
 fn assert_drawn(told: &[i64], drawn: &[i64]) {
     assert!(!told.is_empty());
@@ -184,7 +186,7 @@ fn assert_drawn(told: &[i64], drawn: &[i64]) {
 }
 
 #[test]
-fn freezes_are_where_they_were() {
+fn freezes_match_the_truth() {
     let frozen = Simulated::new("frozen", &[]);
     let data = data(&page(&frozen.trace));
     assert_drawn(&told(&frozen.truth, "freeze"), &drawn(&data, "freezes", 1));
@@ -192,7 +194,7 @@ fn freezes_are_where_they_were() {
 }
 
 #[test]
-fn all_that_explain_says_is_in_the_page() {
+fn the_page_has_all_output_of_explain() {
     let stall = Simulated::new("rank-stall", &["--duration", "52s"]);
     let page = page(&stall.trace);
     let explained = program::json(&["explain", "--json", &stall.trace]);
@@ -202,7 +204,7 @@ fn all_that_explain_says_is_in_the_page() {
     let mut said: Vec<&Value> = findings.iter().map(|found| &found["sentence"]).collect();
     said.extend(all("remedies").chain(all("doubts")).flatten());
     let mut evidence: Vec<&Value> = all("evidence").flatten().collect();
-    // What a theory says that found something is in its findings.
+    // Findings also show the verdicts of their theories, so only other theories have a separate verdict.
     let others = list(explanation, "theories").iter();
     let others = others.filter(|theory| findings.iter().all(|f| f["theory"] != theory["theory"]));
     for verdict in all("weighed").flatten().chain(others) {
@@ -245,7 +247,7 @@ fn no_name_in_a_trace_becomes_markup_or_script() {
         .map(|l| text(&l["name"]))
         .collect();
     assert!(names.iter().any(|name| name.starts_with(NAME)), "{names:?}");
-    // Scripts run with the page's own word only, and nothing is loaded.
+    // The page's policy only allows scripts with the nonce of the page, and loads nothing from outside.
     let (_, policy) = page
         .split_once("Content-Security-Policy\" content=\"")
         .unwrap();
@@ -264,12 +266,12 @@ fn no_name_in_a_trace_becomes_markup_or_script() {
 }
 
 #[test]
-fn what_is_not_recorded_is_said() {
+fn missing_events_are_reported() {
     let page = page("perfview__SelfDescribingSingleEvent.etl");
     assert!(page.contains("The trace holds no context switches"));
     assert!(page.contains("The trace holds no DPCs and service routines"));
-    assert!(page.contains("cannot answer why it lagged"));
-    assert!(!page.contains("Nothing that costs"));
+    assert!(page.contains("does not show why it lagged"));
+    assert!(!page.contains("No noticeable delay"));
     assert!(!page.contains("<figure"));
     assert!(!page.contains("class=\"simulated\""));
 }
@@ -284,11 +286,11 @@ fn a_real_trace_has_a_page_of_modest_size() {
 }
 
 #[test]
-fn the_trace_is_not_overwritten_and_stdout_can_be_had() {
+fn the_trace_is_not_overwritten_and_stdout_works() {
     let trace = "perfview__SelfDescribingSingleEvent.etl";
     let refused = program::laglab(&["report", trace, "-o", trace]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("is the trace itself"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("is an input file"));
     let page = program::text(&["report", trace, "-o", "-", "--title", "A <title>"]);
     assert!(page.contains("<title>A &lt;title&gt;"));
 }

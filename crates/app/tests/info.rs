@@ -1,146 +1,23 @@
-//! `laglab info` against the independent ground truth of every real trace.
+//! Tests of the text output of `laglab info`. The crate `facts` tests the facts themselves.
 
 mod program;
 
-use serde_json::Value;
-
 #[test]
-fn what_headers_say_is_said() {
-    for (path, truth) in testdata::traces() {
-        let name = path.trim_start_matches("etl/");
-        let info = program::json(&["info", "--json", name]);
-        let header = &truth["header"];
-        assert_eq!(info["system"]["os_version"], header["os_version"], "{name}");
-        assert_eq!(info["system"]["build"], header["os_build"], "{name}");
-        let session = &info["sessions"][0];
-        assert_eq!(session["name"], header["session"], "{name}");
-        assert_eq!(session["log_file"], header["logfile"], "{name}");
-        assert_eq!(session["clock"], header["clock_name"], "{name}");
-        assert_eq!(session["clock_frequency"], header["perf_freq"], "{name}");
-        assert_eq!(session["buffer_size"], header["buffer_size"], "{name}");
-        // The truth's times have microseconds, rounded through a float.
-        let parts = |time: &Value| {
-            let time = time.as_str().unwrap().trim_end_matches('Z').to_owned();
-            let (seconds, fraction) = time.split_once('.').unwrap_or((&time, "0"));
-            let fraction: f64 = format!("0.{fraction}").parse().unwrap();
-            (seconds.to_owned(), fraction)
-        };
-        let (said, known) = (parts(&session["start"]), parts(&header["start"]));
-        assert_eq!(said.0, known.0, "{name}");
-        assert!(
-            (said.1 - known.1).abs() < 2e-6,
-            "{name}: {said:?} {known:?}"
-        );
-        let seconds = header["duration_s"].as_f64().unwrap();
-        if let Some(ns) = session["duration_ns"].as_i64() {
-            assert!((ns as f64 / 1e9 - seconds).abs() < 1e-5, "{name}");
-        }
-        assert_eq!(info["trace"]["events"], truth["total_events"], "{name}");
-        assert_eq!(info["trace"]["buffers"], truth["buffers"], "{name}");
-        assert_eq!(info["trace"]["size_bytes"], truth["file_size"], "{name}");
-        assert_eq!(
-            info["damage"]["events_lost"], header["events_lost"],
-            "{name}"
-        );
-        let compressed = session.get("compression").is_some();
-        assert_eq!(
-            compressed,
-            truth.get("compression_format").is_some(),
-            "{name}"
-        );
-        if info["cpus"]["known"] == true {
-            assert_eq!(info["cpus"]["stated"], header["processors"], "{name}");
-            let seen = info["cpus"]["seen"].as_array().unwrap().iter();
-            let events: u64 = seen.map(|c| c["events"].as_u64().unwrap()).sum();
-            assert_eq!(truth["total_events"], events, "{name}");
-        }
-    }
-}
-
-fn content(info: &Value, data: &str) -> u64 {
-    let contents = info["contents"].as_array().unwrap();
-    let found = contents.iter().find(|c| c["data"] == data);
-    found.map_or(0, |c| c["count"].as_u64().unwrap())
-}
-
-/// Sum of the truth's counts of a class's opcodes.
-fn known(truth: &Value, class: &str, opcodes: &[u64]) -> u64 {
-    let events = truth["kernel_events"].as_array().unwrap().iter();
-    events
-        .filter(|e| e["cls"] == class && opcodes.contains(&e["opcode"].as_u64().unwrap()))
-        .map(|e| e["count"].as_u64().unwrap())
-        .sum()
-}
-
-#[test]
-fn contents_are_what_the_ground_truth_counts() {
-    for (path, truth) in testdata::traces() {
-        let name = path.trim_start_matches("etl/");
-        if name.starts_with("sawbuck") {
-            continue; // Their kernel events have classic headers, counted elsewhere in the truth.
-        }
-        let info = program::json(&["info", "--json", name]);
-        for (data, class, opcodes) in [
-            ("context_switches", "Thread", &[36][..]),
-            ("ready_threads", "Thread", &[50]),
-            ("samples", "PerfInfo", &[46]),
-            ("hard_faults", "PageFault", &[32]),
-            ("disk_io", "DiskIo", &[10, 11, 12, 13, 14, 15]),
-            ("file_names", "FileIo", &[0, 32, 35, 36]),
-            ("processes", "Process", &[1, 2, 3, 4, 11, 39]),
-        ] {
-            assert_eq!(
-                content(&info, data),
-                known(&truth, class, opcodes),
-                "{name}: {data}"
-            );
-            let missing = info["missing"].to_string();
-            if data == "ready_threads" {
-                assert!(
-                    missing.contains("no ready threads") || missing.contains("no kernel events"),
-                    "{name}: no trace at hand has any"
-                );
-            }
-        }
-    }
-}
-
-#[test]
-fn the_machine_is_described() {
-    let info = program::json(&["info", "--json", "perfview__net.4.5.2.x64.etl"]);
-    assert_eq!(info["system"]["release"], "Windows 8 or Server 2012");
-    // The flags that PerfView turns on, and the events inside agree.
-    let flags: Vec<&str> = info["kernel_flags"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|f| f.as_str().unwrap())
-        .collect();
-    for flag in ["process", "thread", "image", "profile", "hard faults"] {
-        assert!(flags.contains(&flag), "{flag}: {flags:?}");
-    }
-    assert!(!flags.contains(&"context switch"));
-}
-
-#[test]
-fn damage_is_told_with_its_place() {
+fn damage_is_printed_with_its_place() {
     let mut bytes = testdata::bytes("etl/perfview__net.4.5.2.x64.etl");
     bytes.truncate(1_000_000);
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("cut.etl");
     std::fs::write(&path, &bytes).unwrap();
-    let info = program::json(&["info", "--json", path.to_str().unwrap()]);
-    let damage = &info["damage"];
-    assert_eq!(damage["none"], false);
-    assert_eq!(damage["fault_counts"]["truncated"], 1);
-    let fault = &damage["faults"][0];
-    let offset = fault["buffer_offset"].as_u64().unwrap();
-    assert!(offset < 1_000_000 && offset > 900_000, "{fault}");
-    let text = program::text(&["info", path.to_str().unwrap()]);
+    let path = path.to_str().unwrap();
+    let info = program::json(&["info", "--json", path]);
+    let offset = info["damage"]["faults"][0]["buffer_offset"].as_u64();
+    let offset = offset.expect("the fault has a place");
+    let text = program::text(&["info", path]);
     assert!(text.contains(&format!("{offset:#x}")), "{text}");
 }
 
 #[test]
-fn the_page_is_as_it_is_meant_to_be_read() {
+fn text_matches_the_snapshot() {
     insta::assert_snapshot!(program::text(&["info", "filtrace__etw.etl", "--cpus"]));
 }

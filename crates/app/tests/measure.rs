@@ -1,4 +1,4 @@
-//! `laglab measure`: what it prints and writes, and what it says when something is not as asked.
+//! Tests of `laglab measure`: output, files and error messages.
 
 mod program;
 
@@ -7,7 +7,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-/// A few short sleeps of one kind.
+/// Measures a few short sleeps with one sleep method.
 fn sleep(more: &[&str]) -> Output {
     let method = if cfg!(windows) { "Sleep" } else { "nanosleep" };
     let mut args = vec!["measure", "sleep", "--method", method];
@@ -26,7 +26,7 @@ fn fine(output: &Output) -> String {
 }
 
 #[test]
-fn json_says_what_was_measured_and_under_what() {
+fn json_has_results_and_conditions() {
     let report: Value = serde_json::from_str(&fine(&sleep(&["--json"]))).unwrap();
     assert_eq!(report["probe"], "sleep");
     assert_eq!(report["end"], "rounds");
@@ -54,26 +54,26 @@ fn json_says_what_was_measured_and_under_what() {
 }
 
 #[test]
-fn what_is_refused_or_not_there_is_said_and_stops_nothing() {
+fn refused_and_missing_settings_are_reported_and_stop_nothing() {
     let text = fine(&sleep(&["--cpu", "4000", "--method", "Sleep,nanosleep"]));
     assert!(text.contains("CPU 4000: refused: "), "{text}");
     let elsewhere = if cfg!(windows) { "nanosleep" } else { "Sleep" };
     assert!(
-        text.contains(&format!("{elsewhere}: not available here: ")),
+        text.contains(&format!("{elsewhere}: not available: ")),
         "{text}"
     );
     assert!(text.contains("median"), "{text}");
     if !cfg!(windows) {
         let text = fine(&sleep(&["--resolution", "0.5"]));
         assert!(
-            text.contains("resolution 0.5 ms: refused: it is one of Windows"),
+            text.contains("resolution 0.5 ms: refused: it exists on Windows only"),
             "{text}"
         );
     }
 }
 
 #[test]
-fn every_policy_is_granted_or_refused_and_measured_all_the_same() {
+fn every_policy_is_measured_whether_granted_or_refused() {
     for (policy, system) in [
         ("fifo:10", "Linux"),
         ("rr:10", "Linux"),
@@ -88,7 +88,7 @@ fn every_policy_is_granted_or_refused_and_measured_all_the_same() {
         assert_eq!(grants.len(), 1, "{policy}");
         let refused = grants[0]["refused"].as_str();
         if system != if cfg!(windows) { "Windows" } else { "Linux" } {
-            let why = refused.expect("it is one of another system");
+            let why = refused.expect("it exists on another system");
             assert!(why.contains(system), "{policy}: {why}");
         } else if let Some(why) = refused {
             assert!(why.len() > 10, "{policy}: {why}");
@@ -112,14 +112,17 @@ fn a_resolution_is_held_or_refused_with_the_reason() {
         match refused {
             None => assert!(now_ns.unwrap() <= ns + ns / 50, "{resolution}: {said}"),
             Some(why) if cfg!(windows) => {
-                let keeps_to = format!("the system keeps to {} ms", now_ns.unwrap() as f64 / 1e6);
+                let keeps_to = format!(
+                    "the system keeps a resolution of {} ms",
+                    now_ns.unwrap() as f64 / 1e6
+                );
                 assert!(why.contains(&keeps_to), "{resolution}: {said}");
             }
-            Some(why) => assert!(why.contains("it is one of Windows"), "{why}"),
+            Some(why) => assert!(why.contains("it exists on Windows only"), "{why}"),
         }
         if refused.is_some() {
             let error = String::from_utf8_lossy(&output.stderr);
-            assert!(error.contains("the resolution cannot be held"), "{error}");
+            assert!(error.contains("cannot hold the resolution"), "{error}");
         }
     }
     let several = hold("1,2");
@@ -183,7 +186,7 @@ fn samples_maps_and_pages_are_written() {
 }
 
 #[test]
-fn what_was_refused_is_marked_wherever_the_setting_is_named() {
+fn refused_settings_are_marked_everywhere() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.csv");
     let text = fine(&sleep(&[
@@ -203,14 +206,14 @@ fn what_was_refused_is_marked_wherever_the_setting_is_named() {
     );
     let csv = fs::read_to_string(path).unwrap();
     let rows = |label: &str| csv.lines().filter(|row| row.contains(label)).count();
-    assert_eq!((rows(marked), rows("usual scheduling")), (20, 20));
+    assert_eq!((rows(marked), rows("default scheduling")), (20, 20));
 }
 
 #[test]
-fn for_is_kept_or_what_it_takes_is_said_first() {
+fn the_time_limit_holds_or_a_warning_comes_first() {
     let method = if cfg!(windows) { "Sleep" } else { "nanosleep" };
     let args = ["measure", "sleep", "--method", method, "--json"];
-    // Slots that nothing can keep.
+    // The interval between sleeps (200 ns) is too short for every system.
     let start = std::time::Instant::now();
     let times = [
         "--request",
@@ -225,8 +228,8 @@ fn for_is_kept_or_what_it_takes_is_said_first() {
     let report: Value = serde_json::from_str(&text).unwrap();
     assert!(report["results"][0]["runs"].as_u64() >= Some(1));
     let notes = report["notes"].to_string();
-    assert!(notes.contains("cannot be kept"), "{notes}");
-    // One sleep takes longer than all is to.
+    assert!(notes.contains("cannot keep an interval"), "{notes}");
+    // A single sleep of 400 ms takes longer than the total time of 100 ms.
     let output = program::laglab(&[&args[..], &["--request", "400ms", "--for", "100ms"]].concat());
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");
@@ -260,17 +263,20 @@ fn wrong_usage_is_refused_before_anything_is_measured() {
     let not_here = if cfg!(windows) { "raw" } else { "qpc" };
     for (args, what) in [
         (vec!["-o", nowhere], "its folder does not exist"),
-        (vec!["-o", "a.etl"], "its name must end in"),
-        (vec!["--interval", "1us"], "the interval no less"),
-        (vec!["--request", "0"], "at least 1 ns"),
-        (vec!["--clock", not_here], "not available here"),
+        (vec!["-o", "a.etl"], "unknown format; use"),
         (
-            vec!["--method", "usleep"],
-            "no way to sleep called `usleep`",
+            vec!["--interval", "1us"],
+            "the interval must not be shorter",
         ),
-        (vec!["--realtime", "fifo:200"], "priorities are 1 to 99"),
-        (vec!["--vs", "quickly"], "no word for a setting"),
-        (vec!["--vs", "usual"], "compared with itself"),
+        (vec!["--request", "0"], "a sleep must take 1 ns"),
+        (vec!["--clock", not_here], "is not available: "),
+        (vec!["--method", "usleep"], "unknown sleep method `usleep`"),
+        (
+            vec!["--realtime", "fifo:200"],
+            "expected a priority from 1 to 99",
+        ),
+        (vec!["--vs", "quickly"], "unknown word `quickly`"),
+        (vec!["--vs", "usual"], "cannot compare the setting"),
         (vec!["--vs", "fifo:80,rr:10"], "sets the same"),
         (vec!["--precision", "0", "--for", "1s"], "percent"),
     ] {
@@ -284,10 +290,10 @@ fn wrong_usage_is_refused_before_anything_is_measured() {
     }
 }
 
-/// A limit on the length of files stands for a full disk: writing fails in the middle.
+/// Limits the size of files so that writing fails halfway, as on a full disk.
 #[cfg(unix)]
 #[test]
-fn when_the_file_cannot_be_written_to_its_end_the_results_have_been_shown() {
+fn results_are_printed_before_a_file_error() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.csv");
     let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" measure sleep --count 200 --request 10us \
@@ -309,11 +315,10 @@ fn when_the_file_cannot_be_written_to_its_end_the_results_have_been_shown() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// The program is stopped once it has begun its third run: the one for warming up and the first that
-/// counts are over.
+/// Stops the program in its third run. The first run is the warm-up, and the second one counts.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_was_measured_until_it_was_stopped_is_kept() {
+fn results_before_ctrl_c_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.csv");
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_laglab"))
@@ -345,11 +350,10 @@ fn what_was_measured_until_it_was_stopped_is_kept() {
     assert_eq!(rows as u64, samples);
 }
 
-/// A sleep cannot be ended, so whoever stops it is told what that takes, and what is lost by not
-/// waiting.
+/// Checks the message after Ctrl-C. A sleep cannot be cancelled, so the program needs some time to stop.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_first_ctrl_c_says_what_it_waits_for_and_the_second_does_not_wait() {
+fn the_first_ctrl_c_explains_the_wait_and_the_second_ends_it() {
     use std::io::{BufRead, BufReader};
 
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_laglab"))
@@ -375,7 +379,7 @@ fn the_first_ctrl_c_says_what_it_waits_for_and_the_second_does_not_wait() {
     let mut said = String::new();
     let stderr = child.stderr.take().unwrap();
     BufReader::new(stderr).read_line(&mut said).unwrap();
-    assert!(said.contains("stopping when"), "{said}");
+    assert!(said.contains("stopping after"), "{said}");
     assert!(
         said.contains("Ctrl-C again") && said.contains("lost"),
         "{said}"
@@ -385,7 +389,7 @@ fn the_first_ctrl_c_says_what_it_waits_for_and_the_second_does_not_wait() {
     assert!(start.elapsed().as_secs() < 8, "{:?}", start.elapsed());
 }
 
-/// The ids of a program's threads that have that name.
+/// Returns the ids of the threads of a process that have this name.
 #[cfg(target_os = "linux")]
 fn threads_called(name: &str, process: u32) -> Vec<u32> {
     let folder = format!("/proc/{process}/task");

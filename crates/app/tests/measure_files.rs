@@ -1,4 +1,4 @@
-//! `laglab measure files`.
+//! Tests of `laglab measure files`.
 
 mod program;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// A quick measurement of one method.
+/// Returns the arguments of a short measurement with one read method.
 fn args<'a>(folder: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     let folder = folder.to_str().expect("UTF-8");
     let first = if cfg!(windows) { "ReadFile" } else { "pread" };
@@ -66,7 +66,7 @@ fn a_set_is_made_measured_by_phases_and_removed() {
     assert!((30 * 1024..30 << 20).contains(&bytes), "{bytes}");
     assert!(!set.exists(), "it was to be removed");
 
-    // One row for each part of each run, and at least one for every file's read.
+    // The output has a row for each phase of each run, and at least one row for each file that was read.
     let rows = fs::read_to_string(samples)
         .expect("written")
         .lines()
@@ -91,13 +91,13 @@ fn text_has_a_row_for_each_method_with_all_parts() {
 }
 
 #[test]
-fn every_method_is_measured_or_said_to_be_missing() {
+fn every_method_is_measured_or_reported_as_missing() {
     let folder = tempfile::tempdir().expect("a folder");
     let set = folder.path().join("set");
     let set = set.to_str().expect("UTF-8");
     let args = ["measure", "files", set, "--method", "telepathy"];
     let said = refusal(&args);
-    let (_, names) = said.split_once("is none of ").expect("they are named");
+    let (_, names) = said.split_once("use one of ").expect("they are named");
     let names = names.lines().next().expect("a line").trim_end_matches('.');
     let mut known: Vec<&str> = names.split(", ").map(str::trim).collect();
     known.sort_unstable();
@@ -124,14 +124,13 @@ fn every_method_is_measured_or_said_to_be_missing() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused_with_what_to_do() {
+fn impossible_measurements_are_refused_with_advice() {
     let folder = tempfile::tempdir().expect("a folder");
     let empty = refusal(&args(folder.path(), &[]));
     assert!(empty.contains("--make"), "{empty}");
     let missing = refusal(&args(&folder.path().join("missing"), &[]));
     assert!(
-        missing.contains("missing cannot be listed")
-            && missing.contains("name a folder that is there"),
+        missing.contains("missing cannot be listed") && missing.contains("name an existing folder"),
         "{missing}"
     );
     fs::write(folder.path().join("mine"), "precious").expect("written");
@@ -149,7 +148,7 @@ fn what_cannot_be_measured_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_method_or_state_that_does_not_exist_is_answered_with_those_that_do() {
+fn unknown_methods_and_states_are_refused_with_a_list() {
     for (option, expected) in [("--method", "mmap, "), ("--cache", "direct")] {
         if cfg!(windows) && option == "--method" {
             continue;
@@ -162,20 +161,20 @@ fn a_method_or_state_that_does_not_exist_is_answered_with_those_that_do() {
 }
 
 #[test]
-fn a_method_of_another_system_is_said_to_be() {
+fn methods_of_other_systems_are_reported_as_such() {
     let (other, system) = match cfg!(windows) {
         true => ("mmap", "Linux and macOS"),
         false => ("ReadFile", "Windows"),
     };
     let error = refusal(&["measure", "files", ".", "--method", other]);
-    let expected = format!("{other} is one of {system}");
+    let expected = format!("`{other}` exists on {system} only");
     assert!(error.contains(&expected), "{error}");
 }
 
-/// Files of others may be cut short meanwhile.
+/// Tests files that laglab did not create, so that another program may truncate them during the measurement.
 #[cfg(unix)]
 #[test]
-fn what_is_not_used_on_files_of_others_is_listed_with_the_reason() {
+fn methods_unsafe_for_foreign_files_are_listed_with_the_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("a"), "abc").expect("written");
     let here = folder.path().to_str().expect("UTF-8");
@@ -202,13 +201,13 @@ fn the_page_has_the_table_of_the_terminal() {
     let page = fs::read_to_string(page).expect("written");
     assert!(text.contains("warm, 2 rounds"), "{text}");
     assert!(page.contains("warm, 2 rounds"), "{page}");
-    for heading in ["set up", "Mticks", "one read: median", "read, to the first"] {
+    for heading in ["set up", "Mticks", "one read: median", "read vs first"] {
         assert!(
             text.contains(heading) && page.contains(heading),
             "{heading}"
         );
     }
-    // Two single reads have no p99.
+    // Two single reads are too few for a 99th percentile, so the table has a dash.
     let first = if cfg!(windows) { "ReadFile" } else { "pread" };
     let row = text
         .lines()
@@ -217,13 +216,14 @@ fn the_page_has_the_table_of_the_terminal() {
     assert!(row.split_whitespace().any(|cell| cell == "-"), "{row}");
 }
 
-/// Runs it as a user who may not drop the system's cache; none if that cannot be done here.
+/// Runs laglab as a user who may not drop the system's cache. Returns `None` if this is not possible on this
+/// machine.
 #[cfg(target_os = "linux")]
 fn without_rights(args: &[&str]) -> Option<std::process::Output> {
     use std::process::Command;
 
     let program = env!("CARGO_BIN_EXE_laglab");
-    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let unprivileged = ["--reuid=65534", "--regid=65534", "--clear-groups"];
     let is_root = fs::metadata("/proc/self").is_ok_and(|of| {
         use std::os::unix::fs::MetadataExt;
         of.uid() == 0
@@ -231,19 +231,18 @@ fn without_rights(args: &[&str]) -> Option<std::process::Output> {
     let mut command = match is_root {
         true => {
             let mut command = Command::new("setpriv");
-            command.args(nobody).arg(program);
+            command.args(unprivileged).arg(program);
             command
         }
         false => Command::new(program),
     };
     let output = command.args(args).output().ok()?;
-    // setpriv itself ends with 126 or 127 if it cannot start the program.
+    // setpriv ends with code 126 or 127 if it cannot start the program.
     (!matches!(output.status.code(), Some(126 | 127))).then_some(output)
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-#[expect(clippy::print_stderr, reason = "what is left out is said")]
 fn a_cache_that_may_not_be_dropped_leaves_the_other_states() {
     use std::os::unix::fs::PermissionsExt;
 
@@ -260,7 +259,7 @@ fn a_cache_that_may_not_be_dropped_leaves_the_other_states() {
         without_rights(&[&make[..], &how, &["--cache", caches]].concat())
     };
     let Some(output) = measure("dropped,warm") else {
-        eprintln!("left out: no way to give up rights here");
+        testdata::skip("setpriv cannot start a program without root's rights");
         return;
     };
     let error = String::from_utf8_lossy(&output.stderr);
@@ -268,10 +267,7 @@ fn a_cache_that_may_not_be_dropped_leaves_the_other_states() {
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(report["unavailable"][0]["method"], "dropped");
     let why = report["unavailable"][0]["why"].as_str().expect("a reason");
-    assert!(
-        why.contains("cannot be dropped") && why.contains("root"),
-        "{why}"
-    );
+    assert!(why.contains("cannot drop") && why.contains("root"), "{why}");
     let results = report["results"].as_array().expect("results");
     assert!(!results.is_empty() && results.iter().all(|of| of["setting"] == "warm"));
     assert!(!set.exists(), "it was to be removed");
@@ -280,7 +276,7 @@ fn a_cache_that_may_not_be_dropped_leaves_the_other_states() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(
-        error.contains("dropped (the system's file cache"),
+        error.contains("dropped (cannot drop the system's file cache"),
         "{error}"
     );
     assert!(!set.exists(), "it was to be removed");

@@ -1,11 +1,12 @@
-//! What README.md shows is what the program prints.
+//! Checks that commands in README.md and in pages of docs/ print the output that these documents show.
 
 mod program;
 mod simulated;
 
 use simulated::Simulated;
 
-/// A command that is shown, and the lines below it; `…` stands for any.
+/// Command in a document, and the output that the document shows below it. A line `…` matches any number of
+/// lines.
 struct Shown {
     arguments: Vec<String>,
     lines: Vec<String>,
@@ -26,7 +27,7 @@ fn shown(markdown: &str) -> Vec<Shown> {
     all
 }
 
-/// The first line that is not printed where it is shown.
+/// Returns the first shown line that the output does not contain.
 fn missing<'s>(shown: &'s [String], printed: &str) -> Option<&'s str> {
     let mut rest = printed.lines();
     let mut may_skip = false;
@@ -47,16 +48,30 @@ fn missing<'s>(shown: &'s [String], printed: &str) -> Option<&'s str> {
     None
 }
 
+/// Documents with commands and their output.
+const DOCUMENTS: [&str; 5] = [
+    "README.md",
+    "docs/info.md",
+    "docs/stats.md",
+    "docs/events.md",
+    "docs/trim.md",
+];
+
 #[test]
-fn the_readme_shows_what_is_printed() {
+fn documents_show_real_output() {
     let stall = Simulated::new("rank-stall", &[]);
     let folder = tempfile::tempdir().unwrap();
     let part = folder.path().join("part.etl");
     let part = part.to_str().unwrap();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let readme = std::fs::read_to_string(path).unwrap();
-    let all = shown(&readme.replace("\r\n", "\n"));
-    assert!(all.len() >= 5, "{}", all.len());
+    let mut all = Vec::new();
+    for page in DOCUMENTS {
+        let path = format!("{}/../../{page}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let found = shown(&text.replace("\r\n", "\n"));
+        assert!(!found.is_empty(), "{page}");
+        all.extend(found);
+    }
+    assert!(all.len() >= 6, "{}", all.len());
     for Shown { arguments, lines } in all {
         let arguments: Vec<&str> = arguments
             .iter()

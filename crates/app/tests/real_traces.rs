@@ -1,4 +1,4 @@
-//! Real traces, all that they hold, against what another reader counts in them.
+//! Tests that read complete real traces. The results are compared with the counts of another reader.
 
 mod program;
 mod simulated;
@@ -35,7 +35,7 @@ fn every_event_is_printed_once_and_in_order() {
     }
 }
 
-/// What every event is printed with, and whether its stack is.
+/// Fields that all printed events have, and the stack.
 #[derive(Debug, serde::Deserialize)]
 struct Head {
     time_ns: i64,
@@ -46,13 +46,13 @@ struct Head {
 }
 
 impl Head {
-    /// Whether the header, not only the class of a kernel event, holds a GUID.
+    /// Returns true if the header has a GUID. Headers of kernel events only have a class.
     fn has_guid(&self) -> bool {
         self.header.starts_with("FULL") || self.header.starts_with("EVENT_HEADER")
     }
 }
 
-/// The events that are printed. Their fields are passed over: there are millions.
+/// Returns the printed events. Only their common fields are parsed, because there are millions of events.
 fn heads(args: &[&str]) -> Vec<Head> {
     let text = program::text(args);
     let heads = text.lines().map(serde_json::from_str);
@@ -60,7 +60,7 @@ fn heads(args: &[&str]) -> Vec<Head> {
 }
 
 #[test]
-fn a_filter_lets_through_what_the_ground_truth_counts() {
+fn filters_match_the_ground_truth() {
     for (path, truth) in testdata::traces() {
         let name = path.trim_start_matches("etl/");
         for provider in truth["providers"].as_array().unwrap() {
@@ -83,7 +83,7 @@ fn samples_of_one_kind_and_range_are_chosen_exactly() {
         "PerfInfo/SampledProfile",
     ]);
     let samples = |e: &&Value| e["opcode"] == 46;
-    // 79,528 samples, by the ground truth.
+    // The independent reader counted 79,528 samples in this trace.
     assert_eq!(all.iter().filter(samples).count(), 79_528);
 
     let within = |from: i64, to: i64| {
@@ -105,7 +105,7 @@ fn samples_of_one_kind_and_range_are_chosen_exactly() {
         chosen("1.5", "1600ms"),
         within(1_500_000_000, 1_600_000_000)
     );
-    // The session started at 2020-07-29T00:07:00.6236167Z, by its header.
+    // The header of the trace says that the session started at 2020-07-29T00:07:00.6236167Z.
     assert_eq!(
         chosen(
             "2020-07-29T00:07:02.6236167Z",
@@ -133,10 +133,11 @@ fn stacks_are_shown_when_asked_for() {
         let carried = |head: &&Head| head.has_guid() && head.stack.is_some();
         heads.iter().filter(carried).count()
     };
-    // 655 STACK_TRACE64 items, by the ground truth.
+    // The independent reader counted 655 items of the type STACK_TRACE64 in this trace.
     assert_eq!(count(&["--stacks"]), 655);
     assert_eq!(count(&["--limit", "1000"]), 0);
-    // Image/DCStart of this trace maps ntoskrnl.exe, 0x1450000 bytes, at 0xfffff80085c00000.
+    // The event Image/DCStart in this trace says that ntoskrnl.exe is at 0xfffff80085c00000 and has 0x1450000
+    // bytes.
     let (base, size) = (0xffff_f800_85c0_0000_u64, 0x145_0000);
     let args = [
         "events",
@@ -163,7 +164,7 @@ fn stacks_are_shown_when_asked_for() {
 }
 
 #[test]
-fn real_traces_have_as_many_rows_as_another_reader_counts() {
+fn row_counts_match_another_reader() {
     let mut answered = BTreeMap::new();
     for (path, truth) in testdata::traces() {
         let name = path.trim_start_matches("etl/");

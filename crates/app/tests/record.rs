@@ -1,5 +1,5 @@
-//! `laglab record`: what it writes, prints and refuses, and a recording with programs that stand in
-//! for Windows'.
+//! Tests of `laglab record`: files, output and errors, and a recording in which scripts replace Windows
+//! programs.
 
 mod program;
 
@@ -73,7 +73,7 @@ fn a_kit_is_written_and_its_profile_is_fine() {
     let profile = format!("{kit}/laglab-dpc.wprp");
     let checked = text(&["record", "check", &profile]);
     assert!(
-        checked.ends_with("fine for every release of WPR\n"),
+        checked.ends_with("valid for every release of WPR\n"),
         "{checked}"
     );
     let batch = fs::read_to_string(format!("{kit}/record.cmd")).unwrap();
@@ -87,7 +87,7 @@ fn a_kit_is_written_and_its_profile_is_fine() {
 }
 
 #[test]
-fn a_light_kit_starts_the_light_form_and_says_so() {
+fn light_kits_start_the_light_profile() {
     let folder = tempfile::tempdir().unwrap();
     let kit = folder.path().join("kit");
     let kit = kit.to_str().unwrap();
@@ -121,7 +121,7 @@ fn a_light_kit_starts_the_light_form_and_says_so() {
 }
 
 #[test]
-fn what_is_not_of_a_kit_is_not_replaced() {
+fn only_files_of_kits_are_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let mine = folder.path().join("README.md");
     fs::write(&mine, "# My project\n").unwrap();
@@ -133,9 +133,9 @@ fn what_is_not_of_a_kit_is_not_replaced() {
         folder.path().to_str().unwrap(),
     ];
     let said = error_of(&args, 2);
-    assert!(said.contains("not of a kit"), "{said}");
+    assert!(said.contains("not part of a kit"), "{said}");
     assert_eq!(fs::read_to_string(&mine).unwrap(), "# My project\n");
-    // Nothing else was written, either.
+    // The folder still has only the file of the user.
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     fs::remove_file(mine).unwrap();
     text(&args);
@@ -171,7 +171,7 @@ fn commands_are_printed_anywhere_and_nothing_is_written() {
 }
 
 #[test]
-fn what_is_wrong_with_a_profile_is_said_with_its_place() {
+fn errors_in_profiles_have_a_place() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bad.wprp");
     let path = path.to_str().unwrap();
@@ -193,27 +193,27 @@ fn what_is_wrong_with_a_profile_is_said_with_its_place() {
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(
         said.contains(&format!(
-            "bad.wprp:{line}:18: wrong: there is no keyword `CSwitsch`; `CSwitch` is meant?"
+            "bad.wprp:{line}:18: error: unknown keyword `CSwitsch`; did you mean `CSwitch`?"
         )),
         "{said}"
     );
     let output = laglab(&["record", "check", path, "--json"]);
     let checked: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(checked[0]["remarks"][0]["gravity"], "wrong");
+    assert_eq!(checked[0]["remarks"][0]["severity"], "error");
     assert_eq!(checked[0]["remarks"][0]["line"], line);
     fs::write(path, "<a>").unwrap();
     let said = error_of(&["record", "check", path], 2);
-    assert!(said.contains("is not XML"), "{said}");
-    // It does not keep others from being checked.
+    assert!(said.contains("not an XML file"), "{said}");
+    // The other files are still checked.
     let kit = kit.join("laglab-cpu.wprp");
     let output = laglab(&["record", "check", path, kit.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains("fine for every release"), "{said}");
+    assert!(said.contains("valid for every release"), "{said}");
 }
 
 #[test]
-fn what_is_not_asked_properly_is_refused() {
+fn wrong_usage_is_refused() {
     let said = error_of(&["record", "--for", "lag"], 2);
     assert!(said.contains("expected one of long-wait, dpc"), "{said}");
     error_of(&["record"], 2);
@@ -228,11 +228,10 @@ fn what_is_not_asked_properly_is_refused() {
     }
 }
 
-/// The whole of `--run`, with scripts in the place of Windows' programs: wpr.exe saves a simulated
-/// trace.
+/// Tests `--run` with scripts that replace Windows programs. The script `wpr.exe` saves a simulated trace.
 #[cfg(unix)]
 #[test]
-fn a_recording_is_driven_kept_with_its_surroundings_and_explained() {
+fn recordings_are_made_saved_and_explained() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let below = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -299,10 +298,10 @@ fn a_recording_is_driven_kept_with_its_surroundings_and_explained() {
     );
     let notes = fs::read_to_string(format!("{trace}.notes.txt")).unwrap();
     assert!(notes.starts_with("again\n"), "{notes}");
-    // Modules of the simulation have symbols, which the trace names.
+    // Modules of the simulation have PDBs, and the trace has the ids of these PDBs.
     let symbols = fs::read_to_string(format!("{trace}.symbols.tsv")).unwrap();
     assert!(symbols.contains("ntoskrnl.exe\tnt"), "{symbols}");
-    // A start that fails ends it, and what was started beside it.
+    // If the recording cannot be started, the packet capture is stopped, too.
     script("wpr.exe", "exit 5\n");
     let output = program::laglab_with(&[("PATH", &path)], &args);
     assert_eq!(output.status.code(), Some(1), "{output:?}");

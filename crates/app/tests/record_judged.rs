@@ -1,6 +1,6 @@
-//! What the table of needs promises, by simulation: of a trace that holds what a capture records,
-//! each theory is judged, or says *not recorded*, exactly as the table says. This is asked of every
-//! kit, and of everything without one kind of events after the other.
+//! Checks the table of needs by simulation. In a trace with the events of a capture, each theory must be
+//! judged or *not recorded*, exactly as the table states. The captures are those of all kits, and captures of
+//! all events except one kind.
 
 mod program;
 mod simulated;
@@ -11,10 +11,10 @@ use std::path::Path;
 use record::{Capture, Investigation, Kind, RecordedBy, needs};
 use simulated::{list, text};
 
-/// A machine on which each theory has something to be judged by.
+/// Scenario in which each theory can be judged if its events are recorded.
 const EVERYTHING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/record/everything.toml");
 
-/// Simulates it with these options and gives what each theory says, by its id.
+/// Simulates the scenario with these options. For each theory by id, returns true if `explain` judges it.
 fn judged(folder: &Path, options: &[&str]) -> BTreeMap<String, bool> {
     let trace = folder.join("trace.etl");
     let trace = trace.to_str().unwrap();
@@ -32,15 +32,15 @@ fn judged(folder: &Path, options: &[&str]) -> BTreeMap<String, bool> {
         .collect()
 }
 
-/// What the table says of a capture.
+/// For each theory by id, returns true if the table of needs says that it can be judged with a capture.
 fn promised(capture: &Capture) -> BTreeMap<String, bool> {
     let all = needs::THEORIES.iter();
-    all.map(|needs| (needs.theory.to_owned(), capture.satisfies(needs)))
+    all.map(|needs| (needs.theory.to_owned(), needs.are_met_by(capture)))
         .collect()
 }
 
 #[test]
-fn every_kit_lets_judge_what_its_table_says() {
+fn kits_allow_the_verdicts_of_their_table() {
     let folder = tempfile::tempdir().unwrap();
     for investigation in Investigation::ALL {
         let kit = folder.path().join(investigation.name());
@@ -62,10 +62,10 @@ fn every_kit_lets_judge_what_its_table_says() {
 }
 
 #[test]
-fn without_a_kind_just_those_are_open_that_need_it() {
+fn without_a_kind_of_events_only_its_theories_are_open() {
     let folder = tempfile::tempdir().unwrap();
     let full = Investigation::Full.capture();
-    // Not of what the simulated trace always has or never needs: its groups of processors.
+    // Processor groups are left out, because every simulated trace has them.
     let kinds = full.kinds().filter(|kind| *kind != Kind::CpuConfig);
     for kind in kinds {
         let less = full.without(kind);
@@ -76,7 +76,8 @@ fn without_a_kind_just_those_are_open_that_need_it() {
     }
 }
 
-/// A profile that records what a capture does, written by hand and not by a kit.
+/// Returns a WPR profile that records the events of a capture. It is written without the code that writes
+/// kits.
 fn profile_of(capture: &Capture) -> String {
     let (mut keywords, mut stacks, mut providers, mut ids) =
         (String::new(), String::new(), String::new(), String::new());

@@ -1,4 +1,4 @@
-//! Wrong usage and unreadable input: one line on stderr, exit code 2, nothing on stdout.
+//! Tests of wrong usage and unreadable input: one line on stderr, exit code 2, nothing on stdout.
 
 mod program;
 mod simulated;
@@ -26,7 +26,7 @@ fn each_command_refuses(path: &Path, what: &str) {
 }
 
 #[test]
-fn what_is_no_trace_is_refused() {
+fn files_that_are_no_traces_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     each_command_refuses(dir.path(), "is a directory");
     each_command_refuses(&dir.path().join("none.etl"), "no such file");
@@ -37,9 +37,9 @@ fn what_is_no_trace_is_refused() {
 
     let text = dir.path().join("text.etl");
     fs::write(&text, "not a trace\n".repeat(500)).unwrap();
-    each_command_refuses(&text, "is not an .etl trace");
+    each_command_refuses(&text, "is not an ETW trace");
 
-    // Not even its header is whole.
+    // This file ends within the header of the trace.
     let cut = dir.path().join("cut.etl");
     let whole = fs::read(testdata::path("etl/perfview__gcevents.etl")).unwrap();
     fs::write(&cut, &whole[..100]).unwrap();
@@ -72,12 +72,12 @@ fn a_copy_of_a_file_is_refused() {
     fs::copy(testdata::path(&format!("etl/{name}")), &copy).unwrap();
     let copy = copy.to_str().unwrap();
     for command in ["stats", "explain"] {
-        refuses(&[command, name, copy], "holds the same as");
+        refuses(&[command, name, copy], "has the same content as");
     }
 }
 
 #[test]
-fn two_machines_at_one_time_are_no_trace_but_sessions_of_one_are() {
+fn simultaneous_sessions_must_be_of_one_machine() {
     let [one, other] = ["1", "2"].map(|seed| {
         let options = ["--seed", seed, "--duration", "1s"];
         Simulated::new("healthy", &options)
@@ -95,7 +95,7 @@ fn two_machines_at_one_time_are_no_trace_but_sessions_of_one_are() {
 }
 
 #[test]
-fn what_the_trace_does_not_hold_is_refused_with_what_it_holds() {
+fn unknown_threads_and_processes_are_refused_with_alternatives() {
     let healthy = Simulated::new("healthy", &["--duration", "1s"]);
     let trace = healthy.trace.as_str();
     for (question, what) in [
@@ -114,20 +114,21 @@ fn what_the_trace_does_not_hold_is_refused_with_what_it_holds() {
         let output = program::laglab(&["explain", trace, "--thread", id]);
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2));
-        assert!(error.contains("expected a thread's id"), "{error}");
+        assert!(error.contains("expected a thread id"), "{error}");
     }
-    // What is there and has nothing to tell is no error.
+    // It is no error if an existing process has no findings.
     let idle = program::text(&["explain", trace, "--at", "0.5", "--process", "Idle"]);
-    assert!(idle.contains("What is asked for"), "{idle}");
+    assert!(idle.contains("In scope"), "{idle}");
 }
 
-/// Commands on tables read packets; those on events say who does.
+/// Checks that commands that need events reject a packet capture, and name the commands that read it.
 #[test]
 fn a_capture_of_packets_is_explained_and_has_no_events() {
     let dir = tempfile::tempdir().unwrap();
     let pcap = dir.path().join("one.pcap");
-    // Header: magic, version 2.4, zone, accuracy, longest packet, Ethernet. A packet: seconds,
-    // microseconds, bytes here, bytes in all, and as many.
+    // The header of the file has: magic number, version 2.4, time zone, accuracy, maximum packet size, type
+    // Ethernet. The packet has: seconds, microseconds, number of captured bytes, number of original bytes,
+    // data.
     let words = [0xA1B2_C3D4, 0x0004_0002, 0, 0, 65_535, 1];
     let packet = [1_700_000_000, 0, 60, 60];
     let mut bytes: Vec<u8> = words
@@ -138,14 +139,14 @@ fn a_capture_of_packets_is_explained_and_has_no_events() {
     bytes.extend([0; 60]);
     fs::write(&pcap, bytes).unwrap();
     let pcap = pcap.to_str().unwrap();
-    refuses(&["info", pcap], "is a capture of packets");
+    refuses(&["info", pcap], "is a packet capture");
     let text = program::text(&["explain", pcap]);
     assert!(text.starts_with("1 captured packet over "), "{text}");
-    assert!(text.contains("cannot answer why it lagged"), "{text}");
+    assert!(text.contains("does not show why it lagged"), "{text}");
 }
 
 #[test]
-fn files_of_several_systems_are_told_apart() {
+fn files_of_several_systems_are_recognised() {
     let one = program::json(&["info", "--json", "perfview__diaghub__diaghub.etl"]);
     assert_eq!(one["one_system"], true);
     let files = ["perfview__gcevents.etl", "perfview__net.4.5.2.x64.etl"];
@@ -183,7 +184,7 @@ fn a_file_without_permission_is_refused() {
     fs::write(&path, b"secret").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&path).is_ok() {
-        return; // The superuser may read anything.
+        return; // The superuser can read all files.
     }
     each_command_refuses(&path, "permission denied");
 }
@@ -229,7 +230,7 @@ fn wrong_usage_is_refused() {
 }
 
 #[test]
-fn whoever_stops_reading_is_not_told_off() {
+fn closed_pipes_are_no_error() {
     use std::io::Read;
     use std::process::{Command, Stdio};
     for format in ["text", "json", "csv"] {

@@ -1,5 +1,5 @@
-//! The reports: simulated traces against what really happened in the model, a real trace against
-//! its events, and the layouts that scripts read.
+//! Tests of the reports in the style of xperf. Reports of simulated traces are compared with the truth file,
+//! reports of a real trace with its events. The formats that scripts read are checked, too.
 
 mod program;
 mod simulated;
@@ -11,10 +11,11 @@ use serde_json::Value;
 use simulated::{Simulated, list, number, rows, sums, text};
 
 #[test]
-fn dpcs_and_service_routines_are_what_the_model_ran() {
+fn routines_match_the_truth() {
     let flood = Simulated::new("dpc-flood-teaming", &["--duration", "3s"]);
     let routines = list(&flood.truth["windows"][0], "routines");
-    // The truth names functions, and tells service routines from three sorts of DPCs.
+    // The truth file has names of functions, and three different kinds of DPCs. The report has modules and
+    // two kinds of routines.
     let kind = |row: &Value| match text(&row["kind"]).as_str() {
         "isr" => "isr",
         _ => "dpc",
@@ -62,7 +63,8 @@ fn dpcs_and_service_routines_are_what_the_model_ran() {
     });
     assert_eq!(reported, classes);
 
-    // Cut into intervals it is the same time, but for less than a nanosecond for each cut.
+    // The sum over all intervals is the same as the whole time. Rounding may cause an error of one nanosecond
+    // per interval.
     let intervals = flood.rows(&["dpcisr", "--interval", "70"]);
     let by_cpu = |row: &Value| (text(&row["kind"]), number(row, "cpu"));
     let over_time = sums(&intervals, "exclusive_ns", by_cpu);
@@ -75,7 +77,7 @@ fn dpcs_and_service_routines_are_what_the_model_ran() {
     }
     assert_eq!(intervals.len(), 2 * 24 * 43, "3 s on 24 CPUs");
 
-    // Functions of a module are it, together.
+    // The sum over all functions of a module is the time of the module.
     let functions = flood.rows(&["dpcisr", "--summary", "--by", "function", "--dpc"]);
     let of_module = sums(&functions, "exclusive_ns", |row| {
         text(&row["module"])
@@ -94,7 +96,7 @@ fn dpcs_and_service_routines_are_what_the_model_ran() {
 }
 
 #[test]
-fn dpcisr_is_laid_out_as_scripts_expect() {
+fn dpcisr_has_the_format_that_scripts_expect() {
     let flood = Simulated::new("dpc-flood-teaming", &["--duration", "1s"]);
     let page = program::text(&["dpcisr", &flood.trace]);
     let routines = list(&flood.truth["windows"][0], "routines");
@@ -156,7 +158,7 @@ fn the_long_wait_of_a_ready_thread_is_one_line() {
     assert_eq!(row["process_name"], "LockApp.exe");
     assert!(!row["old_state"].is_null());
 
-    // The same wait, seen from who ended the wait before it.
+    // The report of wakes must show the start of the same wait, and the thread that ended the previous wait.
     let ready = stall.rows(&["readythread", "--thread", &id]);
     let at = |row: &&Value| row["time_ns"] == wait["readied_ns"];
     let readied = ready.iter().find(at).expect("the event is reported");
@@ -196,7 +198,7 @@ fn the_long_wait_of_a_ready_thread_is_one_line() {
     processes_use_what_they_used(&stall);
 }
 
-/// Sums per process against the truth.
+/// Compares sums by process in the reports with the truth file.
 fn processes_use_what_they_used(simulated: &Simulated) {
     let truth = list(&simulated.truth, "processes");
     let processors = list(&simulated.truth, "processors").iter();
@@ -212,7 +214,7 @@ fn processes_use_what_they_used(simulated: &Simulated) {
     let mut checked = 0;
     for process in truth.iter().filter(|p| number(p, "cpu_ns") > 0) {
         let (id, cpu_ns) = (number(process, "id"), number(process, "cpu_ns"));
-        // A run holds the interrupts that came meanwhile.
+        // The time of a run includes the interrupts in it.
         let ran = used[&id];
         assert!(
             cpu_ns <= ran && ran <= cpu_ns + interrupts,
@@ -248,7 +250,7 @@ fn processes_use_what_they_used(simulated: &Simulated) {
 }
 
 #[test]
-fn a_part_of_the_trace_is_that_part() {
+fn ranges_limit_reports() {
     let flood = Simulated::new("dpc-flood-teaming", &["--duration", "2s"]);
     let parts = [["0", "700ms"], ["700ms", "1.2s"], ["1200000", "2s"]];
     let count = |rows: &[Value]| rows.iter().map(|row| number(row, "count")).sum::<i64>();
@@ -265,7 +267,7 @@ fn a_part_of_the_trace_is_that_part() {
 }
 
 #[test]
-fn what_cannot_be_answered_is_said() {
+fn missing_events_are_reported() {
     let trace = "perfview__net.4.5.2.x64.etl";
     let outcome = |args: &[&str]| {
         let output = program::laglab(args);
@@ -275,7 +277,7 @@ fn what_cannot_be_answered_is_said() {
     let (code, error) = outcome(&["dpcisr", trace]);
     assert_eq!(code, Some(1));
     assert!(
-        error.contains("xperf -on DPC+INTERRUPT") && error.contains("DPC, Interrupt"),
+        error.contains("+DPC+INTERRUPT") && error.contains("DPC and Interrupt"),
         "{error}"
     );
     assert_eq!(
@@ -288,10 +290,10 @@ fn what_cannot_be_answered_is_said() {
     );
 }
 
-/// The generic decoder reads the events' fields by their layouts as data; reports rest on typed
-/// readers of their own, on trackers and on joins.
+/// Compares reports with the output of the generic decoder, which reads fields by their layouts. Reports use
+/// other code: typed readers, trackers and joins.
 #[test]
-fn a_real_trace_is_summed_as_its_events_say() {
+fn sums_match_the_events_of_a_real_trace() {
     let trace = "perfview__net.4.5.2.x64.etl";
     let events = |event: &str| rows(&["events", "--event", event], trace);
     let field = |event: &Value, name: &str| number(&event["fields"], name);

@@ -1,4 +1,4 @@
-//! Scenarios in full: their reports tell what was published of them, and what their truth holds.
+//! Tests of complete scenarios. Their reports match published figures and the truth files of the simulations.
 
 mod program;
 mod simulated;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use simulated::{Simulated, list, number, sums, text};
 
-/// A clock tick, of which a quantum unit is a third.
+/// Time between clock ticks in nanoseconds. A quantum unit is a third of it.
 const TICK_NS: i64 = 15_625_000;
 
 #[track_caller]
@@ -20,7 +20,7 @@ fn assert_near(found: f64, expected: f64, share: f64) {
     );
 }
 
-/// How often each value of a column comes in rows.
+/// Returns the number of rows for each value of a column.
 fn frequencies<'r>(rows: impl Iterator<Item = &'r Value>, column: &str) -> BTreeMap<String, i64> {
     let mut found = BTreeMap::new();
     for row in rows {
@@ -29,15 +29,15 @@ fn frequencies<'r>(rows: impl Iterator<Item = &'r Value>, column: &str) -> BTree
     found
 }
 
-/// "A backup server flooded by DPCs", of the 10 s from 20 to 30 s: how many DPCs of NDIS, their CPU
-/// time in seconds, and "Duration (Fragmented) Avg" in µs, the mean of the pieces into which other
-/// routines cut them.
+/// Checks figures of "A backup server flooded by DPCs" in the time from 20 to 30 s: the number of DPCs of
+/// NDIS, their CPU time in seconds, and "Duration (Fragmented) Avg" in µs. A DPC is cut into fragments by
+/// other routines, and this is the mean duration of a fragment.
 #[test]
 fn floods_are_the_published_ones() {
     for (scenario, dpcs, seconds, mean_us, is_locked) in [
         ("dpc-flood-teaming", 163_230, 36.8, 220.0, true),
         ("dpc-flood-no-teaming", 55_000, 37.7, 682.0, true),
-        // "11 seconds".
+        // The article says "11 seconds" here.
         ("dpc-flood-no-ids", 127_000, 127_000.0 * 90e-6, 90.0, false),
     ] {
         let flood = Simulated::new(scenario, &[]);
@@ -78,13 +78,13 @@ fn floods_are_the_published_ones() {
         let ndis = ("dpc".to_owned(), "ndis.sys!ndisInterruptDpc".to_owned());
         assert_eq!(counts[&ndis], dpcs, "{scenario}");
         assert_near(used[&ndis] as f64 / 1e9, seconds, 0.005);
-        // How many pieces there were is the truth's: no report tells.
+        // The report has no number of fragments, so it comes from the truth file.
         assert_near(used[&ndis] as f64 / 1e3 / fragments as f64, mean_us, 0.005);
         if scenario == "dpc-flood-teaming" {
             let name = "storport.sys!RaidpAdapterDpcRoutine".to_owned();
             let storport = ("dpc".to_owned(), name);
             assert_eq!(counts[&storport], 123_000);
-            // "About 1 CPU-s".
+            // The article says "About 1 CPU-s".
             assert_near(used[&storport] as f64 / 1e9, 1.0, 0.05);
         }
 
@@ -95,8 +95,8 @@ fn floods_are_the_published_ones() {
     }
 }
 
-/// "Low throughput when copying files": 400 Mb/s without signing, 80 with it, and the processor in
-/// cng.sys.
+/// Checks figures of "Low throughput when copying files": 400 Mb/s without signing, 80 Mb/s with it, and CPU
+/// time in cng.sys.
 #[test]
 fn signing_moves_the_dpcs_into_cng() {
     for (scenario, megabits) in [("smb-signing-off", 400.0), ("smb-signing-on", 80.0)] {
@@ -141,20 +141,21 @@ fn signing_moves_the_dpcs_into_cng() {
         }
         let share = cng as f64 / in_dpcs.values().sum::<i64>() as f64;
         assert!(share > 0.96, "{share}");
-        // Some 10,000 samples, a millisecond apart: one in 100 is five standard deviations.
+        // There are about 10,000 samples, one per millisecond. The tolerance of 1 % is five standard
+        // deviations of their number.
         assert_near(weight["cng.sys"] as f64 / reported as f64, share, 0.01);
         let of_ndis = hits("ndis.sys!ndisInterruptDpc", "inclusive");
         assert_near(signing as f64 / of_ndis as f64, share, 0.01);
     }
 }
 
-/// The module of a column's `module!function` or `module`.
+/// Returns the module in a column with values such as `module!function` or `module`.
 fn module(row: &Value, column: &str) -> String {
     let place = text(&row[column]);
     place.split('!').next().unwrap().to_owned()
 }
 
-/// The JSON lines of a command that also says something on stderr.
+/// Runs a command that also prints on stderr. Returns the JSON lines on stdout.
 fn lines_beside_notes(args: &[&str]) -> Vec<Value> {
     let output = program::laglab(args);
     assert!(output.status.success(), "{args:?}");
@@ -165,8 +166,9 @@ fn lines_beside_notes(args: &[&str]) -> Vec<Value> {
     lines.collect()
 }
 
-/// Busy threads' turns take the quantum that Win32PrioritySeparation stands for (in units: of the
-/// program with the focus, and of others), and then to the end of the clock tick.
+/// Checks that turns of busy threads last for the quantum of Win32PrioritySeparation, extended to the next
+/// clock tick. `game` and `others` are the quantum units of the program with the focus and of the other
+/// programs.
 #[test]
 fn turns_take_the_quantum_of_the_setting() {
     for (scenario, game, others) in [
@@ -192,14 +194,15 @@ fn turns_take_the_quantum_of_the_setting() {
             }
             busy += 1;
             let ns = units * TICK_NS / 3;
-            // Logged in units of 1024 cycles, of 3 GHz.
+            // The remaining quantum is logged in units of 1024 cycles of a 3 GHz CPU.
             let cycles = ns * 3 / 1024;
             let mut whole = 0;
             for row in &ended {
                 assert_eq!(row["old_state"], "Ready", "{row}");
                 let left = number(row, "old_remaining_quantum");
                 assert!((left - cycles).abs() <= 1, "{name}: {left} of {cycles}");
-                // Others of higher priority may have come between.
+                // Threads of higher priority may have interrupted the turn, so a single run may be shorter
+                // than the quantum.
                 let ran = number(row, "old_cpu_ns");
                 assert!(ran <= ns + TICK_NS + 10_000, "{row}");
                 whole += usize::from(ran >= ns);
@@ -208,8 +211,8 @@ fn turns_take_the_quantum_of_the_setting() {
         }
         assert_eq!(busy, 4, "{scenario}");
 
-        // The program with the focus begins above its base priority of 8 by the separation, which
-        // the switch names as what it is to lose.
+        // A new thread of the program with the focus starts above its base priority of 8. The difference is
+        // the separation, which the switch logs as the priority decrement.
         let separation = number(quantum, "separation");
         for (name, boost) in [("game.exe", separation), ("audiodg.exe", 0)] {
             let of = |row: &&Value| row["process_name"] == name && row["since_last_ns"].is_null();
@@ -231,7 +234,7 @@ fn turns_take_the_quantum_of_the_setting() {
             let stopped = frequencies(of("previous_thread_id"), "old_priority");
             assert_eq!(json!(stopped), thread["priorities_at_switch_out"], "{id}");
             let mut ranks = frequencies(of("thread_id"), "rank_out");
-            // It was running when the trace ended.
+            // The thread that was running when the trace ended has no rank for its last run.
             ranks.remove("null");
             assert_eq!(json!(ranks), thread["ranks_at_switch_out"], "{id}");
         }
@@ -239,7 +242,7 @@ fn turns_take_the_quantum_of_the_setting() {
 }
 
 #[test]
-fn who_had_the_focus_is_who_was_given_it() {
+fn focus_matches_the_truth() {
     for scenario in ["rank-stall", "stack-paged-out"] {
         let desktop = Simulated::new(scenario, &[]);
         let all = list(&desktop.truth, "moments").iter();
@@ -250,7 +253,7 @@ fn who_had_the_focus_is_who_was_given_it() {
         for (n, moment) in given.iter().enumerate() {
             let end = given.get(n + 1).map(|next| next["at_ns"].clone());
             let id = &moment["process"]["id"];
-            // Given to nobody.
+            // Process id 0 means that no process had the focus.
             if *id == 0 {
                 continue;
             }
@@ -269,7 +272,7 @@ fn who_had_the_focus_is_who_was_given_it() {
             let cells = columns.iter().map(|key| (key.clone(), row[key].clone()));
             Value::Object(cells.collect())
         });
-        // Who had it when the trace began.
+        // The first row is the process that had the focus before the trace started.
         let first = reported.next().unwrap();
         assert_eq!(first["starts_at_event"], false, "{first}");
         assert_eq!(first["start_ns"], 0);

@@ -1,4 +1,4 @@
-//! `laglab open`: who is answered, and with what.
+//! Tests of `laglab open`: requests that the server accepts or rejects, and its responses.
 
 mod program;
 mod served;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use served::Served;
 use simulated::Simulated;
 
-/// What must be on every answer, and what it must hold.
+/// Headers that every response must have, each with a text that its value must contain.
 const HEADERS: [(&str, &str); 6] = [
     (
         "content-security-policy",
@@ -23,11 +23,11 @@ const HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
 ];
 
-/// A small real trace.
+/// Small real trace.
 const REAL: &str = "filtrace__etw.etl";
 
 #[test]
-fn only_the_page_in_this_machines_browser_is_answered() {
+fn only_the_page_in_this_machines_browser_is_served() {
     let served = Served::open(&[REAL]);
     let page = served.path("");
     let port = served.port;
@@ -41,23 +41,23 @@ fn only_the_page_in_this_machines_browser_is_answered() {
         ("GET", &session, &[("Host", localhost.as_str())], 200),
         ("GET", &session, &[("Sec-Fetch-Site", "same-origin")], 200),
         ("GET", &session, &[("Sec-Fetch-Site", "none")], 200),
-        // Another name for this machine, as a page of another site gets by rebinding its own.
+        // The requests name another host, as in an attack by DNS rebinding from another site.
         ("GET", &session, &[("Host", foreign.as_str())], 421),
         ("GET", &session, &[("Host", "127.0.0.1")], 421),
         ("GET", &session, &[("Host", "")], 421),
-        // Pages of other sites, also of this machine.
+        // The requests come from pages of other sites, including other sites on this machine.
         ("GET", &session, &[("Origin", "http://evil.example")], 403),
         ("GET", &session, &[("Origin", "null")], 403),
         ("GET", &session, &[("Origin", other_port.as_str())], 403),
         ("GET", &session, &[("Sec-Fetch-Site", "cross-site")], 403),
         ("GET", &session, &[("Sec-Fetch-Site", "same-site")], 403),
         ("GET", &page, &[("Sec-Fetch-Site", "cross-site")], 403),
-        // Who does not know the secret.
+        // The addresses of the requests lack the secret.
         ("GET", "/", &[], 404),
         ("GET", "/api/session", &[], 404),
         ("GET", &guessed, &[], 404),
         ("PUT", "/", &[], 404),
-        // What nobody asks.
+        // The methods are not supported.
         ("PUT", &session, &[], 405),
         ("DELETE", &session, &[], 405),
         ("OPTIONS", &session, &[], 405),
@@ -122,7 +122,7 @@ fn no_path_leads_out_of_the_page() {
 }
 
 #[test]
-fn hostile_questions_are_refused_and_the_next_is_answered() {
+fn hostile_requests_are_refused_and_the_next_is_served() {
     let served = Served::open(&[REAL]);
     let deep = "[".repeat(100_000);
     let columns = vec!["x"; 10_000];
@@ -159,16 +159,24 @@ fn hostile_questions_are_refused_and_the_next_is_answered() {
     let long = vec![b' '; (1 << 20) + 1];
     let path = served.path("api/traces/0/timeline");
     assert_eq!(served.post_text(&path, &long).status, 413);
-    // One that says less than it sends, and one that says more and goes away.
+    // The request states a longer body than it sends, and disconnects. The server must still answer the next
+    // request.
     served.abandon(&path);
     assert_eq!(served.get("api/session")["traces"][0]["id"], 0);
 }
 
 #[test]
-fn it_says_what_is_open() {
+fn open_traces_are_listed() {
     let stall = Simulated::new("rank-stall", &["--duration", "2s"]);
     let served = Served::open(&[REAL, &stall.trace]);
-    let session = served.get("api/session");
+    // Facts that need events are complete after the tables are made, so the test waits for them.
+    let session = loop {
+        let session = served.get("api/session");
+        let mut traces = session["traces"].as_array().unwrap().iter();
+        if traces.all(|trace| trace["complete"] == true) {
+            break session;
+        }
+    };
     assert_eq!(session["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(session["sql"], cfg!(feature = "sql"));
     let [real, simulated] = session["traces"].as_array().unwrap().as_slice() else {
@@ -179,10 +187,10 @@ fn it_says_what_is_open() {
         (&real["simulated"], &simulated["simulated"]),
         (&json!(false), &json!(true))
     );
-    // The log's header is an event, too.
+    // The header of the log is also counted as an event.
     let events = stall.truth["events"].as_u64().unwrap() + 1;
     assert_eq!(simulated["events"], events);
-    // Facts that another reader established.
+    // The independent reader provides these facts.
     let traces = testdata::traces();
     let (_, truth) = traces
         .iter()
@@ -245,9 +253,10 @@ fn findings_are_those_of_explain_and_show_their_rows() {
     assert_eq!(findings, program::json(&explain)["explanation"]);
 }
 
-/// What can be drawn is told while tables are made, and never more than there is in the end.
+/// Checks that graphs are available while tables are still being made, and that no graph disappears or
+/// changes.
 #[test]
-fn the_first_look_grows_until_it_is_complete() {
+fn the_overview_grows_until_it_is_complete() {
     let usb = Simulated::new("usb-wdf01000", &["--duration", "200ms"]);
     let served = Served::open(&[&usb.trace, "--no-cache"]);
     let mut looks = Vec::new();
@@ -268,9 +277,9 @@ fn the_first_look_grows_until_it_is_complete() {
     }
 }
 
-/// Routines are grouped by function as the simulation says that they ran.
+/// Groups DPCs and service routines by function. Checks that their numbers are those in the truth file.
 #[test]
-fn groups_are_what_really_happened() {
+fn groups_match_the_truth() {
     let usb = Simulated::new("usb-wdf01000", &["--duration", "200ms"]);
     let mut expected: BTreeMap<String, u64> = BTreeMap::new();
     for routine in usb.truth["windows"][0]["routines"].as_array().unwrap() {
@@ -300,9 +309,10 @@ fn groups_are_what_really_happened() {
     assert_eq!(pivot["rows"], all);
 }
 
-/// The wait of the scenario's truth, asked about in the midst of it.
+/// Asks about a moment within the longest wait of the scenario. Checks that the answer matches the truth
+/// file.
 #[test]
-fn a_wait_is_told_as_it_was() {
+fn waits_match_the_truth() {
     let stall = Simulated::new("rank-stall", &[]);
     let served = Served::open(&[&stall.trace]);
     let findings = served.get("api/traces/0/findings");
@@ -348,7 +358,8 @@ fn a_wait_is_told_as_it_was() {
         .map(|e| e["at_ns"].as_i64().unwrap())
         .collect();
     assert!(times.is_sorted(), "{times:?}");
-    // The chain goes back without gaps, and each link can be asked about in turn.
+    // The chain of threads that led to the wait has no gaps. Each of its links can be explained by another
+    // request.
     let chain = story["chain"].as_array().unwrap();
     assert!(!chain.is_empty());
     for pair in chain.windows(2) {
@@ -373,7 +384,7 @@ fn own_presets_are_kept_in_one_file() {
     let file = served.config().join("presets.json");
     let kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!(kept, presets);
-    // What is no preset changes nothing.
+    // A request with invalid presets changes nothing.
     let path = served.path("api/presets");
     for hostile in [
         r#"[{"name": "x"}]"#,
@@ -399,7 +410,7 @@ fn own_presets_are_kept_in_one_file() {
 }
 
 #[test]
-fn a_report_is_a_page_of_its_own() {
+fn reports_are_separate_pages() {
     let served = Served::open(&[REAL]);
     let hostile = "</script><script>x</script>";
     let view = json!({"table": "cpu_runs", "columns": ["process", "|", "cpu_ns:sum", "rows"],
@@ -467,7 +478,7 @@ fn scenarios_are_opened_by_name() {
     let refused = program::laglab(&["open", "no-such-scenario", "--no-browser"]);
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("neither a file nor a scenario"), "{said}");
+    assert!(said.contains("no file or scenario has this name"), "{said}");
 }
 
 #[cfg(unix)]
@@ -489,12 +500,12 @@ fn a_port_that_is_taken_is_refused() {
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        said.contains(&format!("port {port} of 127.0.0.1")),
+        said.contains(&format!("cannot listen on 127.0.0.1:{port}")),
         "{said}"
     );
 }
 
-/// Questions in SQL, and numbers of views against its.
+/// Tests SQL queries, and compares the numbers in views with results of SQL.
 #[cfg(feature = "sql")]
 mod with_sql {
     use super::*;
@@ -526,19 +537,19 @@ mod with_sql {
     }
 
     #[test]
-    fn what_is_wrong_has_its_place() {
+    fn errors_have_a_place() {
         let served = Served::open(&[REAL]);
         let path = served.path("api/sql");
         for (query, said, place) in [
             (
                 "SELECT 1\nFROM )",
-                "this is no SQL",
+                "invalid SQL",
                 json!({"line": 2, "column": 6}),
             ),
             (
                 "SELECT * FROM procesess",
                 "did you mean `processes`?",
-                Value::Null,
+                json!({"line": 1, "column": 15}),
             ),
             ("DROP TABLE processes", "not possible", Value::Null),
             (
@@ -566,7 +577,7 @@ mod with_sql {
     }
 
     #[test]
-    fn the_catalogue_names_all_that_can_be_asked() {
+    fn the_catalogue_lists_tables_columns_and_functions() {
         let served = Served::open(&[REAL]);
         let catalogue = served.get("api/sql/catalogue");
         let names: Vec<&str> = catalogue["tables"]
@@ -586,9 +597,9 @@ mod with_sql {
         );
     }
 
-    /// Each answer of a view has the SQL that gives the same.
+    /// Checks that each answer for a view has an SQL query that returns the same rows.
     #[test]
-    fn views_say_what_sql_says() {
+    fn views_match_sql() {
         let stall = Simulated::new("rank-stall", &["--duration", "3s"]);
         let served = Served::open(&[&stall.trace]);
         let sql = |query: &str| {

@@ -1,4 +1,4 @@
-//! `laglab open` of what `laglab measure` wrote: samples are looked at as a trace is.
+//! Tests of `laglab open` with files of samples that `laglab measure` wrote.
 
 mod program;
 mod served;
@@ -56,7 +56,7 @@ fn measured_samples_are_opened() {
     );
     assert!(measured["count"].as_u64().unwrap() >= 40);
 
-    // Every sample is in the heat map, or said to be beyond it.
+    // Every sample is in a cell of the heat map, or is counted as above or below its range.
     let heat =
         json!({"table": "latency_samples", "value": "latency_ns", "buckets": 50, "rows": 20});
     let heat = served.post("api/traces/0/heat", &heat);
@@ -79,7 +79,7 @@ fn measured_samples_are_opened() {
     assert!(report.text().contains("<svg") && !report.text().contains("1601-01-01"));
 }
 
-/// What a Parquet file is and is not is said before anything is served.
+/// Checks that other Parquet files are rejected before the server starts.
 #[test]
 fn other_files_are_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -102,7 +102,10 @@ fn other_files_are_refused() {
             &["open", "--no-browser", foreign][..],
             "has no column `start_ns`",
         ),
-        (&["info", foreign], "is a Parquet file and holds no events"),
+        (
+            &["info", foreign],
+            "is a Parquet file and contains no events",
+        ),
         (
             &[
                 "open",

@@ -1,4 +1,4 @@
-//! `laglab simulate`: traces that laglab itself reads, and what is refused.
+//! Tests of `laglab simulate`: traces that laglab can read, and arguments that are refused.
 
 mod program;
 
@@ -7,7 +7,7 @@ use std::fs;
 
 use serde_json::Value;
 
-/// A machine on which little happens.
+/// Small scenario with two threads on one processor.
 const SMALL: &str = r#"
     title = "Two threads take turns"
     duration = "1s"
@@ -33,11 +33,11 @@ fn simulate(scenario: &str, more: &[&str]) -> (tempfile::TempDir, Value, Value) 
 }
 
 #[test]
-fn what_is_simulated_can_be_read() {
+fn simulated_traces_can_be_read() {
     let (dir, report, truth) = simulate(SMALL, &[]);
     let trace = dir.path().join("small.etl");
     let stats = program::json(&["stats", "--json", trace.to_str().unwrap()]);
-    // The header event is the container's, not the scenario's.
+    // The trace has one more event: the header, which belongs to the file, not to the scenario.
     let events = report["events"].as_u64().unwrap();
     assert_eq!(stats["total_events"].as_u64(), Some(events + 1));
     assert_eq!(truth["events"].as_u64(), Some(events));
@@ -46,7 +46,7 @@ fn what_is_simulated_can_be_read() {
         report["bytes"].as_u64(),
         Some(fs::metadata(trace).unwrap().len())
     );
-    // Both threads need the only processor all the time.
+    // Two threads share the only processor, so it is never idle.
     let idle = truth["processors"][0]["idle_ns"].as_u64().unwrap();
     assert!(idle < 1_000_000, "{idle} ns idle");
 }
@@ -81,7 +81,7 @@ fn shipped_scenarios_are_listed_and_shown() {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_refused_with_its_place() {
+fn scenario_errors_have_a_place() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("bad.toml");
     let name = file.to_str().unwrap();
@@ -96,7 +96,7 @@ fn what_cannot_be_simulated_is_refused_with_its_place() {
         let left: Vec<_> = fs::read_dir(dir.path()).unwrap().collect();
         assert!(left.len() <= 1, "{left:?} were left behind");
     };
-    refuses(&["simulate", "nowhere"], "there is no scenario `nowhere`");
+    refuses(&["simulate", "nowhere"], "unknown scenario `nowhere`");
     fs::write(
         &file,
         "title = \"x\"\nduration = \"3 bananas\"\n[machine]\n",
@@ -104,7 +104,7 @@ fn what_cannot_be_simulated_is_refused_with_its_place() {
     .unwrap();
     refuses(&["simulate", name], "bad.toml:2:12: ");
     fs::write(&file, [0xFF, 0xFE, 0]).unwrap();
-    refuses(&["simulate", name], "no UTF-8");
+    refuses(&["simulate", name], "not UTF-8");
     fs::write(&file, SMALL).unwrap();
     refuses(&["simulate", name, "--windows", "12"], "`12`");
     refuses(
@@ -116,15 +116,15 @@ fn what_cannot_be_simulated_is_refused_with_its_place() {
         &["simulate", name, "-o", nowhere.to_str().unwrap()],
         "folder does not exist",
     );
-    // Neither the scenario itself nor what is no file is written over.
-    refuses(&["simulate", name, "-o", name], "is the scenario itself");
+    // The command must not replace the scenario file or a device.
+    refuses(&["simulate", name, "-o", name], "is the scenario file");
     if cfg!(unix) {
         refuses(
             &["simulate", name, "-o", "/dev/null"],
             "is a device or pipe",
         );
     }
-    // A loop that never lets time pass.
+    // A program that loops without any time passing is rejected.
     fs::write(&file, SMALL.replace("run = \"50ms\"", "mark = \"again\"")).unwrap();
     let out = dir.path().join("x.etl");
     refuses(
@@ -133,9 +133,10 @@ fn what_cannot_be_simulated_is_refused_with_its_place() {
     );
 }
 
-/// Frames of a scenario, which the trace holds as addresses only, come back by way of PDBs.
+/// A trace stores the frames of stacks only as addresses. Checks that the written PDBs resolve them to the
+/// scenario's functions.
 #[test]
-fn functions_resolve_with_the_symbols_written_beside() {
+fn functions_resolve_with_the_written_symbols() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");
     let trace = dir.path().join("usb.etl");
@@ -167,7 +168,7 @@ fn functions_resolve_with_the_symbols_written_beside() {
         for frame in event["stack_modules"].as_array().into_iter().flatten() {
             let frame = frame.as_str().expect("each address lies in a module");
             let (function, offset) = frame.rsplit_once("+0x").unwrap();
-            // Frames lie behind the call that they return to.
+            // A frame is a return address. In all functions of the model, the return address has this offset.
             assert_eq!(offset, "4a", "{frame}");
             assert!(functions.contains(function), "{frame}");
             resolved.insert(function.to_owned());
@@ -177,7 +178,7 @@ fn functions_resolve_with_the_symbols_written_beside() {
 }
 
 #[test]
-fn symbols_that_are_missing_are_told() {
+fn missing_symbols_are_reported() {
     let (dir, ..) = simulate(SMALL, &[]);
     let trace = dir.path().join("small.etl");
     let nowhere = dir.path().join("nowhere");
@@ -193,13 +194,13 @@ fn symbols_that_are_missing_are_told() {
     assert!(output.status.success());
     let error = String::from_utf8_lossy(&output.stderr);
     let (text, _) = error.split_once("; ").expect(&error);
-    let expected = format!("{}: does not have it", nowhere.display());
+    let expected = format!("{}: not found", nowhere.display());
     assert!(
         text.starts_with("laglab: no symbols of ") && text.ends_with(&expected),
         "{error}"
     );
     assert!(
-        error.contains("example.invalid: not asked: the network was not allowed"),
+        error.contains("example.invalid: not used: network access is not allowed"),
         "{error}"
     );
     assert!(!nowhere.exists());

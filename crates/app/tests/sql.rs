@@ -1,4 +1,4 @@
-//! `laglab sql`: what it prints and writes, and how it refuses.
+//! Tests of `laglab sql`: output, files and errors.
 #![cfg(feature = "sql")]
 
 mod program;
@@ -14,7 +14,7 @@ use simulated::Simulated;
 
 const TRACE: &str = "filtrace__etw.etl";
 
-/// Context switches that an independent reader counted in the trace.
+/// Returns the number of context switches that an independent reader counted in the trace.
 fn switches() -> u64 {
     let truth = testdata::traces()
         .into_iter()
@@ -60,7 +60,7 @@ fn answers_are_printed_in_every_format() {
 }
 
 #[test]
-fn files_hold_the_answer() {
+fn files_contain_the_result() {
     let folder = tempfile::tempdir().unwrap();
     for (name, magic) in [("x.parquet", b"PAR1"), ("x.arrow", b"ARRO")] {
         let path = folder.path().join(name);
@@ -84,10 +84,10 @@ fn files_hold_the_answer() {
 }
 
 #[test]
-fn long_answers_say_what_is_left_out() {
+fn long_results_are_truncated_with_a_note() {
     let query = "SELECT time_ns FROM context_switches ORDER BY time_ns";
     let short = text(&["sql", TRACE, query]);
-    // A heading, 200 rows, and what is missing.
+    // The output has a line of headings, 200 rows, and a note about the rows that are not shown.
     assert_eq!(short.lines().count(), 202);
     let missing = switches() - 200;
     let said = short.lines().last().unwrap().replace(',', "");
@@ -136,7 +136,7 @@ fn the_time_range_restricts_events() {
 }
 
 #[test]
-fn separate_traces_are_told_apart() {
+fn separate_traces_have_a_column() {
     let other = "perfview__net.4.5.x86-win7.etl";
     let query = "SELECT trace, count(*) AS n FROM processes GROUP BY trace ORDER BY trace";
     let rows = json_lines(&["sql", "--json", "--separate", TRACE, other, query]);
@@ -145,14 +145,14 @@ fn separate_traces_are_told_apart() {
 }
 
 #[test]
-fn what_cannot_be_answered_is_said_on_stderr_alone() {
+fn errors_are_printed_only_on_stderr() {
     for (arguments, said) in [
         (
             &["SELECT thread_idd FROM cpu_runs"][..],
             "did you mean `thread_id`?",
         ),
         (&["SELECT * FROM procesess"], "did you mean `processes`?"),
-        (&["SELECT 1 FROM ("], "this is no SQL"),
+        (&["SELECT 1 FROM ("], "invalid SQL"),
         (
             &["SELECT 1", "--from", "3", "--to", "2"],
             "--from is later than --to",
@@ -169,7 +169,7 @@ fn what_cannot_be_answered_is_said_on_stderr_alone() {
     }
 }
 
-/// Routines are counted by function as the simulation says that they ran.
+/// Groups DPCs and service routines by function. Checks that their numbers are those in the truth file.
 #[test]
 fn functions_have_the_names_of_their_pdbs() {
     let usb = Simulated::new("usb-wdf01000", &["--duration", "200ms"]);

@@ -1,5 +1,5 @@
-//! `laglab stack` against a plain walk over the bytes of a simulated trace's events: no table, no
-//! join and no symbol file has a part in it.
+//! Tests of `laglab stack` with simulated traces. The expected results come from a simple walk over the bytes
+//! of the events, without tables, joins or symbol files.
 
 mod program;
 mod simulated;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use simulated::{Simulated, list, number, text};
 
-/// Hook ids: group in the high byte, type in the low one.
+/// Ids of kernel events: group in the high byte, type in the low byte. This is the id of stacks.
 const STACK: u16 = 0x1820;
 const IMAGE_LOAD: u16 = 0x030A;
 const IMAGE_RUNDOWN: u16 = 0x1403;
@@ -18,7 +18,7 @@ const CONTEXT_SWITCH: u16 = 0x0524;
 const READY_THREAD: u16 = 0x0532;
 const SAMPLE: u16 = 0x0F2E;
 
-/// What is mapped into a process; process 0 is the kernel.
+/// Image that is mapped into a process. Process id 0 stands for the kernel.
 struct Image {
     process_id: u32,
     base: u64,
@@ -26,17 +26,17 @@ struct Image {
     file: String,
 }
 
-/// Return addresses, the innermost first.
+/// Stack of an event: return addresses, innermost first.
 struct Stack {
     process_id: u32,
     addresses: Vec<u64>,
 }
 
-/// What is read of a trace.
+/// Images, events and stacks that were read from a trace.
 #[derive(Default)]
 struct Walk {
     images: Vec<Image>,
-    /// Events and their stacks, by the events' hook.
+    /// Number of events by id.
     events: HashMap<u16, u64>,
     stacks: HashMap<u16, Vec<Stack>>,
 }
@@ -49,7 +49,7 @@ fn u64_at(payload: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(payload[at..at + 8].try_into().unwrap())
 }
 
-/// The file of an image's path, which ends its event.
+/// Returns the file name of an image. Its path is at the end of the event.
 fn file_name(payload: &[u8]) -> String {
     let units = payload[56..].chunks_exact(2);
     let units = units.map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
@@ -63,9 +63,9 @@ impl Walk {
         let trace = etl::open(&[trace.into()]).unwrap();
         let mut events = trace.events();
         let mut walk = Walk::default();
-        // Each CPU's last event, whose stack may follow: its raw time and hook.
+        // Raw time and id of the last event of each CPU. The stack of this event may follow.
         let mut last: HashMap<u16, (u64, u16)> = HashMap::new();
-        // When each CPU first switched, in raw time.
+        // Raw time of the first context switch of each CPU.
         let mut switched: HashMap<u16, u64> = HashMap::new();
         while let Some(event) = events.next() {
             let payload = event.payload();
@@ -93,14 +93,15 @@ impl Walk {
                     if is_switch {
                         switched.entry(event.cpu()).or_insert(time);
                     }
-                    // Idle threads wait for nothing.
+                    // Idle threads do not wait, so the report leaves out their stacks.
                     if is_switch && u32_at(payload, 0) == 0 {
                         last.remove(&event.cpu());
                         continue;
                     }
                     *walk.events.entry(hook).or_default() += 1;
                     last.insert(event.cpu(), (time, hook));
-                    // Who readies a thread on a CPU is unknown before its first switch.
+                    // Before the first switch of a CPU, it is unknown which thread runs there and makes
+                    // others ready.
                     let first = switched.get(&event.cpu());
                     if hook == READY_THREAD && first.is_none_or(|first| *first >= time) {
                         last.remove(&event.cpu());
@@ -112,7 +113,7 @@ impl Walk {
         walk
     }
 
-    /// The function that an address of a process is in, by the truth.
+    /// Returns the function at an address in a process, as the truth file names it.
     fn function(&self, truth: &Value, process_id: u32, address: u64) -> String {
         let is_in = |image: &&Image| {
             (image.process_id == process_id || image.process_id == 0)
@@ -134,7 +135,8 @@ impl Walk {
     }
 }
 
-/// Hits of places (inclusive and exclusive), and of calls (caller and callee).
+/// Number of stacks with each function or module (inclusive and exclusive), and with each call (caller and
+/// callee).
 #[derive(Debug, Default, PartialEq)]
 struct Hits {
     places: BTreeMap<String, (i64, i64)>,
@@ -142,7 +144,7 @@ struct Hits {
 }
 
 impl Hits {
-    /// Counts stacks of places, the innermost first.
+    /// Counts functions or modules on stacks, whose innermost frame is first.
     fn count(stacks: &[Vec<&str>]) -> Hits {
         let mut hits = Hits::default();
         for stack in stacks {
@@ -160,7 +162,7 @@ impl Hits {
         hits
     }
 
-    /// Reads the report's rows, which name each call twice.
+    /// Parses the rows of the report. They contain each call twice: for the caller and for the callee.
     fn reported(lines: &str) -> Hits {
         let mut hits = Hits::default();
         let mut calls = [BTreeMap::new(), BTreeMap::new()];
@@ -212,7 +214,7 @@ fn stacks_hold_the_functions_of_the_scenario() {
                     frames.collect()
                 })
                 .collect();
-            // Calls within a module are one place.
+            // Adjacent frames in the same module count as one frame.
             let modules: Vec<Vec<&str>> = functions
                 .iter()
                 .map(|stack| {

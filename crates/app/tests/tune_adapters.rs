@@ -1,9 +1,9 @@
-//! `laglab tune adapters`.
+//! Tests of `laglab tune adapters`.
 
 mod program;
 
 #[test]
-fn loopback_is_told_of_as_text_and_as_json() {
+fn loopback_is_listed_as_text_and_json() {
     let adapters = program::json(&["--json", "tune", "adapters"]);
     let adapters = adapters.as_array().unwrap();
     let loopback = adapters
@@ -17,7 +17,7 @@ fn loopback_is_told_of_as_text_and_as_json() {
         .unwrap();
     assert_eq!(address["prefix"]["length"], 8);
     assert_eq!(address["scope"], "host");
-    // On Windows each of its interfaces says what it says.
+    // On Windows, the output has the result of each interface that lists addresses.
     assert_eq!(
         cfg!(windows),
         !address["told"].as_array().unwrap().is_empty()

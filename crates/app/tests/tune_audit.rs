@@ -1,4 +1,4 @@
-//! `laglab tune audit`, `plan`, `apply` and `diff`: what they print and write, and how they end.
+//! Tests of `laglab tune audit`, `plan`, `apply` and `diff`: output, files and exit codes.
 
 mod program;
 
@@ -8,7 +8,8 @@ use std::process::Output;
 
 use serde_json::Value;
 
-/// A machine's export: one setting under a misspelt key, one that does nothing, one as by default.
+/// Registry export of a machine. It has a setting under a misspelt key, a setting without effect, and a
+/// setting with its default value.
 const EXPORT: &str = "Windows Registry Editor Version 5.00\r\n\
     \r\n\
     [HKEY_LOCAL_MACHINE\\SOFTWARE\\Microsoft\\WindowsNT\\CurrentVersion\\Multimedia\\SystemProfile]\r\n\
@@ -20,7 +21,7 @@ const EXPORT: &str = "Windows Registry Editor Version 5.00\r\n\
     [HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Control\\PriorityControl]\r\n\
     \"Win32PrioritySeparation\"=dword:00000002\r\n";
 
-/// An empty folder of the test's own.
+/// Creates an empty folder for a test, and returns its path.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("tune-{name}"));
     let _ = fs::remove_dir_all(&folder);
@@ -43,7 +44,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn an_audit_says_what_is_wrong_and_fails_the_machine_only_for_that() {
+fn an_audit_fails_the_machine_only_for_wrong_settings() {
     let folder = folder("audit");
     let export = file(&folder, "export.reg", EXPORT);
     let page = folder.join("audit.html");
@@ -92,17 +93,20 @@ fn an_audit_says_what_is_wrong_and_fails_the_machine_only_for_that() {
     let mut args = vec!["tune", "audit", &right];
     args.extend(machine);
     let text = program::text(&args);
-    assert!(text.contains("does nothing here"), "{text}");
+    assert!(text.contains("no effect here"), "{text}");
 }
 
 #[test]
-fn what_is_no_input_is_an_error_that_says_what_it_is() {
+fn a_wrong_input_is_an_error_with_its_format() {
     let folder = folder("refusals");
     let wrong = file(&folder, "export.reg", "Dear diary");
     let output = program::laglab(&["tune", "audit", &wrong]);
     assert_eq!(code(&output), Some(2));
-    let said = stderr(&output);
-    assert!(said.contains("by its name it is a .reg export"), "{said}");
+    let error = stderr(&output);
+    assert!(
+        error.contains("does not match its name: expected a .reg export"),
+        "{error}"
+    );
     let bomb = file(
         &folder,
         "a.PolicyRules",
@@ -164,7 +168,7 @@ fn a_plan_has_its_undo_and_refuses_to_lower_protection_silently() {
 }
 
 #[test]
-fn a_diff_compares_what_is_in_effect() {
+fn a_diff_compares_effective_values() {
     let folder = folder("diff");
     let a = file(&folder, "a.reg", EXPORT);
     let same = EXPORT.replace("Separation\"=dword:00000002", "Separation\"=dword:00000026");
@@ -190,18 +194,18 @@ fn a_diff_compares_what_is_in_effect() {
     assert_eq!(report["settings"][0]["name"], "Win32PrioritySeparation");
     assert_eq!(report["settings"][0]["differs"], true);
     assert_eq!(code(&diff(&a)), Some(0));
-    // On a client both numbers stand for the same quanta.
+    // On a client, the numbers in both files have the same effect.
     assert_eq!(code(&diff(&b)), Some(0));
 }
 
-/// Under Wine as on Windows: makes a change, says so, and brings back what was there.
+/// Applies a change and undoes it. This test also runs under Wine.
 #[test]
 #[cfg(windows)]
 fn a_plan_is_applied_with_a_backup_and_undone() {
     let folder = folder("apply");
     let plan = folder.join("plan");
     let plan = plan.to_str().unwrap();
-    // A user's own setting, so that nothing of the machine is touched.
+    // The plan changes a setting of the user, so that the settings of the machine stay the same.
     program::text(&[
         "tune",
         "plan",

@@ -1,4 +1,4 @@
-//! `laglab tune dfsn`.
+//! Tests of `laglab tune dfsn`.
 
 mod program;
 
@@ -9,7 +9,7 @@ use program::laglab;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// In the form that `dfsutil root export` writes.
+/// Export of a namespace, in the form in which `dfsutil root export` prints it.
 const EXPORT: &str = r#"<?xml version="1.0"?>
 <Root Name="\\child.corp.contoso.com\Testing" State="1" Timeout="300">
   <Target Server="FILE1" Folder="Testing" State="2"/>
@@ -20,7 +20,8 @@ const EXPORT: &str = r#"<?xml version="1.0"?>
 </Root>
 "#;
 
-/// In the form that `dfsutil cache referral` prints, before old servers are gone.
+/// Referrals of a client before old servers are removed, in the form in which `dfsutil cache referral` prints
+/// them.
 const REFERRALS: &str = r"
 Entry: \child.corp.contoso.com\Testing
 ShortEntry: \child.corp.contoso.com\Testing
@@ -47,7 +48,7 @@ impl Folder {
     }
 }
 
-fn said(output: &Output) -> (i32, String) {
+fn code_and_stderr(output: &Output) -> (i32, String) {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     (output.status.code().unwrap(), error)
 }
@@ -62,7 +63,7 @@ fn an_export_is_rewritten_only_when_asked_to() {
         laglab(&[&args, more].concat())
     };
     let dry = rewrite(&["--suffix", "child.corp.contoso.com"]);
-    assert_eq!(said(&dry), (0, String::new()));
+    assert_eq!(code_and_stderr(&dry), (0, String::new()));
     let report: Value = serde_json::from_slice(&dry.stdout).unwrap();
     assert_eq!(report["changes"].as_array().unwrap().len(), 2);
     assert_eq!(report["left"][0]["why"], "namespace_server");
@@ -77,7 +78,7 @@ fn an_export_is_rewritten_only_when_asked_to() {
         "-o",
         &full,
     ]);
-    assert_eq!(said(&written), (0, String::new()));
+    assert_eq!(code_and_stderr(&written), (0, String::new()));
     let expected = EXPORT
         .replace(
             "\"TARGET1\" Folder=\"Software",
@@ -86,25 +87,25 @@ fn an_export_is_rewritten_only_when_asked_to() {
         .replace("TARGET2", "nas.corp.contoso.com");
     assert_eq!(fs::read_to_string(full).unwrap(), expected);
 
-    let (code, error) = said(&rewrite(&["--map", map]));
+    let (code, error) = code_and_stderr(&rewrite(&["--map", map]));
     assert_eq!(code, 1);
-    assert!(error.contains("short names are left (1)"), "{error}");
+    assert!(error.contains("1 short names are left"), "{error}");
 }
 
 #[test]
-fn what_is_no_export_is_refused() {
+fn other_files_are_refused() {
     let folder = Folder::new();
     let bomb = r#"<!DOCTYPE r [<!ENTITY a "aaaa">]><Root Name="\\a\b">&a;</Root>"#;
     for (text, what) in [(bomb, "DTD"), ("<Roots/>", "`Roots`"), ("\0", "")] {
         let export = folder.file("odd.xml", text);
-        let (code, error) = said(&laglab(&["tune", "dfsn", "rewrite", &export]));
+        let (code, error) = code_and_stderr(&laglab(&["tune", "dfsn", "rewrite", &export]));
         assert_eq!(code, 2, "{error}");
         assert!(error.contains("odd.xml") && error.contains(what), "{error}");
     }
 }
 
 #[test]
-fn a_gate_says_proceed_or_wait_and_until_when() {
+fn a_gate_prints_proceed_or_wait_until() {
     let folder = Folder::new();
     let before = folder.file("before.txt", REFERRALS);
     let after = folder.file(
@@ -146,7 +147,7 @@ fn a_gate_says_proceed_or_wait_and_until_when() {
 }
 
 #[test]
-fn the_runbook_has_both_gates_and_a_way_back() {
+fn the_runbook_has_both_gates_and_an_undo() {
     let book = program::text(&[
         "tune",
         "dfsn",
@@ -162,13 +163,13 @@ fn the_runbook_has_both_gates_and_a_way_back() {
         "laglab tune dfsn gate new-known referrals.txt",
         "laglab tune dfsn gate old-gone referrals.txt",
         "dfsutil root AddDom \"\\\\file2.child.corp.contoso.com\\Testing\" V2\n",
-        "The way back: ",
+        "Undo: ",
     ] {
         assert!(book.contains(part), "{part} is not in\n{book}");
     }
-    let (code, error) = said(&laglab(&[
+    let (code, error) = code_and_stderr(&laglab(&[
         "tune", "dfsn", "runbook", "Testing", "--old", "a", "--new", "b.c",
     ]));
     assert_eq!(code, 2);
-    assert!(error.contains("no path of a domain's namespace"), "{error}");
+    assert!(error.contains("invalid path of a namespace"), "{error}");
 }

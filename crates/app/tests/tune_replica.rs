@@ -1,4 +1,4 @@
-//! `laglab tune replica`, of writes whose truth is known.
+//! Tests of `laglab tune replica` with simulated writes and with disk counters.
 
 mod program;
 mod simulated;
@@ -9,7 +9,7 @@ use program::laglab;
 use serde_json::Value;
 use simulated::Simulated;
 
-/// What it says as JSON, whatever its verdict.
+/// Runs the command. Returns its JSON output and exit code.
 fn replica(args: &[&str]) -> (Value, i32) {
     let output = laglab(&[&["--json", "tune", "replica"], args].concat());
     let report = serde_json::from_slice(&output.stdout);
@@ -18,7 +18,7 @@ fn replica(args: &[&str]) -> (Value, i32) {
 }
 
 #[test]
-fn a_simulated_disks_writes_are_those_of_the_truth() {
+fn writes_of_a_simulated_disk_match_the_truth() {
     let simulated = Simulated::new("smb-signing-off", &[]);
     let disk = simulated::list(&simulated.truth, "disks")
         .iter()
@@ -33,10 +33,11 @@ fn a_simulated_disks_writes_are_those_of_the_truth() {
     assert_eq!(report["writes"], disk["writes"]);
     assert_eq!(report["bytes"], disk["written_bytes"]);
     assert_eq!(report["added_ns"]["p99"], 2_000_000);
-    // All writes are to E:, whose files the trace names.
+    // All writes are to files on E:, whose paths are in the trace.
     let (of_volume, _) = replica(&[&simulated.trace, "--volume", "e:", "--rtt", "2ms"]);
     assert_eq!(of_volume["bytes"], disk["written_bytes"]);
-    // A link that carries less than is written, and one that is too far.
+    // The first link carries fewer bytes than are written. The second link has a round trip time that is too
+    // long.
     let slow = [&args[..], &["--bandwidth", "1Mbit"]].concat();
     assert_eq!(replica(&slow).0["verdict"], "neither");
     let far = [&simulated.trace, "--disk", &number, "--rtt", "6ms"];
@@ -47,7 +48,8 @@ fn a_simulated_disks_writes_are_those_of_the_truth() {
     );
 }
 
-/// By hand: 1 MB within 1 s, on the wire for a tenth of it.
+/// Checks results that were computed by hand: 1 MB is written within 1 s, and takes a tenth of a second on
+/// the wire.
 #[test]
 fn counters_and_pings_are_read() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `laglab tune supports`.
+//! Tests of `laglab tune supports`.
 
 mod program;
 
@@ -8,11 +8,11 @@ use program::laglab;
 use symbols::write::{Function, write_pdb};
 use symbols::{PdbId, in_store};
 
-/// Which PDB describes the program files made here.
+/// GUID of the PDB to which the program files refer.
 const GUID: [u8; 16] = *b"0123456789abcdef";
 
-/// A small program file, laid out as the PE specification says: one section, which says its PDB and has
-/// `names` in it. It has no version.
+/// Makes a small program file that follows the PE specification. It has one section with a reference to a PDB
+/// and the text `names`. It has no version.
 fn program_file(names: &str) -> Vec<u8> {
     const SECTION: u32 = 0x1000;
     const FILE_AT: u32 = 0x200;
@@ -42,7 +42,7 @@ fn program_file(names: &str) -> Vec<u8> {
     let mut optional = vec![0; 240];
     optional[..2].copy_from_slice(&0x20b_u16.to_le_bytes());
     optional[108..112].copy_from_slice(&16_u32.to_le_bytes());
-    // The seventh directory is that of debuggers.
+    // The debug directory is the seventh data directory.
     optional[160..164].copy_from_slice(&SECTION.to_le_bytes());
     optional[164..168].copy_from_slice(&28_u32.to_le_bytes());
     file.extend(optional);
@@ -107,7 +107,7 @@ fn a_kernel_without_the_name_is_a_no() {
 }
 
 #[test]
-fn what_is_no_program_is_refused() {
+fn other_files_are_refused() {
     let output = laglab(&[
         "tune",
         "supports",
@@ -117,12 +117,13 @@ fn what_is_no_program_is_refused() {
     ]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(error.contains("no program file of Windows"), "{error}");
+    assert!(error.contains("not a Windows program file"), "{error}");
 }
 
-/// A symbol without its name in the file, as where a name is put together at run time.
+/// The program file lacks the name, as if the name were composed at run time. But the PDB has a symbol with
+/// this name.
 #[test]
-fn a_kernel_is_known_by_the_symbols_that_a_path_leads_to() {
+fn a_kernel_is_searched_with_symbols_of_a_path() {
     let folder = tempfile::tempdir().expect("a folder");
     let kernel = folder.path().join("ntoskrnl.exe");
     fs::write(&kernel, program_file("KernelSEHOPEnabled\0")).expect("written");

@@ -1,7 +1,8 @@
-//! `every_kind FOLDER [LOG…]` writes two small logs with events of every kind of header that the
-//! writer makes, `plain.etl` and `compressed.etl`, to the folder, and to `counts.txt` how many there
-//! are of each in them and in the other logs of the folder that are named: what independent readers
-//! must find there.
+//! `every_kind FOLDER [LOG…]` writes two small logs, `plain.etl` and `compressed.etl`, to the
+//! folder. They have events of every header kind that the writer supports. It also writes
+//! `counts.txt`, for comparison with other programs that read traces. This file has the number of
+//! events of each kind in both logs and in the other logs of the folder that the command line
+//! names.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -62,7 +63,7 @@ fn write(path: &std::path::Path, compressed: bool) -> Result<(), Box<dyn Error>>
         thread,
     };
     let masks = companion::extension([0x10, 0, 0, 0, 0, 0, 0, 0], 80);
-    let extension = kernel(companion::hook::EXTENSION, 1_000, Some((8, 4)));
+    let extension = kernel(etl::ids::hook::EXTENSION, 1_000, Some((8, 4)));
     writer.kernel(0, extension, &masks)?;
     let traits = provider_traits("Every", None);
     let image = ImageId {
@@ -77,7 +78,7 @@ fn write(path: &std::path::Path, compressed: bool) -> Result<(), Box<dyn Error>>
         let cpu = (i % i64::from(CPUS)) as u16;
         writer.kernel(cpu, kernel(0x0F2E, time, None), &[i as u8; 16])?;
         if i % 2 == 0 {
-            // With a thread in its header.
+            // This event has a thread in its header.
             writer.kernel(cpu, kernel(0x0B20, time, Some((8, 4))), &[0; 24])?;
         }
         if i % 3 == 0 {
@@ -118,7 +119,7 @@ fn write(path: &std::path::Path, compressed: bool) -> Result<(), Box<dyn Error>>
     Ok(())
 }
 
-/// How many events of each kind of header our own reader finds.
+/// Returns the number of events of each kind of header, as our own reader finds them.
 fn count(path: &std::path::Path) -> Result<BTreeMap<&'static str, u64>, Box<dyn Error>> {
     let trace = etl::open(&[path.to_owned()])?;
     let mut counts = BTreeMap::new();

@@ -1,8 +1,9 @@
-//! Traces inside archives: zip (`.etl.zip`, and `.diagsession`, which is an OPC package and so a
-//! zip) and cabinets (what `netsh trace` leaves beside its `.etl`).
+//! Extraction of traces from archives: zip files (`.etl.zip`, and `.diagsession`, which is an OPC
+//! package and thus a zip file) and cabinets (which `netsh trace` writes next to its `.etl`).
 //!
-//! An archive is as hostile as a trace. Names in it are labels, never paths; what a member expands
-//! to is measured as it is read, not believed from its header; and archives inside are not opened.
+//! An archive is untrusted input. The names in it are only labels, never paths. The code measures
+//! the size of an expanded member and does not trust the size in the archive's header. It does not
+//! open archives inside archives.
 
 mod cabinet;
 
@@ -12,83 +13,82 @@ use std::io::{self, Read, Seek, Write};
 use cabinet::Cabinet;
 use zip::result::ZipError;
 
-/// How many times its compressed size a member may expand to: somewhat above what deflate can
-/// reach (1032 times), so only a member that lies about itself gets there.
+/// Maximum ratio of a member's expanded to its compressed size. It is slightly above the maximum of
+/// deflate (1032), so only a malicious member exceeds it.
 const MAX_EXPANSION: u64 = 1100;
 
-/// Members stay in memory up to this size of all of them; the others go to temporary files. In
-/// bytes.
+/// Maximum total size in bytes of the members that are kept in memory. Further members go to
+/// temporary files.
 const MAX_IN_MEMORY: u64 = 64 << 20;
 
-/// How many bytes of a member tell whether it [looks like a trace](looks_like_trace).
+/// Number of bytes that [`looks_like_trace`] needs.
 const HEAD_SIZE: usize = 0x4C;
 
-/// How many names [`ArchiveError::NoTrace`] lists.
+/// Maximum number of names in [`ArchiveError::NoTrace`].
 const MAX_LISTED: usize = 20;
 
-/// The first bytes of a cabinet.
+/// First bytes of a cabinet.
 const CABINET_SIGNATURE: &[u8] = b"MSCF";
 
-/// The first bytes of a zip archive: of its first member, or of the end record if it has none.
+/// First bytes of a zip archive. The second value is the start of the end record, which comes first
+/// in an empty archive.
 const ZIP_SIGNATURES: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
-/// One trace taken out of an archive.
+/// One trace from an archive.
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// The member's name as the archive has it. A label for messages: it may hold anything, and
-    /// must not be used as a path.
+    /// Name of the member in the archive. It is a label for messages. It can contain anything, so
+    /// it must not be used as a path.
     pub(crate) name: String,
-    /// The trace.
+    /// Content of the member.
     pub(crate) data: MemberData,
 }
 
-/// Where the bytes of a [`Member`] are.
+/// Content of a [`Member`], in memory or in a file.
 #[derive(Debug)]
 pub(crate) enum MemberData {
-    /// In memory: at most 64 MiB, of all members together.
+    /// Content in memory. All members together have at most 64 MiB in memory.
     Memory(Vec<u8>),
-    /// In a temporary file, at its start. The file has no name and goes when it is closed.
+    /// Content in an unnamed temporary file, whose position is at the start. The system deletes the
+    /// file when it is closed.
     File(File),
 }
 
-/// An archive that could not be read, or holds no trace.
+/// Error in an archive.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The file is neither a zip archive nor a cabinet.
-    #[error("not an archive: expected it to start with \"PK\" (zip) or \"MSCF\" (cabinet)")]
+    #[error("it is not an archive: expected \"PK\" (zip) or \"MSCF\" (cabinet) at its start")]
     NotAnArchive,
-    /// The archive's own structure is damaged or cannot be read.
-    #[error(
-        "the archive cannot be read ({0}): it is damaged, or was not copied to its end; copy it again, \
-         and compare the sizes"
-    )]
+    /// The archive's structure is damaged.
+    #[error("the archive is damaged or incomplete ({0}); copy it again and compare the sizes")]
     Unreadable(#[source] io::Error),
-    /// A member is damaged, is stored in a way that cannot be read, or its temporary file could
-    /// not be written.
-    #[error("{name:?} in the archive cannot be read: {source}")]
+    /// A member is damaged or stored in an unsupported way, or its temporary file could not be
+    /// written.
+    #[error("cannot read {name:?} in the archive: {source}")]
     Member {
-        /// The member's name.
+        /// Name of the member.
         name: String,
-        /// What went wrong.
+        /// Cause of the error.
         source: io::Error,
     },
-    /// A member expands to more than honest data can.
+    /// A member expands to more bytes than a real trace can have.
     #[error(
-        "{name:?} in the archive expands past {limit} bytes: more than {MAX_EXPANSION} times its \
-         compressed data, which no trace does"
+        "{name:?} in the archive expands to more than {limit} bytes, {MAX_EXPANSION} times its \
+         compressed size, which no trace does"
     )]
     TooLarge {
-        /// The member's name.
+        /// Name of the member.
         name: String,
-        /// How far it was read, in bytes.
+        /// Limit in bytes.
         limit: u64,
     },
-    /// No member is a trace.
-    #[error("the archive holds no trace (.etl); {}", list(inside, *count))]
+    /// The archive contains no trace.
+    #[error("the archive contains no trace (.etl); {}", list(inside, *count))]
     NoTrace {
         /// Names of the first members.
         inside: Vec<String>,
-        /// How many members there are.
+        /// Number of members.
         count: usize,
     },
 }
@@ -105,8 +105,7 @@ fn list(inside: &[String], count: usize) -> String {
     format!("inside: {}{more}", names.join(", "))
 }
 
-/// Whether a file that starts with `first_bytes` (4 are enough) is an archive that [`extract`]
-/// reads.
+/// Returns true if `first_bytes` (4 are enough) begin an archive that [`extract`] can read.
 pub(crate) fn is_archive(first_bytes: &[u8]) -> bool {
     first_bytes.starts_with(CABINET_SIGNATURE)
         || ZIP_SIGNATURES
@@ -114,17 +113,17 @@ pub(crate) fn is_archive(first_bytes: &[u8]) -> bool {
             .any(|signature| first_bytes.starts_with(signature))
 }
 
-/// Takes the traces out of the archive `file`: at least one, in the order of the archive.
+/// Extracts the traces of the archive `file`, in the archive's order. Returns at least one.
 ///
-/// A member is a trace when its name ends in `.etl` or its first bytes are those of one: members
-/// of a `.diagsession` need not have the suffix.
+/// A member is a trace if its name ends in `.etl` or if it starts with the bytes of a trace,
+/// because members of a `.diagsession` need not have the suffix.
 ///
 /// # Errors
 ///
-/// [`ArchiveError`] says which member failed and why, or what was inside when none is a trace. A
-/// member may expand to at most 1100 times its compressed size, and all members together to at
-/// most 1100 times the archive's. In a cabinet, where several members are compressed together,
-/// only the second limit applies.
+/// Returns an [`ArchiveError`] that names the failed member and the cause, or that lists the
+/// contents if no member is a trace. A member may expand to at most 1100 times its compressed size,
+/// and all members together to at most 1100 times the archive's size. In a cabinet, members are
+/// compressed together, so only the second limit applies.
 pub(crate) fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
     let mut first = Vec::with_capacity(4);
     let size = (|| {
@@ -165,11 +164,12 @@ pub(crate) fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
     Ok(members)
 }
 
-/// Expands the first file of a cabinet, such as symbol stores keep compressed files in.
+/// Expands the first file of a cabinet. Symbol stores keep compressed files as cabinets with one
+/// file.
 ///
 /// # Errors
-/// If the cabinet is damaged or empty, its file expands to more than 1100 times the cabinet's size,
-/// or the output fails.
+/// Returns an error if the cabinet is damaged or empty, if its file expands to more than 1100 times
+/// the cabinet's size, or if the output fails.
 pub fn expand_cabinet(
     mut cabinet: impl io::BufRead + Seek,
     out: &mut impl Write,
@@ -201,10 +201,12 @@ pub fn expand_cabinet(
     Err(invalid("it is an empty cabinet"))
 }
 
-/// Takes the files with wanted names out of a cabinet, in its order. Their names are labels, no paths.
+/// Extracts the files of a cabinet for whose names `wanted` returns true, in the cabinet's order.
+/// The names are labels, not paths.
 ///
 /// # Errors
-/// If the cabinet is damaged, or more than `limit` bytes or 1100 times its size had to be expanded.
+/// Returns an error if the cabinet is damaged, or if it expands to more than `limit` bytes or 1100
+/// times its size.
 pub fn cabinet_files(
     mut cabinet: impl io::BufRead + Seek,
     wanted: impl Fn(&str) -> bool,
@@ -241,15 +243,15 @@ pub fn cabinet_files(
     Ok(files)
 }
 
-/// The traces found so far, and what may still be expanded.
+/// Traces found so far, and the remaining limits.
 struct Traces {
     members: Vec<Member>,
-    /// Names of the first members of any kind.
+    /// Names of the archive's first members, traces or not.
     seen: Vec<String>,
     count: usize,
-    /// How many bytes all further members may expand to.
+    /// Number of bytes to which all remaining members together may expand.
     budget: u64,
-    /// How many of these bytes may stay in memory.
+    /// Number of bytes that remaining members may use in memory.
     memory: u64,
 }
 
@@ -269,7 +271,7 @@ impl Traces {
             let limit = entry.compressed_size().saturating_mul(MAX_EXPANSION);
             match archive.by_index(index) {
                 Ok(entry) => self.read_member(name, entry, limit)?,
-                // Only a member known to be a trace is missed when it cannot be opened.
+                // If a member cannot be opened, this is an error only if the member is a trace.
                 Err(error) if has_trace_name(&name) => {
                     return Err(ArchiveError::Member {
                         name,
@@ -286,7 +288,7 @@ impl Traces {
         let mut cabinet =
             Cabinet::open(io::BufReader::new(file)).map_err(ArchiveError::Unreadable)?;
         for folder in cabinet.take_folders() {
-            // Members follow one another in the folder's data, which is expanded once.
+            // A member is a range of the folder's data. The data is expanded only once.
             let mut data = cabinet.expand(&folder);
             let mut at = 0;
             for cabinet::FileEntry { name, start, size } in folder.files {
@@ -311,7 +313,7 @@ impl Traces {
         Ok(())
     }
 
-    /// Keeps the member if it is a trace; reads no more than its head if not.
+    /// Extracts the member if it is a trace. Otherwise reads only its first bytes.
     fn read_member(
         &mut self,
         name: String,
@@ -353,8 +355,8 @@ impl Traces {
     }
 }
 
-/// Reads all of `reader`, to memory or, when it has more than `memory` bytes, to a temporary file.
-/// Also gives the size.
+/// Reads all data of `reader` into memory, or into a temporary file if there are more than `memory`
+/// bytes. Also returns the size in bytes.
 fn expand(mut reader: impl Read, memory: u64) -> io::Result<(MemberData, u64)> {
     let mut bytes = Vec::new();
     (&mut reader)
@@ -376,8 +378,8 @@ fn has_trace_name(name: &str) -> bool {
     name.len() >= 4 && name.as_bytes()[name.len() - 4..].eq_ignore_ascii_case(b".etl")
 }
 
-/// Whether `head` is the start of a trace: a buffer header (its first field is the buffer's size,
-/// header included) and the system event that comes first in the first buffer.
+/// Returns true if `head` is the start of a trace: a buffer header, whose first field is the
+/// buffer's size with its header, and then the SYSTEM record that begins every trace.
 fn looks_like_trace(head: &[u8]) -> bool {
     crate::le::u32(head, 0).is_some_and(|size| size >= 0x48)
         && matches!(head.get(0x4A..0x4C), Some([1 | 2, 0xC0]))

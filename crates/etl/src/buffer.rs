@@ -1,43 +1,45 @@
-//! Buffer headers (`WMI_BUFFER_HEADER`) and where buffers lie.
+//! Buffer headers (`WMI_BUFFER_HEADER`) and the positions of buffers in files.
 //!
-//! Offsets and flags follow Geoff Chappell's study of NTWMI and phnt's `ntwmi.h`; both forms of
-//! the processor index and the pre-Vista header are read.
+//! Offsets and flags follow Geoff Chappell's study of NTWMI and phnt's `ntwmi.h`. This module
+//! supports both forms of the processor index, and the header of Windows versions before Vista.
 
 use crate::le;
 
-/// Bytes of a buffer header; the first event follows it.
+/// Size of a buffer header in bytes. The first event comes after it.
 pub const HEADER_SIZE: usize = 0x48;
 
-/// The largest buffer that is believed. Windows allows 16 MiB; the rest is headroom.
+/// Maximum accepted size of a buffer in bytes. Windows allows 16 MiB; this limit leaves room for
+/// larger buffers in the future.
 pub(crate) const MAX_BUFFER: u32 = 64 << 20;
 
-/// A compressed buffer may not claim to expand beyond this many times its stored size (header
-/// included). Real trace data stays below 40; without a bound a few bytes could demand gigabytes.
+/// Maximum ratio of the expanded to the stored size of a compressed buffer, including its header.
+/// Real traces stay below 40. Without this limit, a few bytes could require gigabytes of memory.
 pub(crate) const MAX_EXPANSION: u64 = 1024;
 
 /// Buffer flags (`BufferFlag`).
 pub mod flag {
-    /// Written by a flush or when the session stopped.
+    /// The buffer was written because of a flush or because the session stopped.
     pub const FLUSH_MARKER: u16 = 0x01;
-    /// Events were lost while this buffer was current.
+    /// Events were lost while this buffer was being filled.
     pub const EVENTS_LOST: u16 = 0x02;
     /// Buffers were lost before this one.
     pub const BUFFER_LOST: u16 = 0x04;
-    /// The 16-bit processor index is valid.
+    /// The 16-bit processor index in the buffer header is valid.
     pub const PROCESSOR_INDEX: u16 = 0x20;
     /// The bytes after the header are one compressed block.
     pub const COMPRESSED: u16 = 0x40;
 }
 
-/// `BufferType` of the buffer that begins a log.
+/// `BufferType` of the first buffer of a log.
 pub(crate) const TYPE_HEADER: u16 = 4;
 
-/// Fields of a buffer header that mean something on disk.
+/// Fields of a buffer header that have a meaning in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BufferHeader {
-    /// Bytes from this header to the next one in the file; 0 in pre-Vista logs, which do not say.
+    /// Number of bytes from this header to the next buffer header. Logs before Vista do not have
+    /// this field; the log-file header states this size.
     pub(crate) stored_size: u32,
-    /// Valid bytes including the header, after decompression.
+    /// Number of valid bytes after decompression, including the header.
     pub(crate) valid_size: u32,
     pub(crate) sequence: i64,
     pub(crate) processor_index: u16,
@@ -48,7 +50,7 @@ pub(crate) struct BufferHeader {
 }
 
 impl BufferHeader {
-    /// Reads a Vista-or-later header from the first [`HEADER_SIZE`] bytes of `b`.
+    /// Reads a header of Windows Vista or later from the first [`HEADER_SIZE`] bytes of `b`.
     pub(crate) fn read(b: &[u8]) -> Option<BufferHeader> {
         let b = b.get(..HEADER_SIZE)?;
         Some(BufferHeader {
@@ -63,8 +65,8 @@ impl BufferHeader {
         })
     }
 
-    /// Reads a Windows 2000/XP/2003 header, where the size of all buffers is in the log-file
-    /// header (single public source: Chappell).
+    /// Reads a header of Windows 2000, XP or 2003. The log-file header states the size of all
+    /// buffers, `stored_size`. The only public source is Chappell.
     pub(crate) fn read_pre_vista(b: &[u8], stored_size: u32) -> Option<BufferHeader> {
         let b = b.get(..HEADER_SIZE)?;
         Some(BufferHeader {
@@ -79,8 +81,8 @@ impl BufferHeader {
         })
     }
 
-    /// Whether this can be the header of a buffer: used to find the next buffer after damage, so
-    /// every field that has a narrow range is checked.
+    /// Returns true if this can be the header of a buffer. It checks every field with a narrow
+    /// range of values, because it is used to find the next buffer after damaged bytes.
     pub(crate) fn is_plausible(&self) -> bool {
         const KNOWN_FLAGS: u16 = 0x7F;
         let stored = self.stored_size;
@@ -94,8 +96,9 @@ impl BufferHeader {
             && self.buffer_type <= 7
     }
 
-    /// The CPU that owns the buffer. Before Windows 8 only the low byte is the processor number
-    /// (the high one is an alignment) unless the flag says otherwise.
+    /// Returns the CPU that owns the buffer. Before Windows 8, only the low byte of the index is
+    /// the processor number, because the high byte is an alignment. Since Windows 8, or if the flag
+    /// `PROCESSOR_INDEX` is set, the index has 11 bits.
     pub(crate) fn cpu(&self, wide_index: bool) -> u16 {
         if wide_index || self.flags & flag::PROCESSOR_INDEX != 0 {
             self.processor_index & 0x7FF
@@ -105,36 +108,37 @@ impl BufferHeader {
     }
 }
 
-/// Valid bytes of a buffer: `SavedOffset`, or `Offset` where that reaches further. The two differ
-/// in header buffers only, which leave `SavedOffset` 0 (Windows 7) or log more events behind it
-/// (seen in merged and live logs of Windows 10 and 11; independent readers count those events).
+/// Returns the number of valid bytes: the larger of `SavedOffset` and `Offset`. They differ only in
+/// header buffers. In Windows 7, `SavedOffset` is 0. In merged and live logs of Windows 10 and 11,
+/// the header buffer has more events after `SavedOffset`, which other programs count too.
 fn valid_size(header: &[u8]) -> Option<u32> {
     Some(le::u32(header, 0x04)?.max(le::u32(header, 0x30)?))
 }
 
-/// One buffer of a trace: where it lies and what its header says.
+/// Position and header fields of one buffer of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferRef {
-    /// Index of its segment in [`crate::Trace::segments`].
+    /// Index of the buffer's segment in [`crate::Trace::segments`].
     pub segment: u16,
-    /// System-wide index of the CPU that owns it.
+    /// System-wide index of the CPU that owns the buffer.
     pub cpu: u16,
-    /// [`flag`] bits.
+    /// Bit set of [`flag`] values.
     pub flags: u16,
-    /// Offset of its header in its file, in bytes.
+    /// Offset of the buffer's header in its file, in bytes.
     pub offset: u64,
-    /// Bytes it takes in the file, header included.
+    /// Number of bytes in the file, including the header.
     pub stored_size: u32,
-    /// Valid bytes, header included, after decompression.
+    /// Number of valid bytes after decompression, including the header.
     pub valid_size: u32,
-    /// Allocation order within the session.
+    /// Sequence number: the order in which the session allocated buffers.
     pub sequence: i64,
-    /// Raw time of its first event; of its predecessor's where no event carries one.
+    /// Raw time of the buffer's first event. If it is unknown, the `first_time` of the previous
+    /// buffer.
     pub first_time: i64,
 }
 
 impl BufferRef {
-    /// Whether its bytes are compressed.
+    /// Returns true if the buffer's bytes are compressed.
     pub fn is_compressed(&self) -> bool {
         self.flags & flag::COMPRESSED != 0
     }

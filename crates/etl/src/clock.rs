@@ -1,24 +1,25 @@
-//! From a session's raw clock to nanoseconds and UTC, in integer arithmetic.
+//! Conversion of a session's raw times to nanoseconds and UTC in integer arithmetic.
 
-/// 100 ns units between 1601-01-01 (FILETIME) and 1970-01-01 (Unix), both UTC.
+/// Number of 100 ns units between 1601-01-01 (FILETIME) and 1970-01-01 (Unix), both UTC.
 const UNIX_EPOCH_FILETIME: i128 = 116_444_736_000_000_000;
 
-/// Far above any counter, and low enough that products with times fit in 128 bits.
+/// Maximum frequency in Hz. It is far above that of any counter, and its products with times still
+/// fit in 128 bits.
 const MAX_FREQUENCY: u64 = 1 << 60;
 
-/// Which counter a session's times count (`ReservedFlags` of the log-file header).
+/// Counter of a session's raw times (`ReservedFlags` of the log-file header).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClockKind {
-    /// Query-performance counter; the usual one.
+    /// Performance counter of Windows (`QueryPerformanceCounter`); the usual clock.
     Qpc,
-    /// System time: FILETIME.
+    /// System time as FILETIME.
     SystemTime,
     /// CPU cycle counter.
     CpuCycles,
 }
 
 impl ClockKind {
-    /// The name used in reports.
+    /// Returns the name that reports use.
     pub const fn name(self) -> &'static str {
         match self {
             ClockKind::Qpc => "QPC",
@@ -28,25 +29,27 @@ impl ClockKind {
     }
 }
 
-/// Converts one segment's raw times to nanoseconds since the *trace's* start and to UTC.
+/// Converter of one segment's raw times (counter ticks) to nanoseconds since the *trace's* start
+/// and to UTC.
 ///
-/// Both are exact: the floor of the true quotient, never a floating-point result.
+/// Both results are exact quotients, rounded down, computed without floating-point arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     kind: ClockKind,
-    /// Raw time of nanosecond 0.
+    /// Raw time at nanosecond 0.
     origin: i64,
-    /// FILETIME of nanosecond 0.
+    /// FILETIME at nanosecond 0.
     origin_filetime: i64,
     /// Ticks per second.
     frequency: u64,
-    /// Nanoseconds per tick where that is a whole number, else 0.
+    /// Nanoseconds per tick if that is a whole number, else 0.
     ns_per_tick: i64,
 }
 
 impl Clock {
-    /// A clock on which the raw time `origin` is the moment `origin_filetime` (100 ns since
-    /// 1601 UTC) and which ticks `frequency` times a second. A frequency of 0 counts as 10 MHz.
+    /// Creates a clock with `frequency` ticks per second. Its raw time `origin` is the same moment
+    /// as `origin_filetime` (100 ns since 1601 UTC) and as nanosecond 0. If `frequency` is 0, 10
+    /// MHz is used.
     pub fn new(kind: ClockKind, origin: i64, origin_filetime: i64, frequency: u64) -> Clock {
         let frequency = match kind {
             ClockKind::SystemTime => 10_000_000,
@@ -66,27 +69,28 @@ impl Clock {
         }
     }
 
-    /// Which counter this is.
+    /// Returns the kind of counter.
     pub fn kind(&self) -> ClockKind {
         self.kind
     }
 
-    /// Ticks per second.
+    /// Returns the number of ticks per second.
     pub fn frequency(&self) -> u64 {
         self.frequency
     }
 
-    /// Raw time of nanosecond 0.
+    /// Returns the raw time of nanosecond 0.
     pub fn origin(&self) -> i64 {
         self.origin
     }
 
-    /// FILETIME (100 ns since 1601 UTC) of nanosecond 0.
+    /// Returns the FILETIME (100 ns since 1601 UTC) of nanosecond 0.
     pub fn origin_filetime(&self) -> i64 {
         self.origin_filetime
     }
 
-    /// Nanoseconds since the trace's start; saturates at the ends of `i64` (292 years).
+    /// Converts a raw time to nanoseconds since the trace's start. Saturates at the limits of `i64`
+    /// (292 years).
     #[inline]
     pub fn to_ns(&self, raw: i64) -> i64 {
         match raw.checked_sub(self.origin) {
@@ -95,7 +99,7 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds that `ticks` of this clock last.
+    /// Returns the duration of `ticks` in nanoseconds.
     #[inline]
     pub fn ticks_to_ns(&self, ticks: i64) -> i64 {
         match self.ns_per_tick {
@@ -104,24 +108,26 @@ impl Clock {
         }
     }
 
-    /// The raw time that is `ns` nanoseconds after the trace's start (floor).
+    /// Returns the raw time that is `ns` nanoseconds after the trace's start, rounded down to a
+    /// tick.
     pub fn from_ns(&self, ns: i64) -> i64 {
         let ticks = (i128::from(ns) * i128::from(self.frequency)).div_euclid(1_000_000_000);
         clamp(i128::from(self.origin) + ticks)
     }
 
-    /// FILETIME: 100 ns since 1601-01-01 UTC.
+    /// Converts a raw time to a FILETIME (100 ns since 1601-01-01 UTC).
     pub fn to_filetime(&self, raw: i64) -> i64 {
         self.origin_filetime
             .saturating_add(self.scale(raw, 10_000_000))
     }
 
-    /// Nanoseconds since 1970-01-01 UTC, with the precision of the clock.
+    /// Converts a raw time to nanoseconds since 1970-01-01 UTC, with the clock's precision.
     pub fn to_unix_ns(&self, raw: i64) -> i128 {
         (i128::from(self.origin_filetime) - UNIX_EPOCH_FILETIME) * 100 + i128::from(self.to_ns(raw))
     }
 
-    /// The same clock with nanosecond 0 moved to the moment `filetime`, to the clock's precision.
+    /// Returns a copy of this clock whose nanosecond 0 is the moment `filetime`, rounded down to a
+    /// tick.
     pub(crate) fn starting_at(&self, filetime: i64) -> Clock {
         let units = i128::from(filetime) - i128::from(self.origin_filetime);
         let ticks = (units * i128::from(self.frequency)).div_euclid(10_000_000);
@@ -133,12 +139,12 @@ impl Clock {
         }
     }
 
-    /// `(raw - origin) * unit / frequency`, floored.
+    /// Computes `(raw - origin) * unit / frequency`, rounded down.
     fn scale(&self, raw: i64, unit: i64) -> i64 {
         self.ticks_to(i128::from(raw) - i128::from(self.origin), unit)
     }
 
-    /// `ticks * unit / frequency`, floored.
+    /// Computes `ticks * unit / frequency`, rounded down.
     fn ticks_to(&self, ticks: i128, unit: i64) -> i64 {
         clamp((ticks * i128::from(unit)).div_euclid(i128::from(self.frequency)))
     }
@@ -168,9 +174,9 @@ mod tests {
 
     #[test]
     fn odd_frequencies_are_floored_exactly() {
-        // 1,656,445 Hz: the counter of a real Windows 7 machine.
+        // The counter of a real Windows 7 machine has 1,656,445 Hz.
         let clock = Clock::new(ClockKind::Qpc, 0, START, 1_656_445);
-        assert_eq!(clock.to_ns(1), 603); // 603.702...
+        assert_eq!(clock.to_ns(1), 603); // exactly 603.702...
         assert_eq!(clock.to_ns(-1), -604);
         assert_eq!(clock.to_ns(1_656_445 * 86_400), 86_400_000_000_000);
         assert_eq!(clock.to_filetime(1_656_445 * 3 + 1), START + 30_000_006);
@@ -192,7 +198,7 @@ mod tests {
         assert_eq!(fast.starting_at(i64::MIN).origin(), i64::MIN);
         assert_eq!(fast.from_ns(i64::MAX), i64::MAX);
         assert!(fast.to_filetime(i64::MIN) == i64::MAX && fast.to_ns(i64::MAX) > 0);
-        // How long ticks last does not hang on where the clock stands.
+        // The duration of ticks does not depend on the clock's origin.
         for frequency in [10_000_000, 1_656_445] {
             let clock = Clock::new(ClockKind::Qpc, i64::MAX, START, frequency);
             assert_eq!(clock.ticks_to_ns(frequency as i64), 1_000_000_000);
@@ -202,7 +208,7 @@ mod tests {
     #[test]
     fn unix_time() {
         let clock = Clock::new(ClockKind::SystemTime, START, START, 0);
-        // 2020-07-29T00:07:00.623616Z
+        // `START` is 2020-07-29T00:07:00.623616Z.
         assert_eq!(clock.to_unix_ns(START), 1_595_981_220_623_616_000);
     }
 }

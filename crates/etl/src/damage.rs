@@ -1,4 +1,4 @@
-//! What is missing from a trace or wrong with it, as data.
+//! Information about missing and damaged parts of a trace.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,129 +6,143 @@ use std::fmt;
 use crate::compress::DecompressError;
 use crate::event::BadRecord;
 
-/// Faults kept with their places; further ones are only counted.
+/// Maximum number of faults that are kept with their positions. Further faults are only counted.
 const KEPT_FAULTS: usize = 1000;
 
-/// Everything known to be lost or broken in what was read.
+/// Name of [`FaultKind::ImplausibleSequence`].
+const IMPLAUSIBLE_SEQUENCE: &str = "implausible_sequence";
+
+/// All losses and damage that were found while a trace was read.
 ///
-/// Opening a trace fills what the headers and the buffer chain say; each walk adds what it met in
-/// the buffers it read. [`Damage::merge`] joins the two.
+/// When a trace is opened, damage in headers and in the chain of buffers is found. Each walk over
+/// events finds the damage inside the buffers that it reads. [`Damage::merge`] combines both.
 #[derive(Clone, Debug, Default)]
 pub struct Damage {
-    /// Events that the log-file headers state as lost.
+    /// Number of lost events according to the log-file headers.
     pub events_lost: u64,
-    /// Buffers that the log-file headers state as lost.
+    /// Number of lost buffers according to the log-file headers.
     pub buffers_lost: u64,
-    /// Buffers flagged "events were lost here".
+    /// Number of buffers with the flag "events were lost while this buffer was current".
     pub buffers_marking_lost_events: u64,
-    /// Buffers flagged "buffers were lost before this one".
+    /// Number of buffers with the flag "buffers were lost before this one".
     pub buffers_marking_lost_buffers: u64,
-    /// Events saying that a real-time session lost an event, a buffer or a file.
+    /// Number of events with which a real-time session reports a lost event, buffer or file.
     pub loss_events: u64,
-    /// Sequence numbers between the first and the last that no buffer carries: buffers that were
-    /// overwritten (circular logs) or never written.
-    pub missing_sequence_numbers: u64,
-    /// Zero bytes at the end of the file: a preallocated log that was not filled.
+    /// Number of missing sequence numbers between the first and the last one. The buffers with
+    /// these numbers were overwritten (in circular logs) or never written.
+    pub(crate) missing_sequence_numbers: u64,
+    /// Number of zero bytes at the ends of files. They are unused space of a preallocated log.
     pub unused_bytes: u64,
-    /// Segments that were never finalised: their end time and counts are unknown.
+    /// Number of segments that were never finalised. For these segments, the end time and the
+    /// numbers in the header are unknown.
     pub unfinished_segments: u64,
     faults: Vec<Fault>,
     counts: BTreeMap<&'static str, u64>,
 }
 
-/// One broken place.
+/// One fault at a position in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     /// Index of the file in [`crate::Trace::files`].
     pub file: u16,
-    /// Offset in the file of the buffer concerned, in bytes.
+    /// Offset of the buffer in the file, in bytes.
     pub buffer_offset: u64,
-    /// Offset inside the (decompressed) buffer, where one record is concerned, in bytes.
+    /// Offset in bytes of the faulty record in the (decompressed) buffer. `None` if the fault is
+    /// not in a single record.
     pub offset: Option<u32>,
-    /// What is wrong.
+    /// Kind of fault.
     pub what: FaultKind,
 }
 
-/// What is wrong at a place.
+/// Kind of a fault.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// The segment's first event is not a readable log-file header: times are relative to the
-    /// first event and assume a 10 MHz counter.
+    /// The segment's first event is not a readable log-file header. Times are computed from the
+    /// first event on, with an assumed counter of 10 MHz.
     NoLogFileHeader,
-    /// No buffer header where one should be; so many bytes were skipped to the next one.
+    /// A buffer header is missing. The bytes up to the next buffer header were skipped.
     NotABuffer {
-        /// Bytes skipped.
+        /// Number of skipped bytes.
         skipped: u64,
     },
     /// The file ends inside the buffer.
     Truncated {
-        /// Bytes that are missing.
+        /// Number of missing bytes.
         missing: u64,
     },
-    /// The file ends after a buffer, before it has as many as its header counts.
+    /// The file ends after a buffer, but has fewer buffers than its header states.
     EndsEarly {
-        /// Buffers that are missing.
+        /// Number of missing buffers.
         buffers: u64,
     },
-    /// The buffer claims to reach over the next one; the session's buffer size was used.
+    /// The size in the buffer's header is too large, because the next buffer begins before the end.
+    /// The session's buffer size was used instead.
     WrongSize {
-        /// Bytes claimed.
+        /// Size in bytes in the buffer's header.
         claimed: u32,
-        /// Bytes used.
+        /// Size in bytes that was used instead.
         used: u32,
     },
-    /// The buffer claims more valid bytes than it can hold.
+    /// The number of valid bytes exceeds the buffer's capacity.
     TooManyValidBytes {
-        /// Bytes claimed.
+        /// Number of valid bytes in the buffer's header.
         claimed: u32,
-        /// Bytes there can be.
+        /// Maximum number of valid bytes, which was used instead.
         limit: u32,
     },
-    /// The buffer's compressed block is malformed.
+    /// The sequence number is so far from those of the other buffers that the session cannot have
+    /// written that many buffers.
+    ImplausibleSequence {
+        /// Sequence number of the buffer.
+        sequence: i64,
+    },
+    /// The compressed block is malformed.
     Decompress(DecompressError),
     /// The buffer could not be read.
     Io(String),
-    /// The record starts with bytes that name no header kind; the buffer's rest is unreadable.
+    /// The record starts with an unknown marker; the rest of the buffer is unreadable.
     UnknownRecord {
-        /// First 32 bits found.
+        /// First 32 bits of the record.
         marker: u32,
-        /// Bytes of the buffer given up.
+        /// Number of skipped bytes.
         skipped: u32,
     },
-    /// The record is smaller than its header; the buffer's rest is unreadable.
+    /// The record is smaller than its header; the rest of the buffer is unreadable.
     RecordTooSmall {
-        /// Size found.
+        /// Size of the record.
         size: u32,
-        /// Bytes of the buffer given up.
+        /// Number of skipped bytes.
         skipped: u32,
     },
-    /// The record reaches past the buffer's valid bytes.
+    /// The record ends after the buffer's valid bytes.
     RecordTooLarge {
-        /// Size found.
+        /// Size of the record.
         size: u32,
-        /// Bytes of the buffer given up.
+        /// Number of skipped bytes.
         skipped: u32,
     },
-    /// An event's time is more than a day outside its session; its predecessor's was taken.
+    /// The event's time is more than a day before the session's start or after its end. The
+    /// previous event's time was used instead.
     ImplausibleTime {
-        /// Raw time found.
+        /// Raw time of the event.
         time: i64,
     },
-    /// An event is older than its predecessor in the buffer; the reader put it in order.
+    /// The event is earlier than the event before it in the buffer. The reader sorted the events.
     ClockInversion {
-        /// Raw time units it lies back.
+        /// Time difference in raw units (ticks of the clock).
         by: i64,
     },
-    /// An event came too late to be put in order: more buffers overlap in time than are held.
+    /// The event was returned after a later event, because more buffers overlap in time than are
+    /// merged at once.
     OutOfOrder {
-        /// Nanoseconds (raw units where the trace has one clock) it lies back.
+        /// Time difference in nanoseconds (in raw units if the trace has a single clock).
         by: i64,
     },
 }
 
 impl FaultKind {
-    /// A short stable name for counting.
+    /// Returns a short name of the kind, for counting. The names do not change between versions.
     pub fn name(&self) -> &'static str {
         match self {
             FaultKind::NoLogFileHeader => "no_log_file_header",
@@ -137,6 +151,7 @@ impl FaultKind {
             FaultKind::EndsEarly { .. } => "ends_early",
             FaultKind::WrongSize { .. } => "wrong_size",
             FaultKind::TooManyValidBytes { .. } => "too_many_valid_bytes",
+            FaultKind::ImplausibleSequence { .. } => IMPLAUSIBLE_SEQUENCE,
             FaultKind::Decompress(_) => "decompress",
             FaultKind::Io(_) => "io",
             FaultKind::UnknownRecord { .. } => "unknown_record",
@@ -150,7 +165,8 @@ impl FaultKind {
 }
 
 impl FaultKind {
-    /// The fault of a bad record behind which `skipped` bytes of its buffer were given up.
+    /// Returns the fault for a bad record. Because of it, `skipped` bytes of its buffer are
+    /// unreadable.
     pub(crate) fn from_bad_record(bad: BadRecord, skipped: u32) -> FaultKind {
         match bad {
             BadRecord::UnknownMarker(marker) => FaultKind::UnknownRecord { marker, skipped },
@@ -197,6 +213,11 @@ impl fmt::Display for FaultKind {
                     "buffer claims {claimed} valid bytes but can hold {limit}"
                 )
             }
+            FaultKind::ImplausibleSequence { sequence } => write!(
+                f,
+                "sequence number {sequence} is far from those of the other buffers; the number of \
+                 missing buffers is unknown"
+            ),
             FaultKind::Decompress(e) => write!(f, "compressed block is malformed: {e}"),
             FaultKind::Io(e) => write!(f, "could not be read: {e}"),
             FaultKind::UnknownRecord { marker, skipped } => write!(
@@ -228,24 +249,35 @@ impl fmt::Display for FaultKind {
 }
 
 impl Damage {
-    /// Broken places in the order met; at most the first 1000.
+    /// Returns the faults in the order in which they were found, at most 1000.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
 
-    /// How often each kind of fault was met, by [`FaultKind::name`].
+    /// Returns the number of faults of each kind, by [`FaultKind::name`].
     pub fn counts(&self) -> &BTreeMap<&'static str, u64> {
         &self.counts
     }
 
-    /// Whether a file ends before its session did: inside a buffer, or with fewer than it counts.
+    /// Returns the number of missing sequence numbers between the first and the last one. The
+    /// buffers with these numbers were overwritten (in circular logs) or never written. Returns
+    /// `None` if the number is unknown because sequence numbers are damaged; the faults then give
+    /// their positions.
+    pub fn missing_sequence_numbers(&self) -> Option<u64> {
+        let is_known = !self.counts.contains_key(IMPLAUSIBLE_SEQUENCE);
+        is_known.then_some(self.missing_sequence_numbers)
+    }
+
+    /// Returns true if a file was cut off: it ends inside a buffer, or has fewer buffers than its
+    /// header states.
     pub fn is_cut_off(&self) -> bool {
         ["truncated", "ends_early"]
             .iter()
             .any(|kind| self.counts.contains_key(kind))
     }
 
-    /// Whether anything was lost or broken. A preallocated tail is neither.
+    /// Returns true if nothing is lost or damaged. Unused bytes at the end of a file are not
+    /// damage.
     pub fn is_empty(&self) -> bool {
         self.events_lost == 0
             && self.buffers_lost == 0
@@ -257,9 +289,9 @@ impl Damage {
             && self.counts.is_empty()
     }
 
-    /// Adds what another part of the reading met.
+    /// Adds damage that was found in another part of the trace.
     pub fn merge(&mut self, other: Damage) {
-        // Numbers that a trace states itself can be anything.
+        // The numbers come from the trace and can have any value, so the sums must not overflow.
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         add(&mut self.events_lost, other.events_lost);
         add(&mut self.buffers_lost, other.buffers_lost);

@@ -1,10 +1,14 @@
-//! Why a trace cannot be opened.
+//! Errors that can occur when a trace is opened.
 
 use std::io;
 
 use crate::archive::ArchiveError;
+use crate::foreign::Foreign;
 
-/// Why nothing of a trace can be read. Whatever is less than that is [`crate::Damage`].
+/// Error if nothing of a trace can be read. Smaller problems are [`crate::Damage`].
+///
+/// Each message is one line with the problem, its cause and advice. It includes the message of the
+/// underlying error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -12,108 +16,112 @@ pub enum OpenError {
     #[error("no trace file was given")]
     NoFiles,
     /// More than 65,535 files were given.
-    #[error("more than 65,535 files were given as one trace")]
+    #[error("a trace has at most 65,535 files; give fewer")]
     TooManyFiles,
-    /// The files before this one hold as many sessions as can be told apart.
-    #[error("{name}: the files before it already hold 65,535 sessions; read it on its own")]
+    /// The earlier files already have the maximum number of sessions.
+    #[error("{name} cannot be added: the files before it have 65,535 sessions; open it separately")]
     TooManySessions {
-        /// File concerned.
+        /// Name of the file.
         name: String,
     },
-    /// The same file was given twice.
-    #[error("{name}: was given twice, and its events would count twice; give it once")]
+    /// A file was given twice.
+    #[error("{name} was given twice: its events would count twice; give it once")]
     Twice {
-        /// File concerned.
+        /// Name of the file.
         name: String,
     },
-    /// The file holds what another one does.
+    /// Two files have the same content.
     #[error(
-        "{name}: holds the same as {other}, and its events would count twice; give one of them"
+        "{name} has the same content as {other}: its events would count twice; give only one of \
+         them"
     )]
     SameContent {
-        /// File concerned.
+        /// Name of the later file.
         name: String,
-        /// The file that was given before it.
+        /// Name of the earlier file.
         other: String,
     },
-    /// The file ends before its log-file header does.
-    #[error(
-        "{name}: the file ends after {size} bytes, before the end of its header; it was not \
-         copied whole, so copy it again"
-    )]
+    /// The file ends inside its log-file header.
+    #[error("{name} is incomplete: it ends after {size} bytes, inside its header; copy it again")]
     CutOff {
-        /// File concerned.
+        /// Name of the file.
         name: String,
-        /// Its size in bytes.
+        /// Size of the file in bytes.
         size: u64,
     },
     /// The file has no bytes.
     #[error(
-        "{name}: the file is empty; was it copied whole, and had its session written anything?"
+        "{name} is empty: it was not copied completely, or its session wrote nothing; copy or \
+         record it again"
     )]
     Empty {
-        /// File concerned.
+        /// Name of the file.
         name: String,
     },
-    /// The file is not a log.
-    #[error(
-        "{name}: is not an .etl trace: no buffer header in the file, which begins {}; give an \
-         .etl, or an .etl.zip, .diagsession or .cab that holds one",
-        hex(first)
-    )]
+    /// The file is not a trace.
+    #[error("{name} is not an ETW trace: {}", seems(*foreign, first))]
     NotATrace {
-        /// File concerned.
+        /// Name of the file.
         name: String,
-        /// Its first bytes.
+        /// Format of the file according to its first bytes, if the format is known.
+        foreign: Option<Foreign>,
+        /// First bytes of the file, at most 16.
         first: Vec<u8>,
     },
-    /// The path leads nowhere.
-    #[error("{name}: there is no such file; check the path")]
+    /// The path does not exist.
+    #[error("cannot open {name}: no such file; check the path")]
     NotFound {
-        /// Path concerned.
+        /// Path of the file.
         name: String,
     },
-    /// The system does not let this user read the file.
+    /// The user may not read the file.
     #[error(
-        "{name}: permission denied; make the file readable for this user (traces are often left \
-         by an administrator)"
+        "cannot open {name}: permission denied; make the file readable for this user (traces often \
+         belong to an administrator)"
     )]
     NoPermission {
-        /// Path concerned.
+        /// Path of the file.
         name: String,
     },
-    /// The path names something that is not a file.
-    #[error("{name}: is {what}, not a file; {advice}")]
+    /// The path is not a regular file.
+    #[error("cannot open {name}: it is {what}, not a file; {advice}")]
     NotAFile {
-        /// Path concerned.
+        /// Path that is not a file.
         name: String,
-        /// What it is.
+        /// Kind of file with its article, such as "a directory".
         what: &'static str,
-        /// What to do instead.
+        /// Advice to the user about the next step.
         advice: &'static str,
     },
-    /// The file is an archive, but no trace could be taken out of it.
-    #[error("{name}: {error}")]
+    /// No trace could be extracted from the archive.
+    #[error("cannot read {name}: {source}")]
     Archive {
-        /// File concerned.
+        /// Name of the file.
         name: String,
-        /// What went wrong.
-        error: ArchiveError,
+        /// Cause of the error.
+        source: ArchiveError,
     },
     /// The file could not be read.
-    #[error("{name}: cannot be read: {error}")]
+    #[error("cannot read {name}: {source}")]
     Io {
-        /// File concerned.
+        /// Name of the file.
         name: String,
-        /// What the system said.
-        error: io::Error,
+        /// Cause of the error.
+        source: io::Error,
     },
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect::<Vec<_>>()
-        .join(" ")
+/// Returns the description of a file that is not a trace, and advice.
+fn seems(foreign: Option<Foreign>, first: &[u8]) -> String {
+    match foreign {
+        Some(Foreign { name, advice }) => format!("it seems to be {name}; {advice}"),
+        None => {
+            let hex: Vec<String> = first.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!(
+                "it has no plausible buffers, and begins {}; give an .etl, or an .etl.zip, \
+                 .diagsession or .cab that contains one",
+                hex.join(" ")
+            )
+        }
+    }
 }

@@ -1,55 +1,57 @@
-//! One event record: its header kinds, and what each header says.
+//! Event records: the kinds of headers and their fields.
 //!
-//! An [`Event`] borrows the bytes of one record and reads header fields when asked. Nothing here
-//! knows what an event *means*; layouts of the sixteen header kinds follow Geoff Chappell's study
-//! of NTWMI, the phnt header `ntwmi.h` and the public `evntrace.h`/`evntcons.h`.
+//! An [`Event`] borrows the bytes of one record and reads header fields on demand. This module does
+//! not decode payloads. The layouts of the sixteen header kinds are from Geoff Chappell's study of
+//! NTWMI, the phnt header `ntwmi.h` and the public `evntrace.h`/`evntcons.h`.
 
 use crate::clock::Clock;
 use crate::guid::Guid;
 use crate::le;
 
-/// The kind of record header, told apart by the top half of an event's first 32 bits.
+/// Kind of record header. The upper half of an event's first 32 bits identifies it. Sizes below are
+/// those of the header. A 32-bit payload is one with 4-byte pointers, a 64-bit payload one with
+/// 8-byte pointers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum HeaderKind {
     /// Kernel event with thread, process and CPU-time ticks; 32-bit payload. 32 bytes.
     System32 = 1,
-    /// As [`HeaderKind::System32`] with a 64-bit payload.
+    /// Like [`HeaderKind::System32`] with a 64-bit payload.
     System64 = 2,
     /// Kernel event without CPU-time ticks; 32-bit payload. 24 bytes.
     Compact32 = 3,
-    /// As [`HeaderKind::Compact32`] with a 64-bit payload.
+    /// Like [`HeaderKind::Compact32`] with a 64-bit payload.
     Compact64 = 4,
     /// Classic event (`EVENT_TRACE_HEADER`); 32-bit payload. 48 bytes.
     Full32 = 10,
     /// Classic instance event; 32-bit payload. 72 bytes (56 in old logs).
     Instance32 = 11,
-    /// Historic timed event.
+    /// Timed event of old versions of Windows.
     Timed = 12,
-    /// A record saying that an event could not be logged. 8 bytes.
+    /// A record for an event that could not be logged. 8 bytes.
     Error = 13,
-    /// Historic WNODE record.
+    /// WNODE record of old versions of Windows.
     Wnode = 14,
-    /// Kernel event without thread or process; 32-bit payload. 16 bytes and counters.
+    /// Kernel event without thread or process; 32-bit payload. 16 bytes, then hardware counters.
     PerfInfo32 = 16,
-    /// As [`HeaderKind::PerfInfo32`] with a 64-bit payload.
+    /// Like [`HeaderKind::PerfInfo32`] with a 64-bit payload.
     PerfInfo64 = 17,
-    /// Manifest, TraceLogging or EventSource event; 32-bit payload. 80 bytes and extended items.
+    /// Manifest, TraceLogging or EventSource event; 32-bit payload. 80 bytes, then extended items.
     EventHeader32 = 18,
-    /// As [`HeaderKind::EventHeader32`] with a 64-bit payload.
+    /// Like [`HeaderKind::EventHeader32`] with a 64-bit payload.
     EventHeader64 = 19,
     /// Classic event (`EVENT_TRACE_HEADER`); 64-bit payload. 48 bytes.
     Full64 = 20,
     /// Classic instance event; 64-bit payload. 72 bytes (56 in old logs).
     Instance64 = 21,
-    /// WPP message. 8 bytes and the optional parts its flags name.
+    /// WPP message. 8 bytes, then optional parts that its flags select.
     Message = 30,
-    /// Historic 16-byte record of a number and a time.
+    /// Record of old versions of Windows with a number and a time. 16 bytes.
     UlongTime = 31,
 }
 
 impl HeaderKind {
-    /// The name used in reports: `SYSTEM64`, `EVENT_HEADER32`, …
+    /// Returns the name that reports use, such as `SYSTEM64` or `EVENT_HEADER32`.
     pub const fn name(self) -> &'static str {
         match self {
             HeaderKind::System32 => "SYSTEM32",
@@ -72,7 +74,8 @@ impl HeaderKind {
         }
     }
 
-    /// The kind named by the header-type byte (third byte) of a `0xC0` record.
+    /// Returns the kind for the header-type byte, which is the third byte of a record whose fourth
+    /// byte is `0xC0`.
     const fn from_type(header_type: u8) -> Option<HeaderKind> {
         Some(match header_type {
             1 => HeaderKind::System32,
@@ -94,7 +97,7 @@ impl HeaderKind {
         })
     }
 
-    /// Fewest bytes a record of this kind can have.
+    /// Returns the minimum size of a record of this kind in bytes.
     pub(crate) const fn min_size(self) -> usize {
         match self {
             HeaderKind::System32 | HeaderKind::System64 => 32,
@@ -107,7 +110,7 @@ impl HeaderKind {
         }
     }
 
-    /// Offset of the raw 64-bit time in the header, for kinds that keep it at a fixed place.
+    /// Returns the offset of the raw 64-bit time in the header, for kinds with a fixed offset.
     const fn time_offset(self) -> Option<usize> {
         match self {
             HeaderKind::PerfInfo32 | HeaderKind::PerfInfo64 | HeaderKind::UlongTime => Some(8),
@@ -117,21 +120,21 @@ impl HeaderKind {
     }
 }
 
-/// Why the bytes at some place are not an event record.
+/// Error in the bytes of a record header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadRecord {
-    /// The first 32 bits name no known header kind; holds them.
+    /// The first 32 bits are not of a known header kind. Contains these bits.
     UnknownMarker(u32),
-    /// The record's size is below its header's; holds the size.
+    /// The record is smaller than its header. Contains the record's size in bytes.
     TooSmall(u32),
-    /// The record reaches past the valid bytes of its buffer; holds its size.
+    /// The record ends after the valid bytes of its buffer. Contains the record's size in bytes.
     TooLarge(u32),
 }
 
-/// Where a record lies in its buffer, and when it was logged.
+/// Offset in the buffer, size, kind and time of a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
-    /// The record's own time, or its predecessor's if it carries none.
+    /// Raw time of the record. If the record has no time, that of the previous record.
     pub(crate) raw_time: i64,
     pub(crate) offset: u32,
     pub(crate) size: u16,
@@ -139,8 +142,8 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Reads the record header at `offset` of a buffer whose valid bytes are `buffer`;
-    /// `previous` is the time of the record before it.
+    /// Reads the record header at `offset` of `buffer`, the valid bytes of a buffer. `previous` is
+    /// the raw time of the previous record.
     #[inline]
     pub(crate) fn read(buffer: &[u8], offset: usize, previous: i64) -> Result<Record, BadRecord> {
         let bytes = &buffer[offset.min(buffer.len())..];
@@ -157,20 +160,21 @@ impl Record {
         })
     }
 
-    /// Whether `bytes` begin a record of at most `room` bytes; its end need not be at hand.
+    /// Returns true if `bytes` begin with a record of at most `room` bytes. `bytes` may end inside
+    /// the record.
     pub(crate) fn fits(bytes: &[u8], room: usize) -> bool {
         kind_and_size(bytes).is_ok_and(|(_, size)| usize::from(size) <= room)
     }
 
-    /// The time of the record that `bytes` begin with, if it carries one; its end need not be at
-    /// hand.
+    /// Returns the raw time of the record at the start of `bytes`, if the record has a time.
+    /// `bytes` may end inside the record.
     pub(crate) fn time(bytes: &[u8]) -> Option<i64> {
         let (kind, _) = kind_and_size(bytes).ok()?;
         time_of(kind, bytes)
     }
 }
 
-/// Reads the kind and the size, header included, of the record that `bytes` begin with.
+/// Reads the kind and the size (including the header) of the record at the start of `bytes`.
 #[inline]
 fn kind_and_size(bytes: &[u8]) -> Result<(HeaderKind, u16), BadRecord> {
     let Some(head) = bytes.first_chunk::<8>() else {
@@ -214,7 +218,8 @@ fn time_of(kind: HeaderKind, record: &[u8]) -> Option<i64> {
     }
 }
 
-/// A MESSAGE record's optional parts, in order: where each starts, as its option flags say.
+/// Offsets of the payload and of the optional parts of a MESSAGE record. The record's flags select
+/// these parts.
 #[derive(Clone, Copy, Debug, Default)]
 struct MessageParts {
     guid: Option<usize>,
@@ -252,16 +257,16 @@ fn message_time(record: &[u8]) -> Option<i64> {
     le::i64(record, message_parts(record).time?)
 }
 
-/// What an EVENT_HEADER event's descriptor says (`EVENT_DESCRIPTOR`).
+/// Descriptor of an EVENT_HEADER event (`EVENT_DESCRIPTOR`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Descriptor {
-    /// Event id; 0 for most TraceLogging events.
+    /// Event id. Most TraceLogging events have 0.
     pub id: u16,
     /// Version of the event's layout.
     pub version: u8,
-    /// Channel; 11 marks TraceLogging.
+    /// Channel; 11 is the channel of TraceLogging events.
     pub channel: u8,
-    /// Level: 1 critical to 5 verbose.
+    /// Level, from 1 (critical) to 5 (verbose).
     pub level: u8,
     /// Opcode.
     pub opcode: u8,
@@ -274,25 +279,25 @@ pub struct Descriptor {
 /// One extended data item of an EVENT_HEADER event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtendedItem<'a> {
-    /// The item's type (`EVENT_HEADER_EXT_TYPE_*`); see [`ext_type`].
+    /// Type (`EVENT_HEADER_EXT_TYPE_*`); see [`ext_type`].
     pub ext_type: u16,
-    /// Its data.
+    /// Data of the item.
     pub data: &'a [u8],
 }
 
 /// Types of extended data items (`EVENT_HEADER_EXT_TYPE_*`).
 pub mod ext_type {
-    /// Related activity id: a GUID.
+    /// Related activity id, a GUID.
     pub const RELATED_ACTIVITY_ID: u16 = 1;
-    /// Security identifier of the logging user.
+    /// Security identifier of the user whose process logged the event.
     pub const SID: u16 = 2;
-    /// Terminal session id: u32.
+    /// Terminal session id, a u32.
     pub const TERMINAL_SESSION: u16 = 3;
-    /// Stack: u64 match id, then 32-bit addresses.
+    /// Call stack: a u64 match id, then 32-bit addresses.
     pub const STACK_TRACE_32: u16 = 5;
-    /// Stack: u64 match id, then 64-bit addresses.
+    /// Call stack: a u64 match id, then 64-bit addresses.
     pub const STACK_TRACE_64: u16 = 6;
-    /// Process start key: u64.
+    /// Process start key, a u64.
     pub const PROCESS_START_KEY: u16 = 13;
     /// TraceLogging event schema.
     pub const TRACELOGGING_SCHEMA: u16 = 11;
@@ -300,7 +305,7 @@ pub mod ext_type {
     pub const PROVIDER_TRAITS: u16 = 12;
 }
 
-/// Iterates over the extended items of an event; ends early on a malformed item.
+/// Iterator over the extended items of an event. It ends early at a malformed item.
 #[derive(Clone, Debug)]
 pub struct ExtendedItems<'a> {
     rest: &'a [u8],
@@ -308,7 +313,7 @@ pub struct ExtendedItems<'a> {
 }
 
 impl<'a> ExtendedItems<'a> {
-    /// Bytes of the next item with its padding, and the item.
+    /// Returns the next item and skips its padding.
     fn split(&mut self) -> Option<ExtendedItem<'a>> {
         if !std::mem::take(&mut self.more) {
             return None;
@@ -336,10 +341,10 @@ impl<'a> Iterator for ExtendedItems<'a> {
     }
 }
 
-/// Where an event came from, for messages that must name the place.
+/// Position of an event in a trace, for error messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Index of the trace's segment (see [`crate::Trace::segments`]).
+    /// Index of the segment in [`crate::Trace::segments`].
     pub segment: u16,
     /// File offset of the event's buffer, in bytes.
     pub buffer_offset: u64,
@@ -347,7 +352,7 @@ pub struct Place {
     pub offset: u32,
 }
 
-/// One event: a borrowed record, its CPU and its time.
+/// One event: its borrowed record, its CPU and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
     pub(crate) record: &'a [u8],
@@ -359,49 +364,50 @@ pub struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// The kind of header.
+    /// Returns the kind of header.
     #[inline]
     pub fn kind(&self) -> HeaderKind {
         self.kind
     }
 
-    /// The whole record: header, extended items and payload.
+    /// Returns the whole record: header, extended items and payload.
     #[inline]
     pub fn record(&self) -> &'a [u8] {
         self.record
     }
 
-    /// System-wide index of the CPU whose buffer holds the event.
+    /// Returns the system-wide index of the CPU whose buffer contains the event.
     #[inline]
     pub fn cpu(&self) -> u16 {
         self.cpu
     }
 
-    /// Time in the session clock's units. A record that carries no time has its predecessor's.
+    /// Returns the time in ticks of the session's clock. If the record has no time, returns that of
+    /// the previous record.
     #[inline]
     pub fn raw_time(&self) -> i64 {
         self.raw_time
     }
 
-    /// The clock that gave [`Event::raw_time`]; payloads hold further times of the same clock.
+    /// Returns the clock of [`Event::raw_time`]. Raw times in payloads use the same clock.
     #[inline]
     pub fn clock(&self) -> &'a Clock {
         self.clock
     }
 
-    /// Nanoseconds since the trace's start; negative for events logged before it.
+    /// Returns the time in nanoseconds since the trace's start. It is negative for earlier events.
     #[inline]
     pub fn time_ns(&self) -> i64 {
         self.clock.to_ns(self.raw_time)
     }
 
-    /// Where the event lies in its file.
+    /// Returns the event's position in its file.
     #[inline]
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// Bytes of a pointer in the payload: 4 or 8, by the event's own header.
+    /// Returns the size of a pointer in the payload, 4 or 8 bytes, from the event's header.
     #[inline]
     pub fn pointer_size(&self) -> usize {
         match self.kind {
@@ -416,7 +422,8 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The hook id of a kernel event, group in the high byte and opcode in the low one.
+    /// Returns the hook id of a kernel event: the group in the high byte, the opcode in the low
+    /// byte.
     #[inline]
     pub fn hook(&self) -> Option<u16> {
         match self.kind {
@@ -430,8 +437,8 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The GUID in the header: event class of classic events, provider of EVENT_HEADER events,
-    /// message GUID of WPP messages. Kernel events have none.
+    /// Returns the GUID in the header. It is the event class of classic events, the provider of
+    /// EVENT_HEADER events and the message GUID of WPP messages. Kernel events have no GUID.
     pub fn guid(&self) -> Option<Guid> {
         let at = match self.kind {
             HeaderKind::Full32
@@ -445,7 +452,7 @@ impl<'a> Event<'a> {
         Guid::read(self.record.get(at..)?)
     }
 
-    /// The opcode of kernel, classic and EVENT_HEADER events.
+    /// Returns the opcode of kernel, classic and EVENT_HEADER events.
     pub fn opcode(&self) -> Option<u8> {
         let at = match self.kind {
             HeaderKind::Full32
@@ -459,7 +466,7 @@ impl<'a> Event<'a> {
         self.record.get(at).copied()
     }
 
-    /// The version of the payload's layout.
+    /// Returns the version of the payload's layout.
     #[inline]
     pub fn version(&self) -> Option<u8> {
         let at = match self.kind {
@@ -474,7 +481,7 @@ impl<'a> Event<'a> {
         self.record.get(at).copied()
     }
 
-    /// The level of classic and EVENT_HEADER events.
+    /// Returns the level of classic and EVENT_HEADER events.
     pub fn level(&self) -> Option<u8> {
         match self.kind {
             HeaderKind::Full32
@@ -485,7 +492,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The descriptor of an EVENT_HEADER event.
+    /// Returns the descriptor of an EVENT_HEADER event.
     pub fn descriptor(&self) -> Option<Descriptor> {
         let d = match self.kind {
             HeaderKind::EventHeader32 | HeaderKind::EventHeader64 => self.record.get(40..56)?,
@@ -502,8 +509,8 @@ impl<'a> Event<'a> {
         })
     }
 
-    /// Flags of an EVENT_HEADER event (`EVENT_HEADER_FLAG_*`); on disk 1 extended items,
-    /// 4 string only.
+    /// Returns the flags of an EVENT_HEADER event (`EVENT_HEADER_FLAG_*`). In a file, 1 means that
+    /// the event has extended items, 4 that its payload is one string.
     pub fn header_flags(&self) -> Option<u16> {
         match self.kind {
             HeaderKind::EventHeader32 | HeaderKind::EventHeader64 => le::u16(self.record, 4),
@@ -511,12 +518,12 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The message number of a WPP message within its GUID.
+    /// Returns the number of a WPP message, which is unique within its GUID.
     pub fn message_number(&self) -> Option<u16> {
         (self.kind == HeaderKind::Message).then(|| self.u16(4))
     }
 
-    /// Activity id of an EVENT_HEADER event, unless it is zero.
+    /// Returns the activity id of an EVENT_HEADER event, unless it is zero.
     pub fn activity_id(&self) -> Option<Guid> {
         match self.kind {
             HeaderKind::EventHeader32 | HeaderKind::EventHeader64 => {
@@ -526,13 +533,15 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The logging thread, where the header has one. Rundown events carry 0xFFFF_FFFF.
+    /// Returns the id of the thread that logged the event, if the header has one. It is 0xFFFF_FFFF
+    /// in rundown events.
     #[inline]
     pub fn thread_id(&self) -> Option<u32> {
         le::u32(self.record, self.thread_offset()?)
     }
 
-    /// The logging process, where the header has one. Rundown events carry 0xFFFF_FFFF.
+    /// Returns the id of the process that logged the event, if the header has one. It is
+    /// 0xFFFF_FFFF in rundown events.
     #[inline]
     pub fn process_id(&self) -> Option<u32> {
         le::u32(self.record, self.thread_offset()? + 4)
@@ -551,7 +560,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Extended data items of an EVENT_HEADER event, in file order.
+    /// Returns the extended data items of an EVENT_HEADER event, in file order.
     pub fn extended_items(&self) -> ExtendedItems<'a> {
         match self.header_flags() {
             Some(flags) if flags & 1 != 0 => ExtendedItems {
@@ -565,8 +574,8 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Values of the hardware counters that a PERFINFO event carries before its payload, in the
-    /// order of the last counter-configuration event (hook 0x0F30).
+    /// Returns the values of the hardware counters, which come before the payload of a PERFINFO
+    /// event. The last counter-configuration event (hook 0x0F30) gives their order.
     pub fn counters(&self) -> impl Iterator<Item = u64> + 'a {
         let (start, end) = match self.kind {
             HeaderKind::PerfInfo32 | HeaderKind::PerfInfo64 => {
@@ -584,7 +593,7 @@ impl<'a> Event<'a> {
             .map(|b| u64::from_le_bytes(*b))
     }
 
-    /// The payload: everything after the header, its counters and its extended items.
+    /// Returns the payload: all bytes after the header, the counters and the extended items.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         self.record.get(self.payload_offset()..).unwrap_or(&[])

@@ -3,15 +3,17 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A GUID as its 16 on-disk bytes: the first three groups little-endian, the rest as written.
+/// A GUID as its 16 bytes on disk: the first three groups of digits are little-endian, the rest is
+/// in the order of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Guid(pub [u8; 16]);
 
 impl Guid {
-    /// The all-zero GUID.
+    /// GUID of zeros.
     pub const ZERO: Guid = Guid([0; 16]);
 
-    /// Builds a GUID from its textual groups, as in `Guid::new(0x68fdd900, 0x4a3e, 0x11d1, [..8])`.
+    /// Builds a GUID from the groups of its text, as in `Guid::new(0x68fdd900, 0x4a3e, 0x11d1,
+    /// [..8])`.
     pub const fn new(a: u32, b: u16, c: u16, d: [u8; 8]) -> Guid {
         let (a, b, c) = (a.to_le_bytes(), b.to_le_bytes(), c.to_le_bytes());
         Guid([
@@ -20,7 +22,17 @@ impl Guid {
         ])
     }
 
-    /// Reads a GUID from the first 16 bytes of `bytes`, if there are so many.
+    /// Builds a GUID from its digits in the order of its text, as in
+    /// `Guid::from_u128(0x68fdd900_4a3e_11d1_84f4_0000f80464e3)`.
+    pub const fn from_u128(digits: u128) -> Guid {
+        let mut b = digits.to_be_bytes();
+        (b[0], b[1], b[2], b[3]) = (b[3], b[2], b[1], b[0]);
+        (b[4], b[5]) = (b[5], b[4]);
+        (b[6], b[7]) = (b[7], b[6]);
+        Guid(b)
+    }
+
+    /// Reads a GUID from the first 16 bytes of `bytes`. Returns `None` if there are fewer.
     pub fn read(bytes: &[u8]) -> Option<Guid> {
         bytes.first_chunk::<16>().map(|b| Guid(*b))
     }
@@ -44,7 +56,8 @@ impl fmt::Debug for Guid {
     }
 }
 
-/// The text is not a GUID: 32 hexadecimal digits, with or without dashes and braces.
+/// Error for a text that is not a GUID. A GUID has 32 hexadecimal digits, with or without dashes
+/// and braces.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a GUID (expected 8-4-4-4-12 hexadecimal digits)")]
 pub struct ParseGuidError(String);
@@ -91,6 +104,10 @@ mod tests {
             [0x9d, 0xda, 0, 0xc0, 0x4f, 0xd7, 0xba, 0x7c],
         );
         assert_eq!(guid, built);
+        assert_eq!(
+            guid,
+            Guid::from_u128(0x3d6fa8d1_fe05_11d0_9dda_00c04fd7ba7c)
+        );
         assert_eq!("{3D6FA8D1-FE05-11D0-9DDA-00C04FD7BA7C}".parse(), Ok(guid));
     }
 

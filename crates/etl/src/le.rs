@@ -1,6 +1,7 @@
-//! Little-endian reads that cannot go out of bounds.
+//! Bounds-checked little-endian reads.
 
-/// Reads fixed-size little-endian integers at a byte offset; `None` when `bytes` is too short.
+/// Defines functions that read a little-endian integer of fixed size at a byte offset. They return
+/// `None` if `bytes` is too short.
 macro_rules! readers {
     ($($name:ident: $ty:ty),*) => {$(
         #[doc = concat!("Reads a little-endian `", stringify!($ty), "` at byte `at`.")]

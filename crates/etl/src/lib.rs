@@ -1,13 +1,14 @@
-//! Reads Windows event trace logs (`.etl`) on any operating system.
+//! Reader of Windows event trace logs (`.etl`) for any operating system.
 //!
-//! This is the container only: files and archives, buffers and their compression, the headers of
-//! events, and the clocks that turn counters into nanoseconds. What an event *means* is the
-//! business of the crate `events`.
+//! The crate reads the file format: files and archives, buffers and their compression, and the
+//! headers of events. Its clocks convert counter ticks to nanoseconds. The crate `events` decodes
+//! the contents of events.
 //!
 //! # All events in the order of time
 //!
-//! [`open`] takes the files of one trace, plain or inside archives, and finds their buffers. The
-//! walk reads buffers as they become due and lends out one event after the other:
+//! [`open`] takes the files of one trace, plain or inside archives, and finds their buffers.
+//! `Trace::events` then returns the events one by one, and reads each buffer when its first event
+//! is next:
 //!
 //! ```no_run
 //! let trace = etl::open(&["trace.etl".into()])?;
@@ -24,7 +25,8 @@
 //! # Ok::<(), etl::OpenError>(())
 //! ```
 //!
-//! Bytes from elsewhere are a [`Source`]; [`Trace::from_sources`] reads them all the same:
+//! [`Trace::from_sources`] reads bytes that are not in a file. They can be any [`Source`], such as
+//! a vector:
 //!
 //! ```
 //! use etl::Trace;
@@ -50,8 +52,9 @@
 //!
 //! # One CPU at a time, in parallel
 //!
-//! Where the order between CPUs does not matter, their streams can be read side by side, each by a
-//! reader of its own (here with a thread each; a pool suits machines with many CPUs better):
+//! If the order of events between CPUs does not matter, the streams of the CPUs can be read in
+//! parallel, each with a separate reader. This example uses one thread per CPU. On machines with
+//! many CPUs, a thread pool is better.
 //!
 //! ```no_run
 //! let trace = etl::open(&["trace.etl".into()])?;
@@ -68,11 +71,11 @@
 //! # Ok::<(), etl::OpenError>(())
 //! ```
 //!
-//! # What is missing
+//! # Damaged and incomplete traces
 //!
-//! Opening fails only if there is nothing to read. All else that is lost or broken is [`Damage`]:
-//! what the headers and the chain of buffers say is known at once, what is wrong inside a buffer
-//! when it is read. The good events are read all the same.
+//! Opening fails only if nothing can be read. All other losses and faults are [`Damage`]. Damage in
+//! the headers and in the chain of buffers is known after opening. Damage inside a buffer is known
+//! after the buffer was read. Undamaged events are always returned.
 //!
 //! ```no_run
 //! let trace = etl::open(&["trace.etl".into()])?;
@@ -95,7 +98,9 @@ pub mod compress;
 mod damage;
 mod error;
 mod event;
+mod foreign;
 mod guid;
+pub mod ids;
 pub mod le;
 mod logfile;
 mod open;
@@ -112,6 +117,7 @@ pub use clock::{Clock, ClockKind};
 pub use damage::{Damage, Fault, FaultKind};
 pub use error::OpenError;
 pub use event::{Descriptor, Event, ExtendedItem, ExtendedItems, HeaderKind, Place, ext_type};
+pub use foreign::Foreign;
 pub use guid::{Guid, ParseGuidError};
 pub use logfile::{LogFileHeader, mode};
 pub use open::open;

@@ -1,69 +1,75 @@
-//! The first event of a log: `TRACE_LOGFILE_HEADER`.
+//! Header of a log: its first event, with the payload `TRACE_LOGFILE_HEADER`.
 
+use crate::buffer::{HEADER_SIZE, MAX_BUFFER};
 use crate::clock::{Clock, ClockKind};
 use crate::event::{HeaderKind, Record};
 use crate::le;
 
-/// What the session that wrote a log says about itself and the machine.
+/// Information about the session and the machine from the log's header.
 ///
-/// Times are FILETIME (100 ns since 1601-01-01 UTC). Source: `evntrace.h` and Chappell's study.
+/// Times are FILETIMEs (100 ns since 1601-01-01 UTC), except raw times. Source: `evntrace.h` and
+/// Chappell's study.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFileHeader {
-    /// Session buffer size in bytes.
+    /// Size of the session's buffers in bytes.
     pub buffer_size: u32,
-    /// Operating system major and minor version (6.1 is Windows 7, 10.0 Windows 10 and 11).
+    /// Operating system major and minor version (6.1 is Windows 7, 10.0 is Windows 10 or 11).
     pub os_version: (u8, u8),
-    /// Version of the log format: 1.4 Vista, 1.5 Windows 7 and later, 2.0 compressed or large.
+    /// Version of the log format: 1.4 for Vista, 1.5 for Windows 7 and later, 2.0 for logs that are
+    /// compressed or that have large buffers or many CPUs.
     pub log_version: (u8, u8),
-    /// Operating system build.
+    /// Build number of the operating system.
     pub os_build: u32,
-    /// Processors; 1 in sessions without per-processor buffers.
+    /// Number of processors. Sessions without buffers per processor state 1.
     pub processors: u32,
-    /// End of the session; `None` if it was never finalised.
+    /// End of the session; `None` if the log was never finalised.
     pub end: Option<i64>,
-    /// Clock-tick period in 100 ns units.
+    /// Period of the system's clock tick in 100 ns units.
     pub timer_resolution: u32,
-    /// Largest file size in MB (KB with mode 0x2000); 0 for none.
+    /// Maximum file size in MB (in KB if mode bit 0x2000 is set); 0 if there is no maximum.
     pub maximum_file_size: u32,
-    /// `EVENT_TRACE_*_MODE` bits.
+    /// Mode bits of the session (`EVENT_TRACE_*_MODE`).
     pub log_file_mode: u32,
-    /// Buffers in the file, this one included, as of finalisation.
+    /// Number of buffers in the file when it was finalised, including the header buffer.
     pub buffers_written: u32,
-    /// Leading buffers outside the ring of a circular log.
+    /// Number of buffers at the start of a circular log that are never overwritten.
     pub start_buffers: u32,
-    /// Pointer size of the *controller's* process; the events' own may differ.
+    /// Pointer size in bytes of the process that controlled the session. Events can have another
+    /// pointer size.
     pub pointer_size: u32,
-    /// Events lost in the session.
+    /// Number of events lost in the session.
     pub events_lost: u32,
-    /// Buffers lost in the session.
+    /// Number of buffers lost in the session.
     pub buffers_lost: u32,
-    /// Nominal CPU speed.
+    /// Nominal CPU speed in MHz.
     pub cpu_mhz: u32,
-    /// Minutes to add to local time for UTC.
+    /// Number of minutes to add to local time to get UTC.
     pub time_zone_bias: i32,
-    /// Name of the standard time zone, often a resource reference.
+    /// Name of the time zone's standard time. It is often a reference to a resource.
     pub time_zone: String,
-    /// When the system booted.
+    /// Boot time of the system.
     pub boot: i64,
-    /// Performance-counter ticks per second.
+    /// Frequency of the performance counter in ticks per second.
     pub perf_frequency: u64,
     /// Start of the session.
     pub start: i64,
-    /// Clock type as stored: 1 QPC, 2 system time, 3 CPU cycles; 0 counts as QPC.
+    /// Clock type as the log states it: 1 is the performance counter (QPC), 2 the system time, 3
+    /// CPU cycles. 0 also means QPC.
     pub clock_type: u32,
-    /// Raw time of the header event: the image of `start` on the session's clock.
+    /// Raw time of the header event: the moment `start` in ticks of the session's clock.
     pub raw_start: i64,
-    /// Process that controlled the session.
+    /// Id of the process that controlled the session.
     pub process_id: u32,
     /// Session name.
     pub session: String,
-    /// Log file name as the session knew it.
+    /// Name of the log file that the session wrote.
     pub log_file: String,
 }
 
 impl LogFileHeader {
-    /// Reads the header from the first record of a buffer. The record's own kind decides the
-    /// payload's width: a 32-bit controller on 64-bit Windows writes the 32-bit layout.
+    /// Reads the header from the first record of a buffer. The record's kind decides whether the
+    /// payload has the 32-bit or the 64-bit layout. A 32-bit controller on 64-bit Windows writes
+    /// the 32-bit layout.
     pub(crate) fn read(buffer: &[u8], record: &Record) -> Option<LogFileHeader> {
         let at = record.offset as usize;
         let bytes = buffer.get(at..at + usize::from(record.size))?;
@@ -76,7 +82,8 @@ impl LogFileHeader {
             return None;
         }
         let p = bytes.get(32..)?;
-        // Two pointer-size slots shift what follows the fixed part.
+        // Two fields have the size of a pointer, so the offsets of all fields after them differ
+        // between the layouts.
         let shift = 2 * (pointer - 4);
         let tail = |offset32: usize| offset32 + shift;
         let names = p.get(tail(0x110)..).unwrap_or(&[]);
@@ -112,7 +119,30 @@ impl LogFileHeader {
         })
     }
 
-    /// Session modes that are set, by name.
+    /// Returns true if the fields have values that a session can write. Up to two fields may have
+    /// other values, because of damage.
+    pub(crate) fn is_plausible(&self) -> bool {
+        /// Latest plausible FILETIME: about the year 2200.
+        const LATEST: i64 = 190_000_000_000_000_000;
+        let is_date = |filetime: i64| (0..=LATEST).contains(&filetime);
+        let checks = [
+            (4..=15).contains(&self.os_version.0),
+            (1..=2).contains(&self.log_version.0),
+            self.os_build < 1_000_000,
+            (1..=4096).contains(&self.processors),
+            (HEADER_SIZE as u32..=MAX_BUFFER).contains(&self.buffer_size),
+            matches!(self.pointer_size, 4 | 8),
+            self.clock_type <= 3,
+            self.perf_frequency <= 1 << 40,
+            self.timer_resolution <= 100_000_000,
+            is_date(self.start),
+            is_date(self.boot),
+            self.end.is_none_or(|end| is_date(end) && end >= self.start),
+        ];
+        checks.iter().filter(|is_plausible| !**is_plausible).count() <= 2
+    }
+
+    /// Returns the names of the session's modes.
     pub fn modes(&self) -> Vec<&'static str> {
         mode::NAMES
             .iter()
@@ -121,20 +151,21 @@ impl LogFileHeader {
             .collect()
     }
 
-    /// Whether the 16-bit processor index is in use (Windows 8 and later).
+    /// Returns true if buffer headers have a 16-bit processor index (Windows 8 and later).
     pub(crate) fn has_wide_cpu_index(&self) -> bool {
         self.os_version >= (6, 2)
     }
 
-    /// Whether every CPU fills buffers of its own.
+    /// Returns true if every CPU fills separate buffers.
     pub(crate) fn has_buffers_per_cpu(&self) -> bool {
         const SHARED: u32 =
             mode::NO_PER_PROCESSOR_BUFFERING | mode::PRIVATE_LOGGER | mode::PRIVATE_IN_PROC;
         self.log_file_mode & SHARED == 0
     }
 
-    /// The earliest and the latest raw time that an event can bear: a day around the session. Some
-    /// events are a little older than it, and rundowns come after its end.
+    /// Returns the range of plausible raw times: from one day before the session's start to one day
+    /// after its end. Some events are a little older than the session, and rundown events come
+    /// after its end.
     pub(crate) fn plausible_times(&self) -> (i64, i64) {
         const DAY_NS: i64 = 86_400_000_000_000;
         let clock = self.clock();
@@ -145,7 +176,7 @@ impl LogFileHeader {
         (clock.from_ns(-DAY_NS), latest)
     }
 
-    /// The session's clock: nanosecond 0 is the session's start.
+    /// Returns the session's clock, whose nanosecond 0 is the session's start.
     pub fn clock(&self) -> Clock {
         match self.clock_type {
             2 => Clock::new(ClockKind::SystemTime, self.start, self.start, 0),
@@ -171,22 +202,23 @@ pub mod mode {
     pub const SEQUENTIAL: u32 = 0x1;
     /// Buffers wrap around in the file.
     pub const CIRCULAR: u32 = 0x2;
-    /// A new session may be appended to the file.
+    /// A new session can be appended to the file.
     pub const APPEND: u32 = 0x4;
-    /// Buffers stay in memory until written on request.
+    /// Buffers stay in memory until a write is requested.
     pub const BUFFERING: u32 = 0x400;
-    /// The session of one process, written by that process.
+    /// The session belongs to one process, which writes the log.
     pub const PRIVATE_LOGGER: u32 = 0x800;
-    /// The same, of a session that several processes may have at once.
+    /// The session belongs to one process. Several processes can have sessions of this kind at the
+    /// same time.
     pub const PRIVATE_IN_PROC: u32 = 0x20000;
-    /// Written by the relogger: trimmed, merged or converted.
+    /// The relogger wrote the log: it trimmed, merged or converted other logs.
     pub const RELOG: u32 = 0x10000;
     /// Buffers are compressed.
     pub const COMPRESSED: u32 = 0x0400_0000;
     /// Events of all CPUs share buffers; the CPU of an event is unknown.
     pub const NO_PER_PROCESSOR_BUFFERING: u32 = 0x1000_0000;
 
-    /// Every mode bit with its name.
+    /// All mode bits with their names.
     pub const NAMES: &[(u32, &str)] = &[
         (SEQUENTIAL, "SEQUENTIAL"),
         (CIRCULAR, "CIRCULAR"),
@@ -222,7 +254,7 @@ pub mod mode {
     ];
 }
 
-/// NUL-terminated UTF-16 text and the bytes after it.
+/// Returns the NUL-terminated UTF-16 text at the start of `bytes`, and the bytes after it.
 fn utf16_z(bytes: &[u8]) -> (String, &[u8]) {
     let (units, _) = bytes.as_chunks::<2>();
     let units = units.iter().map(|u| u16::from_le_bytes(*u));

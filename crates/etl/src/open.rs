@@ -1,4 +1,4 @@
-//! The driver that opens traces by path: plain logs, and logs inside archives.
+//! Opening of traces by path: plain logs, and logs inside archives.
 
 use std::collections::HashSet;
 use std::fs::{self, File, FileType};
@@ -10,18 +10,19 @@ use crate::error::OpenError;
 use crate::source::{FileSource, Source};
 use crate::trace::Trace;
 
-/// Opens the files of one trace: `.etl`, or archives that hold such (`.etl.zip`, `.diagsession`,
-/// netsh's `.cab`), told apart by their first bytes. Members of an archive are named
-/// `archive: member`.
+/// Opens the files of one trace. A file is an `.etl` or an archive that contains such files
+/// (`.etl.zip`, `.diagsession`, netsh's `.cab`). The first bytes of a file decide its format. The
+/// members of an archive get the name `archive: member`.
 ///
 /// # Errors
-/// [`OpenError`] names the path, what was found there and what to do, in one line. Damage inside
-/// a trace is no error: see [`Trace::damage`].
+/// Returns an [`OpenError`], whose message names the path, the problem and a remedy in one line.
+/// Damage inside a trace is not an error: see [`Trace::damage`].
 pub fn open(paths: &[PathBuf]) -> Result<Trace, OpenError> {
     let mut sources = Vec::new();
     let mut seen = HashSet::new();
     for path in paths {
-        // A path that has no canonical form cannot be opened either, which says why.
+        // If a path has no canonical form, it cannot be opened. The error of the attempt to open it
+        // gives the reason.
         if fs::canonicalize(path).is_ok_and(|canonical| !seen.insert(canonical)) {
             return Err(OpenError::Twice {
                 name: printable(path),
@@ -39,10 +40,11 @@ fn add_sources(path: &Path, sources: &mut Vec<(String, Box<dyn Source>)>) -> Res
         io::ErrorKind::PermissionDenied => OpenError::NoPermission { name: name.clone() },
         _ => OpenError::Io {
             name: name.clone(),
-            error,
+            source: error,
         },
     };
-    // Asked before opening: opening a pipe would wait for a writer.
+    // The kind of file is checked before it is opened, because opening a pipe would wait for a
+    // writer.
     let found = fs::metadata(path).map_err(failed)?;
     if let Some((what, advice)) = not_a_file(found.file_type()) {
         return Err(OpenError::NotAFile { name, what, advice });
@@ -55,9 +57,9 @@ fn add_sources(path: &Path, sources: &mut Vec<(String, Box<dyn Source>)>) -> Res
         return Ok(());
     }
     let members =
-        extract(File::open(path).map_err(failed)?).map_err(|error| OpenError::Archive {
+        extract(File::open(path).map_err(failed)?).map_err(|source| OpenError::Archive {
             name: name.clone(),
-            error,
+            source,
         })?;
     for member in members {
         let source: Box<dyn Source> = match member.data {
@@ -70,7 +72,7 @@ fn add_sources(path: &Path, sources: &mut Vec<(String, Box<dyn Source>)>) -> Res
     Ok(())
 }
 
-/// The path as a message can show it: control characters in it must not reach a terminal.
+/// Returns the path in a form that is safe to print: without control characters.
 fn printable(path: &Path) -> String {
     path.to_string_lossy()
         .chars()
@@ -78,7 +80,7 @@ fn printable(path: &Path) -> String {
         .collect()
 }
 
-/// What something other than a regular file is, and what to do about it.
+/// Returns a name for the kind of file, and advice, if it is not a regular file.
 fn not_a_file(kind: FileType) -> Option<(&'static str, &'static str)> {
     if kind.is_dir() {
         return Some(("a directory", "give the .etl files in it"));

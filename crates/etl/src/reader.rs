@@ -1,4 +1,5 @@
-//! Reading one buffer: fetch, decompress, index its records in time order.
+//! Reader of one buffer at a time: reads its bytes, decompresses them, and indexes the records in
+//! time order.
 
 use crate::buffer::{BufferRef, HEADER_SIZE};
 use crate::clock::Clock;
@@ -6,23 +7,16 @@ use crate::compress::decompress;
 use crate::damage::{Damage, Fault, FaultKind};
 use crate::event::{BadRecord, Event, HeaderKind, Place, Record};
 use crate::guid::Guid;
+use crate::ids::class::LOST_EVENT;
 use crate::trace::Trace;
 
-/// The class of events that say what a real-time session lost (`RTLostEvent` and its like).
-pub(crate) const LOST_EVENT: Guid = Guid::new(
-    0x6a39_9ae0,
-    0x4bc6,
-    0x4de9,
-    [0x87, 0x0b, 0x36, 0x57, 0xf8, 0x94, 0x7e, 0x7e],
-);
-
-/// Memory that a reader keeps when it is [released](BufferReader::release), for each of its parts:
-/// what all but huge buffers need.
+/// Memory in bytes that a reader keeps for each of its vectors after [`BufferReader::release`]. It
+/// is enough for all but very large buffers.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// Reads buffers of a trace one after another into memory that it keeps.
+/// Reader of a trace's buffers. It reads one buffer after the other into the same memory.
 ///
-/// Readers are independent: to read in parallel, give each thread its own.
+/// Readers are independent: to read in parallel, use one per thread.
 #[derive(Debug)]
 pub struct BufferReader<'t> {
     trace: &'t Trace,
@@ -34,7 +28,7 @@ pub struct BufferReader<'t> {
 }
 
 impl<'t> BufferReader<'t> {
-    /// A reader of `trace`'s buffers, holding none yet.
+    /// Creates a reader of `trace`'s buffers.
     pub fn new(trace: &'t Trace) -> BufferReader<'t> {
         BufferReader {
             trace,
@@ -46,8 +40,8 @@ impl<'t> BufferReader<'t> {
         }
     }
 
-    /// Reads `buffer` (one of [`Trace::buffers`]) and gives its events in time order; events of
-    /// equal time stay in buffer order. What is unreadable is left out and noted as damage.
+    /// Reads `buffer` (one of [`Trace::buffers`]) and returns its events in time order. Events at
+    /// the same time keep their order. Skips unreadable parts and records them as damage.
     pub fn read(&mut self, buffer: &BufferRef) -> Events<'_> {
         self.load(buffer);
         Events {
@@ -56,12 +50,12 @@ impl<'t> BufferReader<'t> {
         }
     }
 
-    /// What the buffers read so far were found to lack.
+    /// Returns the damage in the buffers read so far.
     pub fn damage(&self) -> &Damage {
         &self.damage
     }
 
-    /// Takes the damage noted so far.
+    /// Returns the damage recorded so far and clears it.
     pub fn take_damage(&mut self) -> Damage {
         std::mem::take(&mut self.damage)
     }
@@ -76,16 +70,41 @@ impl<'t> BufferReader<'t> {
         self.index(buffer);
     }
 
+    /// Reads `buffer` and returns the number of events that are evidence of a real trace. They must
+    /// have plausible times in ascending order. Also, the buffer must have no damage, or at least
+    /// four such events must be at its start. Otherwise returns 0.
+    pub(crate) fn plausible_events(&mut self, buffer: &BufferRef) -> usize {
+        /// Maximum time that a buffer can cover, in raw units: three years of a 10 MHz counter.
+        const LONGEST: i64 = 1 << 50;
+        self.load(buffer);
+        let is_whole = std::mem::take(&mut self.damage).counts().is_empty();
+        let timed = self.records.iter().filter(|record| {
+            let bytes = self.data.get(record.offset as usize..).unwrap_or(&[]);
+            record.kind != HeaderKind::UlongTime && Record::time(bytes).is_some()
+        });
+        let mut times = timed.map(|record| record.raw_time).peekable();
+        let first = times.peek().copied().unwrap_or(0);
+        let mut last = first;
+        let mut count = 0;
+        for time in times {
+            if time <= 0 || time < last || time.saturating_sub(first) > LONGEST {
+                break;
+            }
+            (last, count) = (time, count + 1);
+        }
+        if is_whole || count >= 4 { count } else { 0 }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Bytes that the reader and what it holds of the present buffer take.
+    /// Returns the number of bytes of memory that the reader and its current buffer use.
     pub(crate) fn held_bytes(&self) -> usize {
         size_of::<Self>() + self.data.len() + self.records.len() * size_of::<Record>()
     }
 
-    /// Lets go of the present buffer, and of memory beyond what the next one usually needs.
+    /// Releases the current buffer, and the memory that the next buffer does not usually need.
     pub(crate) fn release(&mut self) {
         self.buffer = None;
         self.records.clear();
@@ -124,7 +143,7 @@ impl<'t> BufferReader<'t> {
         &self.trace.segments()[usize::from(buffer.segment)].clock
     }
 
-    /// Brings the buffer's valid bytes, header included, into `self.data`.
+    /// Reads the buffer's valid bytes, including its header, into `self.data`.
     fn fetch(&mut self, buffer: &BufferRef) -> Result<(), FaultKind> {
         let segment = &self.trace.segments()[usize::from(buffer.segment)];
         let source = self.trace.source(segment.file);
@@ -153,24 +172,26 @@ impl<'t> BufferReader<'t> {
         self.data.resize(buffer.valid_size as usize, 0);
         self.data[..header.len()].copy_from_slice(header);
         decompress(segment.compression, block, &mut self.data[HEADER_SIZE..]).map_err(|e| {
-            // What came out before the fault is good: keep it.
+            // The output before the fault is correct, so it is kept.
             self.data.truncate(HEADER_SIZE + e.output);
             FaultKind::Decompress(e)
         })
     }
 
-    /// Finds the records of the buffer in `self.data`.
+    /// Finds the records in `self.data`, the bytes of `buffer`, and sorts them by time.
     fn index(&mut self, buffer: &BufferRef) {
         let trace = self.trace;
         let segment = &trace.segments()[usize::from(buffer.segment)];
         let mut at = HEADER_SIZE;
         let mut previous = buffer.first_time;
         let mut inversion = None;
-        // Fewer than 8 bytes cannot hold a record: the valid size was rounded up.
+        // Fewer than 8 bytes cannot contain a record. They are left because the valid size was
+        // rounded up.
         while at + 8 <= self.data.len() {
             let mut record = match Record::read(&self.data, at, previous) {
                 Ok(record) => record,
-                // Filler behind the last event in memory dumps and crash-recovered logs.
+                // These bytes are filler after the last event, in memory dumps and in logs that
+                // were recovered after a crash.
                 Err(BadRecord::UnknownMarker(u32::MAX)) => break,
                 Err(bad) => {
                     let skipped = (self.data.len() - at) as u32;

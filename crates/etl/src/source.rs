@@ -1,23 +1,24 @@
-//! Where a trace's bytes come from. The reader asks for byte ranges; drivers bring them.
+//! Sources of a trace's bytes, from which ranges are read.
 
 use std::fs::File;
 use std::io;
 
-/// A file-like run of bytes that can be read at any offset, from several threads at once.
+/// A sequence of bytes like a file. Several threads can read it at any offset at the same time.
 ///
-/// Reading, not mapping: a file that shrinks while it is read gives an error instead of a signal,
-/// and memory stays bounded by the buffers in use instead of the pages touched.
+/// The bytes are read, not mapped into memory, for two reasons. If a file shrinks, reading returns
+/// an error, whereas access to mapped memory would raise a signal. And only the buffers in use need
+/// memory, not all pages that were ever accessed.
 pub trait Source: Send + Sync {
-    /// Length in bytes when the trace was opened.
+    /// Returns the length in bytes when the trace was opened.
     fn len(&self) -> u64;
 
-    /// Whether there are no bytes.
+    /// Returns true if there are no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Fills `into` with the bytes from `offset` on and returns how many there were: fewer than
-    /// asked for only at the end.
+    /// Fills `into` with the bytes from `offset` on and returns their number. The number is smaller
+    /// than the length of `into` only at the end of the source.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
 }
 
@@ -45,7 +46,7 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// Wraps an open file; its present length is what the trace has.
+    /// Wraps an open file. The source keeps the present length, even if the file grows later.
     pub fn new(file: File) -> io::Result<FileSource> {
         let len = file.metadata()?.len();
         Ok(FileSource { file, len })

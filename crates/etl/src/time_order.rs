@@ -1,7 +1,7 @@
-//! All events of a trace in time order: a stable merge of buffers.
+//! Walk over all events of a trace in time order, as a stable merge of buffers.
 //!
-//! A buffer joins the merge when its first event is due, so it does not matter whether the
-//! buffers of a CPU follow each other in the file, wrap around, or overlap in time.
+//! A buffer joins the merge when its first event is the next one in time order. So the buffers of a
+//! CPU may be in any order in the file, wrap around or overlap in time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,28 +13,31 @@ use crate::logfile::LogFileHeader;
 use crate::reader::BufferReader;
 use crate::trace::Trace;
 
-/// Memory for buffers held at once before overlap is no longer resolved, unless there are so many
-/// CPUs that each could not hold two.
+/// Memory limit in bytes for the buffers that are merged at the same time. If they exceed it, no
+/// further buffer joins the merge early, so overlapping buffers are no longer merged correctly. The
+/// limit does not apply while fewer than two buffers per CPU are in the merge.
 const HELD_BYTES: usize = 64 << 20;
 
-/// The same however many CPUs there are: room for two buffers of 64 KiB, with the index of their
-/// events, on each of 2,048.
+/// Absolute memory limit in bytes for the buffers that are merged at the same time. It is enough
+/// for two buffers of 64 KiB, with their indexes, on each of 2,048 CPUs.
 const HELD_BYTES_AT_MOST: usize = 512 << 20;
 
-/// Order of events: time, then CPU, then the buffer's number in [`Trace::buffers`].
+/// Sort key of events: time, then CPU, then the buffer's index in [`Trace::buffers`].
 type Key = (i64, u16, u32);
 
-/// Walks all events in time order. Not an [`Iterator`], because each event borrows the walk.
+/// Walk over all events in time order. It is not an [`Iterator`], because each event borrows the
+/// walk.
 #[derive(Debug)]
 pub struct TimeOrder<'t> {
     trace: &'t Trace,
-    /// Buffers not yet begun, the earliest last.
+    /// Buffers that have not joined the merge yet. The last element is the earliest buffer.
     pending: Vec<Key>,
-    /// Buffers being read.
+    /// Buffers in the merge, and unused slots.
     slots: Vec<Slot<'t>>,
     free: Vec<usize>,
     heap: BinaryHeap<Reverse<(Key, usize)>>,
-    /// The slot whose events come next, and the first event of any other that must come before.
+    /// Slot of the next events, and a sort key: events come from this slot until they reach the
+    /// key. The key is that of the first event elsewhere.
     current: Option<(usize, Key)>,
     streams: usize,
     held_bytes: usize,
@@ -78,8 +81,8 @@ impl<'t> TimeOrder<'t> {
         }
     }
 
-    /// Leaves out buffers that cannot hold events of the given range of nanoseconds since the
-    /// trace's start. Events outside it can still come, before and after.
+    /// Skips buffers that cannot contain events from `from_ns` to `to_ns`, in nanoseconds since the
+    /// trace's start. The walk can still return events outside this range.
     pub fn within(mut self, from_ns: i64, to_ns: i64) -> TimeOrder<'t> {
         let trace = self.trace;
         let first_ns = |b: &BufferRef| {
@@ -91,9 +94,10 @@ impl<'t> TimeOrder<'t> {
         for stream in trace.streams() {
             let buffers = stream.buffers();
             for (i, buffer) in buffers.iter().enumerate() {
-                // A CPU fills one buffer after the other, so that a buffer ends about where the next
-                // one begins; they can overlap a little, so the one after that says for sure.
-                // Threads that share buffers fill several at once.
+                // A CPU fills one buffer after the other, so a buffer ends near the start of the
+                // next one. Because they can overlap slightly, the start of the second next buffer
+                // is used as the end. If threads share buffers, they fill several at the same time,
+                // so the end is unknown.
                 let header = trace.segments()[usize::from(buffer.segment)]
                     .header
                     .as_ref();
@@ -115,7 +119,7 @@ impl<'t> TimeOrder<'t> {
         self
     }
 
-    /// The next event, or `None` after the last.
+    /// Returns the next event, or `None` after the last.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "events borrow the walk")]
     pub fn next(&mut self) -> Option<Event<'_>> {
@@ -123,17 +127,18 @@ impl<'t> TimeOrder<'t> {
         self.slots[slot].reader.event(index)
     }
 
-    /// Stored bytes of the buffers read so far, for progress against [`Trace::size_bytes`].
+    /// Returns the stored size in bytes of the buffers read so far. Compared with
+    /// [`Trace::size_bytes`], it shows the progress.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    /// What the buffers read so far were found to lack.
+    /// Returns the damage in the buffers read so far.
     pub fn damage(&self) -> &Damage {
         &self.damage
     }
 
-    /// Chooses the next event: its slot and its index there.
+    /// Selects the next event. Returns its slot and its index in that slot's buffer.
     #[inline]
     fn advance(&mut self) -> Option<(usize, usize)> {
         loop {
@@ -163,7 +168,8 @@ impl<'t> TimeOrder<'t> {
         }
     }
 
-    /// Begins the buffers that are due and takes the slot with the earliest event.
+    /// Reads the buffers whose first event is next in time order, and selects the slot with the
+    /// earliest event.
     #[cold]
     fn choose(&mut self) -> Option<()> {
         while let Some(first) = self.pending.last() {
@@ -179,7 +185,8 @@ impl<'t> TimeOrder<'t> {
         let far = (i64::MAX, u16::MAX, u32::MAX);
         let other = self.heap.peek().map_or(far, |Reverse((key, _))| *key);
         let next = self.pending.last().copied().unwrap_or(far);
-        // When memory for overlap is used up, the next buffer must wait for a slot.
+        // If the memory limit is reached, the next buffer is not read although it begins earlier.
+        // It then does not limit this slot.
         let held = self.slots[index].key(self.trace);
         let limit = if next > held { other.min(next) } else { other };
         self.current = Some((index, limit));
@@ -241,8 +248,9 @@ impl Slot<'_> {
     }
 }
 
-/// What events are ordered by: raw time where all segments share a clock (finer than a
-/// nanosecond on fast counters), else nanoseconds.
+/// Returns the time by which events are sorted. It is the raw time if all segments have the same
+/// clock, because fast counters are finer than a nanosecond. Otherwise it is the time in
+/// nanoseconds.
 #[inline]
 fn time_key(trace: &Trace, buffer: &BufferRef, raw_time: i64) -> i64 {
     if trace.has_single_clock() {

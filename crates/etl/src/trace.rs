@@ -1,4 +1,4 @@
-//! An opened trace: its files, segments and buffers, and the ways to walk its events.
+//! An opened trace: its files, segments and buffers, and iteration over its events.
 
 use std::fmt;
 
@@ -6,21 +6,22 @@ use crate::buffer::{BufferRef, HEADER_SIZE};
 use crate::clock::{Clock, ClockKind};
 use crate::damage::Damage;
 use crate::error::OpenError;
+use crate::foreign::{Foreign, HEAD_SIZE};
 use crate::logfile::LogFileHeader;
 use crate::reader::BufferReader;
 use crate::scan::{MAX_SEGMENTS, Segment, scan};
 use crate::source::Source;
 use crate::time_order::TimeOrder;
 
-/// Boot times are rounded to half a second by recent builds; logs whose boot times differ by no
-/// more than this many 100 ns units were written by one running system.
+/// Maximum difference in 100 ns units of the boot times that logs of the same boot can state.
+/// Recent builds of Windows round boot times to half a second.
 const SAME_BOOT: u64 = 20_000_000;
 
-/// A log in which nothing but its log-file header can be read has more bytes: the headers of its
-/// buffer and event, and what precedes the names at the end of it.
+/// Minimum size of a log in bytes: one buffer header, one event header, and the log-file header
+/// without its names.
 const SHORTEST: u64 = (HEADER_SIZE + 32 + 0x110) as u64;
 
-/// One or several logs, opened together.
+/// One or several logs (`.etl` files) that were opened together.
 pub struct Trace {
     files: Vec<TraceFile>,
     segments: Vec<Segment>,
@@ -45,12 +46,14 @@ impl fmt::Debug for Trace {
 }
 
 impl Trace {
-    /// Opens logs from their bytes. Several logs become one trace whose time starts at the
-    /// earliest session start: on their common counter if they come from one running system, else
-    /// by their UTC start times.
+    /// Opens logs from their bytes. Several logs become one trace. Its time starts at the earliest
+    /// start of a session. If one boot of one system wrote all logs, their common counter gives the
+    /// times of events. Otherwise, the UTC start times of the sessions place the logs on one time
+    /// line.
     ///
     /// # Errors
-    /// When a file cannot be read or holds no buffer at all. Anything less is [`Damage`].
+    /// Returns an error if a file cannot be read or is not a trace. Smaller problems are
+    /// [`Damage`].
     pub fn from_sources(sources: Vec<(String, Box<dyn Source>)>) -> Result<Trace, OpenError> {
         if sources.is_empty() {
             return Err(OpenError::NoFiles);
@@ -70,7 +73,7 @@ impl Trace {
             let scan = scan(&*source, file, trace.segments.len() as u16).map_err(|error| {
                 OpenError::Io {
                     name: name.clone(),
-                    error,
+                    source: error,
                 }
             })?;
             if scan.segments.is_empty() && trace.segments.len() >= MAX_SEGMENTS {
@@ -81,25 +84,52 @@ impl Trace {
                 return Err(OpenError::CutOff { name, size });
             }
             if scan.segments.is_empty() {
-                let mut first = vec![0; 16];
-                let n = source.read_at(0, &mut first).unwrap_or(0);
-                first.truncate(n);
-                return Err(OpenError::NotATrace { name, first });
+                return Err(not_a_trace(name, &*source));
             }
             trace.segments.extend(scan.segments);
             trace.buffers.extend(scan.buffers);
             trace.damage.merge(scan.damage);
             trace.files.push(TraceFile { name, source });
+            trace.refuse_foreign(file)?;
             trace.refuse_the_same(file)?;
         }
         trace.share_clock();
         Ok(trace)
     }
 
-    /// Refuses a file, the last one so far, that holds what one before it does.
+    /// Returns an error if the file has another format. The scan may have found bytes in it that
+    /// resemble buffers.
+    ///
+    /// A trace has a plausible log-file header or, if that is damaged, plausible events in its buffers.
     ///
     /// # Errors
-    /// If it does.
+    /// Returns an error if the file has neither.
+    fn refuse_foreign(&self, file: u16) -> Result<(), OpenError> {
+        /// Minimum number of plausible events in a trace. A file of another format probably has
+        /// fewer.
+        const ENOUGH: usize = 2;
+        let mut segments = self.segments.iter().filter(|s| s.file == file);
+        if segments.any(|segment| segment.header.is_some()) {
+            return Ok(());
+        }
+        let mut reader = BufferReader::new(self);
+        let mut events = 0;
+        for buffer in &self.buffers {
+            if self.segments[usize::from(buffer.segment)].file == file {
+                events += reader.plausible_events(buffer);
+                if events >= ENOUGH {
+                    return Ok(());
+                }
+            }
+        }
+        let TraceFile { name, source } = &self.files[usize::from(file)];
+        Err(not_a_trace(name.clone(), &**source))
+    }
+
+    /// Returns an error if the file `last` has the same content as an earlier file.
+    ///
+    /// # Errors
+    /// Returns an error that names both files.
     fn refuse_the_same(&self, last: u16) -> Result<(), OpenError> {
         let contents = |file: u16| {
             let of_file = move |segment: u16| self.segments[usize::from(segment)].file == file;
@@ -116,7 +146,7 @@ impl Trace {
         let size = |file: u16| self.files[usize::from(file)].source.len();
         for file in (0..last).filter(|file| size(*file) == size(last)) {
             let ((headers, buffers), (of_last, in_last)) = (contents(file), contents(last));
-            // Without a header there is nothing that tells sessions apart.
+            // Sessions without headers cannot be distinguished.
             let is_known = of_last.clone().all(|header| header.is_some());
             if is_known && headers.eq(of_last) && buffers.eq(in_last) {
                 let name = |file: u16| self.files[usize::from(file)].name.clone();
@@ -129,7 +159,8 @@ impl Trace {
         Ok(())
     }
 
-    /// Puts all segments' clocks on one time line that starts at the earliest session start.
+    /// Changes the clocks of all segments so that their nanoseconds count from the earliest start
+    /// of a session.
     fn share_clock(&mut self) {
         let known = self.segments.iter().filter_map(|s| s.header.as_ref());
         let Some(earliest) = known.clone().min_by_key(|h| h.start) else {
@@ -142,7 +173,8 @@ impl Trace {
                 && h.perf_frequency == earliest.perf_frequency
                 && h.boot.abs_diff(earliest.boot) <= SAME_BOOT
         };
-        // A segment without a header has an assumed clock, which is nobody else's.
+        // The clock of a segment without a header is only assumed, so it cannot be common with
+        // other segments.
         self.single_clock = self.segments.len() == 1
             || self
                 .segments
@@ -161,29 +193,29 @@ impl Trace {
         }
     }
 
-    /// Names of the files, as they were given.
+    /// Returns the names of the files, in the order in which they were given.
     pub fn files(&self) -> impl ExactSizeIterator<Item = &str> {
         self.files.iter().map(|f| f.name.as_str())
     }
 
-    /// Total size of the files in bytes, as stored.
+    /// Returns the total stored size of the files in bytes.
     pub fn size_bytes(&self) -> u64 {
         self.files.iter().map(|f| f.source.len()).sum()
     }
 
-    /// The sessions' stretches, in the order of files and within them.
+    /// Returns the segments (the parts of files that one session wrote), by file and offset.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// The first readable log-file header: of the only session in most traces.
+    /// Returns the first readable log-file header; most traces have only one session.
     pub fn header(&self) -> Option<&LogFileHeader> {
         self.segments.iter().find_map(|s| s.header.as_ref())
     }
 
-    /// Whether all sessions, as far as their headers are readable, were recorded by one running
-    /// system: the same build, booted at the same time. If not, they share a time line only by
-    /// their clocks' UTC.
+    /// Returns true if all sessions with readable headers state the same build and the same boot
+    /// time, so that one running system recorded them. Otherwise, only the UTC times of their
+    /// clocks place them on one time line.
     pub fn is_one_system(&self) -> bool {
         let mut headers = self.segments.iter().filter_map(|s| s.header.as_ref());
         let Some(first) = headers.next() else {
@@ -192,26 +224,26 @@ impl Trace {
         headers.all(|h| h.os_build == first.os_build && h.boot.abs_diff(first.boot) <= SAME_BOOT)
     }
 
-    /// The clock of the first segment; nanosecond 0 is the trace's start.
+    /// Returns the clock of the first segment. Its nanosecond 0 is the trace's start.
     pub fn clock(&self) -> &Clock {
         &self.segments[0].clock
     }
 
-    /// All buffers that hold anything, in the order of files and within them.
+    /// Returns all non-empty buffers, by file and offset.
     pub fn buffers(&self) -> &[BufferRef] {
         &self.buffers
     }
 
-    /// What is known to be lost or broken from the headers and the chain of buffers alone.
+    /// Returns the damage that is known from the headers and the chain of buffers.
     pub fn damage(&self) -> &Damage {
         &self.damage
     }
 
-    /// Per-CPU streams, by segment and CPU. They are independent of each other: walk them in
-    /// parallel, each with its own [`BufferReader`].
+    /// Returns the stream of each CPU in each segment, by segment and CPU. Streams are independent,
+    /// so they can be read in parallel, each with its own [`BufferReader`].
     pub fn streams(&self) -> Vec<CpuStream<'_>> {
         let mut order: Vec<u32> = (0..self.buffers.len() as u32).collect();
-        // File order is time order in most logs, but not in rings and merged ones.
+        // In most logs, file order is time order, but not in circular and merged logs.
         order.sort_by_key(|i| {
             let b = &self.buffers[*i as usize];
             (b.segment, b.cpu, b.first_time, *i)
@@ -228,13 +260,13 @@ impl Trace {
             .collect()
     }
 
-    /// All events in time order over all CPUs and files. Equal times are ordered by CPU, then by
-    /// position.
+    /// Returns an iterator-like walk over all events of all CPUs and files in time order. Events
+    /// with the same time are ordered by CPU, then by position.
     pub fn events(&self) -> TimeOrder<'_> {
         TimeOrder::new(self)
     }
 
-    /// Whether raw times of all segments can be compared.
+    /// Returns true if the raw times of all segments are on the same clock and can be compared.
     pub(crate) fn has_single_clock(&self) -> bool {
         self.single_clock
     }
@@ -244,7 +276,21 @@ impl Trace {
     }
 }
 
-/// The buffers of one CPU in one segment, in time order.
+/// Returns the error for a file that is not a trace.
+fn not_a_trace(name: String, source: &dyn Source) -> OpenError {
+    let mut first = vec![0; HEAD_SIZE];
+    let n = source.read_at(0, &mut first).unwrap_or(0);
+    first.truncate(n);
+    let foreign = Foreign::recognise(&first);
+    first.truncate(16);
+    OpenError::NotATrace {
+        name,
+        foreign,
+        first,
+    }
+}
+
+/// Buffers of one CPU in one segment, in time order.
 #[derive(Clone, Debug)]
 pub struct CpuStream<'t> {
     trace: &'t Trace,
@@ -252,17 +298,17 @@ pub struct CpuStream<'t> {
 }
 
 impl<'t> CpuStream<'t> {
-    /// The CPU's system-wide index.
+    /// Returns the CPU's system-wide index.
     pub fn cpu(&self) -> u16 {
         self.buffers[0].cpu
     }
 
-    /// The stream's buffers in time order; read them with [`BufferReader::read`].
+    /// Returns the stream's buffers in time order. [`BufferReader::read`] reads their events.
     pub fn buffers(&self) -> &[BufferRef] {
         &self.buffers
     }
 
-    /// A reader for this stream's buffers.
+    /// Creates a reader for this stream's buffers.
     pub fn reader(&self) -> BufferReader<'t> {
         BufferReader::new(self.trace)
     }

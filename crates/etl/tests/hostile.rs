@@ -1,4 +1,4 @@
-//! Damaged traces: everything returns, nothing panics, and what is missing is said.
+//! Checks that reading damaged traces never panics, and that all damage is reported.
 
 use std::io;
 use std::sync::Arc;
@@ -6,7 +6,8 @@ use std::sync::Arc;
 use etl::{BufferReader, OpenError, Source, Trace};
 use testdata::Rng;
 
-/// A file with its end cut off and some bits flipped, without copying it.
+/// A file whose end is cut off and whose bits are flipped at some positions. The changes are made
+/// while it is read, so the bytes need not be copied.
 struct Damaged {
     bytes: Arc<[u8]>,
     len: usize,
@@ -31,8 +32,9 @@ impl Source for Damaged {
     }
 }
 
-/// Opens the damaged file, walks it, and returns how many events and faults there were. The merge
-/// must give the same events; it is tried on a tenth of the files over 1 MiB.
+/// Opens the damaged file, reads all its events and returns the numbers of events and faults. Also
+/// checks that the walk in time order returns the same number of events. For files over 1 MiB, it
+/// does so only in a tenth of the cases.
 fn walk(source: Damaged) -> Result<(usize, u64), OpenError> {
     let merge = source.bytes.len() < 1 << 20
         || (source.len + source.flips.iter().map(|f| f.0).sum::<usize>()).is_multiple_of(10);
@@ -60,7 +62,7 @@ fn walk(source: Damaged) -> Result<(usize, u64), OpenError> {
     Ok((count, damage))
 }
 
-/// Runs `case` for every data file, the files shared out over the machine's threads.
+/// Runs `case` for every data file in parallel.
 fn for_every_file(case: impl Fn(&str, Arc<[u8]>) + Sync) {
     let files = testdata::traces();
     let next = std::sync::atomic::AtomicUsize::new(0);
@@ -106,14 +108,15 @@ fn truncated_anywhere() {
                         full.0 - count
                     );
                 }
-                // Nothing of the first event is left.
+                // An error is correct if the cut removed the first event.
                 Err(error) => assert!(len < 0x48 + 600, "{name} cut at {len}: {error}"),
             }
         }
     });
 }
 
-/// Whether a buffer of the undamaged file ends at `len`: such a cut cannot be seen in the chain.
+/// Returns true if a buffer of the undamaged file ends at `len`. The chain of buffers does not show
+/// a cut there.
 fn ends_at_a_buffer(bytes: &Arc<[u8]>, len: usize) -> bool {
     let whole = Damaged {
         bytes: bytes.clone(),
@@ -132,11 +135,11 @@ fn flipped_bits() {
     for_every_file(|name, bytes| {
         let mut rng = Rng(!(bytes.len() as u64));
         let mut noticed = 0;
-        // Walking a large file takes long, and one flip concerns one of its many buffers: it gets
-        // several at once.
+        // Reading a large file takes long, and one flipped bit affects only one of its many
+        // buffers. So several bits are flipped at once in large files.
         let at_once = (bytes.len() >> 20).clamp(1, 8);
         for _ in 0..1000 / at_once {
-            // Half of the flips hit the first bytes of some buffer, where most harm is done.
+            // Half of the flipped bits are in the first bytes of a buffer, where they do most harm.
             let flips: Vec<(usize, u8)> = (0..at_once)
                 .map(|_| {
                     let at = match rng.below(2) {
@@ -186,7 +189,8 @@ fn noise_is_not_a_trace() {
 
 #[test]
 fn a_damaged_buffer_does_not_hide_its_neighbours() {
-    // An uncompressed file of equal buffers: whatever happens to the tenth, the others stay.
+    // In an uncompressed file whose buffers have the same size, damage to the buffer with index 10
+    // must not affect the other buffers.
     let name = "etl/gpuvis__wintracecmd.etl";
     let bytes: Arc<[u8]> = testdata::bytes(name).into();
     let whole = walk(Damaged {

@@ -1,4 +1,4 @@
-//! What the writer writes, the reader reads back equal.
+//! Checks that the reader returns the events that the writer wrote.
 
 use std::io::Cursor;
 
@@ -10,7 +10,7 @@ use etl::write::{
 use etl::{Descriptor, Guid, HeaderKind, Trace, mode};
 use testdata::Rng;
 
-/// One event as it was written.
+/// One event that is written and read again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Written {
     time: i64,
@@ -36,7 +36,7 @@ fn session(processors: u16, compressed: bool) -> Session {
     }
 }
 
-/// A session that differs from [`session`] in all that a log's bytes hang on.
+/// Returns a session with random values for the settings that affect a log's bytes.
 fn random_session(rng: &mut Rng, compressed: bool) -> Session {
     let milliseconds = 1 + rng.below(100) as u64;
     Session {
@@ -49,7 +49,7 @@ fn random_session(rng: &mut Rng, compressed: bool) -> Session {
     }
 }
 
-/// What a log says was lost, and how many of its buffers are marked so.
+/// Losses that a log's header states, and the number of buffers that are marked because of losses.
 #[derive(Debug, Default, PartialEq)]
 struct Lost {
     events: u32,
@@ -58,13 +58,13 @@ struct Lost {
     marks_of_buffers: u64,
 }
 
-/// Writes `count` random events and returns them in the order in which they must come back, with
-/// what was lost among them.
+/// Writes `count` random events. Returns the log, the events in the order in which the reader must
+/// return them, and the losses.
 fn write(rng: &mut Rng, session: Session, count: usize) -> (Vec<u8>, Vec<Written>, Lost) {
     let processors = session.processors;
     let mut writer = Writer::new(Cursor::new(Vec::new()), session).unwrap();
     let mut lost = Lost::default();
-    // Marks that the next buffer of each CPU will have.
+    // For each CPU, the marks (lost events, lost buffers) expected in its next buffer.
     let mut pending = vec![(0, 0); processors.into()];
     let mut events = Vec::new();
     let mut time = 1_000;
@@ -166,7 +166,7 @@ fn write(rng: &mut Rng, session: Session, count: usize) -> (Vec<u8>, Vec<Written
     (writer.finish().unwrap().into_inner(), events, lost)
 }
 
-/// The events of a log but for the session's own, and what it says was lost.
+/// Returns the events of a log, without the session's own events, and the losses.
 fn read(bytes: Vec<u8>) -> (Vec<Written>, Lost) {
     let trace = Trace::from_sources(vec![("made".into(), Box::new(bytes))]).unwrap();
     let header = trace.header().unwrap();
@@ -198,7 +198,7 @@ fn read(bytes: Vec<u8>) -> (Vec<Written>, Lost) {
     assert!(walk.damage().is_empty());
     let damage = trace.damage();
     assert_eq!(damage.counts().len(), 0);
-    assert_eq!(damage.missing_sequence_numbers, 0);
+    assert_eq!(damage.missing_sequence_numbers(), Some(0));
     let lost = Lost {
         events: header.events_lost,
         buffers: header.buffers_lost,
@@ -288,15 +288,15 @@ fn sessions_of_one_boot_share_a_clock_and_others_are_joined_by_utc() {
         times
     };
     let first = log(1_000, start, 5, &[1, 3]);
-    // Same boot: the counter runs on, whatever the start time's rounding says.
+    // In the same boot, the counter continues. So the counter decides, not the rounded start time.
     let frequency = 3_579_545;
     let same_boot = log(1_000 + 2 * frequency, start + 2 * second + 77, 5, &[0, 2]);
     assert_eq!(times(vec![first.clone(), same_boot.clone()]), [1, 2, 3, 4]);
     assert_eq!(times(vec![same_boot, first.clone()]), [1, 2, 3, 4]);
-    // Another boot: the counter began anew, so UTC joins them.
+    // In another boot, the counter restarted. So the UTC start times decide.
     let other_boot = log(50, start + 2 * second, start + second, &[0, 2]);
     assert_eq!(times(vec![first.clone(), other_boot.clone()]), [1, 2, 3, 4]);
-    // Appended to one file, the second session is a segment of its own.
+    // If the second session is appended to the same file, it is a separate segment.
     assert_eq!(times(vec![[first, other_boot].concat()]), [1, 2, 3, 4]);
 }
 

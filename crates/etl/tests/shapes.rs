@@ -1,5 +1,6 @@
-//! Logs of shapes that no real trace at hand has, made from a written one by the rules of the
-//! format: rings, preallocated, unfinished and old logs, LZNT1, shared buffers, rare records.
+//! Checks forms of logs that do not occur in the real traces: circular, preallocated, unfinished
+//! and old logs, LZNT1, shared buffers, rare records. Each test writes a log and changes it by the
+//! rules of the format.
 
 use std::io::Cursor;
 
@@ -9,7 +10,8 @@ use etl::{FaultKind, HeaderKind, Trace};
 const HEADER: usize = 0x48;
 const SIZE: usize = 1 << 10;
 
-/// A log of 1 KiB buffers with `count` events in turn on two CPUs; event `i` at raw time `10 i`.
+/// Returns a log with buffers of 1 KiB and `count` events. The events alternate between two CPUs.
+/// Event `i` has the raw time `10 i`.
 fn log(count: u32) -> Vec<u8> {
     let session = Session {
         buffer_size: SIZE as u32,
@@ -34,7 +36,7 @@ fn open(bytes: Vec<u8>) -> Trace {
     Trace::from_sources(vec![("made".into(), Box::new(bytes))]).unwrap()
 }
 
-/// The numbers and CPUs of the log's events, as they come in time order.
+/// Returns the numbers and CPUs of the log's events, in time order.
 fn numbers(trace: &Trace) -> Vec<(u32, u16)> {
     let mut walk = trace.events();
     let mut numbers = Vec::new();
@@ -69,9 +71,9 @@ fn a_ring_that_has_wrapped() {
     let trace = open(ring);
     assert!(trace.damage().is_empty());
     assert_eq!(numbers(&trace), expected(2_000));
-    // Overwritten buffers are missing from the sequence.
+    // If buffers were overwritten, their sequence numbers are missing.
     let cut = [&bytes[..SIZE], &bytes[6 * SIZE..]].concat();
-    assert_eq!(open(cut).damage().missing_sequence_numbers, 5);
+    assert_eq!(open(cut).damage().missing_sequence_numbers(), Some(5));
 }
 
 #[test]
@@ -127,7 +129,7 @@ fn times_far_outside_the_session_are_not_believed() {
     };
     let (expected, none) = times(whole.clone());
     assert_eq!(none, 0);
-    // The time of the first and of the second event of a buffer, years ahead or before.
+    // The test changes the time of the first or of the second event of a buffer by years.
     for at in [5 * SIZE + HEADER, 5 * SIZE + HEADER + 24] {
         for byte in [6, 7] {
             let mut bytes = whole.clone();
@@ -135,7 +137,8 @@ fn times_far_outside_the_session_are_not_believed() {
             let (found, faults) = times(bytes);
             assert_eq!(faults, 1);
             assert_eq!(found.len(), expected.len());
-            // It takes a neighbour's time; buffers are some thousand ticks of 100 ns long.
+            // The changed event gets the time of a neighbouring event. The difference is small,
+            // because a buffer covers only a few thousand ticks of 100 ns.
             let moved: Vec<i64> = found
                 .iter()
                 .zip(&expected)
@@ -151,7 +154,7 @@ fn windows_7_has_its_cpu_in_a_byte() {
     let mut bytes = log(300);
     put(&mut bytes, HEADER + 32 + 4, &[6, 1]);
     for buffer in bytes.chunks_mut(SIZE) {
-        buffer[0x29] = 8; // an alignment, not the CPU's high byte
+        buffer[0x29] = 8; // in old versions an alignment, not the CPU's high byte
         buffer[0x34] &= !0x20;
     }
     assert_eq!(numbers(&open(bytes)), expected(300));
@@ -191,7 +194,8 @@ fn threads_that_share_buffers_fill_several_at_once() {
 
 #[test]
 fn lznt1_buffers_are_read() {
-    // Chunks that are stored as they are: a header of 0x3000 and the size less one, and the bytes.
+    // The test writes uncompressed LZNT1 chunks: a header of 0x3000 plus the size minus 1, then the
+    // bytes.
     let bytes = log(600);
     let mut packed = bytes[..SIZE].to_vec();
     put(&mut packed, 0x2C, &2u32.to_le_bytes()); // LZNT1
@@ -215,14 +219,16 @@ fn lznt1_buffers_are_read() {
     assert_eq!(numbers(&trace), expected(600));
 }
 
-/// One buffer with a record of every kind, each header written by its published layout.
+/// Reads one buffer with a record of every kind. Each record header is written by its published
+/// layout.
 #[test]
 fn every_kind_of_record_says_what_its_header_holds() {
     let mut records: Vec<(HeaderKind, Vec<u8>)> = Vec::new();
     let ids = [0x11u32, 0x22].map(u32::to_le_bytes).concat();
     let time = |t: i64| t.to_le_bytes().to_vec();
     let marked = |kind: u8| [kind, 0xC0];
-    // SYSTEM and COMPACT: version, kind, size, hook, thread, process, time (and CPU time).
+    // SYSTEM and COMPACT headers: version, kind, size, hook, thread, process, time (and in SYSTEM
+    // headers CPU times).
     for (kind, number, extra) in [
         (HeaderKind::System32, 1, 8),
         (HeaderKind::System64, 2, 8),
@@ -243,7 +249,7 @@ fn every_kind_of_record_says_what_its_header_holds() {
         .concat();
         records.push((kind, record));
     }
-    // PERFINFO with two hardware counters.
+    // PERFINFO headers with two hardware counters.
     let counters = [7u64, 9].map(u64::to_le_bytes).concat();
     let size = (16 + counters.len() + 3) as u16;
     let perf = |number| {
@@ -257,7 +263,7 @@ fn every_kind_of_record_says_what_its_header_holds() {
     };
     records.push((HeaderKind::PerfInfo32, perf(16)));
     records.push((HeaderKind::PerfInfo64, perf(17)));
-    // FULL and INSTANCE: size, kind, opcode, level, version, thread, process, time, GUID.
+    // FULL and INSTANCE headers: size, kind, opcode, level, version, thread, process, time, GUID.
     for (kind, number, extra) in [
         (HeaderKind::Full32, 10, 0),
         (HeaderKind::Full64, 20, 0),
@@ -282,7 +288,7 @@ fn every_kind_of_record_says_what_its_header_holds() {
         .concat();
         records.push((kind, record));
     }
-    // EVENT_HEADER with one extended item of four bytes, padded to eight.
+    // EVENT_HEADER with one extended item, whose data has four bytes and is padded to eight.
     for (kind, number) in [
         (HeaderKind::EventHeader32, 18),
         (HeaderKind::EventHeader64, 19),
@@ -309,7 +315,8 @@ fn every_kind_of_record_says_what_its_header_holds() {
         .concat();
         records.push((kind, record));
     }
-    // MESSAGE with GUID, time and thread; ERROR without anything.
+    // A MESSAGE header with GUID, time and thread, and an ERROR header, which has no further
+    // fields.
     let size = (8 + 16 + 8 + 8 + 3) as u16;
     let head = [
         &size.to_le_bytes()[..],
@@ -351,7 +358,7 @@ fn every_kind_of_record_says_what_its_header_holds() {
         let event = walk.next().unwrap();
         assert_eq!(event.kind(), *kind);
         assert_eq!(event.record(), record, "{kind:?}");
-        // The error record has its predecessor's time.
+        // The ERROR record has no time, so it has the time of the record before it.
         assert_eq!(event.raw_time(), 100, "{kind:?}");
         let name = kind.name();
         let narrow = name.ends_with("32");

@@ -1,4 +1,5 @@
-//! Every real trace against its independent ground truth, as far as the container goes.
+//! Comparison of every real trace's headers, events and times with `truth.json`, which independent
+//! programs made.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +15,14 @@ fn open(relative: &str) -> Trace {
     .unwrap()
 }
 
-/// Microseconds since 1970 as in the truth's ISO times.
+/// Formats a FILETIME like the ISO 8601 times in `truth.json`, with microseconds.
 fn iso(filetime: i64) -> String {
     let micros = filetime / 10 - 11_644_473_600_000_000;
     let (days, micros) = (
         micros.div_euclid(86_400_000_000),
         micros.rem_euclid(86_400_000_000),
     );
-    // Civil date from days since 1970 (Howard Hinnant's algorithm).
+    // The date is computed from days since 1970 with Howard Hinnant's algorithm.
     let z = days + 719_468;
     let era = z.div_euclid(146_097);
     let doe = z.rem_euclid(146_097);
@@ -58,7 +59,8 @@ fn check_header(name: &str, h: &LogFileHeader, truth: &Value) {
     is("pointer_size", h.pointer_size.into());
     is("perf_freq", h.perf_frequency.into());
     is("clock", h.clock_type.into());
-    // The truth's times went through a float: they are exact to a microsecond only.
+    // The times in `truth.json` were computed with floating-point numbers, so they are exact only
+    // to a microsecond.
     let is_time = |key: &str, filetime: i64| {
         let both = [iso(filetime - 10), iso(filetime), iso(filetime + 10)];
         assert!(
@@ -103,7 +105,7 @@ fn headers_counts_and_spans_equal_the_ground_truth() {
             for event in reader.read(buffer) {
                 *kinds.entry(event.kind().name()).or_default() += 1;
                 items += event.extended_items().count() as u64;
-                // The readers behind the truth give WPP messages no time.
+                // The programs that made `truth.json` do not read the times of WPP messages.
                 if event.kind() != HeaderKind::Message {
                     (first, last) = (first.min(event.raw_time()), last.max(event.raw_time()));
                 }

@@ -1,4 +1,4 @@
-//! A written log looks like one of the kind that its session asks for.
+//! Checks that a written log has the form that its session selects.
 
 use std::io::Cursor;
 use std::time::Duration;
@@ -30,7 +30,7 @@ fn open(bytes: Vec<u8>) -> Trace {
     Trace::from_sources(vec![("made".into(), Box::new(bytes))]).unwrap()
 }
 
-/// The fields of each buffer's header that tell kinds of log apart.
+/// Fields of a buffer header that differ between kinds of logs.
 #[derive(Debug, PartialEq)]
 struct Head {
     cpu: u16,
@@ -66,7 +66,8 @@ fn buffers_are_numbered_as_they_begin_and_written_as_they_fill() {
         processors: 2,
         ..Session::default()
     };
-    // CPU 1 begins first; CPU 0 fills its first buffer (4 events), then CPU 1's is still open.
+    // CPU 1 begins its buffer first. CPU 0 then fills its first buffer with 4 events, which is
+    // written. At the end, one buffer of each CPU is still open.
     let mut events = vec![(1, 1)];
     events.extend((2..=6).map(|time| (0, time)));
     let heads = heads(&log(session, &events));
@@ -101,7 +102,8 @@ fn the_flush_timer_writes_buffers_that_are_not_full() {
     ];
     let heads = heads(&log(session, &events));
     let written: Vec<_> = heads[1..].iter().map(|h| (h.cpu, h.time)).collect();
-    // At 1 s both CPUs' buffers, at 2 s the one with the event of 1.2 s, the rest at the end.
+    // At 1 s, the buffers of both CPUs are written. At 2 s, the buffer with the event at 1.2 s is
+    // written. The other buffers are written at the end, 5.6 s.
     assert_eq!(
         written,
         [
@@ -158,7 +160,7 @@ fn a_loss_is_marked_on_the_next_buffer_of_its_cpu() {
     };
     writer.lose(0, loss).unwrap();
     writer.kernel(0, mark(2), b"after").unwrap();
-    // Nothing follows this one that could be marked.
+    // No event follows on CPU 1, so no buffer can be marked.
     let last = Loss {
         events: 1,
         buffers: 0,
@@ -172,7 +174,7 @@ fn a_loss_is_marked_on_the_next_buffer_of_its_cpu() {
     writer.classic(0, lost.at(3, 4, 4), &lost.payload).unwrap();
     let times = companion::last_dropped_times(&[2, 3]);
     let event = KernelEvent {
-        hook: companion::hook::LAST_DROPPED_TIMES,
+        hook: etl::ids::hook::LAST_DROPPED_TIMES,
         ..mark(3)
     };
     writer.kernel(0, event, &times).unwrap();
@@ -187,7 +189,7 @@ fn a_loss_is_marked_on_the_next_buffer_of_its_cpu() {
     let mut walk = trace.events();
     let mut dropped = Vec::new();
     while let Some(event) = walk.next() {
-        if event.hook() == Some(companion::hook::LAST_DROPPED_TIMES) {
+        if event.hook() == Some(etl::ids::hook::LAST_DROPPED_TIMES) {
             dropped = event.payload().to_vec();
         }
     }
@@ -203,7 +205,8 @@ fn a_loss_is_marked_on_the_next_buffer_of_its_cpu() {
 #[test]
 fn any_clock_gives_the_times_that_its_ticks_mean() {
     let start = 133_000_000_000_000_000;
-    // Half a second in ticks of each clock; a counter of 1 Hz has only whole seconds.
+    // Each case has a clock, its frequency, and a duration in ticks and in nanoseconds. The
+    // duration is half a second, except for the counter of 1 Hz, which has only whole seconds.
     let cases = [
         (ClockKind::Qpc, 3_579_545, 1_789_772, 499_999_860),
         (ClockKind::Qpc, 10_000_000, 5_000_000, 500_000_000),
@@ -275,7 +278,7 @@ fn the_header_says_what_the_session_said() {
     let mut walk = trace.events();
     assert_eq!(walk.next().unwrap().hook(), Some(0));
     let partition = walk.next().unwrap();
-    assert_eq!(partition.hook(), Some(companion::hook::PARTITION_INFO));
+    assert_eq!(partition.hook(), Some(etl::ids::hook::PARTITION_INFO));
     assert_eq!(partition.payload()[..8], [0, 0, 0, 0, 4, 0, 0, 0]);
     assert_eq!(partition.payload().len(), 48);
 }
@@ -295,7 +298,8 @@ fn the_smallest_buffer_holds_the_longest_names() {
     assert!(trace.damage().is_empty());
 }
 
-/// Every event of a real trace, copied: all kinds of record, 32- and 64-bit.
+/// Copies every event of the real traces up to 8 MiB. They have many kinds of records, of 32-bit
+/// and 64-bit systems.
 #[test]
 fn copied_records_are_the_same() {
     let mut kinds = std::collections::BTreeSet::new();

@@ -1,8 +1,8 @@
-//! Manifest events that laglab knows by itself, for traces that describe theirs nowhere.
+//! Built-in layouts of manifest events, for traces that do not describe their own events.
 //!
-//! The facts are text in `data/manifest-events.txt` and `data/dotnet-events.txt`, whose first
-//! lines say where they come from and how they are written. A description in the trace, or a
-//! manifest given by the user, is better wherever there is one.
+//! The layouts are in the text files `data/manifest-events.txt` and `data/dotnet-events.txt`. The
+//! first lines of each file give its sources and syntax. A description in the trace or a manifest
+//! from the user takes precedence over these layouts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -17,9 +17,9 @@ const TEXTS: [&str; 2] = [
     include_str!("../data/dotnet-events.txt"),
 ];
 
-/// The schema of events `id` of `provider` in layout `version`: the nearest earlier version if
-/// that one is unknown, since versions append fields. Fields end before the first one whose
-/// layout is unknown.
+/// Returns the schema of event `id` of `provider` in layout `version`. A new version of an event
+/// appends fields, so for an unknown version this returns the nearest earlier version. The list of
+/// fields ends before the first field whose layout is unknown.
 pub fn schema(provider: Guid, id: u16, version: u8) -> Option<Arc<Schema>> {
     let events = PROVIDERS.get(&provider)?.events();
     events
@@ -28,27 +28,29 @@ pub fn schema(provider: Guid, id: u16, version: u8) -> Option<Arc<Schema>> {
         .map(|(_, schema)| schema.clone())
 }
 
-/// The name of `provider`, if it is one of those known.
+/// Returns the name of `provider` if it has built-in layouts.
 pub fn provider_name(provider: Guid) -> Option<&'static str> {
     PROVIDERS.get(&provider).map(|provider| provider.name)
 }
 
-// The texts are part of the program; a test reads all of their lines.
+// The texts are part of the program, and a test reads all their lines. So errors are ignored here.
 static PROVIDERS: LazyLock<HashMap<Guid, Provider>> =
     LazyLock::new(|| providers().unwrap_or_default());
 
 type Events = BTreeMap<(u16, u8), Arc<Schema>>;
 
-/// A provider and the lines below its headings.
+/// A provider and its lines in the texts.
 struct Provider {
     guid: Guid,
     name: &'static str,
     texts: Vec<&'static str>,
-    /// Read when first asked for: most traces have events of a few providers.
+    /// Layouts by event id and version. They are parsed on first use, because most traces have
+    /// events of few providers.
     events: OnceLock<Events>,
 }
 
-/// Finds the providers' headings; the error is a heading that makes no sense.
+/// Finds the headings of the providers in the texts. If a heading cannot be read, the error is that
+/// heading.
 fn providers() -> Result<HashMap<Guid, Provider>, &'static str> {
     const HEADING: &str = "\nprovider ";
     let mut providers = HashMap::new();
@@ -75,7 +77,7 @@ impl Provider {
         self.events.get_or_init(|| self.read().unwrap_or_default())
     }
 
-    /// Reads the provider's lines; the error is one that makes no sense.
+    /// Reads the provider's lines. If a line cannot be read, the error is that line.
     fn read(&self) -> Result<Events, &'static str> {
         let mut events = Events::new();
         let mut maps = HashMap::new();
@@ -102,13 +104,14 @@ impl Provider {
 
 type Maps = HashMap<&'static str, Arc<ValueMap>>;
 
-/// `0x1 Name`
+/// Parses an entry of a value map: `0x1 Name`.
 fn map_entry(text: &str) -> Option<(u64, Arc<str>)> {
     let (value, name) = text.split_once(' ')?;
     Some((tdh::number(value)?, name.into()))
 }
 
-/// `26 v0 Task/Opcode [Keyword …]: Field Type; …`
+/// Parses an event's line: `26 v0 Task/Opcode [Keyword …]: Field Type; …`. Returns the id, the
+/// version and the schema.
 fn event(line: &str, provider: &Provider, maps: &Maps) -> Option<((u16, u8), Schema)> {
     let (id, rest) = line.split_once(' ')?;
     let (version, rest) = rest.strip_prefix('v')?.split_once(' ')?;
@@ -128,14 +131,14 @@ fn event(line: &str, provider: &Provider, maps: &Maps) -> Option<((u16, u8), Sch
     Some(((id.parse().ok()?, version.parse().ok()?), schema))
 }
 
-/// Reads the fields of an event's line.
+/// Reader of the fields in an event's line.
 struct FieldReader<'a> {
     rest: &'a str,
     maps: &'a Maps,
 }
 
 impl<'a> FieldReader<'a> {
-    /// Fields up to the line's or the struct's end, or to one whose layout is unknown.
+    /// Reads fields up to the end of the line or struct, or to a field whose layout is unknown.
     fn fields(&mut self) -> Option<Vec<Field>> {
         let mut fields = Vec::new();
         while !self.rest.is_empty() && !self.rest.starts_with(['}', '?']) {
@@ -145,11 +148,12 @@ impl<'a> FieldReader<'a> {
         Some(fields)
     }
 
-    /// `Name Type`, or `Name {Name Type; …}` and its count.
+    /// Reads a field: `Name Type`, or a struct `Name {Name Type; …}` with an optional count in
+    /// `[]`.
     fn field(&mut self) -> Option<Field> {
         let text = self.until(&[';', '{', '}']);
         let Some(members) = self.rest.strip_prefix('{') else {
-            // Names may hold blanks, types do not.
+            // A name may contain spaces, but a type does not.
             let (name, field_type) = text.rsplit_once(' ')?;
             return self.typed(name, field_type);
         };
@@ -163,7 +167,8 @@ impl<'a> FieldReader<'a> {
         })
     }
 
-    /// `inType:outType(length)[count]<map>`, of which only the first must be there.
+    /// Reads the type of the field `name`: `inType:outType(length)[count]<map>`. Only the in-type
+    /// is required.
     fn typed(&self, name: &str, text: &str) -> Option<Field> {
         let types = text.split(['(', '[', '<']).next()?;
         let (in_name, out_name) = match types.split_once(':') {
@@ -194,7 +199,7 @@ impl<'a> FieldReader<'a> {
     }
 }
 
-/// What stands between `open` and `close`.
+/// Returns the text between the first `open` and the next `close`.
 fn enclosed(text: &str, open: char, close: char) -> Option<&str> {
     Some(text.split_once(open)?.1.split_once(close)?.0)
 }
@@ -271,13 +276,14 @@ mod tests {
     #[test]
     fn versions_fall_back_to_earlier_ones() {
         let process = provider("Microsoft-Windows-Kernel-Process");
-        // ProcessFreeze (id 11): version 1 appends the creation time.
+        // Version 1 of the event ProcessFreeze (id 11) appends the creation time.
         assert_eq!(schema(process, 11, 0).unwrap().fields.len(), 1);
         assert_eq!(schema(process, 11, 1).unwrap().fields.len(), 2);
         assert_eq!(schema(process, 11, 9), schema(process, 11, 1));
         assert_eq!(schema(process, 9999, 0), None);
         assert_eq!(schema(Guid::ZERO, 1, 0), None);
-        // Focus changes are known by the ids of public documentation.
+        // Event 26 is a change of the keyboard focus. Its id and fields are from public
+        // documentation.
         let win32k = "8c416c79-d49b-4f01-a467-e56d3aa8234c".parse().unwrap();
         let names = schema(win32k, 26, 0).unwrap();
         let names: Vec<_> = names.fields.iter().map(|field| &*field.name).collect();
@@ -305,8 +311,9 @@ mod tests {
     }
 
     #[test]
-    fn unknown_layouts_end_the_fields() {
-        // SMBServer 16 ends in an array of LOCK structs that no source describes.
+    fn fields_end_at_an_unknown_layout() {
+        // Event 16 of SMBServer ends with an array of LOCK structs that no source describes. So its
+        // last known field is `LockCount`.
         let smb = provider("Microsoft-Windows-SMBServer");
         assert_eq!(
             &*schema(smb, 16, 2).unwrap().fields.last().unwrap().name,

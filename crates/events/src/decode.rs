@@ -1,8 +1,8 @@
-//! Reads a payload by the fields of a [`crate::schema::Schema`].
+//! Decoding of a payload by the fields of a [`crate::schema::Schema`].
 //!
-//! Fields follow each other without alignment, as TDH and the kernel write them. Nothing in a
-//! payload is trusted: a count or length that the payload cannot hold ends the reading, and what
-//! was read before it is kept.
+//! Fields follow each other without padding, as TDH and the kernel write them. Payloads are
+//! untrusted input: if a count or length exceeds the payload, reading ends there. The values before
+//! it are kept.
 
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
@@ -16,32 +16,33 @@ use crate::span::{Span, Spans};
 use crate::text;
 use crate::value::Value;
 
-/// How deep structs may nest; real events nest once or twice.
+/// Maximum depth of nested structs. Real events have one or two levels.
 const MAX_DEPTH: usize = 16;
 
-/// How many values of one payload may take no bytes (empty text, empty structs). All others are
-/// bounded by the payload's size.
+/// Maximum number of values in one payload that have a size of 0 bytes (empty text, empty structs).
+/// The payload's size limits the number of all other values.
 const MAX_EMPTY_VALUES: usize = 4096;
 
-/// What naming and finding may cost per payload: bytes of the names of fields and values, and
-/// names compared. Real payloads stay far below; without a bound, a description of a few KiB and a
-/// payload of as many could ask for gigabytes of text or for hours.
+/// Maximum work per payload for names: the number of bytes in the names of fields and values, plus
+/// the number of names that are compared. Real payloads need far less. Without this limit, a
+/// description and a payload of a few KiB each could require gigabytes of memory or hours of time.
 const MAX_WORK: usize = 4 << 20;
 
-/// What a payload says.
+/// Decoded fields of a payload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fields<'a> {
-    /// Names and values in payload order. Missing optional fields are left out.
+    /// Names and values in payload order, without missing optional fields.
     pub values: Vec<(Arc<str>, Value<'a>)>,
-    /// Bytes after the last field that could be read: padding, or fields newer than the schema.
+    /// Bytes after the last readable field: padding, or fields that the schema does not know.
     pub tail: &'a [u8],
-    /// The field that did not fit into the payload, which ended the reading. The values before
-    /// it are sound; an array or struct may have been kept in part.
+    /// Name of the field at which reading ended because the payload was too short for it. The
+    /// values before it are correct. If the field is an array or struct, its value may be
+    /// incomplete.
     pub truncated: Option<Arc<str>>,
 }
 
 impl<'a> Fields<'a> {
-    /// The first value of that name.
+    /// Returns the first value with this name.
     pub fn get(&self, name: &str) -> Option<&Value<'a>> {
         find(&self.values, name)
     }
@@ -54,7 +55,7 @@ fn find<'v, 'a>(values: &'v [(Arc<str>, Value<'a>)], name: &str) -> Option<&'v V
         .map(|(_, value)| value)
 }
 
-/// Reads `payload` as `fields`, with pointers of `pointer_size` bytes (4, else 8).
+/// Reads `payload` as `fields`. Pointers have 4 bytes if `pointer_size` is 4, otherwise 8 bytes.
 pub fn decode<'a>(fields: &[Field], payload: &'a [u8], pointer_size: usize) -> Fields<'a> {
     let mut reader = Reader::new(payload, pointer_size);
     let values = reader.members(fields, None, 0);
@@ -65,14 +66,15 @@ pub fn decode<'a>(fields: &[Field], payload: &'a [u8], pointer_size: usize) -> F
     }
 }
 
-/// Finds where the values of `payload` stand when read as `fields`.
+/// Finds the byte ranges of the values in `payload` when it is read as `fields`.
 pub(crate) fn spans(fields: &[Field], payload: &[u8], pointer_size: usize) -> Spans {
     let mut reader = Reader::new(payload, pointer_size);
     reader.spans = Some(Vec::new());
     reader.members(fields, None, 0);
     let tail = payload.len() - reader.rest.len();
     let mut values = reader.spans.unwrap_or_default();
-    // Of an optional field that did not fit, or padding that was taken for an element.
+    // This removes the spans of an optional field for which the payload was too short, and of
+    // padding that was read as an array element.
     values.retain(|span| span.bytes.end <= tail);
     Spans {
         values,
@@ -81,11 +83,11 @@ pub(crate) fn spans(fields: &[Field], payload: &[u8], pointer_size: usize) -> Sp
     }
 }
 
-/// Splits bytes of text off the front, without its NUL; see [`text`].
+/// Function that splits text off the front of bytes and drops its NUL; see [`text`].
 type Split = fn(&[u8]) -> (&[u8], &[u8]);
 
-/// The members read so far of a struct and of the structs around it; counts and lengths name
-/// fields among them.
+/// Values read so far in a struct and in the structs that contain it. Counts and lengths of later
+/// fields refer to these values by name.
 struct Scope<'s, 'a> {
     outer: Option<&'s Scope<'s, 'a>>,
     values: &'s [(Arc<str>, Value<'a>)],
@@ -97,9 +99,9 @@ struct Reader<'a> {
     pointer_size: usize,
     truncated: Option<Arc<str>>,
     empty_values: usize,
-    /// How much may still be spent of [`MAX_WORK`].
+    /// Remaining work, from [`MAX_WORK`] down to 0.
     work: usize,
-    /// Where values stand, if it is to be noted.
+    /// Byte ranges of the values, if the caller needs them.
     spans: Option<Vec<Span>>,
 }
 
@@ -116,7 +118,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads `fields` one after the other until one does not fit.
+    /// Reads `fields` in order. Ends at the first field for which the payload is too short.
     fn members(
         &mut self,
         fields: &[Field],
@@ -156,7 +158,7 @@ impl<'a> Reader<'a> {
         values
     }
 
-    /// Reads one field, array or not. `None`: it does not fit and nothing of it is kept.
+    /// Reads one field, which may be an array. Returns `None` if the payload is too short for it.
     fn field(&mut self, field: &Field, scope: &Scope<'_, 'a>, depth: usize) -> Option<Value<'a>> {
         let count = match &field.count {
             Count::One => return self.element(field, scope, depth),
@@ -171,7 +173,7 @@ impl<'a> Reader<'a> {
             let value = self.element(field, scope, depth);
             let value = self.bounded(before, value);
             if count.is_none() && (value.is_none() || self.truncated.is_some()) {
-                // Bytes too few for one more element are padding.
+                // The remaining bytes are too few for another element, so they are padding.
                 self.rest = before;
                 self.truncated = None;
                 break;
@@ -188,7 +190,7 @@ impl<'a> Reader<'a> {
         Some(Value::Array(values))
     }
 
-    /// Reads one element of a field.
+    /// Reads one element of a field: a struct or a single value.
     fn element(&mut self, field: &Field, scope: &Scope<'_, 'a>, depth: usize) -> Option<Value<'a>> {
         match &field.in_type {
             InType::Struct(_) if depth >= MAX_DEPTH => None,
@@ -209,7 +211,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Lets a value pass that took bytes since `before`, and only so many that took none.
+    /// Returns `value` if it used bytes of the payload, which is so if fewer bytes remain than in
+    /// `before`. Otherwise counts it as an empty value, and returns `None` if the payload already
+    /// has too many.
     fn bounded(&mut self, before: &[u8], value: Option<Value<'a>>) -> Option<Value<'a>> {
         if value.is_some() && self.rest.len() == before.len() {
             self.empty_values = self.empty_values.checked_sub(1)?;
@@ -217,7 +221,8 @@ impl<'a> Reader<'a> {
         value
     }
 
-    /// The number that the nearest field of that name holds, which gives a count or a length.
+    /// Returns the number in the field called `name`, which gives a count or length. Searches the
+    /// current struct first, then the structs around it.
     fn number(&mut self, mut scope: &Scope<'_, 'a>, name: &str) -> Option<usize> {
         loop {
             self.spend(scope.values.len())?;
@@ -228,14 +233,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes `cost` off the work that is left, if there is so much.
+    /// Subtracts `cost` from the remaining work. Returns `None` if too little work remains.
     fn spend(&mut self, cost: usize) -> Option<()> {
         self.work = self.work.checked_sub(cost)?;
         Some(())
     }
 
-    /// The name of a value, as long as half of the work is left: a value without its name is worth
-    /// more than a field that is not read.
+    /// Returns the name of a value. Returns `None` if less than half of the allowed work remains,
+    /// because reading all fields matters more than the names of their values.
     fn value_name(&mut self, map: &ValueMap, value: u64) -> Option<Arc<str>> {
         let room = self.work.checked_sub(MAX_WORK / 2)?;
         let room = room.checked_sub(map.entries.len())?;
@@ -327,7 +332,8 @@ impl<'a> Reader<'a> {
         Some(self.integer(field, Integer::unsigned(bytes)))
     }
 
-    /// Shows an integer as its field says: bits, names, then the out-type, then the in-type.
+    /// Converts an integer into a value. Uses the first of these that the field defines: bit
+    /// fields, value names, out-type, in-type.
     fn integer(&mut self, field: &Field, integer: Integer<'a>) -> Value<'a> {
         let bits = integer.bits;
         if !field.bits.is_empty() {
@@ -371,15 +377,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes `size` bytes, or none if there are fewer.
+    /// Takes the next `size` bytes. Returns `None` if fewer bytes are left.
     fn take(&mut self, size: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(size)?;
         self.rest = rest;
         Some(taken)
     }
 
-    /// Takes the text that `split` splits off. Where not even a NUL of `unit` bytes is left there
-    /// is no text, not an empty one.
+    /// Takes the text that `split` separates from the rest. `unit` is the size of a NUL in bytes.
+    /// Returns `None`, not an empty text, if fewer than `unit` bytes are left.
     fn split(&mut self, unit: usize, split: Split) -> Option<&'a [u8]> {
         if self.rest.len() < unit {
             return None;
@@ -389,7 +395,7 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
-    /// Takes a length of `prefix` bytes and as many bytes as it says.
+    /// Takes a length, which has `prefix` bytes, and then as many bytes as the length states.
     fn counted(&mut self, prefix: usize, length: fn(&[u8]) -> Option<usize>) -> Option<&'a [u8]> {
         let size = prefix.checked_add(length(self.rest)?)?;
         self.take(size)?.get(prefix..)
@@ -407,7 +413,8 @@ impl<'a> Reader<'a> {
         le::u64(self.take(8)?, 0)
     }
 
-    /// Skips to the next multiple of the pointer's size from the payload's start.
+    /// Skips padding, so that the offset from the payload's start is a multiple of the pointer
+    /// size.
     fn align(&mut self) {
         let at = self.payload.len() - self.rest.len();
         let padding = at.next_multiple_of(self.pointer_size) - at;
@@ -437,10 +444,10 @@ fn ansi(bytes: &[u8]) -> Value<'_> {
     Value::Text(text::ansi(bytes))
 }
 
-/// An integer of one to eight bytes.
+/// Integer of one to eight bytes, before its conversion into a value.
 struct Integer<'a> {
     bytes: &'a [u8],
-    /// Its bits, zero-extended.
+    /// Bits of the integer, zero-extended to 64 bits.
     bits: u64,
     signed: bool,
 }
@@ -471,8 +478,8 @@ impl<'a> Integer<'a> {
     }
 }
 
-/// The name of a value, or the names of its set bits as far as they fit into `room` bytes; `None`
-/// if it has none. Bits without a name are kept as a number.
+/// Returns the name of a value. In a bitmap, returns the names of the value's set bits that fit
+/// into `room` bytes, and appends unnamed bits as a number. Returns `None` if no name applies.
 fn value_name(map: &ValueMap, value: u64, room: usize) -> Option<Arc<str>> {
     let exact = map.entries.iter().find(|(entry, _)| *entry == value);
     if !map.is_bitmap || exact.is_some() {
@@ -499,7 +506,8 @@ fn value_name(map: &ValueMap, value: u64, room: usize) -> Option<Arc<str>> {
     Some(names.into())
 }
 
-/// Shows bytes as their out-type says, if they have its size.
+/// Converts bytes into a value of the out-type. They stay bytes if their number does not fit the
+/// out-type.
 fn binary(out: OutType, bytes: &[u8]) -> Value<'_> {
     match out {
         OutType::String | OutType::Utf8 | OutType::Xml | OutType::Json => ansi(bytes),
@@ -520,8 +528,8 @@ fn binary(out: OutType, bytes: &[u8]) -> Value<'_> {
     }
 }
 
-/// A Windows SOCKADDR as `1.2.3.4:80` or `[::1]:80`: u16 family, big-endian u16 port, then the
-/// address; IPv6 has a u32 of flow information before it and a u32 scope after it.
+/// Formats a Windows SOCKADDR as `1.2.3.4:80` or `[::1]:80`. Layout: u16 family, big-endian u16
+/// port, address. For IPv6, u32 flow information precedes the address and a u32 scope follows it.
 fn socket_address(bytes: &[u8]) -> Option<String> {
     const AF_INET: u16 = 2;
     const AF_INET6: u16 = 23;
@@ -583,7 +591,7 @@ mod tests {
 
     #[test]
     fn names_of_values_are_bounded_together() {
-        // Two names of 32 KiB, and a payload of which every byte has both bits set.
+        // The map has two names of 32 KiB each. Every byte of the payload has both bits set.
         let name: Arc<str> = "n".repeat(32 << 10).into();
         let map = ValueMap {
             name: "map".into(),

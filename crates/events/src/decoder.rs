@@ -1,4 +1,4 @@
-//! One place that answers for any event: who logged it, what it is called, what it says.
+//! Decoder of any event, with all available sources of metadata.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, RwLock};
@@ -7,10 +7,11 @@ use etl::{Event, Guid, HeaderKind, ext_type};
 
 use crate::decode::{Fields, decode, spans};
 use crate::event_info::{
-    EVENT_INFO_OPCODE, EVENT_METADATA, EventInfoError, MAP_INFO_OPCODE, parse_event_info,
-    parse_map_info, resolve_maps,
+    EVENT_INFO_OPCODE, EventInfoError, MAP_INFO_OPCODE, parse_event_info, parse_map_info,
+    resolve_maps,
 };
 use crate::event_source::{EventSourceManifests, MANIFEST_EVENT_ID, ManifestFault};
+use crate::ids::class::EVENT_METADATA;
 use crate::manifest::{ManifestError, ManifestProvider, field_count, parse_manifest};
 use crate::schema::{Count, Field, InType, Schema, Source, ValueMap};
 use crate::span::Spans;
@@ -18,29 +19,32 @@ use crate::text::Utf16;
 use crate::wpp::{self, TmfError, TmfSet};
 use crate::{built_in, kernel, tracelogging};
 
-/// Bytes of TraceLogging schemas kept parsed, with their fields. A trace has some hundred schemas
-/// of some ten fields; a hostile one may have a new one in every event, which are then parsed anew
-/// each time.
+/// Maximum bytes of cached TraceLogging schemas. A trace has some hundred schemas of about ten
+/// fields. A hostile trace may have a new schema in every event. Schemas beyond the limit are not
+/// cached, but parsed for each event.
 const MAX_CACHED_BYTES: usize = 32 << 20;
 
-/// Faults of metadata kept; further ones are of no more use.
+/// Maximum number of metadata faults that are kept.
 const MAX_FAULTS: usize = 1000;
 
-/// Header flag of events whose payload is one UTF-16 string.
+/// Header flag of string-only events, whose payload is one UTF-16 string.
 const STRING_ONLY: u16 = 4;
 
-/// Turns events into names and values, by everything it has been told and has learned.
+/// Converts events into names and values. It uses built-in descriptions, files from the user, and
+/// descriptions in the trace.
 ///
-/// Metadata can stand anywhere in a trace, so walk it once with [`Decoder::learn`] and end with
-/// [`Decoder::finish_learning`] before decoding. A decoder is then only read and can be shared
-/// between threads.
+/// Metadata can be anywhere in a trace. So call [`Decoder::learn`] for all events first, then
+/// [`Decoder::finish_learning`], and then decode the events. Decoding needs only shared access, so
+/// threads can share a decoder.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// Events described in the trace by `TRACE_EVENT_INFO`, by provider, id and version.
+    /// Schemas of the manifest events that a `TRACE_EVENT_INFO` in the trace describes, by
+    /// provider, id and version.
     described: HashMap<(Guid, u16, u8), Arc<Schema>>,
-    /// Classic events described the same way, by class, opcode and version.
+    /// Schemas of the classic events that a `TRACE_EVENT_INFO` in the trace describes, by class,
+    /// opcode and version.
     described_classic: HashMap<(Guid, u8, u8), Arc<Schema>>,
-    /// Their value maps, by provider and name.
+    /// Value maps of the described events, by provider and name.
     maps: HashMap<(Guid, Arc<str>), Arc<ValueMap>>,
     chunks: EventSourceManifests,
     event_sources: Manifests,
@@ -50,59 +54,59 @@ pub struct Decoder {
     faults: Vec<MetadataFault>,
 }
 
-/// Parsed TraceLogging schemas, by provider and the bytes they were parsed from.
+/// Cache of parsed TraceLogging schemas, by provider and by the bytes of the schema in the event.
 #[derive(Debug, Default)]
 struct SelfDescribed {
     schemas: HashMap<Guid, HashMap<Box<[u8]>, Arc<Schema>>>,
     bytes: usize,
 }
 
-/// Providers known from manifests.
+/// Providers that manifests describe.
 #[derive(Debug, Default)]
 struct Manifests {
     names: HashMap<Guid, Arc<str>>,
     events: HashMap<Guid, BTreeMap<(u16, u8), Arc<Schema>>>,
 }
 
-/// Metadata in the trace that could not be read.
+/// Fault in metadata of the trace that could not be read.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetadataFault {
-    /// An event description or value map.
+    /// The metadata is an event description or a value map.
     #[error("event metadata in the trace: {0}")]
     EventInfo(#[from] EventInfoError),
-    /// A manifest that an EventSource wrote.
+    /// The metadata is a manifest that an EventSource wrote.
     #[error(transparent)]
     EventSource(#[from] ManifestFault),
 }
 
-/// Who logged an event and what it is called, without looking at its payload.
+/// Provider and name of an event, from its header alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// Provider or event-class GUID; of kernel events their class's. `None` for the records that
-    /// have none.
+    /// GUID of the provider or event class; for kernel events, the class GUID. `None` for records
+    /// without a GUID.
     pub guid: Option<Guid>,
-    /// The provider's name: `Windows Kernel` for kernel classes.
+    /// Name of the provider; for kernel classes, `Windows Kernel`.
     pub provider: Option<Arc<str>>,
-    /// The event's name: `Process/DCStart`, `ProcessStart/Start`, a TraceLogging name.
+    /// Name of the event, such as `Process/DCStart`, `ProcessStart/Start` or a TraceLogging name.
     pub name: Option<Arc<str>>,
 }
 
 /// A decoded event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded<'a> {
-    /// Who logged it and what it is called.
+    /// Provider and name.
     pub identity: Identity,
-    /// Where the layout comes from; `None` if there is none, and then `fields.tail` is the
+    /// Source of the layout, or `None` if no layout is known; `fields.tail` is then the whole
     /// payload.
     pub source: Option<Source>,
-    /// The text of a WPP message or of a string-only event.
+    /// Text of a WPP message or of a string-only event.
     pub message: Option<String>,
-    /// Its fields.
+    /// Decoded fields.
     pub fields: Fields<'a>,
 }
 
-/// Whether an event can say what other events mean, so that [`Decoder::learn`] wants to see it.
+/// Returns true if the event may describe other events, so that [`Decoder::learn`] needs it.
 #[inline]
 pub fn is_metadata(event: &Event<'_>) -> bool {
     match event.kind() {
@@ -115,23 +119,23 @@ pub fn is_metadata(event: &Event<'_>) -> bool {
 }
 
 impl Decoder {
-    /// A decoder that knows the kernel's classes and the built-in manifests.
+    /// Creates a decoder with the kernel's classes and the built-in manifests.
     pub fn new() -> Decoder {
         Decoder::default()
     }
 
-    /// Adds the messages of a TMF file; returns how many there were.
+    /// Adds the messages of a TMF file and returns their number.
     ///
     /// # Errors
-    /// If the text is not TMF; says at which line.
+    /// Returns an error with the line number if the text is not TMF.
     pub fn add_tmf(&mut self, text: &str) -> Result<usize, TmfError> {
         self.tmf.add(text)
     }
 
-    /// Adds the events of an instrumentation manifest; returns how many there were.
+    /// Adds the events of an instrumentation manifest and returns their number.
     ///
     /// # Errors
-    /// If the text is no manifest; says at which line and column.
+    /// Returns an error with line and column if the text is not a manifest.
     pub fn add_manifest(&mut self, xml: &str) -> Result<usize, ManifestError> {
         let providers = parse_manifest(xml)?;
         let count = providers.iter().map(|p| p.events.len()).sum();
@@ -141,8 +145,8 @@ impl Decoder {
         Ok(count)
     }
 
-    /// Takes in what an event says about the meaning of others. Most say nothing; [`is_metadata`]
-    /// tells which may.
+    /// Learns descriptions of other events from this event. Most events contain no descriptions;
+    /// [`is_metadata`] selects those that may.
     #[inline]
     pub fn learn(&mut self, event: &Event<'_>) {
         if !is_metadata(event) {
@@ -164,7 +168,8 @@ impl Decoder {
                         self.described_classic
                             .insert((class, d.opcode, d.version), schema);
                     }
-                    // TraceLogging events describe themselves, and have no id to find them by.
+                    // TraceLogging events describe themselves, and have no id by which a
+                    // description could be found.
                     None if schema.source == Source::TraceLogging => {}
                     None => {
                         self.described
@@ -183,7 +188,8 @@ impl Decoder {
         }
     }
 
-    /// Joins what was learned. Call it after the last [`Decoder::learn`].
+    /// Combines the learned metadata. Must be called after the last [`Decoder::learn`] and before
+    /// decoding.
     pub fn finish_learning(&mut self) {
         for schema in self
             .described
@@ -208,7 +214,8 @@ impl Decoder {
         }
     }
 
-    /// Metadata in the trace that could not be read: the events it describes stay undecoded.
+    /// Returns the faults of the metadata that could not be read. The decoder does not decode the
+    /// events that this metadata describes.
     pub fn faults(&self) -> &[MetadataFault] {
         &self.faults
     }
@@ -219,7 +226,7 @@ impl Decoder {
         }
     }
 
-    /// The name of a provider or event class, if anything gives it one.
+    /// Returns the name of a provider or event class, if any source of metadata has it.
     pub fn provider_name(&self, guid: Guid) -> Option<Arc<str>> {
         let learned = [&self.event_sources, &self.user_manifests];
         learned
@@ -228,17 +235,10 @@ impl Decoder {
             .or_else(|| built_in::provider_name(guid).map(Arc::from))
     }
 
-    /// Who logged the event and what it is called.
+    /// Returns the event's provider and name.
     pub fn identify(&self, event: &Event<'_>) -> Identity {
         if let Some((class, opcode)) = kernel::Class::of_event(event) {
-            let name = class
-                .event_name(opcode)
-                .map_or_else(|| opcode.to_string(), str::to_owned);
-            return Identity {
-                guid: Some(class.guid),
-                provider: Some("Windows Kernel".into()),
-                name: Some(format!("{}/{name}", class.name).into()),
-            };
+            return kernel_identity(class, opcode);
         }
         if let (HeaderKind::Message, Some(guid)) = (event.kind(), event.guid()) {
             let message = event
@@ -253,7 +253,7 @@ impl Decoder {
         self.named(event, self.schema(event).as_deref())
     }
 
-    /// The identity of an event of this schema.
+    /// Returns the identity of an event with this schema.
     fn named(&self, event: &Event<'_>, schema: Option<&Schema>) -> Identity {
         let guid = event.guid();
         let traits = || {
@@ -271,7 +271,7 @@ impl Decoder {
         }
     }
 
-    /// Everything the event says.
+    /// Decodes the event.
     pub fn decode<'a>(&self, event: &Event<'a>) -> Decoded<'a> {
         let payload = event.payload();
         if let Some(message) = wpp::decode(&self.tmf, event) {
@@ -292,7 +292,7 @@ impl Decoder {
         }
         let schema = self.layout(event);
         let identity = match kernel::Class::of_event(event) {
-            Some(_) => self.identify(event),
+            Some((class, opcode)) => kernel_identity(class, opcode),
             None => self.named(event, schema.as_deref()),
         };
         Decoded {
@@ -310,8 +310,8 @@ impl Decoder {
         }
     }
 
-    /// Where the values of an event's payload stand; `None` if nothing describes it, as for WPP
-    /// messages, whose arguments have no places in a description.
+    /// Returns the byte ranges of the values in an event's payload, or `None` if the event has no
+    /// schema. WPP messages have no schema, because their arguments have no fixed offsets.
     pub fn spans(&self, event: &Event<'_>) -> Option<Spans> {
         let payload = event.payload();
         if is_string_only(event) {
@@ -322,15 +322,15 @@ impl Decoder {
         Some(spans(&schema.fields, payload, event.pointer_size()))
     }
 
-    /// The schema of an event, the kernel's or not.
+    /// Returns the schema of an event, also of a kernel event.
     fn layout(&self, event: &Event<'_>) -> Option<Arc<Schema>> {
         kernel::schema(event)
             .cloned()
             .or_else(|| self.schema(event))
     }
 
-    /// The schema of an event that is not the kernel's, from the source of most authority that has
-    /// one.
+    /// Returns the schema of an event that is not a kernel event. If several sources have one, the
+    /// source with the highest authority decides.
     fn schema(&self, event: &Event<'_>) -> Option<Arc<Schema>> {
         let provider = event.guid()?;
         let Some(d) = event.descriptor() else {
@@ -351,7 +351,7 @@ impl Decoder {
             .or_else(|| built_in::schema(provider, d.id, d.version))
     }
 
-    /// The schema that a TraceLogging event carries.
+    /// Returns the schema inside a TraceLogging event.
     fn self_described(&self, event: &Event<'_>, provider: Guid) -> Option<Arc<Schema>> {
         let mut items = event.extended_items();
         let blob = items
@@ -381,14 +381,24 @@ impl Decoder {
     }
 }
 
+/// Returns the identity of a kernel event.
+fn kernel_identity(class: &kernel::Class, opcode: u8) -> Identity {
+    static PROVIDER: LazyLock<Arc<str>> = LazyLock::new(|| "Windows Kernel".into());
+    Identity {
+        guid: Some(class.guid),
+        provider: Some(PROVIDER.clone()),
+        name: Some(class.full_name(opcode).clone()),
+    }
+}
+
 fn is_string_only(event: &Event<'_>) -> bool {
     event
         .header_flags()
         .is_some_and(|flags| flags & STRING_ONLY != 0)
 }
 
-/// Counts arrays by the field that counts them in real events, where the built-in facts know it
-/// and the description has a fixed number: .NET's manifest gives stacks of any depth two addresses.
+/// Corrects fixed array counts in a description if the built-in layout names the field with the
+/// count. For example, .NET's manifest describes stacks of any depth as two addresses.
 fn correct_counts(described: &mut [Field], known: &[Field]) {
     let names = known.iter().map(|field| &field.name);
     if !described.iter().map(|field| &field.name).eq(names) {
@@ -413,7 +423,8 @@ impl Manifests {
         }
     }
 
-    /// The schema of that version, else of the nearest earlier one: versions append fields.
+    /// Returns the schema of that version, or else of the nearest earlier version, because new
+    /// versions only append fields.
     fn get(&self, provider: Guid, id: u16, version: u8) -> Option<&Arc<Schema>> {
         let events = self.events.get(&provider)?;
         events
@@ -423,7 +434,7 @@ impl Manifests {
     }
 }
 
-/// The chunks of manifests that EventSources log.
+/// Schema of the manifest chunks that EventSources log.
 static MANIFEST_CHUNK: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     let byte = |name: &str| Field::new(name, InType::U8);
     let manifest = Field {
@@ -455,6 +466,21 @@ static MANIFEST_CHUNK: LazyLock<Arc<Schema>> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kernel_names_are_shared_between_events() {
+        let (class, opcode) = kernel::Class::of_hook(crate::ids::hook::CONTEXT_SWITCH).unwrap();
+        let [one, other] = [(); 2].map(|()| kernel_identity(class, opcode));
+        assert_eq!(one.provider.as_deref(), Some("Windows Kernel"));
+        assert_eq!(one.name.as_deref(), Some("Thread/CSwitch"));
+        assert!(Arc::ptr_eq(&one.name.unwrap(), &other.name.unwrap()));
+        assert!(Arc::ptr_eq(
+            &one.provider.unwrap(),
+            &other.provider.unwrap()
+        ));
+        let unnamed = kernel_identity(class, 0xEE);
+        assert_eq!(unnamed.name.as_deref(), Some("Thread/238"));
+    }
 
     #[test]
     fn an_array_is_counted_by_the_field_that_real_events_count_it_with() {

@@ -1,109 +1,110 @@
-//! Event descriptions that a merged trace carries: `TRACE_EVENT_INFO` and `EVENT_MAP_INFO`.
+//! Event descriptions in a merged trace: `TRACE_EVENT_INFO` and `EVENT_MAP_INFO`.
 //!
-//! The merge step (`xperf -merge`, WPR, PerfView) writes one classic event of the provider
-//! [`EVENT_METADATA`] per distinct manifest event ([`EVENT_INFO_OPCODE`]) and per value map
-//! ([`MAP_INFO_OPCODE`]). They may stand anywhere in the trace. Layouts: the public `tdh.h`.
+//! The tools that merge traces (`xperf -merge`, WPR, PerfView) add these descriptions as classic
+//! events of the class [`EVENT_METADATA`]. Each distinct manifest event gets one description
+//! ([`EVENT_INFO_OPCODE`]), and each value map gets one ([`MAP_INFO_OPCODE`]). The descriptions can
+//! be anywhere in the trace. Their layouts are in the public `tdh.h`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use etl::{Descriptor, Guid, le};
 
+#[cfg(doc)]
+use crate::ids::class::EVENT_METADATA;
 use crate::schema::{Count, Field, InType, Length, Schema, Source, ValueMap};
 use crate::tdh;
 use crate::text;
 
-/// Class GUID of the events that hold descriptions.
-pub const EVENT_METADATA: Guid = Guid::new(
-    0xbbccf6c1,
-    0x6cd1,
-    0x48c4,
-    [0x80, 0xff, 0x83, 0x94, 0x82, 0xe3, 0x76, 0x71],
-);
-/// Opcode of events whose payload is a `TRACE_EVENT_INFO`: see [`parse_event_info`].
+/// Opcode of events whose payload is a `TRACE_EVENT_INFO`; see [`parse_event_info`].
 pub const EVENT_INFO_OPCODE: u8 = 32;
-/// Opcode of events whose payload is a GUID and an `EVENT_MAP_INFO`: see [`parse_map_info`].
+/// Opcode of events whose payload is a GUID and an `EVENT_MAP_INFO`; see [`parse_map_info`].
 pub const MAP_INFO_OPCODE: u8 = 33;
 
-/// Structs nested deeper than this are refused.
+/// Maximum depth of nested structs.
 const MAX_DEPTH: usize = 32;
 const HEADER_SIZE: usize = 112;
 const PROPERTY_SIZE: usize = 24;
 
-/// Why a description cannot be read. Offsets are bytes from the structure's start.
+/// Error in a description. Offsets are in bytes from the start of the described structure
+/// (`TRACE_EVENT_INFO` or `EVENT_MAP_INFO`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EventInfoError {
-    /// The structure is shorter than its counts say.
+    /// The structure is shorter than the numbers of its elements require.
     #[error("{what} needs {needed} bytes, found {found}")]
     Truncated {
-        /// The structure.
+        /// Name of the structure.
         what: &'static str,
-        /// Bytes it needs.
+        /// Number of bytes that the structure needs.
         needed: usize,
-        /// Bytes there are.
+        /// Number of bytes that are present.
         found: usize,
     },
-    /// A string starts outside, lacks its end, or strings overlap beyond reason.
+    /// A string starts outside the structure or has no end, or the strings together are longer than
+    /// the structure, because they overlap.
     #[error("no readable string at byte {offset} ({what})")]
     BadString {
-        /// What the string names.
+        /// Meaning of the string, such as "property name".
         what: &'static str,
-        /// Where it should start.
+        /// Offset of the string's start.
         offset: usize,
     },
-    /// A property refers to a property that does not exist, or is already in use.
+    /// A property refers to another property that does not exist or is already used.
     #[error("property {property} refers to property {found}, of {count}")]
     BadReference {
-        /// The referring property's index.
+        /// Index of the property with the reference.
         property: usize,
-        /// The index it names.
+        /// Index to which the property refers.
         found: usize,
-        /// How many properties there are.
+        /// Number of properties.
         count: usize,
     },
     /// A property has a type that `tdh.h` does not define.
     #[error("property `{property}` has unknown in-type {in_type}")]
     UnknownType {
-        /// The property's name.
+        /// Name of the property.
         property: Arc<str>,
-        /// Its type number.
+        /// Number of the unknown in-type.
         in_type: u16,
     },
     /// Structs are nested too deeply.
     #[error("property {property} is nested in more than {MAX_DEPTH} structs")]
     TooDeep {
-        /// The property's index.
+        /// Index of the property.
         property: usize,
     },
-    /// The map is not one from numbers to names.
+    /// The map is of a kind that does not give names to numbers.
     #[error(
         "map `{name}` is of a kind that has no numbers (flags {flags:#x}, value type {value_type})"
     )]
     UnsupportedMap {
-        /// The map's name.
+        /// Name of the map.
         name: Arc<str>,
-        /// Its `MAP_FLAGS`.
+        /// `MAP_FLAGS` of the map.
         flags: u32,
-        /// Its `MAP_VALUETYPE`.
+        /// `MAP_VALUETYPE` of the map.
         value_type: u32,
     },
 }
 
-/// One described event.
+/// Description of one kind of event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventInfo {
-    /// Which events it describes: those of the schema's provider with this id and version.
+    /// Provider, id and version of the described events.
     pub descriptor: Descriptor,
-    /// Class GUID of a classic event (WBEM), which its opcode and version tell apart instead.
+    /// Class GUID if the description is of classic events (WBEM). These are identified by class,
+    /// opcode and version.
     pub class: Option<Guid>,
-    /// Its description. A field's [`Field::map`] has only a name until [`resolve_maps`].
+    /// Names and fields of the described events. The value maps of fields have only names until
+    /// [`resolve_maps`] replaces them.
     pub schema: Schema,
 }
 
 /// Reads a `TRACE_EVENT_INFO`.
 ///
 /// # Errors
-/// If it is cut short, or its properties refer to what is not there or to each other in circles.
+/// Returns an error if the structure is cut short, or if a property refers to a missing property or
+/// (directly or through others) to itself.
 pub fn parse_event_info(blob: &[u8]) -> Result<EventInfo, EventInfoError> {
     let truncated = |needed| EventInfoError::Truncated {
         what: "TRACE_EVENT_INFO",
@@ -148,7 +149,8 @@ pub fn parse_event_info(blob: &[u8]) -> Result<EventInfo, EventInfoError> {
     let task = text(68, "task name")?;
     let opcode = text(72, "opcode name")?;
     let message = text(76, "event message")?;
-    // This place holds an activity id's name in WBEM descriptions, the event's name in others.
+    // In WBEM descriptions, this field is the name of an activity id. In other descriptions, it is
+    // the event's name.
     let is_wbem = u32_at(48) == 1;
     let name = if is_wbem {
         None
@@ -189,10 +191,11 @@ pub fn parse_event_info(blob: &[u8]) -> Result<EventInfo, EventInfoError> {
     })
 }
 
-/// Reads the payload of a map description: the provider whose map it is, and the map.
+/// Reads the payload of a map description. Returns the GUID of the provider that owns the map, and
+/// the map.
 ///
 /// # Errors
-/// If it is cut short or maps something else than numbers.
+/// Returns an error if the payload is cut short, or if the map does not give names to numbers.
 pub fn parse_map_info(payload: &[u8]) -> Result<(Guid, ValueMap), EventInfoError> {
     let found = payload.len();
     let truncated = |needed| EventInfoError::Truncated {
@@ -238,7 +241,8 @@ pub fn parse_map_info(payload: &[u8]) -> Result<(Guid, ValueMap), EventInfoError
     ))
 }
 
-/// Replaces each field's named map by the one that `find` knows; drops those it does not know.
+/// Replaces the map of each field, which has only a name, by the map that `find` returns for that
+/// name. Removes it if `find` returns `None`.
 pub fn resolve_maps(fields: &mut [Field], find: &dyn Fn(&str) -> Option<Arc<ValueMap>>) {
     for field in fields {
         if let Some(map) = field.map.take() {
@@ -250,9 +254,9 @@ pub fn resolve_maps(fields: &mut [Field], find: &dyn Fn(&str) -> Option<Arc<Valu
     }
 }
 
-/// The UTF-16 strings of a structure, found by offset. A string read twice is shared; together
-/// they may not be longer than the structure could hold side by side, so that overlapping ones
-/// cannot multiply a small blob into much memory.
+/// Reader of the UTF-16 strings in a structure, which are found by their offsets. Equal offsets
+/// share one string. The total length of all strings is limited to the structure's size. So a small
+/// hostile structure with overlapping strings cannot use much memory.
 struct Strings<'a> {
     blob: &'a [u8],
     known: HashMap<u32, Arc<str>>,
@@ -289,14 +293,14 @@ impl<'a> Strings<'a> {
         let Some(end) = end else { return Err(bad) };
         self.budget -= (end + 1) * 2;
         let text = text::utf16(units[..end].as_flattened());
-        // Names taken from message tables end in a blank.
+        // Names from message tables end with a space, which is removed.
         let text: Arc<str> = text.trim_end().into();
         self.known.insert(offset, text.clone());
         Ok(text)
     }
 }
 
-/// The properties of a `TRACE_EVENT_INFO`, each of which may be used once.
+/// Reader of the properties of a `TRACE_EVENT_INFO`. Each property may be used only once.
 struct Properties<'a> {
     blob: &'a [u8],
     count: usize,
@@ -305,7 +309,8 @@ struct Properties<'a> {
 }
 
 impl Properties<'_> {
-    /// Fields `start .. start + len`; `parent` is the struct they belong to.
+    /// Reads the properties `start .. start + len` as fields. `parent` is the index of the struct
+    /// that contains them.
     fn fields(
         &mut self,
         parent: usize,
@@ -357,7 +362,8 @@ impl Properties<'_> {
             count => Count::Fixed(count.into()),
         };
         if flags & STRUCT != 0 {
-            // The type's two numbers are the first member's index and the number of members.
+            // In a struct, the two type numbers are the index of the first member and the number of
+            // members.
             let members = self.fields(index, in_type.into(), out_type.into(), depth + 1)?;
             return Ok(Field {
                 count,
@@ -397,7 +403,7 @@ impl Properties<'_> {
         })
     }
 
-    /// The name of the property that gives another one's length or count.
+    /// Returns the name of the property that gives another property's length or count.
     fn name_of(&mut self, property: usize, index: u16) -> Result<Arc<str>, EventInfoError> {
         let found = usize::from(index);
         if found >= self.count {
@@ -420,7 +426,7 @@ mod tests {
 
     const PROVIDER: Guid = Guid([9; 16]);
 
-    /// Builds a `TRACE_EVENT_INFO` by the public layout.
+    /// Builder of a `TRACE_EVENT_INFO` by the public layout.
     struct Builder {
         header: Vec<u8>,
         properties: Vec<[u8; PROPERTY_SIZE]>,
@@ -556,7 +562,8 @@ mod tests {
             .build();
         let manifest = parse_event_info(&blob).unwrap();
         assert_eq!((manifest.class, &*manifest.schema.name), (None, "Name"));
-        // The decoding source is WBEM: the name's place then holds an activity id's name.
+        // This sets the decoding source to WBEM. Then the field of the event name is the name of an
+        // activity id.
         blob[48] = 1;
         blob[16..32].fill(5);
         blob[37] = 44;
@@ -629,7 +636,8 @@ mod tests {
             found,
             count: 1,
         };
-        // A struct that holds itself, one past the end, and lengths and counts from nowhere.
+        // The four cases are a struct that contains itself, a struct whose member does not exist,
+        // and a length and a count from a property that does not exist.
         assert_eq!(property(1, [0, 1], [1, 0]), Err(reference(0)));
         assert_eq!(property(1, [1, 1], [1, 0]), Err(reference(1)));
         assert_eq!(property(2, [14, 0], [1, 7]), Err(reference(7)));
@@ -661,7 +669,8 @@ mod tests {
 
     #[test]
     fn overlapping_strings_cannot_multiply() {
-        // 2000 properties whose names all end at the same far NUL.
+        // The structure has 2000 properties. Their names have different starts, but all end at the
+        // same NUL far behind.
         let mut builder = Builder::new(2000, 2000);
         for _ in 0..2000 {
             builder = builder.property("", 0, [8, 0], [1, 4]);

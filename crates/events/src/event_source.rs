@@ -1,9 +1,9 @@
-//! Manifests that .NET's EventSource providers write into the trace themselves.
+//! Manifests that .NET's EventSource providers write into the trace.
 //!
-//! A provider writes its manifest as events with id 0xFFFE, in chunks of at most 64 KiB: whenever
-//! a session starts or ends, from every process. The payload is {u8 format = 1, u8 major version,
-//! u8 minor version, u8 magic = 0x5B, u16 chunks in all, u16 this chunk's number} and UTF-8 text
-//! (`ManifestEnvelope` in the public .NET sources).
+//! A provider writes its manifest in chunks of at most 64 KiB, as events with id 0xFFFE. Every
+//! process with the provider writes the manifest when a trace session starts or ends. The payload
+//! is {u8 format = 1, u8 major version, u8 minor version, u8 magic = 0x5B, u16 number of chunks,
+//! u16 index of this chunk} and UTF-8 text (`ManifestEnvelope` in the public .NET sources).
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -13,20 +13,19 @@ use etl::{Event, Guid, le};
 use crate::manifest::{self, ManifestError, ManifestProvider, parse_manifest};
 use crate::schema::Source;
 
-/// Event id of a manifest's chunks.
+/// Event id of manifest chunks.
 pub const MANIFEST_EVENT_ID: u16 = 0xFFFE;
 
 const MAGIC: u8 = 0x5B;
 const HEADER_SIZE: usize = 8;
-/// Bytes that unfinished manifests may hold together.
+/// Maximum total size in bytes of the manifests with missing chunks.
 const MAX_PENDING_BYTES: usize = 64 << 20;
-/// Fields that all manifests of a trace may describe together; real traces have some thousands.
+/// Maximum number of fields in all manifests of a trace. Real traces have a few thousand.
 const MAX_FIELDS: usize = 1_000_000;
-/// Faults kept. More would only repeat them.
+/// Maximum number of faults that are kept.
 const MAX_FAULTS: usize = 1000;
 
-/// Collects the manifests in a trace from their chunks. Chunks may come in any order, repeatedly,
-/// or not at all.
+/// Collector of manifests from their chunks. Chunks may be out of order, repeated or missing.
 #[derive(Debug, Default)]
 pub struct EventSourceManifests {
     pending: HashMap<Writer, Pending>,
@@ -36,13 +35,13 @@ pub struct EventSourceManifests {
     collected: CollectedManifests,
 }
 
-/// What [`EventSourceManifests`] found.
+/// Manifests and faults that [`EventSourceManifests`] collected.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct CollectedManifests {
-    /// Providers as the trace describes them. One that differs between processes is here once
-    /// per difference, in trace order.
+    /// Providers as the trace describes them, in trace order. If processes wrote different
+    /// manifests of a provider, the provider occurs once for each manifest.
     pub providers: Vec<ManifestProvider>,
-    /// Manifests that could not be read: each kind once, the first thousand.
+    /// Faults of the manifests that could not be read: the first thousand different ones.
     pub faults: Vec<ManifestFault>,
 }
 
@@ -50,30 +49,30 @@ pub struct CollectedManifests {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("manifest of provider {provider} from process {process}: {problem}")]
 pub struct ManifestFault {
-    /// The provider.
+    /// Provider whose manifest it is.
     pub provider: Guid,
-    /// Id of the process that wrote it.
+    /// Id of the process that wrote the manifest.
     pub process: u32,
-    /// What is wrong.
+    /// Kind of fault.
     pub problem: ManifestFaultKind,
 }
 
-/// What is wrong with a manifest in the trace.
+/// Kind of fault in a manifest of the trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestFaultKind {
-    /// Some chunks are not in the trace.
+    /// Some chunks are missing from the trace.
     #[error("found {found} of {expected} chunks")]
     Incomplete {
-        /// Chunks found.
+        /// Number of chunks in the trace.
         found: usize,
-        /// Chunks the manifest has.
+        /// Number of chunks that the manifest has.
         expected: u16,
     },
-    /// A chunk's header makes no sense.
+    /// A chunk's header is invalid.
     #[error("chunk header {0:02x?} is none of format 1")]
     BadChunk(Vec<u8>),
-    /// The manifest is longer than is read, too many are unfinished at once, or the trace's
-    /// manifests describe more fields than any should.
+    /// The manifest exceeds the size limit, too many manifests are unfinished, or the manifests
+    /// describe too many fields.
     #[error(
         "too large (more than {} bytes, or too many fields)",
         manifest::MAX_SIZE
@@ -82,12 +81,12 @@ pub enum ManifestFaultKind {
     /// The text is not UTF-8.
     #[error("not UTF-8 at byte {0}")]
     NotUtf8(usize),
-    /// The text is no manifest.
+    /// The text is not a manifest.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
 }
 
-/// Whose chunks belong together: those that one thread writes for one provider.
+/// Key of the chunks of one manifest: one thread wrote them for one provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Writer {
     provider: Guid,
@@ -103,18 +102,19 @@ struct Pending {
 }
 
 impl EventSourceManifests {
-    /// No manifests yet.
+    /// Creates an empty collection.
     pub fn new() -> EventSourceManifests {
         EventSourceManifests::default()
     }
 
-    /// Takes `event` if it is a chunk of a manifest, and says whether it is.
+    /// Collects `event` if it is a chunk of a manifest. Returns true if it is.
     pub fn push(&mut self, event: &Event<'_>) -> bool {
         let is_chunk = event
             .descriptor()
             .is_some_and(|d| d.id == MANIFEST_EVENT_ID && d.opcode == 0xFE && d.task == 0xFFFE);
         let payload = event.payload();
-        // TraceLogging providers have the same ids at their disposal, but not the magic byte.
+        // TraceLogging providers may use the same event id, task and opcode, but not the magic
+        // byte.
         if !is_chunk || payload.get(3) != Some(&MAGIC) {
             return false;
         }
@@ -127,7 +127,7 @@ impl EventSourceManifests {
         true
     }
 
-    /// All that was found; manifests that are still unfinished are faults.
+    /// Returns all manifests and faults. A manifest with missing chunks is a fault.
     pub fn finish(mut self) -> CollectedManifests {
         let mut pending: Vec<_> = self.pending.drain().collect();
         pending.sort_unstable_by_key(|(writer, _)| *writer);
@@ -160,7 +160,7 @@ impl EventSourceManifests {
             .get(&number)
             .is_some_and(|known| **known != *text);
         if differs || pending.total != total {
-            // The thread has started over, as it does for a second session.
+            // The thread began a new copy of its manifest, for example for a second trace session.
             let before = std::mem::take(pending);
             self.pending_bytes -= before.bytes;
             if !before.chunks.is_empty() {
@@ -195,7 +195,7 @@ impl EventSourceManifests {
 
     fn complete(&mut self, writer: Writer, pending: Pending) {
         let chunks: Vec<_> = pending.chunks.into_values().collect();
-        // Every process writes the same one, and again when the session ends.
+        // Every process writes the same manifest, and writes it again when the session ends.
         let manifest = (writer.provider, chunks.concat());
         if self.finished.contains(&manifest) {
             return;
@@ -234,11 +234,11 @@ impl CollectedManifests {
     }
 }
 
-/// Reads a whole manifest.
+/// Reads a complete manifest.
 fn parse(bytes: &[u8]) -> Result<Vec<ManifestProvider>, ManifestFaultKind> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| ManifestFaultKind::NotUtf8(error.valid_up_to()))?;
-    // Writers pad the last chunk.
+    // Some writers pad the last chunk with NULs.
     let mut providers = parse_manifest(text.trim_end_matches('\0'))?;
     for described in &mut providers {
         for schema in described.events.values_mut() {
@@ -268,7 +268,7 @@ mod tests {
         [&[1, 1, 0, MAGIC], &t[..], &n[..], text].concat()
     }
 
-    /// The test manifest in three chunks.
+    /// Returns the test manifest in three chunks.
     fn chunks() -> [Vec<u8>; 3] {
         let (first, rest) = TEXT.split_at(1000);
         let (second, third) = rest.split_at(500);

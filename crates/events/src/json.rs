@@ -1,4 +1,4 @@
-//! Values and fields as JSON.
+//! Serialisation of values and fields as JSON.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,15 +8,16 @@ use serde::{Serialize, Serializer};
 use crate::decode::Fields;
 use crate::value::Value;
 
-/// Names told apart: layouts of real providers use one several times.
+/// Makes field names unique, because layouts of real providers repeat names.
 #[derive(Clone, Debug, Default)]
 pub struct OwnNames<'n> {
-    /// How often each was met.
+    /// Number of occurrences of each name so far.
     met: HashMap<Cow<'n, str>, u32>,
 }
 
 impl<'n> OwnNames<'n> {
-    /// The name, or if it was met before the name and a number: `Reserved`, `Reserved#2`.
+    /// Returns the name at its first occurrence, and the name with a number at later ones:
+    /// `Reserved`, `Reserved#2`.
     pub fn own(&mut self, name: &'n str) -> Cow<'n, str> {
         let mut times = self.met.get(name).copied().unwrap_or(0);
         let mut own = Cow::Borrowed(name);
@@ -30,7 +31,8 @@ impl<'n> OwnNames<'n> {
     }
 }
 
-/// Numbers and booleans as such, arrays and objects as such, all else as text in its human form.
+/// Numbers, booleans, arrays and structs become JSON values of the same type; all other values
+/// become text.
 impl Serialize for Value<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -51,7 +53,7 @@ impl Serialize for Value<'_> {
     }
 }
 
-/// An object with each field under its own name.
+/// Fields become a JSON object in which each field has a unique name.
 impl Serialize for Fields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut names = OwnNames::default();

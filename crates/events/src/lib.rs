@@ -1,9 +1,9 @@
-//! What Windows trace events mean: kernel classes, manifests, TraceLogging, WPP.
+//! Decoding of Windows trace events: kernel classes, manifests, TraceLogging, WPP.
 //!
-//! [`Decoder`] answers for any event; the modules below it are the sources it asks. It knows the
-//! kernel's classes and a selection of manifests, learns what the trace says about itself, and can
-//! be given manifests and TMF files. Descriptions may stand behind the events that they are about,
-//! so a trace is walked twice:
+//! [`Decoder`] decodes any event. The other modules provide the descriptions of events that it
+//! uses. A decoder knows the kernel's classes and a selection of manifests. It learns the
+//! descriptions in a trace, and accepts manifests and TMF files. In a trace, a description can come
+//! after the events that it describes, so the caller reads the trace twice:
 //!
 //! ```no_run
 //! use events::Decoder;
@@ -27,12 +27,12 @@
 //! # Ok::<(), etl::OpenError>(())
 //! ```
 //!
-//! Kernel events that are read by the million have views in [`kernel`], which need no decoder:
+//! [`kernel`] has views of frequent kernel events. They are plain structs and need no decoder:
 //!
 //! ```
 //! use events::kernel::ReadyThread;
 //!
-//! // Thread 0x1234, end of a wait, no boost, made ready by a DPC.
+//! // Payload: a DPC made thread 0x1234 ready because its wait ended. The thread gets no boost.
 //! let payload = [0x34, 0x12, 0, 0, 1, 0, 1, 0];
 //! let ready = ReadyThread::read(&payload, 2, 8).expect("the payload is whole");
 //! assert_eq!(ready.thread_id, 0x1234);
@@ -44,13 +44,15 @@ mod decode;
 mod decoder;
 pub mod event_info;
 pub mod event_source;
+pub mod ids;
 mod json;
 pub mod kernel;
 pub mod manifest;
 pub mod schema;
 mod sid;
+mod simulated;
 mod span;
-pub mod status;
+mod status;
 mod tdh;
 mod text;
 pub mod tracelogging;
@@ -60,6 +62,7 @@ pub mod wpp;
 pub use decode::{Fields, decode};
 pub use decoder::{Decoded, Decoder, Identity, MetadataFault, is_metadata};
 pub use json::OwnNames;
+pub use simulated::is_simulated;
 pub use span::{Content, Span, Spans};
 pub use text::{Ansi, Utf16};
 pub use value::Value;

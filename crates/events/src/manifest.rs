@@ -1,9 +1,9 @@
-//! Instrumentation manifests: the XML that tells what a provider's events are.
+//! Instrumentation manifests: XML that describes a provider's events.
 //!
-//! Read are the `.man` files that `mc.exe` compiles and the dialect that .NET's EventSource writes
+//! Reads the `.man` files that `mc.exe` compiles and the dialect that .NET's EventSource writes
 //! into traces (see [`crate::event_source`]). Elements and attributes follow Microsoft's public
-//! manifest schema (`eventman.xsd`); what does not bear on decoding (channels, levels, `UserData`)
-//! is passed over.
+//! manifest schema (`eventman.xsd`). Parts that decoding does not need (channels, levels,
+//! `UserData`) are ignored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,33 +14,33 @@ use roxmltree::{Document, Node, ParsingOptions};
 use crate::schema::{Count, Field, InType, Length, Schema, Source, ValueMap};
 use crate::tdh;
 
-/// The longest manifest read, in bytes. Windows' own are at most a few MiB.
+/// Maximum size of a manifest in bytes. The manifests of Windows have at most a few MiB.
 pub const MAX_SIZE: usize = 16 << 20;
-/// The most fields that all events of a manifest may have together. Events share templates, so
-/// that a short manifest could ask for very many.
+/// Maximum total number of fields of all events in a manifest. Without it, a short manifest could
+/// describe very many fields, because events share templates.
 const MAX_FIELDS: usize = 200_000;
 const MAX_NODES: u32 = 2_000_000;
 const MAX_DEPTH: usize = 32;
-// The XML reader compares each attribute of an element with all others, and hands each namespace
-// prefix on to all elements inside; both are a handful in any real manifest.
+// These limits exist because the XML reader compares each attribute of an element with all others,
+// and copies each namespace prefix to all inner elements. Real manifests have only a few of both.
 const MAX_ATTRIBUTES: usize = 256;
 const MAX_PREFIXES: usize = 32;
 
-/// A provider and its events, as a manifest describes them.
+/// A provider and its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestProvider {
     /// The provider's GUID.
     pub guid: Guid,
     /// The provider's name.
     pub name: Arc<str>,
-    /// What events there are, by id and version.
+    /// Events by id and version.
     pub events: HashMap<(u16, u8), Schema>,
-    /// Keywords: their bits and names, as listed.
+    /// Keyword bits and names, in the manifest's order.
     pub keywords: Vec<(u64, Arc<str>)>,
 }
 
 impl ManifestProvider {
-    /// How many fields all its events have together.
+    /// Returns the total number of fields of all events.
     pub(crate) fn field_count(&self) -> usize {
         self.events
             .values()
@@ -49,28 +49,28 @@ impl ManifestProvider {
     }
 }
 
-/// Why a manifest cannot be read, and where.
+/// Error in a manifest, with its line and column.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("manifest, line {line}, column {column}: {problem}")]
 pub struct ManifestError {
-    /// Line, from 1.
+    /// Line number; the first line is 1.
     pub line: u32,
-    /// Column, from 1.
+    /// Column number; the first column is 1.
     pub column: u32,
-    /// What is wrong there.
+    /// Kind of error.
     pub problem: ManifestProblem,
 }
 
-/// What is wrong in a manifest.
+/// Kind of error in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestProblem {
     /// The text is not well-formed XML, or uses a document type definition.
     #[error("not well-formed XML: {0}")]
     Xml(String),
-    /// There is no provider.
+    /// The text contains no provider.
     #[error("no <provider> element")]
     NoProvider,
-    /// An element lacks an attribute it must have.
+    /// An element does not have a required attribute.
     #[error("<{element}> has no `{attribute}`")]
     Missing {
         /// The element's name.
@@ -78,37 +78,37 @@ pub enum ManifestProblem {
         /// The attribute's name.
         attribute: &'static str,
     },
-    /// An attribute is not a number, or too large for its place.
+    /// An attribute is not a number, or exceeds its maximum.
     #[error("`{attribute}` is `{found}`, expected a number up to {max}")]
     BadNumber {
         /// The attribute's name.
         attribute: &'static str,
-        /// Its value.
+        /// Value of the attribute.
         found: String,
-        /// The largest number it can have.
+        /// Largest number that is allowed.
         max: u64,
     },
-    /// The provider's GUID is none.
+    /// The provider's GUID is invalid.
     #[error(transparent)]
     BadGuid(ParseGuidError),
-    /// A field has a type the manifest schema does not define.
+    /// A field has a type that the manifest schema does not define.
     #[error("unknown inType `{0}`")]
     UnknownType(String),
-    /// An event names a template that is not there.
+    /// An event names a template that does not exist.
     #[error("no template `{0}`")]
     UnknownTemplate(String),
     /// Structs are nested too deeply.
     #[error("more than {MAX_DEPTH} structs in each other")]
     TooDeep,
-    /// The manifest's events have too many fields together.
+    /// The manifest's events have too many fields.
     #[error("events have more than {MAX_FIELDS} fields together")]
     TooManyFields,
-    /// An element has more attributes, or the manifest more namespace prefixes, than any should.
+    /// An element has too many attributes, or the manifest too many namespace prefixes.
     #[error("more than {limit} {what}")]
     TooComplex {
-        /// What there is too much of.
+        /// Name of the items that are too many.
         what: &'static str,
-        /// The most that is read.
+        /// Maximum number of items.
         limit: usize,
     },
     /// The manifest is too long.
@@ -118,11 +118,12 @@ pub enum ManifestProblem {
 
 /// Reads all providers of a manifest.
 ///
-/// Schemas have [`Source::UserManifest`]. Where two events have the same id and version, the
-/// first counts.
+/// Schemas have [`Source::UserManifest`]. If two events have the same id and version, only the
+/// first one is used.
 ///
 /// # Errors
-/// If the text is no manifest, or describes an event in a way that is not defined; says where.
+/// Returns an error with line and column if the text is not a manifest, or if the description of an
+/// event is invalid.
 pub fn parse_manifest(xml: &str) -> Result<Vec<ManifestProvider>, ManifestError> {
     let at_start = |problem| ManifestError {
         line: 1,
@@ -155,7 +156,7 @@ pub fn parse_manifest(xml: &str) -> Result<Vec<ManifestProvider>, ManifestError>
     Ok(providers)
 }
 
-/// Refuses texts that would cost the XML reader more than their length justifies.
+/// Rejects texts that would take very long to parse in relation to their length.
 fn check_size(xml: &str) -> Result<(), ManifestProblem> {
     if xml.len() > MAX_SIZE {
         return Err(ManifestProblem::TooLarge(xml.len()));
@@ -167,7 +168,8 @@ fn check_size(xml: &str) -> Result<(), ManifestProblem> {
             limit: MAX_PREFIXES,
         });
     }
-    // No `<` can stand in an attribute, and each attribute has two quotes.
+    // An attribute contains no `<` and has two quotes. So the quotes between two `<` show how many
+    // attributes an element can have.
     let quotes = |text: &str| text.bytes().filter(|b| matches!(b, b'"' | b'\'')).count();
     if xml.split('<').any(|text| quotes(text) > 2 * MAX_ATTRIBUTES) {
         let what = "attributes in an element";
@@ -179,7 +181,7 @@ fn check_size(xml: &str) -> Result<(), ManifestProblem> {
     Ok(())
 }
 
-/// All elements called `name` below `node`, whatever their namespace.
+/// Returns all elements called `name` below `node`, in any namespace.
 fn elements<'a, 'input>(
     node: Node<'a, 'input>,
     name: &'static str,
@@ -188,7 +190,7 @@ fn elements<'a, 'input>(
         .filter(move |n| n.is_element() && n.tag_name().name() == name)
 }
 
-/// The elements right inside the elements called `list` right inside `node`.
+/// Returns the elements inside the children of `node` that are called `list`.
 fn listed<'a, 'input>(
     node: Node<'a, 'input>,
     list: &'static str,
@@ -199,10 +201,10 @@ fn listed<'a, 'input>(
         .filter(|n| n.is_element())
 }
 
-/// What is known while a document is read.
+/// State while a document is read.
 struct Reader<'a, 'input> {
     document: &'a Document<'input>,
-    /// The string table of one language: English if there, else the first.
+    /// String table of one language: English if the manifest has it, otherwise the first language.
     strings: HashMap<&'a str, Arc<str>>,
     fields_left: std::cell::Cell<usize>,
 }
@@ -252,7 +254,8 @@ impl<'a, 'input> Reader<'a, 'input> {
         })
     }
 
-    /// The attribute's number, if it has one; an error if it is none or above `max`.
+    /// Returns the number in the attribute, or `None` if the element has no such attribute. Returns
+    /// an error if the attribute is not a number or exceeds `max`.
     fn number(
         &self,
         node: Node<'_, '_>,
@@ -278,7 +281,8 @@ impl<'a, 'input> Reader<'a, 'input> {
         }
     }
 
-    /// The text of the element's message, if its string is in the table.
+    /// Returns the text of the element's `message` attribute. Returns `None` if the string table
+    /// does not contain it.
     fn message(&self, node: Node<'a, '_>) -> Option<Arc<str>> {
         let message = node.attribute("message")?;
         match message
@@ -354,7 +358,7 @@ impl<'a, 'input> Reader<'a, 'input> {
         })
     }
 
-    /// A value map or bit map. Values whose names are in no string table stay unnamed.
+    /// Reads a value map or bit map. Omits values whose names are not in the string table.
     fn map(&self, node: Node<'a, 'input>) -> Result<ValueMap, ManifestError> {
         let mut entries = Vec::new();
         for entry in node.children().filter(|n| n.tag_name().name() == "map") {
@@ -369,7 +373,7 @@ impl<'a, 'input> Reader<'a, 'input> {
         })
     }
 
-    /// Takes `count` fields from those that are left.
+    /// Subtracts `count` from the remaining number of fields.
     fn spend(&self, node: Node<'_, '_>, count: usize) -> Result<(), ManifestError> {
         let left = self.fields_left.get().checked_sub(count);
         let left = left.ok_or_else(|| self.error(node, ManifestProblem::TooManyFields))?;
@@ -377,7 +381,7 @@ impl<'a, 'input> Reader<'a, 'input> {
         Ok(())
     }
 
-    /// The fields of a template or struct.
+    /// Reads the fields of a template or struct.
     fn fields(
         &self,
         node: Node<'a, 'input>,
@@ -437,7 +441,7 @@ impl<'a, 'input> Reader<'a, 'input> {
     }
 }
 
-/// A length or count: a number, or the name of the field that holds it.
+/// A length or count: a number, or the name of the field that contains the number.
 enum Amount {
     Number(u32),
     Field(Arc<str>),
@@ -450,7 +454,7 @@ fn amount(text: &str) -> Amount {
     }
 }
 
-/// How many fields there are, members of structs included.
+/// Returns the number of fields, including the members of structs.
 pub(crate) fn field_count(fields: &[Field]) -> usize {
     let nested = fields.iter().map(|field| match &field.in_type {
         InType::Struct(members) => field_count(members),
@@ -464,7 +468,7 @@ mod tests {
     use super::*;
     use crate::schema::OutType;
 
-    /// A manifest with one provider, whose content is `inner`.
+    /// Returns a manifest with one provider element that contains the XML `inner`.
     fn manifest(inner: &str) -> String {
         format!(
             "<instrumentationManifest xmlns=\"http://schemas.microsoft.com/win/2004/08/events\">\n\

@@ -1,45 +1,44 @@
-//! The shape of a payload: one vocabulary for kernel tables, manifests, TraceLogging and
-//! `TRACE_EVENT_INFO`. Every source of meanings produces a [`Schema`]; [`crate::decode`] reads
-//! payloads by it.
+//! Description of an event's payload. Kernel tables, manifests, TraceLogging and `TRACE_EVENT_INFO`
+//! all produce a [`Schema`]. [`crate::decode`] reads payloads with it.
 
 use std::sync::Arc;
 
 use etl::Guid;
 
-/// How an event is named and laid out.
+/// Names and layout of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
     /// Provider or event-class GUID.
     pub provider: Guid,
-    /// Provider's name, or the kernel class's (`Process`); `None` when no source names it.
+    /// Name of the provider or kernel class (`Process`); `None` if the name is unknown.
     pub provider_name: Option<Arc<str>>,
-    /// The event's own name: kernel `DCStart`, TraceLogging event name, or a manifest's task and
-    /// opcode joined as in `ProcessStart/Start`.
+    /// Name of the event. For kernel events, it is the name within the class (`DCStart`); for
+    /// TraceLogging, the event name; for manifest events, task and opcode (`ProcessStart/Start`).
     pub name: Arc<str>,
-    /// The manifest's message template (`%1 …`) or the WPP format string.
+    /// Message template of the manifest (`%1 …`) or format string of WPP.
     pub message: Option<Arc<str>>,
-    /// Where these facts come from.
+    /// Source of the schema.
     pub source: Source,
     /// Top-level fields in payload order.
     pub fields: Vec<Field>,
 }
 
-/// Where a schema's facts come from, in falling order of authority for manifest events.
+/// Source of a schema. For manifest events, earlier variants of this list have higher authority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
-    /// The event describes itself.
+    /// A TraceLogging event, which describes itself.
     TraceLogging,
-    /// `TRACE_EVENT_INFO` in the trace.
+    /// A `TRACE_EVENT_INFO` event in the trace.
     TraceMetadata,
     /// A manifest that an EventSource wrote into the trace.
     EventSource,
-    /// A manifest given by the user.
+    /// A manifest that the user supplied.
     UserManifest,
-    /// The built-in selection of manifest events; counts and structs may be incomplete.
+    /// The built-in selection of manifest events. Counts and structs may be incomplete.
     BuiltIn,
-    /// The kernel's event classes.
+    /// The built-in table of the kernel's event classes.
     Kernel,
-    /// A TMF file given by the user.
+    /// A TMF file that the user supplied.
     Tmf,
 }
 
@@ -48,24 +47,24 @@ pub enum Source {
 pub struct Field {
     /// Field name.
     pub name: Arc<str>,
-    /// How its bytes are laid out.
+    /// Layout of the bytes.
     pub in_type: InType,
-    /// How it is meant to be shown.
+    /// Format in which the value should be shown.
     pub out_type: OutType,
-    /// How many elements follow each other.
+    /// Number of elements.
     pub count: Count,
-    /// Bytes of an element (characters for strings), where the type does not say.
+    /// Size of an element in bytes (for strings, in characters), if the type does not define it.
     pub length: Length,
-    /// Names of the values.
+    /// Names of the field's values, if they have names.
     pub map: Option<Arc<ValueMap>>,
-    /// Named bits of an integer field, from the lowest.
+    /// Named bits of an integer field, starting with the lowest.
     pub bits: Vec<BitField>,
-    /// The field may be missing at the end of the payload.
+    /// True if the field may be missing at the end of the payload.
     pub optional: bool,
 }
 
 impl Field {
-    /// A single element of `in_type`, shown as such.
+    /// Creates a field with one element of `in_type` and default formatting.
     pub fn new(name: impl Into<Arc<str>>, in_type: InType) -> Field {
         Field {
             name: name.into(),
@@ -80,27 +79,28 @@ impl Field {
     }
 }
 
-/// How a field's bytes are laid out: the TDH in-types, and the kernel's own.
+/// Layout of a field's bytes: the in-types of TDH, and further types of kernel events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InType {
     /// No bytes.
     Null,
-    /// UTF-16 up to a NUL or the payload's end; exactly [`Field::length`] characters if fixed.
+    /// UTF-16 text up to a NUL or the payload's end. If [`Field::length`] is given, the text has
+    /// exactly that number of characters.
     Utf16,
-    /// Bytes up to a NUL or the payload's end; exactly [`Field::length`] bytes if fixed. Shown
-    /// as UTF-8 where valid, else as Latin-1.
+    /// Text of 8-bit characters up to a NUL or the payload's end. If [`Field::length`] is given,
+    /// the text has exactly that number of bytes. Shown as UTF-8 if valid, else as Latin-1.
     Ansi,
-    /// UTF-16 to the end of the payload, without a NUL.
+    /// UTF-16 text to the end of the payload, without a NUL.
     Utf16Rest,
-    /// Bytes of text to the end of the payload, without a NUL.
+    /// Text of 8-bit characters to the end of the payload, without a NUL.
     AnsiRest,
-    /// u16 length in bytes, then UTF-16.
+    /// u16 length in bytes, then UTF-16 text.
     CountedUtf16,
-    /// u16 length, then bytes of text.
+    /// u16 length in bytes, then text of 8-bit characters.
     CountedAnsi,
-    /// Big-endian u16 length in bytes, then UTF-16.
+    /// Big-endian u16 length in bytes, then UTF-16 text.
     ReverseCountedUtf16,
-    /// Big-endian u16 length, then bytes of text.
+    /// Big-endian u16 length in bytes, then text of 8-bit characters.
     ReverseCountedAnsi,
     /// One UTF-16 unit.
     Utf16Char,
@@ -130,7 +130,8 @@ pub enum InType {
     Bool32,
     /// 8-bit boolean.
     Bool8,
-    /// [`Field::length`] bytes; to the payload's end if natural.
+    /// Bytes. Their number is [`Field::length`]; if that is `Length::Natural`, they extend to the
+    /// payload's end.
     Binary,
     /// u16 length, then bytes (TraceLogging binary, counted binary).
     CountedBinary,
@@ -138,34 +139,34 @@ pub enum InType {
     HexDump,
     /// GUID.
     Guid,
-    /// Address: 4 or 8 bytes by the event's width.
+    /// Address of 4 or 8 bytes, the event's pointer size.
     Pointer,
-    /// Size: 4 or 8 bytes by the event's width, shown in decimal.
+    /// Size of a memory block, shown in decimal. It has 4 or 8 bytes, the event's pointer size.
     SizeT,
-    /// FILETIME: u64 of 100 ns since 1601.
+    /// FILETIME: u64 in units of 100 ns since 1601.
     FileTime,
-    /// SYSTEMTIME: eight u16.
+    /// SYSTEMTIME: eight u16 (year to millisecond).
     SystemTime,
     /// Security identifier.
     Sid,
-    /// TOKEN_USER image (two pointers), then a SID; a leading zero u32 with no SID is 4 bytes.
+    /// TOKEN_USER image (two pointers) and a SID. If there is no SID, the field is only a zero u32.
     WbemSid,
     /// Unsigned 32 bits shown in hexadecimal.
     Hex32,
     /// Unsigned 64 bits shown in hexadecimal.
     Hex64,
-    /// Members in order.
+    /// Struct with these members in order.
     Struct(Vec<Field>),
-    /// No value: the following field starts at a multiple of the pointer's size, as in a C
-    /// structure. Heap events are the one family of kernel events that is not packed.
+    /// Padding, not a value. The next field starts at a multiple of the pointer size, as in a C
+    /// structure. Among kernel events, only heap events have such padding.
     Align,
 }
 
-/// How a value is meant to be shown. Only what changes the showing is listed; TraceLogging's and
-/// TDH's different numbers both map here.
+/// Format in which a value should be shown. Out-types without an effect on the format are not
+/// listed. TraceLogging and TDH use different numbers for the same out-types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OutType {
-    /// As the in-type suggests.
+    /// Format that the in-type implies.
     Default,
     /// Text (of a binary or integer in-type).
     String,
@@ -207,33 +208,33 @@ pub enum OutType {
     Xml,
     /// JSON text.
     Json,
-    /// Not meant to be shown.
+    /// Marks a value that viewers should not show.
     NoPrint,
 }
 
-/// How many elements a field has.
+/// Number of elements of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Count {
     /// A single value, not an array.
     One,
-    /// An array of so many elements.
+    /// An array with a fixed number of elements.
     Fixed(u32),
-    /// An array with as many elements as the named earlier field says.
+    /// An array whose number of elements is in the named earlier field.
     Field(Arc<str>),
-    /// A u16 count precedes the elements (TraceLogging).
+    /// An array with a u16 number of elements before the first one (TraceLogging).
     Prefix16,
-    /// Elements up to the payload's end.
+    /// An array that ends at the payload's end.
     Rest,
 }
 
-/// The length of an element whose type does not say it.
+/// Size of an element whose type does not define it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// As the type says.
+    /// Size that the type of the field defines.
     Natural,
-    /// So many bytes; characters for UTF-16.
+    /// Fixed number of bytes; for UTF-16, of characters.
     Fixed(u32),
-    /// As many bytes or characters as the named earlier field says.
+    /// Number of bytes (for UTF-16, of characters) that the named earlier field contains.
     Field(Arc<str>),
 }
 
@@ -242,9 +243,9 @@ pub enum Length {
 pub struct BitField {
     /// Name of the bits.
     pub name: Arc<str>,
-    /// Lowest bit.
+    /// Index of the lowest bit.
     pub low: u8,
-    /// How many bits.
+    /// Number of bits.
     pub width: u8,
 }
 
@@ -253,8 +254,8 @@ pub struct BitField {
 pub struct ValueMap {
     /// The map's name.
     pub name: Arc<str>,
-    /// Values are sets of bits, each named; else each value has a name.
+    /// True if the names belong to single bits; false if they belong to whole values.
     pub is_bitmap: bool,
-    /// Values and their names, as listed.
+    /// Values and names, in the source's order.
     pub entries: Vec<(u64, Arc<str>)>,
 }

@@ -1,15 +1,16 @@
-//! Security identifiers as payloads hold them.
+//! Security identifiers in payloads.
 
 use etl::le;
 
-/// Bytes of the SID at the start of `bytes`: revision, count, authority and sub-authorities.
+/// Returns the size in bytes of the SID at the start of `bytes`. A SID has a revision, the number
+/// of sub-authorities, the authority and the sub-authorities.
 pub(crate) fn size(bytes: &[u8]) -> Option<usize> {
     Some(8 + 4 * usize::from(*bytes.get(1)?))
 }
 
-/// Splits a TOKEN_USER image, which is two pointers of the logging machine, and the SID after it
-/// off the front of `bytes`: the SID, and what follows. A zero u32 that no SID follows says that
-/// there is none. `None`: there are too few bytes.
+/// Splits a TOKEN_USER image and the SID after it off the front of `bytes`. A TOKEN_USER image is
+/// two pointers of the machine that logged the event. Returns the SID and the rest. A zero u32
+/// without a SID after it means that there is no SID. Returns `None` if there are too few bytes.
 pub(crate) fn split_token_user(
     bytes: &[u8],
     pointer_size: usize,
@@ -22,8 +23,7 @@ pub(crate) fn split_token_user(
     Some((Some(sid), rest))
 }
 
-/// Whether a whole SID starts here, of the one revision there is and at most its 15
-/// sub-authorities.
+/// Returns true if `bytes` start with a complete SID: revision 1 and at most 15 sub-authorities.
 fn looks_like_one(bytes: &[u8]) -> bool {
     matches!(bytes, [1, 0..=15, ..]) && size(bytes).is_some_and(|size| size <= bytes.len())
 }

@@ -1,54 +1,54 @@
-//! Where in a payload its values stand, for those who change payloads in place.
+//! Byte ranges of the values in a payload, so that a caller can change values in place.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::schema::{Count, Field, InType, OutType};
 
-/// The place of one value that is no structure and no array.
+/// Byte range of one value that is neither a structure nor an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Name of the value's field.
     pub name: Arc<str>,
-    /// What its bytes are.
+    /// Kind of the value.
     pub content: Content,
-    /// Where they are in the payload. Lengths before them, and the image of a TOKEN_USER before a
-    /// SID, are not among them; a NUL behind text is.
+    /// Byte range in the payload. It excludes a length before the value and the TOKEN_USER image
+    /// before a SID. It includes the NUL after text.
     pub bytes: Range<usize>,
 }
 
-/// What the bytes of a value are.
+/// Kind of a value's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Text in UTF-16.
     Utf16,
-    /// Text of 8-bit units.
+    /// Text of 8-bit characters.
     Ansi,
-    /// A security identifier, or nothing.
+    /// A security identifier. The range is empty if there is none.
     Sid,
     /// An IPv4 or IPv6 address.
     IpAddress,
     /// A socket address (`SOCKADDR`).
     SocketAddress,
-    /// Bytes of whatever meaning, a lone character, or an element of an array of small integers.
+    /// Bytes of unknown meaning, a single character, or an element of an array of small integers.
     Opaque,
     /// A number, GUID, time or boolean.
     Number,
 }
 
-/// Where the values of a payload stand.
+/// Byte ranges of all values in a payload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
-    /// In the order of the payload, without overlap.
+    /// Byte ranges in payload order, without overlap.
     pub values: Vec<Span>,
-    /// Where the bytes begin that no field describes.
+    /// Offset of the first byte that no field describes.
     pub tail: usize,
-    /// All fields fitted into the payload.
+    /// True if the payload is long enough for all fields.
     pub is_complete: bool,
 }
 
 impl Span {
-    /// The span of a value that took the bytes `from..to`.
+    /// Returns the span of a value that was read from the bytes `from..to`.
     pub(crate) fn new(field: &Field, from: usize, to: usize, pointer_size: usize) -> Span {
         let content = content(field);
         let before = match field.in_type {
@@ -58,7 +58,7 @@ impl Span {
             | InType::ReverseCountedAnsi
             | InType::CountedBinary => 2,
             InType::HexDump => 4,
-            // No SID is a lone zero u32.
+            // If there is no SID, the value is only a zero u32.
             InType::WbemSid => (2 * pointer_size).min(to - from),
             _ => 0,
         };
@@ -84,7 +84,7 @@ fn content(field: &Field) -> Content {
             Content::Ansi
         }
         InType::Sid | InType::WbemSid => Content::Sid,
-        // The out-type says that these 16 bytes are a GUID.
+        // These 16 bytes are a GUID, because the out-type says so.
         InType::Binary if field.out_type == OutType::Guid => Content::Number,
         InType::Binary
         | InType::CountedBinary

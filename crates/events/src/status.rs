@@ -1,9 +1,10 @@
 //! Names of Windows' status and error codes.
 //!
-//! The tables hold one line per code, `c0000022 STATUS_ACCESS_DENIED`, in the order of the codes.
-//! They are the constants of type `NTSTATUS`, `HRESULT` and `WIN32_ERROR` in
-//! `Windows::Win32::Foundation` of Microsoft's `windows-sys` 0.61.2 (MIT or Apache-2.0); of two
-//! names for a code, the one that starts with `STATUS_` or `ERROR_` and is no range's bound.
+//! The tables have one line per code, such as `c0000022 STATUS_ACCESS_DENIED`, sorted by code. They
+//! contain the constants of type `NTSTATUS`, `HRESULT` and `WIN32_ERROR` in
+//! `Windows::Win32::Foundation` of Microsoft's `windows-sys` 0.61.2 (MIT or Apache-2.0). If a code
+//! has two names, the table has the name that starts with `STATUS_` or `ERROR_`. Names for the
+//! start or end of a code range are not used then.
 
 use std::sync::LazyLock;
 
@@ -13,19 +14,20 @@ static NTSTATUS: Table = LazyLock::new(|| parse(include_str!("status/ntstatus.tx
 static HRESULT: Table = LazyLock::new(|| parse(include_str!("status/hresult.txt")));
 static WIN32: Table = LazyLock::new(|| parse(include_str!("status/win32.txt")));
 
-/// Name of an NTSTATUS: 0xC0000022 is `STATUS_ACCESS_DENIED`.
-pub fn ntstatus_name(code: u32) -> Option<&'static str> {
+/// Returns the name of an NTSTATUS. For 0xC0000022 it is `STATUS_ACCESS_DENIED`.
+pub(crate) fn ntstatus_name(code: u32) -> Option<&'static str> {
     find(&NTSTATUS, code)
 }
 
-/// Name of a Win32 error code: 2 is `ERROR_FILE_NOT_FOUND`.
-pub fn win32_error_name(code: u32) -> Option<&'static str> {
+/// Returns the name of a Win32 error code. For 2 it is `ERROR_FILE_NOT_FOUND`.
+pub(crate) fn win32_error_name(code: u32) -> Option<&'static str> {
     find(&WIN32, code)
 }
 
-/// Name of an HRESULT: 0x80004001 is `E_NOTIMPL`. One that wraps a Win32 error (0x8007xxxx) has
-/// that error's name, as in `tracefmt`'s texts: 0x80070005 is `ERROR_ACCESS_DENIED`.
-pub fn hresult_name(code: u32) -> Option<&'static str> {
+/// Returns the name of an HRESULT. For 0x80004001 it is `E_NOTIMPL`. An HRESULT 0x8007xxxx contains
+/// a Win32 error and has the name of that error, as in the output of `tracefmt`. For 0x80070005 it
+/// is `ERROR_ACCESS_DENIED`.
+pub(crate) fn hresult_name(code: u32) -> Option<&'static str> {
     let wrapped = (code >> 16 == 0x8007)
         .then(|| win32_error_name(code & 0xFFFF))
         .flatten();
@@ -61,7 +63,7 @@ mod tests {
         }
     }
 
-    /// Codes as Microsoft's [MS-ERREF] lists them.
+    /// Compares codes and names with Microsoft's [MS-ERREF].
     #[test]
     fn well_known_codes_have_their_names() {
         assert_eq!(ntstatus_name(0), Some("STATUS_SUCCESS"));

@@ -1,12 +1,12 @@
-//! The type numbers and names of manifests and of `TRACE_EVENT_INFO`.
+//! Numbers and names of field types, as manifests and `TRACE_EVENT_INFO` use them.
 //!
 //! Source: `TDH_IN_TYPE` and `TDH_OUT_TYPE` of the public `tdh.h`, and the manifest schema's
 //! `inType`/`outType` names (Microsoft's ETW reference).
 
 use crate::schema::{InType, Length, OutType};
 
-/// In-types: number in `TRACE_EVENT_INFO`, and name in a manifest without its prefix (`win:`,
-/// `trace:`).
+/// In-types (layouts of fields): the number in `TRACE_EVENT_INFO`, the name in a manifest without
+/// its prefix (`win:`, `trace:`), and our type.
 const IN_TYPES: [(u16, &str, InType); 37] = [
     (0, "Null", InType::Null),
     (1, "UnicodeString", InType::Utf16),
@@ -47,8 +47,9 @@ const IN_TYPES: [(u16, &str, InType); 37] = [
     (310, "WbemSid", InType::WbemSid),
 ];
 
-/// Out-types: number in `TRACE_EVENT_INFO`, and name in a manifest without its prefix (`xs:`,
-/// `win:`). Numbers 3 to 10 alternate between signed and unsigned integers.
+/// Out-types (display formats of fields): the number in `TRACE_EVENT_INFO`, the name in a manifest
+/// without its prefix (`xs:`, `win:`), and our type. Numbers 3 to 10 alternate between signed and
+/// unsigned integers.
 const OUT_TYPES: [(u16, &str, OutType); 38] = [
     (1, "string", OutType::String),
     (2, "dateTime", OutType::DateTime),
@@ -90,7 +91,8 @@ const OUT_TYPES: [(u16, &str, OutType); 38] = [
     (301, "noPrint", OutType::NoPrint),
 ];
 
-/// The type with in-type number `number` and out-type number `out`.
+/// Returns the in-type with number `number` and the out-type with number `out`. Returns `None` if
+/// the in-type is unknown.
 pub(crate) fn by_number(number: u16, out: u16) -> Option<(InType, OutType)> {
     let (_, _, in_type) = IN_TYPES.iter().find(|(n, ..)| *n == number)?;
     let out_type = OUT_TYPES
@@ -100,8 +102,8 @@ pub(crate) fn by_number(number: u16, out: u16) -> Option<(InType, OutType)> {
     Some(shown(in_type.clone(), out_type))
 }
 
-/// The type that a manifest calls `in_name`, shown as `out_name` says. Prefixes are ignored: they
-/// stand for the only two namespaces there are.
+/// Returns the in-type and out-type with the names `in_name` and `out_name` in a manifest. Ignores
+/// the prefixes, because only two namespaces exist. Returns `None` if the in-type is unknown.
 pub(crate) fn by_name(in_name: &str, out_name: Option<&str>) -> Option<(InType, OutType)> {
     let local = |name: &str| name.rsplit(':').next().unwrap_or_default().to_owned();
     let in_name = local(in_name);
@@ -115,7 +117,8 @@ pub(crate) fn by_name(in_name: &str, out_name: Option<&str>) -> Option<(InType, 
     Some(shown(in_type.clone(), out_type))
 }
 
-/// Drops an out-type that only repeats the in-type, and makes integers shown as text characters.
+/// Replaces an out-type that repeats the in-type by the default. Turns an 8-bit or 16-bit integer
+/// with out-type `string` into a character.
 fn shown(in_type: InType, out_type: Option<OutType>) -> (InType, OutType) {
     use InType::*;
     let out_type = out_type.unwrap_or(OutType::Default);
@@ -134,8 +137,8 @@ fn shown(in_type: InType, out_type: Option<OutType>) -> (InType, OutType) {
     }
 }
 
-/// The length that applies to a field of `in_type` for which `length` is written: only strings
-/// and binaries have one, and an IPv6 address is 16 bytes without saying so.
+/// Returns the length of a field of `in_type` with the given `length`. Returns the natural length
+/// unless the field is a string or binary. A binary IPv6 address always has 16 bytes.
 pub(crate) fn length(in_type: &InType, out_type: OutType, length: Length) -> Length {
     match (in_type, length) {
         (InType::Utf16 | InType::Ansi, Length::Fixed(0)) => Length::Natural,
@@ -147,7 +150,7 @@ pub(crate) fn length(in_type: &InType, out_type: OutType, length: Length) -> Len
     }
 }
 
-/// A number as manifests write them: decimal, or hexadecimal after `0x`.
+/// Reads a number as manifests write it: decimal, or hexadecimal after `0x`.
 pub(crate) fn number(text: &str) -> Option<u64> {
     let text = text.trim();
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -156,8 +159,8 @@ pub(crate) fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// How an event is called: its task and opcode (`ProcessStart/Start`), as trace viewers do. The
-/// opcode `Info` goes without saying; an event without a task is known by its own name or number.
+/// Returns the name that trace viewers show for an event: task and opcode (`ProcessStart/Start`).
+/// Omits the opcode `Info`. If the event has no task, uses the event's own name, or its number.
 pub(crate) fn event_name(
     task: Option<&str>,
     opcode: Option<&str>,

@@ -1,19 +1,20 @@
-//! Text as payloads hold it.
+//! Text in payloads.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// UTF-16 text in a payload, without its NUL; decoded when shown.
+/// Bytes of UTF-16 text in a payload, without the final NUL. The text is decoded when it is
+/// formatted.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Utf16<'a>(pub &'a [u8]);
 
-/// Text in a payload in the code page of the machine that logged it, without its NUL; shown as
-/// UTF-8 where valid, else as Latin-1.
+/// Bytes of text in the code page of the machine that logged it, without the final NUL. The text is
+/// formatted as UTF-8 if it is valid, else as Latin-1.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ansi<'a>(pub &'a [u8]);
 
 impl<'a> Ansi<'a> {
-    /// The text, borrowed where it is UTF-8.
+    /// Returns the text, borrowed if it is UTF-8.
     pub fn to_str(self) -> Cow<'a, str> {
         ansi(self.0)
     }
@@ -43,7 +44,7 @@ impl fmt::Debug for Ansi<'_> {
     }
 }
 
-/// UTF-16 text up to its first NUL; unpaired surrogates become U+FFFD, an odd last byte is
+/// Decodes UTF-16 text up to its first NUL. Unpaired surrogates become U+FFFD; an odd last byte is
 /// ignored.
 pub(crate) fn utf16(bytes: &[u8]) -> String {
     let units = bytes
@@ -56,8 +57,8 @@ pub(crate) fn utf16(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Bytes of text up to their first NUL, as UTF-8 where valid, else as Latin-1: a trace does not
-/// say which ANSI code page its machine used.
+/// Decodes text up to its first NUL as UTF-8 if valid, else as Latin-1, because a trace does not
+/// name the ANSI code page of its machine.
 pub(crate) fn ansi(bytes: &[u8]) -> Cow<'_, str> {
     let bytes = &bytes[..bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len())];
     match str::from_utf8(bytes) {
@@ -66,8 +67,8 @@ pub(crate) fn ansi(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Splits UTF-16 text off the front of `bytes`: the text without its NUL, and what follows the
-/// NUL. Text that reaches the end without a NUL is whole.
+/// Splits UTF-16 text off the front of `bytes`. Returns the text without its NUL, and the bytes
+/// after the NUL. Text without a NUL ends at the end of `bytes`.
 pub(crate) fn split_utf16(bytes: &[u8]) -> (&[u8], &[u8]) {
     let (units, odd) = bytes.as_chunks::<2>();
     match units.iter().position(|unit| *unit == [0, 0]) {
@@ -76,7 +77,7 @@ pub(crate) fn split_utf16(bytes: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Splits bytes of text off the front of `bytes`, as [`split_utf16`] does.
+/// Splits text of 8-bit characters off the front of `bytes`, like [`split_utf16`].
 pub(crate) fn split_ansi(bytes: &[u8]) -> (&[u8], &[u8]) {
     match bytes.iter().position(|b| *b == 0) {
         Some(nul) => (&bytes[..nul], &bytes[nul + 1..]),

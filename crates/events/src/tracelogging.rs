@@ -1,8 +1,8 @@
-//! TraceLogging: events that carry their own description.
+//! TraceLogging: events that describe themselves.
 //!
-//! An event's extended item 11 names the event and lists its fields; item 12 names the provider
-//! and its group. Layouts follow the public TraceLogging headers (`TraceLoggingProvider.h`,
-//! MIT) and the provider-traits page of Microsoft's ETW reference.
+//! Extended item 11 of a TraceLogging event contains the event's name and fields. Item 12 contains
+//! the name and group of the provider. Layouts follow the public TraceLogging headers
+//! (`TraceLoggingProvider.h`, MIT) and the provider-traits page of Microsoft's ETW reference.
 
 use std::sync::Arc;
 
@@ -10,26 +10,26 @@ use etl::{Event, Guid, ext_type, le};
 
 use crate::schema::{Count, Field, InType, Length, OutType, Schema, Source};
 
-/// Structs nested deeper than this are refused; the writers' own limits lie far below.
+/// Maximum depth of nested structs. Programs that write events have far lower limits.
 const MAX_DEPTH: usize = 32;
 
-/// Why an event's description of itself cannot be read. Offsets are bytes from the blob's start.
+/// Error in a TraceLogging schema. Offsets are bytes from the blob's start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceLoggingError {
-    /// The blob says to be longer than it is.
+    /// The size that the blob states exceeds its real size.
     #[error("TraceLogging schema says it has {declared} bytes, found {found}")]
     Size {
-        /// The blob's own size field.
+        /// Size that the blob states.
         declared: usize,
-        /// Bytes there are.
+        /// Real size in bytes.
         found: usize,
     },
-    /// The blob ends inside something.
+    /// The blob ends inside an item.
     #[error("TraceLogging schema ends at byte {offset}, expected {expected}")]
     Truncated {
-        /// What should have followed.
+        /// Name of the missing item.
         expected: &'static str,
-        /// Where it should have begun.
+        /// Offset at which the item should begin.
         offset: usize,
     },
     /// A field has a type that the format does not define.
@@ -37,9 +37,9 @@ pub enum TraceLoggingError {
     UnknownType {
         /// The field's name.
         field: String,
-        /// Its type number.
+        /// Type number of the field.
         in_type: u8,
-        /// Where the number stands.
+        /// Offset of the type number.
         offset: usize,
     },
     /// Structs are nested too deeply.
@@ -50,19 +50,19 @@ pub enum TraceLoggingError {
     },
 }
 
-/// What a provider says about itself (extended item 12).
+/// Provider name and group (extended item 12).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderTraits<'a> {
     /// The provider's name.
     pub name: &'a str,
-    /// The provider group it belongs to.
+    /// Provider group, if the provider belongs to one.
     pub group: Option<Guid>,
 }
 
-/// The schema that an event carries, or `None` if it carries none.
+/// Returns the schema inside an event, or `None` if the event has none.
 ///
 /// # Errors
-/// As [`parse_schema`].
+/// Returns the errors of [`parse_schema`].
 pub fn schema(event: &Event<'_>) -> Option<Result<Schema, TraceLoggingError>> {
     let mut blob = None;
     let mut traits = None;
@@ -84,7 +84,7 @@ pub fn schema(event: &Event<'_>) -> Option<Result<Schema, TraceLoggingError>> {
     }))
 }
 
-/// Reads the data of extended item 12; `None` if it holds no name in UTF-8.
+/// Reads the data of extended item 12. Returns `None` if it contains no valid UTF-8 name.
 pub fn provider_traits(blob: &[u8]) -> Option<ProviderTraits<'_>> {
     let size = usize::from(le::u16(blob, 0)?);
     let body = blob.get(2..size.min(blob.len()))?;
@@ -107,7 +107,7 @@ pub fn provider_traits(blob: &[u8]) -> Option<ProviderTraits<'_>> {
 /// Reads the data of extended item 11: the event's name and its fields.
 ///
 /// # Errors
-/// If the blob is cut short, nests structs too deeply or has a type that is not defined.
+/// Returns an error if the blob is cut short, nests structs too deeply or has an undefined type.
 pub fn parse_schema(blob: &[u8]) -> Result<(Arc<str>, Vec<Field>), TraceLoggingError> {
     let truncated = TraceLoggingError::Truncated {
         expected: "the schema's size",
@@ -128,7 +128,7 @@ pub fn parse_schema(blob: &[u8]) -> Result<(Arc<str>, Vec<Field>), TraceLoggingE
     Ok((name, fields))
 }
 
-/// A place in a schema blob. Every read is checked and says what it expected.
+/// Reader of a schema blob. Every read checks the bounds. Its error names the expected item.
 struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -157,8 +157,8 @@ impl Cursor<'_> {
         Ok(value)
     }
 
-    /// UTF-8 up to a NUL. What is not UTF-8 shows as replacement characters: a name is no reason
-    /// to lose an event.
+    /// Reads UTF-8 up to a NUL. Replaces invalid bytes, because an event with a bad name should
+    /// still be decoded.
     fn name(&mut self, expected: &'static str) -> Result<Arc<str>, TraceLoggingError> {
         let rest = self.bytes.get(self.at..).unwrap_or(&[]);
         let end = rest
@@ -169,7 +169,7 @@ impl Cursor<'_> {
         Ok(String::from_utf8_lossy(&rest[..end]).into())
     }
 
-    /// Tag bytes, the last of which has its high bit clear.
+    /// Skips tag bytes. The high bit is 0 only in the last tag byte.
     fn skip_tags(&mut self) -> Result<(), TraceLoggingError> {
         while self.u8("tag bytes")? & 0x80 != 0 {}
         Ok(())
@@ -221,8 +221,8 @@ impl Cursor<'_> {
         })
     }
 
-    /// A field in an encoding of the writer's own, which the metadata describes in bytes that
-    /// only its reader understands. On the wire it is a u16 length and so many bytes.
+    /// Reads a field with a custom encoding. Only special readers understand its description, which
+    /// is skipped here. In the payload, the field is a u16 length and that number of bytes.
     fn custom(&mut self, name: Arc<str>) -> Result<Field, TraceLoggingError> {
         let size = usize::from(self.u16("the size of a custom type's description")?);
         if self.bytes.len() - self.at < size {
@@ -236,7 +236,8 @@ impl Cursor<'_> {
     }
 }
 
-/// The layout of TraceLogging in-type `in_type`. Characters are integers shown as text.
+/// Returns the layout of TraceLogging in-type `in_type`. An integer whose out-type is text is a
+/// character.
 fn scalar(in_type: u8, out_meta: u8) -> Option<InType> {
     let is_text = out_meta == 2;
     Some(match in_type {
@@ -270,7 +271,8 @@ fn scalar(in_type: u8, out_meta: u8) -> Option<InType> {
     })
 }
 
-/// What TraceLogging out-type `out_meta` means; unknown ones are shown as their in-type suggests.
+/// Returns the out-type of TraceLogging's number `out_meta`, or the default if the number is
+/// unknown.
 fn out_type(out_meta: u8) -> OutType {
     match out_meta {
         1 => OutType::NoPrint,
@@ -301,7 +303,7 @@ fn out_type(out_meta: u8) -> OutType {
 mod tests {
     use super::*;
 
-    /// A schema blob: its size, `body`, nothing else.
+    /// Returns a schema blob: its u16 size, then `body`.
     fn blob(body: &[u8]) -> Vec<u8> {
         let mut blob = ((body.len() + 2) as u16).to_le_bytes().to_vec();
         blob.extend_from_slice(body);
@@ -329,8 +331,9 @@ mod tests {
 
     #[test]
     fn arrays_structs_custom_and_field_tags() {
-        // pair: variable array of struct { x u8; inner struct { y f64 } }, tagged; then a fixed
-        // array of three hex32, a custom field with two bytes of description, a binary.
+        // The first field `pair` is an array of variable length with tags; its elements are `struct
+        // { x u8; inner struct { y f64 } }`. The fields after it are a fixed array of three hex32,
+        // a custom field with a description of two bytes, and a binary.
         let body = b"\0E\0pair\0\xD8\x82\x05x\0\x04inner\0\x98\x01y\0\x0Chex\0\x34\x03\0\
                      own\0\x6E\x02\0\xAA\xBBbin\0\x0E";
         let (_, fields) = parse_schema(&blob(body)).unwrap();
@@ -382,7 +385,7 @@ mod tests {
             parse_schema(&blob(b"\0E\0f\0\x1F")),
             Err(UnknownType { in_type: 31, .. })
         ));
-        // A struct with two members of which one is there.
+        // The struct states two members, but only one follows.
         assert!(matches!(
             parse_schema(&blob(b"\0E\0s\0\x98\x02x\0\x04")),
             Err(Truncated { .. })

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use etl::{Guid, le};
 
-/// One decoded value, borrowing text and bytes from the payload where it can.
+/// A decoded value. It borrows text and bytes from the payload if possible.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     /// No value.
@@ -16,11 +16,11 @@ pub enum Value<'a> {
     Int(i64),
     /// Unsigned integer of any width.
     UInt(u64),
-    /// Unsigned integer meant to be read in hexadecimal (hex types, statuses, error codes).
+    /// Unsigned integer that is shown in hexadecimal (hex types, status codes, error codes).
     Hex(u64),
     /// Address.
     Pointer(u64),
-    /// Floating-point number of either width.
+    /// Floating-point number of 32 or 64 bits.
     Float(f64),
     /// Boolean.
     Bool(bool),
@@ -30,26 +30,27 @@ pub enum Value<'a> {
     Bytes(&'a [u8]),
     /// GUID.
     Guid(Guid),
-    /// FILETIME: 100 ns since 1601-01-01 UTC.
+    /// FILETIME: units of 100 ns since 1601-01-01 UTC.
     FileTime(u64),
     /// SYSTEMTIME: year, month, day of week, day, hour, minute, second, millisecond.
     SystemTime([u16; 8]),
-    /// SID: its bytes (revision, count, authority, sub-authorities).
+    /// Bytes of a SID (revision, count, authority, sub-authorities).
     Sid(&'a [u8]),
     /// IPv4 address.
     Ipv4(Ipv4Addr),
     /// IPv6 address.
     Ipv6(Ipv6Addr),
-    /// Number with its name in a value map, or the names of its set bits.
+    /// Number that has a name in a value map, or whose set bits have names. Contains the number and
+    /// the name or names.
     Named(u64, Arc<str>),
     /// Elements of an array.
     Array(Vec<Value<'a>>),
-    /// Members of a struct (or named bits of an integer).
+    /// Names and values of a struct's members, or of an integer's bit fields.
     Struct(Vec<(Arc<str>, Value<'a>)>),
 }
 
 impl Value<'_> {
-    /// The value as an unsigned number; `None` for a negative number and for what is none.
+    /// Returns the value as an unsigned number, or `None` if it is negative or not a number.
     pub fn as_u64(&self) -> Option<u64> {
         match self {
             Value::Int(value) => u64::try_from(*value).ok(),
@@ -63,7 +64,7 @@ impl Value<'_> {
         }
     }
 
-    /// The value's text, or the name of a named value.
+    /// Returns the value's text, or the name of a named value.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Value::Text(text) => Some(text),
@@ -73,8 +74,8 @@ impl Value<'_> {
     }
 }
 
-/// The human form: addresses and codes in hexadecimal with `0x`, times in UTC as ISO 8601 with
-/// all seven digits of a FILETIME, SIDs as `S-1-5-18`, text as it is.
+/// Formats values for people: addresses and codes in hexadecimal with `0x`, FILETIMEs in UTC as ISO
+/// 8601 with seven decimal places, SIDs as `S-1-5-18`, text unchanged.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -126,7 +127,8 @@ fn write_file_time(f: &mut fmt::Formatter<'_>, time: u64) -> fmt::Result {
     const DAYS_PER_4_YEARS: u64 = 1_461;
     let (seconds, ticks) = (time / TICKS_PER_SECOND, time % TICKS_PER_SECOND);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // FILETIME starts with a 400-year cycle of the Gregorian calendar, whose leap days come last.
+    // FILETIME 0 is the start of a 400-year cycle of the Gregorian calendar. The leap years are at
+    // the end of each cycle of 4, 100 (if any) and 400 years.
     let (cycles, day) = (days / DAYS_PER_400_YEARS, days % DAYS_PER_400_YEARS);
     let centuries = (day / DAYS_PER_100_YEARS).min(3);
     let day = day - centuries * DAYS_PER_100_YEARS;
@@ -214,7 +216,8 @@ mod tests {
 
     #[test]
     fn file_times_are_utc() {
-        // 116444736000000000 is the Unix epoch (MSDN, "Converting a time_t value to a FILETIME").
+        // 116444736000000000 is the FILETIME of the Unix epoch (MSDN, "Converting a time_t value to
+        // a FILETIME").
         const UNIX_EPOCH: u64 = 116_444_736_000_000_000;
         for (unix_seconds, ticks, text) in [
             (0, 0, "1970-01-01T00:00:00.0000000Z"),
@@ -235,7 +238,7 @@ mod tests {
 
     #[test]
     fn sids_are_written_as_windows_writes_them() {
-        // Well-known SIDs of MS-DTYP 2.4.2.4.
+        // The SIDs of LocalSystem and Administrators are well-known SIDs of MS-DTYP 2.4.2.4.
         let local_system = [1, 1, 0, 0, 0, 0, 0, 5, 18, 0, 0, 0];
         assert_eq!(Value::Sid(&local_system).to_string(), "S-1-5-18");
         let administrators = [1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 0x20, 2, 0, 0];

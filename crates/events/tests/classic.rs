@@ -1,18 +1,19 @@
-//! Classic events of any class decode by a WBEM description in the trace.
+//! Checks that classic events of any class can be decoded with a WBEM description in the trace.
 
 use std::io::Cursor;
 
 use etl::write::{ClassicEvent, Session, Writer};
 use etl::{Guid, Trace};
-use events::event_info::{EVENT_INFO_OPCODE, EVENT_METADATA};
+use events::event_info::EVENT_INFO_OPCODE;
+use events::ids::class::EVENT_METADATA;
 use events::schema::Source;
 use events::{Decoder, Value};
 
 const PROVIDER: Guid = Guid([3; 16]);
 const CLASS: Guid = Guid([5; 16]);
 
-/// A `TRACE_EVENT_INFO` of two properties as TDH lays it out: `Count`, a u32, and `Text`, a
-/// NUL-terminated UTF-16 string.
+/// Returns a `TRACE_EVENT_INFO` in the layout of TDH. It describes two properties: `Count`, a u32,
+/// and `Text`, a NUL-terminated UTF-16 string.
 fn description() -> Vec<u8> {
     let mut blob = vec![0; 112 + 2 * 24];
     blob[0..16].copy_from_slice(&PROVIDER.0);
@@ -53,7 +54,7 @@ fn a_classic_event_decodes_by_its_description() {
     let payload = [&9u32.to_le_bytes()[..], b"A\0b\0\0\0"].concat();
     log.classic(0, event(CLASS, 12, 1), &payload).unwrap();
     log.classic(0, event(CLASS, 13, 1), &payload).unwrap();
-    // Descriptions may come after what they describe.
+    // A description may come after the events that it describes.
     let metadata = event(EVENT_METADATA, EVENT_INFO_OPCODE, 0);
     log.classic(0, metadata, &description()).unwrap();
     let bytes = log.finish().unwrap().into_inner();

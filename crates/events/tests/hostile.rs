@@ -1,5 +1,6 @@
-//! Descriptions of events are input like any other: no change to their bytes may panic a parser,
-//! or make it give more than the bytes can pay for. Seeds are fixed, so that failures repeat.
+//! Checks that hostile event descriptions do no harm. They are untrusted input: no change to their
+//! bytes may make a parser panic, or produce much more output than the input. Random seeds are
+//! fixed, so failures are reproducible.
 
 use etl::Trace;
 use etl::ext_type::{PROVIDER_TRAITS, TRACELOGGING_SCHEMA};
@@ -7,7 +8,7 @@ use events::schema::{Field, InType};
 use events::{event_info, manifest, tracelogging};
 use testdata::Rng;
 
-/// `bytes` with a few of them changed, and perhaps cut short.
+/// Returns `bytes` with some random changes, and sometimes cut short.
 fn mutate(random: &mut Rng, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..=random.below(6) {
@@ -25,7 +26,7 @@ fn mutate(random: &mut Rng, bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What `pick` finds in the events of a trace, each once.
+/// Returns the distinct results of `pick` for the events of a trace. The tests mutate them.
 fn seeds(name: &str, pick: impl Fn(&etl::Event<'_>) -> Option<Vec<u8>>) -> Vec<Vec<u8>> {
     let bytes = testdata::bytes(&format!("etl/{name}"));
     let trace = Trace::from_sources(vec![(name.into(), Box::new(bytes))]).unwrap();
@@ -63,7 +64,7 @@ fn tracelogging() {
         for _ in 0..5000 {
             let blob = mutate(&mut random, &seed);
             if let Ok((_, fields)) = tracelogging::parse_schema(&blob) {
-                // A field takes a NUL and a type at least.
+                // A field has at least two bytes: the NUL of its name and a type.
                 assert!(field_count(&fields) * 2 <= blob.len());
             }
         }
@@ -79,8 +80,8 @@ fn tracelogging() {
 fn event_and_map_info() {
     let payloads = |opcode| {
         seeds("perfview__diaghub__diaghub.etl", |event| {
-            let is_wanted =
-                event.guid() == Some(event_info::EVENT_METADATA) && event.opcode() == Some(opcode);
+            let is_wanted = event.guid() == Some(events::ids::class::EVENT_METADATA)
+                && event.opcode() == Some(opcode);
             is_wanted.then(|| event.payload().to_vec())
         })
     };

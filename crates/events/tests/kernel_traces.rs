@@ -1,5 +1,5 @@
-//! Every kernel event of every real trace has a name, a layout, and a payload that the layout
-//! describes.
+//! Checks that every kernel event in every real trace has a name, and a layout that describes its
+//! whole payload.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use etl::{BufferReader, FileSource, Trace};
 use events::{decode, kernel};
 use serde_json::Value;
 
-/// How often events of a kind occur, and their smallest and largest payload.
+/// Number of events and smallest and largest payload size in bytes, by class, opcode and version.
 type Counts = BTreeMap<(String, u64, u64), (u64, usize, usize)>;
 
 fn open(relative: &str) -> Trace {
@@ -34,8 +34,8 @@ fn expected(truth: &Value, list: &str, class: &str) -> Counts {
         .collect()
 }
 
-/// Traces of unit tests whose program was 32-bit and put prepared 64-bit payloads under its own
-/// headers, which therefore say the wrong width.
+/// Traces of unit tests with wrong headers. A 32-bit program wrote prepared 64-bit payloads with
+/// its own headers, so the headers state a pointer size of 4 bytes.
 const WIDE_DESPITE_HEADERS: &[&str] = &[
     "etl/sawbuck__image_data_64_v0.etl",
     "etl/sawbuck__image_data_64_v2.etl",
@@ -59,7 +59,7 @@ fn every_kernel_event_is_described() {
                 };
                 let key = (opcode.into(), version.into());
                 if let Some(hook) = event.hook() {
-                    // The truth counts image loads as what the process group logs.
+                    // `truth.json` counts image loads in the group of processes.
                     let class = kernel::Class::of_group((hook >> 8) as u8).unwrap().name;
                     let count = by_hook.entry((class.to_owned(), key.0, key.1)).or_insert((
                         0,

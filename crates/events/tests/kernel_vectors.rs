@@ -1,8 +1,9 @@
-//! Real kernel payloads decode to what an unrelated decoder is tested to find in them.
+//! Checks that real kernel payloads decode to the values that the tests of another decoder,
+//! Google's libtrace, expect.
 //!
-//! The payloads and expectations are those of Google libtrace's unit tests
-//! (`vectors/kernel-payload-vectors.json`). What its authors named otherwise than we do is listed
-//! here, as is what only one of the two reads.
+//! Payloads and expected values are from libtrace's unit tests
+//! (`vectors/kernel-payload-vectors.json`). The tables here list the names that differ between
+//! libtrace and our decoder, and the fields that only our decoder reads.
 
 use events::schema::{Field, InType, OutType};
 use events::{Value, decode};
@@ -12,7 +13,7 @@ mod vectors;
 
 use vectors::vectors;
 
-/// Their name of a class, and ours.
+/// Class names that differ: libtrace's name, and ours.
 const CLASSES: &[(&str, &str)] = &[
     ("EventTraceEvent", "EventTrace"),
     ("Tcplp", "TcpIp"),
@@ -20,7 +21,7 @@ const CLASSES: &[(&str, &str)] = &[
     ("DiskIO", "DiskIo"),
 ];
 
-/// Their name of an event, and ours.
+/// Event names that differ: libtrace's name, and ours.
 const EVENTS: &[(&str, &str)] = &[
     ("SampleProf", "SampledProfile"),
     ("SysClEnter", "SysCallEnter"),
@@ -28,8 +29,8 @@ const EVENTS: &[(&str, &str)] = &[
     ("AutoBoostEntryExhaustion", "AutoBoostNoEntries"),
 ];
 
-/// An event, their name of a field, and ours. Where several fields of ours fill the bytes of one
-/// of theirs, all are named.
+/// Field names that differ: event, libtrace's name, and ours. If several of our fields have the
+/// bytes of one field of libtrace, all are listed.
 const FIELDS: &[(&str, &str, &[&str])] = &[
     (
         "Header",
@@ -81,16 +82,16 @@ const FIELDS: &[(&str, &str, &[&str])] = &[
     ("AutoBoostSetFloor", "BoostFlags", &["Flags"]),
     ("AutoBoostClearFloor", "LockAddress", &["Lock"]),
     ("Stack", "Stack", &["Addresses"]),
-    // Images of versions 1 and later; version 0 has their names.
+    // Image events of version 1 and later. For version 0, our names are those of libtrace.
     ("*", "BaseAddress", &["ImageBase"]),
     ("*", "ModuleSize", &["ImageSize"]),
     ("*", "ImageCheckSum", &["ImageChecksum"]),
     ("*", "ImageFileName", &["FileName"]),
 ];
 
-/// Fields that only we read, and why they do not.
+/// Event and name of the fields that only our decoder reads, and the reason.
 const ONLY_OURS: &[(&str, &str)] = &[
-    ("DebuggerEnabled", "Unknown"), // they leave the payload's one byte unread
+    ("DebuggerEnabled", "Unknown"), // libtrace leaves the payload's only byte unread
     ("Start", "Pad"),               // padding of the C structure
     ("AutoBoostNoEntries", "Pad"),  // padding of the C structure
     ("Read", "ExtraFlags"),         // appended without a new version
@@ -104,7 +105,7 @@ fn renamed<'a>(names: &[(&str, &'a str)], theirs: &'a str) -> &'a str {
         .map_or(theirs, |(_, ours)| ours)
 }
 
-/// The text of C++ string literals, joined as the compiler joins them.
+/// Returns the text of the C++ string literals in `code`, joined as the compiler joins them.
 fn literals(code: &str) -> String {
     let mut text = String::new();
     let mut inside = false;
@@ -120,7 +121,7 @@ fn literals(code: &str) -> String {
     text
 }
 
-/// The part of a test's code after `start`, up to `end`.
+/// Returns the part of a test's code between `start` and the next `end`.
 fn after<'a>(code: &'a str, start: &str, end: &str) -> &'a str {
     let rest = code
         .split_once(start)
@@ -133,7 +134,8 @@ fn text_of(body: &str, value: &str) -> String {
     if value.contains('"') {
         return literals(value);
     }
-    // A constant of the test: `const std::wstring name = L"…";` or `name(L"…");`
+    // The value is the name of a constant in the test: `const std::wstring name = L"…";` or
+    // `name(L"…");`
     let constants = ["string ", "wstring "]
         .into_iter()
         .flat_map(|ty| body.split(ty).skip(1));
@@ -164,7 +166,7 @@ fn numbers(code: &str) -> Vec<u64> {
         .collect()
 }
 
-/// The bytes of an integer field, from its decoded value.
+/// Returns the payload's bytes for an integer field, computed from the decoded value.
 fn bytes(field: &Field, value: &Value<'_>, pointer_size: usize) -> Vec<u8> {
     let width = match field.in_type {
         InType::I8 | InType::U8 | InType::Bool8 => 1,
@@ -196,7 +198,7 @@ fn bytes(field: &Field, value: &Value<'_>, pointer_size: usize) -> Vec<u8> {
     bytes
 }
 
-/// The bytes that a number of the vectors has in its payload.
+/// Returns the payload's bytes for a number that the JSON file expects.
 fn expected_bytes(expected: &Json) -> Vec<u8> {
     let width = match expected["type"].as_str().unwrap() {
         "CharValue" | "UCharValue" => 1,
@@ -210,7 +212,8 @@ fn expected_bytes(expected: &Json) -> Vec<u8> {
     value.to_le_bytes()[..width].to_vec()
 }
 
-/// What the test's code says of the field that is no plain number or text.
+/// Compares a field that is not a plain number or text with the expected value in the test's code.
+/// Returns the name of the field.
 fn check_complex(body: &str, code: &str, value: &Value<'_>) -> &'static str {
     match (after(code, "AddField(\"", "\""), value) {
         ("UserSID", Value::Sid(sid)) => {
@@ -281,7 +284,8 @@ fn all_vectors_decode_to_their_expected_fields() {
         let schema = class
             .layout(vector.opcode, vector.version)
             .unwrap_or_else(|| panic!("{test}: no layout"));
-        // They call two kinds of rundown `CollectionStart` and `CollectionEnd`.
+        // libtrace has the names `CollectionStart` and `CollectionEnd` for two kinds of rundown, so
+        // these are not compared.
         if !event.contains("ProfileDC") && !event.contains("SpinLockDC") {
             assert_eq!(
                 event,
@@ -346,8 +350,8 @@ fn all_vectors_decode_to_their_expected_fields() {
         assert_eq!(unread, [""; 0], "{test}: decoded but not expected");
         compared += 1;
     }
-    // All of them: none is skipped. 1,162 plain fields, and 14 SIDs, two time zones, one stack
-    // and one reserved array.
+    // The test compares all 181 payloads. They have 1,162 plain fields, and 18 other fields: 14
+    // SIDs, two time zones, one stack and one reserved array.
     assert_eq!(
         (compared, fields_compared, complex_compared),
         (181, 1162, 18)

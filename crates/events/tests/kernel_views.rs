@@ -1,4 +1,4 @@
-//! The views of hot kernel events say what the table of layouts says.
+//! Checks that the views of frequent kernel events agree with the table of layouts.
 
 use std::fmt::Display;
 
@@ -9,7 +9,7 @@ mod vectors;
 
 use vectors::vectors;
 
-/// A view's field as text; what it does not know is `-`.
+/// Conversion of a view's field into text; `-` if the field is absent.
 trait Seen {
     fn seen(&self) -> String;
 }
@@ -64,8 +64,7 @@ fn joined<T: Display>(values: impl Iterator<Item = T>) -> String {
         .join(" ")
 }
 
-/// A decoded field as text. Signed numbers come in the two's complement of their width where a
-/// view has them unsigned, and the reverse, so all numbers are shown as the view's type does.
+/// Returns a decoded field as text. `names` are alternative names of the field.
 fn table(fields: &Fields<'_>, names: &str) -> String {
     let Some(value) = names.split('|').find_map(|name| fields.get(name)) else {
         return "-".to_owned();
@@ -80,7 +79,7 @@ fn table(fields: &Fields<'_>, names: &str) -> String {
     }
 }
 
-/// One named bit field of a decoded field.
+/// Returns one named bit field of a decoded field as text.
 fn bit(fields: &Fields<'_>, name: &str, bit: &str) -> String {
     match fields.get(name) {
         Some(Value::Struct(bits)) => bits
@@ -91,7 +90,7 @@ fn bit(fields: &Fields<'_>, name: &str, bit: &str) -> String {
     }
 }
 
-/// What the table says of a field, and what the view says.
+/// Name of a field, its value decoded with the table, and its value in the view.
 type Pairs = Vec<(&'static str, String, String)>;
 
 macro_rules! pairs {
@@ -100,7 +99,8 @@ macro_rules! pairs {
     };
 }
 
-/// Reads a payload by the table and by its view; `None` if the event has no view.
+/// Reads a payload with the table and with the view of the event. Returns `None` if the event has
+/// no view.
 fn read(
     class: &'static Class,
     opcode: u8,
@@ -479,7 +479,7 @@ fn read(
     })
 }
 
-/// An id that some versions write as wide as a pointer.
+/// Compares an id that some versions store with the size of a pointer.
 fn wide_id(fields: &Fields<'_>, name: &'static str, id: u32) -> (&'static str, String, String) {
     let wide = fields.get(name).and_then(Value::as_u64).unwrap();
     (name, (wide as u32).to_string(), id.to_string())
@@ -514,7 +514,8 @@ fn views_of_real_payloads_agree_with_the_table() {
 
 #[test]
 fn views_of_every_layout_agree_with_the_table() {
-    // Bytes that differ everywhere, so that no field can stand for another, with NULs to end text.
+    // The payload has pseudo-random bytes, so that a field read at a wrong offset has a wrong
+    // value. It also has NULs, which end texts.
     let mut state = 1u32;
     let mut payload: Vec<u8> = std::iter::repeat_with(|| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -530,7 +531,8 @@ fn views_of_every_layout_agree_with_the_table() {
         for (opcode, version, layout) in class.layouts() {
             for width in [4, 8] {
                 let what = format!("{} {} v{version} {width}", class.name, layout.name);
-                // Only the length tells that this one has ids alone.
+                // Thread/End of version 1 has only ids. Only the payload's length shows this, so it
+                // is cut here.
                 let is_ids_alone = (class.name, opcode, version) == ("Thread", 2, 1);
                 let payload = if is_ids_alone {
                     &payload[..8]

@@ -1,5 +1,5 @@
-//! Descriptions of events in real traces, checked against the payloads they describe and against
-//! what other readers print.
+//! Comparison of the event descriptions in real traces with the payloads that they describe, and
+//! with the output of other programs that read traces.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn each_event(name: &str, mut see: impl FnMut(&Event<'_>)) {
     }
 }
 
-/// The provider, id and version of an event with an EVENT_HEADER.
+/// Returns the provider, id and version of an event with an EVENT_HEADER.
 fn key(event: &Event<'_>) -> Option<(Guid, u16, u8)> {
     let descriptor = event.descriptor()?;
     Some((event.guid()?, descriptor.id, descriptor.version))
@@ -36,13 +36,13 @@ fn item<'a>(event: &Event<'a>, ext_type: u16) -> Option<&'a [u8]> {
         .map(|item| item.data)
 }
 
-/// Lines of another reader's dump of a trace.
+/// Returns the lines of a dump that TraceEvent wrote for a trace.
 fn golden(name: &str) -> Vec<String> {
     let text = String::from_utf8(testdata::bytes(&format!("etl/golden/{name}"))).unwrap();
     text.lines().map(str::to_owned).collect()
 }
 
-/// Event names that the dump counts, provider first.
+/// Returns the names `Provider/Event` and the numbers of events in a dump's `COUNT` lines.
 fn counted(lines: &[String]) -> HashMap<&str, usize> {
     let counts = lines.iter().filter_map(|line| line.strip_prefix("COUNT "));
     counts
@@ -51,7 +51,7 @@ fn counted(lines: &[String]) -> HashMap<&str, usize> {
         .collect()
 }
 
-/// The field names that the dump prints for the first event called `name`.
+/// Returns the field names that the dump prints for the first event called `name`.
 fn printed<'a>(lines: &'a [String], name: &str) -> Vec<&'a str> {
     let line = lines.iter().find(|line| {
         line.split_once(": ")
@@ -69,7 +69,7 @@ fn names(fields: &[Field]) -> Vec<&str> {
     fields.iter().map(|field| &*field.name).collect()
 }
 
-/// The fields account for every byte of the event's payload.
+/// Checks that the fields cover every byte of the event's payload.
 fn assert_exact(name: &str, fields: &[Field], event: &Event<'_>) {
     let read = decode(fields, event.payload(), event.pointer_size());
     assert!(
@@ -78,7 +78,7 @@ fn assert_exact(name: &str, fields: &[Field], event: &Event<'_>) {
     );
 }
 
-/// The schema that a TraceLogging event carries; it accounts for every byte of the payload.
+/// Returns the schema in a TraceLogging event, and checks that it covers every byte of the payload.
 fn described(event: &Event<'_>) -> Option<Schema> {
     let schema = tracelogging::schema(event)?.unwrap();
     assert_exact(&schema.name, &schema.fields, event);
@@ -87,7 +87,7 @@ fn described(event: &Event<'_>) -> Option<Schema> {
 
 #[test]
 fn tracelogging_accounts_for_every_byte() {
-    // Counts are those of an independent reader.
+    // The expected numbers are from an independent program.
     for (file, expected) in [
         ("etwanalyzer__TraceLoggingTester.etl", 70),
         ("perfview__diaghub__diaghub.user_paged.1.etl", 256),
@@ -148,11 +148,11 @@ fn tracelogging_of_net_is_as_expected() {
     assert_eq!(found, first);
 }
 
-/// The descriptions of events and the value maps that a merged trace carries.
+/// Returns the descriptions of events and the value maps in a merged trace.
 fn metadata(file: &str) -> (Vec<EventInfo>, Vec<(Guid, ValueMap)>) {
     let (mut infos, mut maps) = (Vec::new(), Vec::new());
     each_event(file, |event| {
-        if event.guid() != Some(event_info::EVENT_METADATA) {
+        if event.guid() != Some(events::ids::class::EVENT_METADATA) {
             return;
         }
         match event.opcode().unwrap() {
@@ -170,7 +170,8 @@ fn metadata(file: &str) -> (Vec<EventInfo>, Vec<(Guid, ValueMap)>) {
 
 #[test]
 fn metadata_describes_the_trace_it_is_in() {
-    // Merged traces, their described events and maps (from the dumps), and where the events are.
+    // Each entry has a merged trace, its numbers of described events and value maps (from the
+    // dumps), and the file with the described events.
     for (file, infos, maps, events) in [
         (WIN7, 6, 1, WIN7),
         (
@@ -211,9 +212,11 @@ fn metadata_describes_the_trace_it_is_in() {
         let mut described = 0;
         each_event(events, |event| {
             let schema = key(event).and_then(|key| schemas.get(&key));
-            // An event may carry its own description, under the id that others share.
+            // TraceLogging events contain their own descriptions. They can have the same id as
+            // other events, so they are skipped here.
             let schema = schema.filter(|_| item(event, TRACELOGGING_SCHEMA).is_none());
-            // Its manifest says two addresses, whatever the FrameCount before them.
+            // This event is skipped because its manifest always describes two addresses, even if
+            // the FrameCount before them is another number.
             if let Some(schema) = schema.filter(|schema| !schema.name.ends_with("CLRStackWalk")) {
                 assert_exact(&schema.name, &schema.fields, event);
                 described += 1;
@@ -235,7 +238,7 @@ fn metadata_names_are_those_other_readers_print() {
         let mut versions: HashMap<String, Vec<Vec<&str>>> = HashMap::new();
         for EventInfo { schema, .. } in &infos {
             let provider = schema.provider_name.as_deref().unwrap();
-            // That reader names the fields of these by code of its own.
+            // TraceEvent has its own names for the fields of these providers.
             let of_its_own = ["Microsoft-Windows-DotNET", "Microsoft-Windows-Kernel-File"];
             if !of_its_own.iter().any(|own| provider.starts_with(own)) {
                 let full_name = format!("{provider}/{}", schema.name);
@@ -296,12 +299,14 @@ fn event_source_manifests_describe_their_events() {
             let Some(provider) = collected.providers.iter().find(|p| p.guid == guid) else {
                 return;
             };
-            // The manifest does not list its own chunks.
+            // The events with the chunks of the manifest are skipped, because the manifest does not
+            // describe them.
             if id == events::event_source::MANIFEST_EVENT_ID {
                 return;
             }
             let schema = &provider.events[&(id, version)];
-            // PerfView writes an enum of one event as 64 bits that its manifest calls 32.
+            // In this event, PerfView writes an enum with 64 bits, although its manifest states 32
+            // bits.
             if &*schema.name != "ClrEnableParameters" {
                 assert_exact(&schema.name, &schema.fields, event);
             }
@@ -323,7 +328,8 @@ fn event_source_manifests_describe_their_events() {
 
 #[test]
 fn built_in_events_account_for_every_byte() {
-    // .NET's undescribed ones: a template without fields, and one whose padding is unknown.
+    // These two .NET events are not fully described: one has a template without fields, the other
+    // has unknown padding.
     let undescribed = ["GC/PerHeapHistory", "GC/LOHCompact"];
     for (file, at_least) in [
         ("perfview__gcevents.etl", 60),
@@ -371,7 +377,8 @@ fn built_in_names_are_those_other_readers_print() {
         let theirs = theirs
             .keys()
             .filter(|name| name.starts_with("Microsoft-Windows-DotNET"));
-        // That reader calls one task of this event's GarbageCollection, and of all others GC.
+        // TraceEvent uses the task name GarbageCollection for this event and GC for all other
+        // events of the task.
         let theirs = theirs.filter(|name| !name.ends_with("/IncreaseMemoryPressure"));
         let missing: BTreeSet<_> = theirs.filter(|name| !ours.contains(**name)).collect();
         assert_eq!(missing, BTreeSet::<&&str>::new(), "{file}");

@@ -1,9 +1,9 @@
-//! Where the decoder says that values stand, they stand.
+//! Checks that values are in the byte ranges that the decoder reports.
 
 use etl::{FileSource, Trace};
 use events::{Content, Decoder, Span, Utf16, Value};
 
-/// The values of fields that are neither structures nor arrays, in the order of the payload.
+/// Appends `value` to `leaves` if it is not an array. For an array, appends its elements.
 fn leaves<'v, 'a>(value: &'v Value<'a>, leaves: &mut Vec<&'v Value<'a>>) {
     match value {
         Value::Array(values) => values.iter().for_each(|value| self::leaves(value, leaves)),
@@ -66,7 +66,8 @@ fn spans_of_real_events_hold_the_values_that_decoding_gives() {
             for (_, value) in &fields.values {
                 leaves(value, &mut values);
             }
-            // Structures, and integers shown as named bits, are other values than leaves.
+            // Only flat events are compared, because the number of values differs for structures
+            // and for integers with named bits.
             let flat = values
                 .iter()
                 .all(|value| !matches!(value, Value::Struct(_)));
@@ -84,7 +85,8 @@ fn spans_of_real_events_hold_the_values_that_decoding_gives() {
             }
         }
     }
-    // Text of both widths, SIDs, addresses, bytes and numbers were among them.
+    // At least five of the seven kinds of content must occur in the traces, so that the comparison
+    // has a meaning.
     let rare = compared.iter().filter(|count| **count == 0).count();
     assert!(rare <= 2, "{compared:?}");
 }

@@ -1,4 +1,5 @@
-//! WPP messages against what their emitters' sources and `tracefmt` say.
+//! Comparison of decoded WPP messages with the source code of the programs that wrote them
+//! ("emitters") and with the output of `tracefmt`.
 //!
 //! The trace and the TMF files are in `../shared/data/etl`. Payloads, the source expressions and
 //! `tracefmt`'s texts are from `github:guscatalano/findneedle` (MIT), commit
@@ -14,7 +15,8 @@ use events::wpp::{Message, TmfSet, WppMessage, decode_payload, parse_tmf};
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/etl");
 
-/// `tools/WppEmitter/tmf/9b93a332-c452-3e71-64f7-55130c7de2e4.tmf` without its `// PDB:` paths.
+/// Copy of `tools/WppEmitter/tmf/9b93a332-c452-3e71-64f7-55130c7de2e4.tmf` without the `// PDB:`
+/// paths.
 const EMITTER_TMF: &str = include_str!("data/wpp_emitter.tmf");
 
 fn data(path: &str) -> PathBuf {
@@ -36,7 +38,7 @@ fn tmf_texts() -> Vec<String> {
         .collect()
 }
 
-/// All TMF files, added as one text as if concatenated.
+/// Returns the messages of all TMF files. The files are concatenated and added as one text.
 fn tmf_set() -> TmfSet {
     let mut set = TmfSet::default();
     let texts = tmf_texts();
@@ -58,12 +60,12 @@ fn bytes(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Message number, payload, text.
+/// Message number, payload in hexadecimal, and expected text.
 type Recorded = (u16, &'static str, &'static str);
 
-/// Every different message of the nine typed recordings. Texts are `tracefmt`'s, except that
-/// times are in UTC, the SID is not an account's name, and the dump and NDIS codes are shown as
-/// they are.
+/// All different messages of the nine recordings, by GUID. The expected texts are the output of
+/// `tracefmt`, with these differences: times are in UTC, the SID is not replaced by an account
+/// name, and the hex dump and the NDIS codes are shown unchanged.
 const RECORDED: &[(&str, &[Recorded])] = &[
     (
         "744151fd-b3f4-32e6-38eb-0fd11e3fb62d",
@@ -166,7 +168,7 @@ const RECORDED: &[(&str, &[Recorded])] = &[
             ),
         ],
     ),
-    // The emitter's FILETIME is 132223104000000000, of 2020-01-01 00:00:00 UTC.
+    // The emitter logs the FILETIME 132223104000000000, which is 2020-01-01 00:00:00 UTC.
     (
         "8ff2a761-4025-3d98-c3fc-1bc40b34330d",
         &[
@@ -210,7 +212,8 @@ fn recorded_messages_say_what_their_sources_say() {
     assert_eq!(seen, 24);
 }
 
-/// Values are those of the expressions in the emitters, as the TMF repeats them.
+/// Checks that each argument has the value of its expression in the emitter's source code. The TMF
+/// file contains the expressions.
 #[test]
 fn arguments_have_the_values_of_their_expressions() {
     let set = tmf_set();
@@ -263,8 +266,8 @@ fn arguments_have_the_values_of_their_expressions() {
     assert_eq!(*value("s"), Value::Named(1, "StateActive".into()));
 }
 
-/// Payloads of MESSAGE records with GUID, number and pointer size, in file order. The recording
-/// has plain buffers and only SYSTEM records beside them.
+/// Returns GUID, number, pointer size and payload of each MESSAGE record, in file order. The
+/// recording has uncompressed buffers, and no other records than MESSAGE and SYSTEM records.
 fn messages(trace: &[u8]) -> Vec<(Guid, u16, usize, &[u8])> {
     let u16_at = |at: usize| u16::from_le_bytes([trace[at], trace[at + 1]]);
     let u32_at = |at: usize| u32::from(u16_at(at)) | u32::from(u16_at(at + 2)) << 16;
@@ -277,7 +280,8 @@ fn messages(trace: &[u8]) -> Vec<(Guid, u16, usize, &[u8])> {
             let size = match trace[at + 3] {
                 0x90 => {
                     let (size, flags) = (usize::from(u16_at(at)), u16_at(at + 6));
-                    // GUID, time, thread and 64-bit pointers.
+                    // These flags mean that the header has a GUID, a time and a thread id, and that
+                    // pointers have 64 bits.
                     assert_eq!(flags, 0xAA);
                     let guid = Guid::read(&trace[at + 8..]).unwrap();
                     found.push((guid, u16_at(at + 4), 8, &trace[at + 40..at + size]));
@@ -293,7 +297,8 @@ fn messages(trace: &[u8]) -> Vec<(Guid, u16, usize, &[u8])> {
     found
 }
 
-/// The emitter counts `i` up and traces its detail for even `i`.
+/// Compares all messages with the program's source code. The emitter traces a work item for each
+/// `i` from 0 to 19, and also a detail if `i` is even.
 #[test]
 fn every_message_of_a_recording_is_decoded() {
     let set = tmf_set();
@@ -305,7 +310,7 @@ fn every_message_of_a_recording_is_decoded() {
             decode_payload(set.message(*guid, *number).unwrap(), payload, *pointer_size)
         })
         .collect();
-    // `truth.json` counts 30 MESSAGE events.
+    // `truth.json` states 30 MESSAGE events.
     assert_eq!(decoded.len(), 30);
     let expected = (0..20).flat_map(|i| {
         let work = format!(
@@ -464,7 +469,7 @@ fn errors_name_the_line_and_what_was_expected() {
     );
 }
 
-/// Marsaglia's xorshift64, so that the mutations are the same everywhere.
+/// Random number generator xorshift64 of Marsaglia. It makes the mutations equal on all systems.
 struct Random(u64);
 
 impl Random {
@@ -520,7 +525,7 @@ fn mutated_files_and_payloads_stay_bounded() {
                     let decoded = decode_payload(message, &payload, pointer_size);
                     assert!(payload.ends_with(decoded.tail));
                     assert_eq!(decoded.arguments.len(), message.arguments.len());
-                    // Each insert adds its width, its precision and its value's bytes at most.
+                    // An insert adds at most its width, its precision and the text of its value.
                     let inserts = message.template.matches('%').count();
                     let names = tmf.len() * inserts;
                     let most = message.template.len() + inserts * (1024 + 3 * payload.len() + 400);

@@ -1,4 +1,4 @@
-//! What the writer's builders say of events is what the decoder reads.
+//! Checks that the decoder reads the events and descriptions that `etl::write` writes.
 
 use std::io::Cursor;
 
@@ -16,7 +16,8 @@ fn writer() -> Writer<Cursor<Vec<u8>>> {
     Writer::new(Cursor::new(Vec::new()), Session::default()).unwrap()
 }
 
-/// An event as it is written and read: names, and its fields' names and values in words.
+/// Content of an event that is written and read again: names, and the names and values of the
+/// fields as text.
 #[derive(Debug, PartialEq)]
 struct Said {
     provider: String,
@@ -24,7 +25,7 @@ struct Said {
     fields: Vec<(String, String)>,
 }
 
-/// What each event but the log's header says.
+/// Returns the content of each event except the trace's header event.
 fn decode(writer: Writer<Cursor<Vec<u8>>>) -> Vec<Said> {
     let bytes = writer.finish().unwrap().into_inner();
     let trace = Trace::from_sources(vec![("made".into(), Box::new(bytes))]).unwrap();
@@ -56,7 +57,7 @@ fn decode(writer: Writer<Cursor<Vec<u8>>>) -> Vec<Said> {
     events
 }
 
-/// A value in words of our own, so that expected ones can be written down.
+/// Formats a value in a simple form for the comparison with the expected text.
 fn show(value: &Value<'_>) -> String {
     match value {
         Value::Int(x) => x.to_string(),
@@ -99,7 +100,7 @@ fn provider_event<'a>(id: u16, extended: &'a [(u16, &'a [u8])]) -> ProviderEvent
     }
 }
 
-/// A random value as it is logged, and in words.
+/// Returns a random value, both for the writer and as the expected text of `show`.
 fn random_value<'a>(rng: &mut Rng, text: &'a str) -> (Logged<'a>, String) {
     let bits = rng.bits();
     let quoted = format!("'{text}'");

@@ -1,4 +1,4 @@
-//! All theories, asked side by side.
+//! Runs all theories and ranks their findings.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -7,42 +7,45 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use tables::{Functions, Identities, Options, Store, StoreError, Table};
+use tables::{Functions, Identities, Options, Store, StoreError};
 
-use crate::theories::{THEORIES, capture};
+use crate::theories::{THEORIES, capture, tables};
 use crate::{
-    Asked, Case, Finding, Judgement, Outcome, Severity, Survey, Theory, Verdict, duration,
+    Case, Finding, Judgement, Outcome, Reader, Scope, Severity, Survey, Theory, Verdict, duration,
 };
 
-/// What is to be said of a trace.
+/// Answer to the question why a traced machine lagged.
 #[derive(Debug, Serialize)]
 pub struct Explanation {
-    /// From the first to the last run of a thread on a CPU, in nanoseconds since the trace's start.
+    /// Time from the first to the last run of a thread on a CPU, in nanoseconds since the trace's
+    /// start.
     pub span: Range<i64>,
-    /// What was found: problems first, then warnings, then information; within these by the time
-    /// lost, the most first. What is not about what the user asked for comes after all that is.
+    /// Findings, the most important first. Findings in scope come before findings off topic. They
+    /// are then sorted by severity and by delay.
     pub findings: Vec<Finding>,
-    /// What each theory said.
+    /// Answers of all theories about the whole trace.
     pub theories: Vec<Verdict>,
-    /// What the theories were judged by.
+    /// Sums over the trace that the theories share.
     #[serde(skip)]
     pub survey: Arc<Survey>,
-    /// Who and what the survey speaks of.
+    /// Processes, threads and images that the survey refers to.
     #[serde(skip)]
     pub names: Arc<Identities>,
 }
 
-/// What an explanation comes to where it has neither problems nor warnings.
+/// Conclusion of an explanation without problems and warnings about the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conclusion {
-    /// The trace does not tell when threads ran: so many of so many questions are not recorded.
+    /// The trace has no context switches. The numbers are the theories that lack data, and all
+    /// theories.
     CannotAnswer(usize, usize),
-    /// Nothing costs time that anybody would notice; so many of so many questions are not recorded.
+    /// No noticeable delay was found. The numbers are the theories that lack data, and all
+    /// theories.
     NothingNoticeable(usize, usize),
-    /// The same of what is recorded; but the capture is incomplete.
+    /// No noticeable delay was found in the recorded data, but the capture is incomplete.
     Incomplete,
-    /// Most of what threads ran is not believed, as switches are missing: so many nanoseconds, and so
-    /// many that are.
+    /// Most CPU time is in doubtful runs. The numbers are the CPU time of doubtful runs, which is
+    /// left out, and the CPU time that counts, in nanoseconds.
     Unusable(i64, i64),
 }
 
@@ -51,24 +54,22 @@ impl fmt::Display for Conclusion {
         match self {
             Conclusion::CannotAnswer(open, all) => write!(
                 f,
-                "This trace cannot answer why it lagged: {open} of {all} questions are not recorded"
+                "This trace does not show why it lagged: it lacks the data for {open} of {all} \
+                 questions"
             ),
-            Conclusion::NothingNoticeable(0, _) => {
-                f.write_str("Nothing that costs noticeable time was found")
-            }
+            Conclusion::NothingNoticeable(0, _) => f.write_str("No noticeable delay was found"),
             Conclusion::NothingNoticeable(open, all) => write!(
                 f,
-                "Nothing that costs noticeable time was found; {open} of {all} questions are not \
-                 recorded"
+                "No noticeable delay was found; the trace lacks the data for {open} of {all} \
+                 questions"
             ),
             Conclusion::Incomplete => f.write_str(
-                "Nothing that costs noticeable time was found in what is recorded, but the capture \
-                 is incomplete: of what is missing this trace cannot tell",
+                "No noticeable delay was found in the recorded data, but the capture is incomplete",
             ),
             Conclusion::Unusable(left_out_ns, kept_ns) => write!(
                 f,
-                "This trace cannot tell why it lagged: runs of {} are left out, as switches within \
-                 them are missing, and of {} is known who had the CPUs",
+                "This trace does not show why it lagged: switches are missing within runs of {}, \
+                 and only {} of CPU time can be assigned to threads",
                 duration(*left_out_ns),
                 duration(*kept_ns)
             ),
@@ -77,10 +78,10 @@ impl fmt::Display for Conclusion {
 }
 
 impl Explanation {
-    /// What it comes to; nothing if there are problems or warnings.
+    /// Returns the conclusion; `None` if there are problems or warnings about the machine.
     pub fn conclusion(&self) -> Option<Conclusion> {
         let mut findings = self.findings.iter();
-        // What is wrong with the capture tells nothing of why the machine lagged.
+        // An incomplete capture does not explain why the machine lagged.
         let is_grave = |finding: &Finding| {
             finding.severity > Severity::Information && finding.theory != capture::ABOUT.id
         };
@@ -97,23 +98,25 @@ impl Explanation {
         Some(match self.span.is_empty() {
             true => Conclusion::CannotAnswer(open, all),
             false if left_out_ns > kept_ns => Conclusion::Unusable(left_out_ns, kept_ns),
-            // Nothing else is grave.
+            // The check above excludes all other warnings, so this warning is about the capture.
             false if is_incomplete => Conclusion::Incomplete,
             false => Conclusion::NothingNoticeable(open, all),
         })
     }
 
-    /// What to record for an answer to the first question of all, if there is none.
+    /// Returns the events to record for an answer to the question of the first theory, if the trace
+    /// lacks its data.
     pub fn what_to_record(&self) -> Option<&str> {
         let first = self.theories.first();
         first.and_then(|verdict| verdict.record.as_deref())
     }
 
-    /// Nothing can be said of what several systems recorded, or one before and after it was booted.
+    /// Returns an explanation without findings, for files of different systems or from before and
+    /// after a boot.
     fn of_several_systems(store: &Store, options: Options<'_>) -> Result<Explanation, StoreError> {
-        let because = "the files are of different systems, or of one before and after it was \
-                       booted: nothing holds across them";
-        let record = "one system without booting it, or look at these files one by one";
+        let because = "the files are of different systems, or from before and after a boot: they \
+            cannot be explained together";
+        let record = "one system without a boot, or explain these files one by one";
         let verdict = |theory: &&dyn Theory| Verdict {
             record: Some(record.to_owned()),
             ..Verdict::new(theory.about(), Judgement::NotRecorded, because)
@@ -127,7 +130,7 @@ impl Explanation {
         })
     }
 
-    /// What the theories said that found nothing.
+    /// Returns the answers of theories that have no finding.
     pub fn without_findings(&self) -> impl Iterator<Item = &Verdict> {
         let found = |verdict: &Verdict| {
             let mut findings = self.findings.iter();
@@ -137,24 +140,16 @@ impl Explanation {
     }
 }
 
-/// The tables that [`explain()`] reads: whoever reads others too makes them all in one pass.
-pub fn tables() -> Vec<Table> {
-    let mut wanted: Vec<Table> = Survey::TABLES.to_vec();
-    wanted.extend(Identities::TABLES);
-    wanted.extend(THEORIES.iter().flat_map(|theory| theory.about().tables));
-    wanted.sort_unstable();
-    wanted.dedup();
-    wanted
-}
-
-/// Explains a trace, all theories side by side. Tables that are not there yet are made first, with
-/// the progress that `options` are told; they are asked often whether to go on.
+/// Explains a trace. All theories run in parallel.
+///
+/// Tables that do not exist yet are made first. The callback in `options` receives the progress and
+/// can cancel.
 ///
 /// # Errors
-/// If a table cannot be made or read, or the user stopped it.
+/// If a table cannot be made or read, or the user cancelled.
 pub fn explain(
     store: &Store,
-    asked: Asked,
+    scope: Scope,
     functions: Option<&dyn Functions>,
     options: Options<'_>,
 ) -> Result<Explanation, StoreError> {
@@ -163,20 +158,27 @@ pub fn explain(
         return Explanation::of_several_systems(store, options);
     }
     let size = store.trace().size_bytes();
-    let go_on = || (options.progress)(size);
-    let case = Case::open(store, asked, functions, &go_on)?;
+    let is_cancelled = || !(options.progress)(size);
+    let names = Arc::new(Identities::read(store, Options::default())?);
+    let reader = Reader::new(store, names, functions, &is_cancelled);
+    let case = Case::read(reader, scope)?;
     let (mut findings, mut theories) = (Vec::new(), Vec::new());
     let outcomes: Vec<Outcome> = THEORIES
         .par_iter()
         .map(|theory| theory.judge(&case))
         .collect::<Result<_, StoreError>>()?;
-    for (theory, outcome) in THEORIES.iter().zip(outcomes) {
+    for (theory, mut outcome) in THEORIES.iter().zip(outcomes) {
         let about = theory.about();
+        if let Outcome::For(found) | Outcome::Noted(_, found) = &mut outcome {
+            for finding in found {
+                finding.off_topic = !theory.is_scoped() && !case.scope.has(finding, &case.names);
+            }
+        }
         let verdict = match outcome {
             Outcome::For(found) => {
                 let worst = found
                     .iter()
-                    .max_by_key(|found| (found.severity, found.lost_ns()));
+                    .max_by_key(|found| (found.severity, found.delay_ns()));
                 let because = worst.map_or_else(String::new, |worst| worst.sentence.clone());
                 findings.extend(found);
                 Verdict::new(about, Judgement::For, because)
@@ -199,15 +201,13 @@ pub fn explain(
         };
         theories.push(verdict);
     }
-    for finding in &mut findings {
-        finding.aside = !case.is_about_what_is_asked(finding);
-    }
-    findings.sort_by_key(|finding| Reverse((!finding.aside, finding.severity, finding.lost_ns())));
+    findings
+        .sort_by_key(|finding| Reverse((!finding.off_topic, finding.severity, finding.delay_ns())));
     Ok(Explanation {
         span: case.survey.span.clone(),
         findings,
         theories,
+        names: Arc::clone(&case.names),
         survey: case.survey,
-        names: case.names,
     })
 }

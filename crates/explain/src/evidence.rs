@@ -1,40 +1,64 @@
-//! What a verdict rests on: rows, and the question that gives them.
+//! Evidence of findings and verdicts: rows, and the query that gives the same rows.
 
-use serde::Serialize;
+use std::ops::Range;
 
-/// Rows that a verdict rests on, and the SQL that gives the same rows.
+use selection::{Expression, Selection};
+use serde::{Serialize, Serializer};
+
+/// Rows that support a finding or verdict, and the query that gives the same rows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
-    /// What the rows are.
+    /// Title of the rows.
     pub title: String,
-    /// What `laglab sql` answers with these rows, column by column under these names.
-    pub query: String,
-    /// The columns.
+    /// Query for the rows. `laglab sql` answers the SQL of this query with the same rows and the
+    /// same column names.
+    #[serde(serialize_with = "as_sql")]
+    query: Query,
+    /// Rows that a view shows; `None` if it shows the rows of the query.
+    #[serde(skip)]
+    about: Option<Selection>,
+    /// Columns of the rows.
     pub columns: Vec<Column>,
-    /// The rows; where something is unknown there is no value.
+    /// Rows with one cell per column. A cell is `None` if its value is unknown.
     pub rows: Vec<Vec<Option<Value>>>,
+}
+
+/// Query that gives the rows.
+#[derive(Clone, Debug, PartialEq)]
+enum Query {
+    /// Rows of one table.
+    Selection(Selection),
+    /// SQL query that a selection cannot express.
+    Sql(String),
+}
+
+fn as_sql<S: Serializer>(query: &Query, serializer: S) -> Result<S::Ok, S::Error> {
+    match query {
+        Query::Selection(selection) => serializer.serialize_str(&selection.sql()),
+        Query::Sql(sql) => serializer.serialize_str(sql),
+    }
 }
 
 /// A column of [`Evidence`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Column {
-    /// Its name, as in tables and queries.
+    /// Name of the column, as in tables and queries.
     pub name: &'static str,
-    /// What it is to people.
+    /// Heading of the column for human readers.
     pub label: &'static str,
-    /// The unit of its numbers.
+    /// Unit of the numbers in the column.
     pub unit: Unit,
 }
 
-/// What a number counts.
+/// Unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Nothing: it is a name, an id, a level.
+    /// No unit: a name, an id, a level.
     None,
-    /// Things.
+    /// Number of things.
     Count,
-    /// Nanoseconds that something lasted.
+    /// Duration in nanoseconds.
     Duration,
     /// Nanoseconds since the trace's start.
     Moment,
@@ -42,46 +66,87 @@ pub enum Unit {
     Bytes,
     /// Bits per second.
     BitsPerSecond,
-    /// Hundredths of a whole.
+    /// Percent.
     Percent,
 }
 
-/// A cell.
+/// Value of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
     /// A whole number.
     Integer(i64),
-    /// Any other number.
+    /// A number that need not be whole.
     Real(f64),
-    /// Yes or no.
+    /// A truth value: yes or no.
     Flag(bool),
     /// Text.
     Text(String),
 }
 
 impl Column {
-    /// A column.
+    /// Creates a column.
     pub const fn new(name: &'static str, label: &'static str, unit: Unit) -> Column {
         Column { name, label, unit }
     }
 }
 
 impl Evidence {
-    /// Rows to be pushed.
-    pub fn new(title: impl Into<String>, query: impl Into<String>, columns: &[Column]) -> Evidence {
+    /// Creates evidence without rows. Its query is SQL that a [`Selection`] cannot express.
+    pub fn new(title: impl Into<String>, sql: impl Into<String>, columns: &[Column]) -> Evidence {
         Evidence {
             title: title.into(),
-            query: query.into(),
+            query: Query::Sql(sql.into()),
+            about: None,
             columns: columns.to_vec(),
             rows: Vec::new(),
         }
     }
 
-    /// The same with one more row.
+    /// Creates evidence without columns and rows. Its query is a selection.
+    pub fn of(title: impl Into<String>, selection: Selection) -> Evidence {
+        Evidence {
+            title: title.into(),
+            query: Query::Selection(selection),
+            about: None,
+            columns: Vec::new(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a column with an expression to evidence whose query is a selection.
+    #[must_use]
+    pub fn column(
+        mut self,
+        name: &'static str,
+        label: &'static str,
+        unit: Unit,
+        expression: Expression,
+    ) -> Evidence {
+        if let Query::Selection(selection) = &mut self.query {
+            selection.columns.push((name, expression));
+        }
+        self.columns.push(Column::new(name, label, unit));
+        self
+    }
+
+    /// Adds a column of the table to evidence whose query is a selection.
+    #[must_use]
+    pub fn stored(self, name: &'static str, label: &'static str, unit: Unit) -> Evidence {
+        self.column(name, label, unit, Expression::Column(name))
+    }
+
+    /// Sets the rows that a view shows, for a query whose rows a view cannot show.
+    #[must_use]
+    pub fn about(mut self, selection: Selection) -> Evidence {
+        self.about = Some(selection);
+        self
+    }
+
+    /// Adds a row.
     ///
     /// # Panics
-    /// If it has not one cell for each column.
+    /// If the row does not have one cell for each column.
     #[must_use]
     pub fn row(mut self, cells: impl IntoIterator<Item = Option<Value>>) -> Evidence {
         let row: Vec<Option<Value>> = cells.into_iter().collect();
@@ -89,41 +154,57 @@ impl Evidence {
         self.rows.push(row);
         self
     }
-}
 
-impl From<i64> for Value {
-    fn from(number: i64) -> Value {
-        Value::Integer(number)
+    /// Returns the query as SQL.
+    pub fn sql(&self) -> String {
+        match &self.query {
+            Query::Selection(selection) => selection.sql(),
+            Query::Sql(sql) => sql.clone(),
+        }
+    }
+
+    /// Returns the rows of one table that the evidence is about, if they are known.
+    pub fn selection(&self) -> Option<&Selection> {
+        let of_query = match &self.query {
+            Query::Selection(selection) => Some(selection),
+            Query::Sql(_) => None,
+        };
+        self.about.as_ref().or(of_query)
+    }
+
+    /// Returns the time range, extended to all moments in the rows. For example, the run that ends
+    /// a wait is outside of the time range of the wait.
+    pub fn range_with_rows(&self, range: Range<i64>) -> Range<i64> {
+        let moments = self
+            .columns
+            .iter()
+            .map(|column| column.unit == Unit::Moment);
+        let moments: Vec<bool> = moments.collect();
+        let cells = self.rows.iter().flat_map(|row| row.iter().zip(&moments));
+        cells.fold(range, |range, cell| match cell {
+            (Some(Value::Integer(ns)), true) => {
+                range.start.min(*ns)..range.end.max(ns.saturating_add(1))
+            }
+            _ => range,
+        })
     }
 }
+
+macro_rules! whole_numbers {
+    ($($number:ty),+) => {
+        $(impl From<$number> for Value {
+            fn from(number: $number) -> Value {
+                Value::Integer(number.into())
+            }
+        })+
+    };
+}
+
+whole_numbers!(i64, u32, u16, u8, i8);
 
 impl From<u64> for Value {
     fn from(number: u64) -> Value {
         Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
-    }
-}
-
-impl From<u32> for Value {
-    fn from(number: u32) -> Value {
-        Value::Integer(number.into())
-    }
-}
-
-impl From<u16> for Value {
-    fn from(number: u16) -> Value {
-        Value::Integer(number.into())
-    }
-}
-
-impl From<u8> for Value {
-    fn from(number: u8) -> Value {
-        Value::Integer(number.into())
-    }
-}
-
-impl From<i8> for Value {
-    fn from(number: i8) -> Value {
-        Value::Integer(number.into())
     }
 }
 

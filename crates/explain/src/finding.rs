@@ -1,118 +1,123 @@
-//! What theories say.
+//! Findings and verdicts of theories.
 
 use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::{About, Evidence};
+use crate::{About, Evidence, Subject};
 
-/// Something that a theory found.
+/// Problem, warning or fact that a theory found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// Id of the theory.
     pub theory: &'static str,
-    /// How much it matters.
+    /// Importance of the finding.
     pub severity: Severity,
-    /// What it is, in a sentence or a few.
+    /// Sentence about the result, or a few sentences if needed.
     pub sentence: String,
-    /// The user asked for something else: for other threads, processes or times.
+    /// Subjects of the finding: all things that the sentence names, and the threads that it counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subjects: Vec<Subject>,
+    /// True if the user asked about other threads, processes or times.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub aside: bool,
-    /// What it cost.
+    pub off_topic: bool,
+    /// Delay that the found cause produced, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Loss>,
-    /// When it was, in nanoseconds since the trace's start.
+    pub delay: Option<Delay>,
+    /// Time range of the finding, in nanoseconds since the trace's start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub during: Option<Range<i64>>,
-    /// The numbers, and the rows that they come from.
+    /// Rows with the numbers of the finding or verdict.
     pub evidence: Vec<Evidence>,
-    /// What else it might have been, and what speaks for and against that.
+    /// Other possible causes that were examined, each with its answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub weighed: Vec<Verdict>,
-    /// What to do about it.
+    /// Actions that avoid the delay.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remedies: Vec<String>,
-    /// What is uncertain.
+    /// Uncertainties of the finding.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
-    /// Where the facts are from that it rests on.
+    /// Published sources of the facts that the finding uses.
     pub sources: &'static [Source],
 }
 
-/// How much a finding matters.
+/// Importance of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Good to know.
+    /// Fact that is neither a warning nor a problem.
     Information,
-    /// It may cost time, or is beyond a published limit.
+    /// Fact that may cause delays, or that exceeds a published limit.
     Warning,
-    /// It cost time that people notice.
+    /// Cause of a delay that people notice.
     Problem,
 }
 
-/// What something cost.
+/// Delay that a problem caused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Loss {
-    /// Time that somebody waited, in nanoseconds of the clock on the wall.
-    pub lost_ns: i64,
-    /// Who lost it, and how it was reckoned.
+pub struct Delay {
+    /// Time that a user or program waited, in nanoseconds of wall-clock time.
+    pub ns: i64,
+    /// Text that names the delayed user or program and the way the delay was computed.
     pub how: String,
 }
 
-/// What is to be said of one theory, of the whole trace or of one wait.
+/// Answer of one theory, about the whole trace or about one wait.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
     /// Id of the theory.
     pub theory: &'static str,
-    /// What it asks.
+    /// Question of the theory.
     pub question: &'static str,
-    /// The answer.
+    /// Answer to the question.
     pub judgement: Judgement,
-    /// Why.
+    /// Reason for the answer.
     pub because: String,
-    /// How much of the wait it explains, in nanoseconds.
+    /// Part of the wait that this cause explains, in nanoseconds; `None` if the verdict is not
+    /// about a wait or the part is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explains_ns: Option<i64>,
-    /// The numbers.
+    /// Rows with the numbers of the finding or verdict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
-    /// What to record for an answer, where there is none.
+    /// Events to record for an answer, if the trace lacks the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
 }
 
-/// What a trace says of a theory.
+/// Answer of a trace to the question of a theory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
-    /// It holds.
+    /// The answer is yes.
     For,
-    /// It does not.
+    /// The answer is no.
     Against,
-    /// The trace does not hold what would tell.
+    /// The trace lacks the data for an answer.
     NotRecorded,
 }
 
-/// Where a fact is from.
+/// Source of a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Source {
-    /// What it is called.
+    /// Title of the source.
     pub title: &'static str,
-    /// Where it is; empty of books, and of what was found by measuring.
+    /// Web address (URL) of the source; empty for books and for measurements of this project.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub url: &'static str,
 }
 
 impl Finding {
-    /// A finding of a theory.
+    /// Creates a finding without subjects, delay and evidence.
     pub fn new(theory: &About, severity: Severity, sentence: impl Into<String>) -> Finding {
         Finding {
             theory: theory.id,
             severity,
             sentence: sentence.into(),
-            aside: false,
-            loss: None,
+            subjects: Vec::new(),
+            off_topic: false,
+            delay: None,
             during: None,
             evidence: Vec::new(),
             weighed: Vec::new(),
@@ -122,50 +127,61 @@ impl Finding {
         }
     }
 
-    /// The same, with what it cost.
+    /// Adds subjects. A subject that is already listed is not added again.
     #[must_use]
-    pub fn costing(mut self, lost_ns: i64, how: impl Into<String>) -> Finding {
-        let how = how.into();
-        self.loss = Some(Loss { lost_ns, how });
+    pub fn subjects(mut self, subjects: impl IntoIterator<Item = Subject>) -> Finding {
+        for subject in subjects {
+            if !self.subjects.contains(&subject) {
+                self.subjects.push(subject);
+            }
+        }
         self
     }
 
-    /// The same, with when it was.
+    /// Sets the delay.
+    #[must_use]
+    pub fn delay(mut self, ns: i64, how: impl Into<String>) -> Finding {
+        let how = how.into();
+        self.delay = Some(Delay { ns, how });
+        self
+    }
+
+    /// Sets the time range.
     #[must_use]
     pub fn during(mut self, range: Range<i64>) -> Finding {
         self.during = Some(range);
         self
     }
 
-    /// The same, with more evidence.
+    /// Adds evidence.
     #[must_use]
     pub fn with(mut self, evidence: Evidence) -> Finding {
         self.evidence.push(evidence);
         self
     }
 
-    /// The same, with something to do about it.
+    /// Adds a remedy.
     #[must_use]
     pub fn remedy(mut self, remedy: impl Into<String>) -> Finding {
         self.remedies.push(remedy.into());
         self
     }
 
-    /// The same, with something that is uncertain.
+    /// Adds a doubt.
     #[must_use]
     pub fn doubt(mut self, doubt: impl Into<String>) -> Finding {
         self.doubts.push(doubt.into());
         self
     }
 
-    /// Time that somebody lost; 0 if it is not known to have cost any.
-    pub fn lost_ns(&self) -> i64 {
-        self.loss.as_ref().map_or(0, |loss| loss.lost_ns)
+    /// Returns the delay in nanoseconds; 0 if no delay is known.
+    pub fn delay_ns(&self) -> i64 {
+        self.delay.as_ref().map_or(0, |delay| delay.ns)
     }
 }
 
 impl Verdict {
-    /// What is to be said of a theory.
+    /// Creates a verdict without evidence.
     pub fn new(theory: &About, judgement: Judgement, because: impl Into<String>) -> Verdict {
         Verdict {
             theory: theory.id,
@@ -175,7 +191,7 @@ impl Verdict {
             explains_ns: None,
             evidence: Vec::new(),
             record: (judgement == Judgement::NotRecorded)
-                .then(|| record::needs::of(theory.id).map(ToString::to_string))
+                .then(|| record::needs::for_theory(theory.id).map(ToString::to_string))
                 .flatten(),
         }
     }

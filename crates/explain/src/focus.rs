@@ -1,21 +1,22 @@
-//! Who had the focus, and when.
+//! Input focus over time.
 
 use std::ops::Range;
 
 use tables::{FocusView, Identities, Options, Store, StoreError, Table};
 
-use crate::Case;
-use crate::case::is_called;
+use crate::Reader;
+use crate::scope::is_called;
 
-/// A time during which a process had the focus.
+/// Time range during which a process had the input focus.
 pub(crate) struct Focus {
     pub(crate) process_id: u32,
     pub(crate) process_row: Option<u32>,
     pub(crate) during: Range<i64>,
 }
 
-impl Case<'_> {
-    /// Who had the focus, in order of time; empty if the trace does not tell.
+impl Reader<'_> {
+    /// Returns the processes that had the focus, in order of time. The list is empty if the trace
+    /// does not record the focus.
     ///
     /// # Errors
     /// If the table cannot be read.
@@ -40,11 +41,11 @@ fn read(store: &Store, options: Options<'_>) -> Result<Vec<Focus>, StoreError> {
     Ok(focus)
 }
 
-/// From the moment that a process (by its name or id) got the focus to the next moment that another
-/// got it; the longest such time, if it was so several times.
+/// Returns the time range that starts when process `from` (given by name or id) gets the focus, and
+/// ends when process `to` gets it. If there are several such ranges, returns the longest.
 ///
 /// # Errors
-/// If a table cannot be made or read, or the user stopped it.
+/// If a table cannot be made or read, or the user cancelled.
 pub fn between_focus(
     store: &Store,
     from: &str,

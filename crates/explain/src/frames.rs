@@ -1,12 +1,13 @@
-//! Frames of stacks: what was called by whom.
+//! Addresses of the frames of call stacks.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tables::{StacksView, StoreError, Table};
 
-use crate::Case;
+use crate::Reader;
 
-impl Case<'_> {
-    /// The addresses of the stacks of these ids, the innermost first.
+impl Reader<'_> {
+    /// Returns the addresses of the wanted stacks by their ids. The address of the innermost frame
+    /// comes first.
     ///
     /// # Errors
     /// If the stacks cannot be read.

@@ -1,12 +1,12 @@
-//! Why did it lag? Theories about a trace, judged by its tables.
+//! Finds out why a Windows machine lagged.
 //!
-//! A [`Theory`] asks one question ("were threads outranked by others of lower priority?") and
-//! answers it *for*, *against* or *not recorded*, with its numbers. What it finds is a [`Finding`]:
-//! a sentence, how much of the user's time it cost, and [`Evidence`], each with the SQL that gives
-//! the same rows to anyone who doubts them. [`explain`] asks all of them and ranks what they find.
+//! A [`Theory`] asks one question ("did threads have a rank, so that others ran first?") and
+//! answers it *for*, *against* or *not recorded*, with numbers. A [`Finding`] has a sentence, a
+//! delay, [`Subject`]s, and [`Evidence`]: rows and the query that returns the same rows.
+//! [`explain`] runs all theories and ranks their findings.
 //!
-//! What several theories need is summed up once, in the [`Survey`]; what only one needs it reads
-//! itself, from the tables of the [`Case`].
+//! Sums that several theories need are computed once, in the [`Survey`]. Each theory reads other
+//! data itself, through the [`Case`].
 //!
 //! Times are nanoseconds since the trace's start, as in the tables.
 
@@ -19,24 +19,30 @@ mod frames;
 mod labels;
 mod machine;
 mod ranges;
+mod reader;
 mod runs;
-mod silence;
+mod scope;
+mod subject;
 mod survey;
+mod suspend_gaps;
 mod theories;
 mod theory;
-mod wording;
+mod thresholds;
 
-pub use case::{Asked, Case, is_called};
-pub use engine::{Conclusion, Explanation, explain, tables};
+pub(crate) use ::wording::{counted, duration, grouped, listed, moment, percent, size};
+pub use case::Case;
+pub use engine::{Conclusion, Explanation, explain};
 pub use evidence::{Column, Evidence, Unit, Value};
-pub use finding::{Finding, Judgement, Loss, Severity, Source, Verdict};
+pub use finding::{Delay, Finding, Judgement, Severity, Source, Verdict};
 pub use focus::between_focus;
-pub use silence::Silences;
+pub use reader::Reader;
+pub use scope::{Scope, is_called};
+pub use subject::Subject;
 pub use survey::{
-    ClockSkew, Complete, CpuUse, Doubtful, InterruptUse, Load, Locked, NOTICED_NS, NoticedWaits,
-    Pair, ProcessUse, RankUse, RoutineUse, Spread, Survey, Wait, limit_ns,
+    ClockSkew, Complete, CpuUse, Doubtful, InterruptUse, Load, Locked, NoticedWaits, Pair,
+    ProcessUse, RankUse, RoutineUse, Spread, Survey, Wait, limit_ns,
 };
-pub use theories::story;
+pub use suspend_gaps::SuspendGaps;
+pub use theories::{story, tables};
 pub use theory::{About, Outcome, Theory};
-pub(crate) use wording::{counted, listed, moment};
-pub use wording::{duration, grouped, percent, size};
+pub use thresholds::thresholds;

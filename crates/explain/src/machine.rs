@@ -1,20 +1,20 @@
-//! What was traced.
+//! Facts about the traced machine.
 
 use tables::{SessionsView, StoreError, Table};
 
-use crate::Case;
+use crate::Reader;
 
-/// The machine, as far as the table of sessions tells.
+/// Facts about the machine from the table `sessions`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Machine {
-    /// The build of Windows.
+    /// Build number of Windows.
     pub(crate) os_build: Option<u32>,
-    /// The frequency of its processors.
+    /// Frequency of the processors in MHz.
     pub(crate) cpu_mhz: Option<u32>,
 }
 
-impl Case<'_> {
-    /// What was traced.
+impl Reader<'_> {
+    /// Returns facts about the traced machine.
     ///
     /// # Errors
     /// If the table cannot be read.

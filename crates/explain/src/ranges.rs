@@ -1,8 +1,8 @@
-//! Ranges of time.
+//! Functions for time ranges.
 
 use std::ops::Range;
 
-/// Ranges that overlap or touch as one, in order.
+/// Joins ranges that overlap or touch, and sorts them.
 pub(crate) fn union(mut ranges: Vec<Range<i64>>) -> Vec<Range<i64>> {
     ranges.sort_unstable_by_key(|range| (range.start, range.end));
     let mut joined: Vec<Range<i64>> = Vec::new();
@@ -15,8 +15,7 @@ pub(crate) fn union(mut ranges: Vec<Range<i64>>) -> Vec<Range<i64>> {
     joined
 }
 
-/// Adds a range to ranges that are in order and apart: those that it overlaps or touches become one
-/// with it.
+/// Adds a range to sorted, disjoint ranges. Joins it with the ranges that it overlaps or touches.
 pub(crate) fn insert(ranges: &mut Vec<Range<i64>>, new: Range<i64>) {
     let from = ranges.partition_point(|range| range.end < new.start);
     let to = ranges.partition_point(|range| range.start <= new.end);
@@ -26,7 +25,7 @@ pub(crate) fn insert(ranges: &mut Vec<Range<i64>>, new: Range<i64>) {
     ranges.splice(from..to, [joined]);
 }
 
-/// What two ranges have in common, if anything.
+/// Returns the intersection of two ranges; `None` if it is empty.
 pub(crate) fn overlap(one: &Range<i64>, other: &Range<i64>) -> Option<Range<i64>> {
     let both = one.start.max(other.start)..one.end.min(other.end);
     (!both.is_empty()).then_some(both)

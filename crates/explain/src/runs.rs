@@ -1,4 +1,4 @@
-//! Runs of threads within a stretch of time.
+//! Runs of threads within a time range.
 
 use std::ops::Range;
 
@@ -9,21 +9,23 @@ use crate::Case;
 use crate::ranges::overlap;
 use crate::survey::Interrupted;
 
-/// How long a run was within a stretch of time.
+/// Times of the part of a run that lies in a time range.
 pub(crate) struct Within {
-    /// The thread itself, without what interrupted it.
+    /// Time of the thread itself, without interrupts, in nanoseconds.
     pub(crate) cpu_ns: i64,
-    /// DPCs and service routines that interrupted it.
+    /// Time of the DPCs and service routines that interrupted the thread, in nanoseconds.
     pub(crate) inside_ns: i64,
 }
 
-/// Hands over every run of a thread that reaches into the range, its row, and how long it was within
-/// it, idle threads and runs that are not believed left out; [`crate::survey::interrupted_runs`] is
-/// the same in SQL. `start_ns`, `end_ns`, `cpu_ns`, `cpu`, `thread_id` and `planned_thread_id` must be
-/// among the columns.
+/// Calls `each` for every run of a thread that overlaps the range. The arguments are the view, the
+/// row, and the times within the range. Skips idle threads and doubtful runs.
+/// [`crate::survey::interrupted_runs`] is the same query in SQL.
+///
+/// The columns must include `start_ns`, `end_ns`, `cpu_ns`, `cpu`, `thread_id` and
+/// `planned_thread_id`.
 ///
 /// # Errors
-/// If a table cannot be read, or the user stopped it.
+/// If a table cannot be read, or the user cancelled.
 pub(crate) fn each_within(
     case: &Case<'_>,
     range: &Range<i64>,
@@ -32,7 +34,8 @@ pub(crate) fn each_within(
 ) -> Result<(), StoreError> {
     let runs = case.table(Table::CpuRuns)?;
     let mut interrupted = Interrupted::new(case, range.clone())?;
-    // Runs are sorted by their ends. The last of a CPU that began in time may end long after it.
+    // Runs are sorted by their ends. On each CPU, the last run that overlaps the range may end long
+    // after the range. So reading continues until each CPU has such a run.
     let mut over: FxHashSet<u16> = FxHashSet::default();
     for batch in case.batches(&runs, range.start..i64::MAX, columns) {
         let batch = batch?;

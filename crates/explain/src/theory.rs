@@ -1,46 +1,53 @@
-//! What a theory is.
+//! Theories and their answers.
 
 use tables::{StoreError, Table};
 
 use crate::{Case, Evidence, Finding, Source};
 
-/// A question that can be asked of any trace.
+/// Question about a trace, with the code that answers it.
 pub trait Theory: Sync {
-    /// What it asks, and what it needs for that.
+    /// Returns the description of the theory, with its question and the tables that it needs.
     fn about(&self) -> &'static About;
 
-    /// The answer.
+    /// Returns true if the theory looks for findings only in the scope, so that no finding is off
+    /// topic.
+    fn is_scoped(&self) -> bool {
+        false
+    }
+
+    /// Answers the question for a trace.
     ///
     /// # Errors
-    /// If a table cannot be read, or the user stopped it.
+    /// If a table cannot be read, or the user cancelled.
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError>;
 }
 
-/// What a theory asks, and what it needs for that. What must have been recorded is in the table that
-/// kits are made from, too: [`record::needs`].
+/// Description of a theory. The events that the theory needs are in [`record::needs`], from which
+/// recording kits are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
-    /// Its id: lower case, words joined by hyphens.
+    /// Id of the theory in lower case, with words joined by hyphens.
     pub id: &'static str,
-    /// The question.
+    /// Question of the theory.
     pub question: &'static str,
-    /// The tables it reads, beside those of processes, threads and images.
+    /// Tables that the theory reads, in addition to processes, threads and images.
     pub tables: &'static [Table],
-    /// Where the facts are from that it rests on.
+    /// Published sources of the facts that the theory uses.
     pub sources: &'static [Source],
 }
 
-/// What a trace says of a theory.
+/// Answer to the question of a theory.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// It holds, here and there, whether or not that cost anything.
+    /// The answer is yes, with findings. They need not have caused a delay.
     For(Vec<Finding>),
-    /// It does not hold: why, and what is good to know all the same.
+    /// The answer is no, with the reason, and with findings for information.
     Noted(String, Vec<Finding>),
-    /// It does not hold: why, and the numbers.
+    /// The answer is no, with the reason and the numbers.
     Against(String, Vec<Evidence>),
-    /// The trace does not hold what would tell: what is missing.
+    /// The trace lacks data for an answer. The text tells which data is missing.
     NotRecorded(String),
-    /// Neither does it here, but what it holds is a hint: what is missing, and what is there.
+    /// The trace lacks data for an answer. The text tells which data is missing, and the evidence
+    /// gives a hint from related data.
     Hint(String, Vec<Evidence>),
 }

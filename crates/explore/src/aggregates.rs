@@ -1,61 +1,63 @@
-//! What is computed of groups: parsed, and as SQL.
+//! Aggregates that a request computes for each group: parser and SQL.
 
 use views::{Aggregate, TimeRange};
 
-use crate::catalogue::{ColumnDef, ColumnKind, Source, TableDef};
-use crate::in_view::InView;
-use crate::timeline::ROWS;
+use crate::catalogue::{ColumnDef, ColumnKind, ROWS, Source, TableDef};
+use crate::in_view::TimeInView;
 use crate::{ExploreError, query};
 
-/// An aggregate of a request.
-pub(crate) enum Wanted {
-    /// Of a number, by its place among the measures.
+/// One requested aggregate.
+pub(crate) enum RequestedAggregate {
+    /// Aggregate function of a column of numbers. It contains the index of the column in `measures`.
     Number(Aggregate),
-    /// What all rows of a group have of a key, by its place among the keys looked at.
-    Same(usize),
+    /// Common value of a key in all rows of a group. The number is the index of the key in `common`.
+    Common(usize),
 }
 
-/// The aggregates of a request.
+/// All aggregates of a request.
 #[derive(Default)]
 pub(crate) struct Aggregates {
-    pub(crate) wanted: Vec<Wanted>,
-    /// Columns summed up, each once.
+    pub(crate) requested: Vec<RequestedAggregate>,
+    /// Columns of numbers, without repetition.
     pub(crate) measures: Vec<&'static ColumnDef>,
-    /// Keys of which is told what all rows have, each once.
-    pub(crate) same: Vec<&'static ColumnDef>,
+    /// Keys whose common values are requested, without repetition.
+    pub(crate) common: Vec<&'static ColumnDef>,
     pub(crate) percentiles: bool,
 }
 
 impl Aggregates {
-    /// # Errors
-    /// If one of them is no aggregate of the table.
+    /// Parses the aggregates of a request.
     pub(crate) fn parse(
         def: &'static TableDef,
         texts: &[String],
     ) -> Result<Aggregates, ExploreError> {
         let mut all = Aggregates::default();
         for text in texts {
-            let wanted = all.add(def, text)?;
-            all.wanted.push(wanted);
+            let aggregate = all.add(def, text)?;
+            all.requested.push(aggregate);
         }
         Ok(all)
     }
 
-    fn add(&mut self, def: &'static TableDef, text: &str) -> Result<Wanted, ExploreError> {
+    fn add(
+        &mut self,
+        def: &'static TableDef,
+        text: &str,
+    ) -> Result<RequestedAggregate, ExploreError> {
         if text == ROWS {
-            return Ok(Wanted::Number(Aggregate::Rows));
+            return Ok(RequestedAggregate::Number(Aggregate::Rows));
         }
         let Some((name, function)) = text.split_once(':') else {
             let key = def.key(text)?;
-            return Ok(Wanted::Same(place(&mut self.same, key)));
+            return Ok(RequestedAggregate::Common(index(&mut self.common, key)));
         };
         let column = match def.column(name)? {
-            // How often something happened is known of times too.
+            // Columns of times are not numbers that can be summed up, but they can be counted.
             column if column.kind == ColumnKind::Time && column.is_number() => column,
             column if column.source == Source::InView => column,
             _ => def.number(name)?,
         };
-        let measure = place(&mut self.measures, column);
+        let measure = index(&mut self.measures, column);
         let aggregate = match function {
             "sum" => Aggregate::Sum(measure),
             "count" => Aggregate::Count(measure),
@@ -67,31 +69,40 @@ impl Aggregates {
                 Aggregate::Percentile(measure, share(percentile)?)
             }
         };
-        Ok(Wanted::Number(aggregate))
+        Ok(RequestedAggregate::Number(aggregate))
     }
 
-    /// The aggregate as SQL, of what is within a stretch of time.
-    pub(crate) fn sql(&self, wanted: &Wanted, table: &TableDef, range: TimeRange) -> String {
+    /// Returns an aggregate as SQL. `range` is the time range of the request.
+    pub(crate) fn sql(
+        &self,
+        requested: &RequestedAggregate,
+        table: &TableDef,
+        range: TimeRange,
+    ) -> String {
         let of = |measure: usize| match self.measures[measure] {
-            column if column.source == Source::InView => InView::sql(table, range),
-            column => query::number(column),
+            column if column.source == Source::InView => TimeInView::sql(table, range),
+            column => query::number(column).to_owned(),
         };
-        match wanted {
-            Wanted::Number(Aggregate::Rows) => "count(*)".to_owned(),
-            Wanted::Number(Aggregate::Count(measure)) => format!("count({})", of(*measure)),
-            Wanted::Number(Aggregate::Sum(measure)) => format!("sum({})", of(*measure)),
-            Wanted::Number(Aggregate::Mean(measure)) => format!("avg({})", of(*measure)),
-            Wanted::Number(Aggregate::Min(measure)) => format!("min({})", of(*measure)),
-            Wanted::Number(Aggregate::Max(measure)) => format!("max({})", of(*measure)),
-            Wanted::Number(Aggregate::Percentile(measure, share)) => {
+        match requested {
+            RequestedAggregate::Number(Aggregate::Rows) => "count(*)".to_owned(),
+            RequestedAggregate::Number(Aggregate::Count(measure)) => {
+                format!("count({})", of(*measure))
+            }
+            RequestedAggregate::Number(Aggregate::Sum(measure)) => format!("sum({})", of(*measure)),
+            RequestedAggregate::Number(Aggregate::Mean(measure)) => {
+                format!("avg({})", of(*measure))
+            }
+            RequestedAggregate::Number(Aggregate::Min(measure)) => format!("min({})", of(*measure)),
+            RequestedAggregate::Number(Aggregate::Max(measure)) => format!("max({})", of(*measure)),
+            RequestedAggregate::Number(Aggregate::Percentile(measure, share)) => {
                 let of = of(*measure);
                 format!(
                     "array_element(array_agg({of} ORDER BY {of}) FILTER (WHERE {of} IS NOT NULL), \
                      greatest(1, CAST(ceil({share} * count({of})) AS BIGINT)))"
                 )
             }
-            Wanted::Same(key) => {
-                let of = self.same[*key].sql();
+            RequestedAggregate::Common(key) => {
+                let of = self.common[*key].sql();
                 format!(
                     "CASE WHEN count({of}) = count(*) AND count(DISTINCT {of}) = 1 THEN \
                      CAST(min({of}) AS VARCHAR) WHEN count({of}) > 0 THEN concat(count(DISTINCT \
@@ -102,7 +113,8 @@ impl Aggregates {
     }
 }
 
-fn place(columns: &mut Vec<&'static ColumnDef>, column: &'static ColumnDef) -> usize {
+/// Returns the index of a column in a list. If the list lacks the column, it is appended.
+fn index(columns: &mut Vec<&'static ColumnDef>, column: &'static ColumnDef) -> usize {
     let known = columns
         .iter()
         .position(|known| std::ptr::eq(*known, column));

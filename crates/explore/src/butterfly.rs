@@ -1,146 +1,153 @@
-//! Functions by the weight of the stacks that they are in, and who called one and what it called.
+//! Butterfly view: functions by weight, and the callers and callees of one function.
 
 use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 use views::{Flame, Rows};
 
-use crate::flame::share;
-use crate::selection::{Ask, bounded, range_of};
-use crate::stacks::{Frames, Weighed, Weighing};
+use crate::context::{Context, check_bounds, range_of};
+use crate::flame::min_share;
+use crate::stacks::{FrameNames, StackRequest, WeightedStacks};
 use crate::{Condition, ExploreError, Nodes};
 
-/// Asks for functions, or for the callers and callees of one.
+/// Request for all functions, or for the callers and callees of one function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ButterflyRequest {
-    /// The table.
+    /// Name of the table.
     pub table: String,
-    /// One of its columns of stacks.
+    /// Name of the column of stacks.
     pub stack: String,
-    /// A column of numbers that are not negative, or `rows`.
+    /// Name of the column with the weights, which must not be negative, or `rows` to count rows.
     pub weight: String,
-    /// The stretch of time; the whole trace if there is none.
+    /// Time range `[start, end]` in nanoseconds; the whole trace if absent.
     #[serde(default)]
     pub range: Option<[i64; 2]>,
-    /// Which rows count.
+    /// Conditions that rows must satisfy.
     #[serde(default)]
     pub filter: Vec<Condition>,
-    /// The function whose callers and callees are asked for; all functions if none.
+    /// Function whose callers and callees are requested; all functions if absent.
     #[serde(default)]
     pub frame: Option<String>,
-    /// How functions are sorted.
+    /// Order of the functions.
     #[serde(default)]
     pub order: ButterflyOrder,
-    /// Functions given at most, up to 10 000; 1000 if nothing is said.
+    /// Maximum number of functions, up to 10 000; 1000 if absent.
     #[serde(default)]
     pub first: Option<u32>,
-    /// Calls that have less of the whole weight are left out: 0.0005 if nothing is said.
+    /// Minimum weight of a returned call, as a share of the total weight; 0.0005 if absent.
     #[serde(default)]
     pub least_share: Option<f64>,
 }
 
-/// How functions are sorted, greatest first.
+/// Order of functions by descending weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ButterflyOrder {
-    /// By the weight in them and all that they call.
+    /// Orders by the weight of the function and its callees.
     #[default]
     Total,
-    /// By the weight that ends in them.
+    /// Orders by the weight of the function itself.
     #[serde(rename = "self")]
     Own,
 }
 
-/// Functions, or the callers and callees of one.
+/// Functions, or the callers and callees of one function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ButterflyAnswer {
-    /// The weight of all rows.
+    /// Weight of all rows.
     pub total: i64,
-    /// What share of it has a stack.
+    /// Share of the weight that belongs to rows with a stack, from 0 to 1.
     pub known: f64,
-    /// How many functions there are.
+    /// Number of functions before the limit is applied.
     pub functions_total: usize,
-    /// The functions, unless one was asked about.
+    /// Functions with their weights; absent if the request names a function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionWeight>>,
-    /// Names of the frames of the trees.
+    /// Names of the functions in `callers` and `callees`, which refer to them by index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<String>,
-    /// Who called the function, from it outwards.
+    /// Tree of the callers. Its root is the function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callers: Option<Nodes>,
-    /// What it called.
+    /// Tree of the callees. Its root is the function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callees: Option<Nodes>,
-    /// The unit of weights.
+    /// Unit of the weights.
     pub unit: String,
 }
 
-/// A function's weight.
+/// Weights of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionWeight {
-    /// Its name.
+    /// Name of the function.
     pub label: String,
-    /// Weight that ends in it.
+    /// Weight of the stacks whose innermost frame is the function.
     #[serde(rename = "self")]
     pub own: i64,
-    /// Weight of the stacks that it is in, each counted once.
+    /// Weight of the stacks that contain the function. If a stack contains it several times, the stack
+    /// counts once.
     pub total: i64,
 }
 
-/// Functions given, where nothing is said, and at most.
-const USUAL_FUNCTIONS: u32 = 1_000;
-const MOST_FUNCTIONS: u64 = 10_000;
+/// Default of the maximum number of functions.
+const DEFAULT_FUNCTIONS: u32 = 1_000;
+/// Largest number of functions that a request can ask for.
+const MAX_FUNCTIONS: u64 = 10_000;
 
 pub(crate) fn answer(
-    ask: Ask<'_>,
-    known: &Frames,
+    context: Context<'_>,
+    frame_names: &FrameNames,
     request: &ButterflyRequest,
 ) -> Result<ButterflyAnswer, ExploreError> {
-    let least = share(request.least_share)?;
-    let first = request.first.unwrap_or(USUAL_FUNCTIONS);
-    bounded("first", first.into(), 0, MOST_FUNCTIONS)?;
-    let weighing = Weighing {
+    let least = min_share(request.least_share)?;
+    let first = request.first.unwrap_or(DEFAULT_FUNCTIONS);
+    check_bounds("first", first.into(), 0, MAX_FUNCTIONS)?;
+    let stacks = StackRequest {
         table: &request.table,
         stack: &request.stack,
         weight: &request.weight,
         range: range_of(request.range)?,
         filter: &request.filter,
     };
-    let weighed = Weighed::new(ask, known, &weighing, None)?;
+    let weighted = WeightedStacks::new(context, frame_names, &stacks, None)?;
     let mut answer = ButterflyAnswer {
-        total: weighed.totals[0],
-        known: weighed.known(),
-        functions_total: weighed.names.len(),
+        total: weighted.totals[0],
+        known: weighted.known_share(),
+        functions_total: weighted.names.len(),
         functions: None,
         frames: Vec::new(),
         callers: None,
         callees: None,
-        unit: weighed.unit.to_owned(),
+        unit: weighted.unit.to_owned(),
     };
     let Some(name) = &request.frame else {
-        answer.functions = Some(functions(&weighed, request.order, first as usize));
+        answer.functions = Some(functions(&weighted, request.order, first as usize));
         return Ok(answer);
     };
-    // Of a function that is in no stack there is nothing to tell.
-    let frame = weighed.frame(name).unwrap_or(views::NULL_ID);
-    let mut flame = Flame::new(weighed.len())?;
-    let ids: Vec<u32> = (0..weighed.len()).collect();
-    flame.add(&ids, &weighed.weights[0], &Rows::of(0..ids.len()))?;
-    let butterfly = flame.butterfly(&weighed.stacks(), frame, 0.0);
-    answer.callers = Some(Nodes::of_tree(&butterfly.callers, answer.total, least));
-    answer.callees = Some(Nodes::of_tree(&butterfly.callees, answer.total, least));
-    answer.frames = weighed.names;
+    // If no stack contains the function, it has no callers and callees.
+    let frame = weighted.frame(name).unwrap_or(views::NULL_ID);
+    let mut flame = Flame::new(weighted.len())?;
+    let ids: Vec<u32> = (0..weighted.len()).collect();
+    flame.add(&ids, &weighted.weights[0], &Rows::of(0..ids.len()))?;
+    let butterfly = flame.butterfly(&weighted.stacks(), frame);
+    answer.callers = Some(Nodes::from_tree(&butterfly.callers, answer.total, least));
+    answer.callees = Some(Nodes::from_tree(&butterfly.callees, answer.total, least));
+    answer.frames = weighted.names;
     Ok(answer)
 }
 
-fn functions(weighed: &Weighed, order: ButterflyOrder, first: usize) -> Vec<FunctionWeight> {
-    let mut weights = vec![(0i64, 0i64); weighed.names.len()];
-    // The last stack in which a function was counted.
-    let mut counted = vec![u32::MAX; weighed.names.len()];
-    for (stack, weight) in (0..).zip(&weighed.weights[0]) {
-        let frames = weighed.stacks().frames_of(stack);
+/// Returns the functions in the requested order.
+fn functions(
+    weighted: &WeightedStacks,
+    order: ButterflyOrder,
+    first: usize,
+) -> Vec<FunctionWeight> {
+    let mut weights = vec![(0i64, 0i64); weighted.names.len()];
+    // Index of the last stack in which each function was counted.
+    let mut counted = vec![u32::MAX; weighted.names.len()];
+    for (stack, weight) in (0..).zip(&weighted.weights[0]) {
+        let frames = weighted.stacks().frames_of(stack);
         if let Some(innermost) = frames.first() {
             let own = &mut weights[*innermost as usize].0;
             *own = own.saturating_add(*weight);
@@ -153,7 +160,7 @@ fn functions(weighed: &Weighed, order: ButterflyOrder, first: usize) -> Vec<Func
             }
         }
     }
-    let mut functions: Vec<FunctionWeight> = weighed
+    let mut functions: Vec<FunctionWeight> = weighted
         .names
         .iter()
         .zip(weights)

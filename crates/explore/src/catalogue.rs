@@ -1,4 +1,4 @@
-//! The tables that can be looked at, and what of them can be grouped by and summed up.
+//! Catalogue of tables, and of the columns by which views group rows or which they sum up.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,105 +8,109 @@ use serde::Serialize;
 use tables::{ColumnSchema, StoredTable, Table};
 
 use crate::ExploreError;
-use crate::in_view::TIME;
-use crate::offered::{OFFERED, Offered};
 
-/// A table that can be looked at.
+/// Name of the computed column whose value is the part of a row's duration within the requested time range.
+pub(crate) const TIME: &str = "time";
+/// Name of the number of rows, where a request names a measure or an aggregate.
+pub(crate) const ROWS: &str = "rows";
+
+/// A table that views can show.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TableInfo {
-    /// Its name, as in SQL.
+    /// Name of the table in SQL.
     pub name: &'static str,
-    /// Its name for people.
+    /// Title for the user.
     pub title: &'static str,
-    /// What a row is.
+    /// Description of the table's rows.
     pub about: String,
-    /// How many rows it has; `null` while it is not made yet.
+    /// Number of rows; `null` until the table is built.
     pub rows: Option<u64>,
-    /// Whether the trace holds any; `null` while it is not made yet.
+    /// True if the table has rows; `null` until the table is built.
     pub recorded: Option<bool>,
-    /// The time of its last row.
+    /// Time of the last row, in nanoseconds since the trace's start; `null` until the table is built.
     pub last_ns: Option<i64>,
-    /// What to record if it holds nothing; empty where that is as it should be.
+    /// Events to record if the table has no rows; empty if it is normal that the table has no rows.
     pub record: &'static str,
-    /// The column with the time that rows are sorted by.
+    /// Name of the column by whose times the rows are sorted.
     pub time: &'static str,
-    /// From when to when a row lasts, if rows do.
+    /// Columns with the start and the end of rows; `null` if rows are single moments.
     pub interval: Option<IntervalInfo>,
-    /// Its columns.
+    /// Columns of the table, except columns of stacks.
     pub columns: Vec<ColumnInfo>,
-    /// Its columns of stacks.
+    /// Names of the columns of stacks.
     pub stacks: Vec<&'static str>,
 }
 
-/// The columns that say from when to when a row lasts.
+/// Names of the columns with the start and the end of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct IntervalInfo {
-    /// Its first nanosecond.
+    /// Column with the first nanosecond of a row.
     pub start: &'static str,
-    /// The nanosecond after its last.
+    /// Column with the nanosecond after the last one of a row.
     pub end: &'static str,
 }
 
-/// A column.
+/// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ColumnInfo {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Its name for people: Windows Performance Analyzer's where it has one.
+    /// Title for the user. It is the title in Windows Performance Analyzer, if WPA has this column.
     pub title: String,
-    /// What it says.
+    /// Description of the column.
     pub about: String,
-    /// What can be done with it.
+    /// Use of the column in views.
     pub kind: ColumnKind,
-    /// The unit of its numbers; empty if they have none.
+    /// Unit of the numbers; empty if they have no unit.
     pub unit: &'static str,
-    /// A key whose ids are numbers with a meaning, by which it can be summed up and bounded too.
+    /// True if the column is a key and its ids are meaningful numbers, which can be summed up and compared.
     pub numeric_key: bool,
-    /// How its numbers are called, where they have names.
+    /// Numbers that have a name, with their names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub names: BTreeMap<i64, String>,
 }
 
-/// What can be done with a column.
+/// Use of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnKind {
-    /// Rows are grouped by it.
+    /// Key: views group rows by this column.
     Key,
-    /// It is summed up.
+    /// Measure: views sum up this column.
     Measure,
-    /// When something happened.
+    /// Time of an event, or start or end of a row.
     Time,
-    /// Text of its own in nearly every row: shown with rows, and searched.
+    /// Text that is different in nearly every row. Views show it in single rows and can search it.
     Text,
-    /// Rows are left out by it or are left alone, and no more: a filter asks whether it is `true`.
+    /// Flag that only filters can use. The only valid conditions are `is` `true` and `is_not` `true`.
     Test,
 }
 
-/// What is known of a table before it is made.
+/// Definition of a table.
 #[derive(Debug)]
 pub(crate) struct TableDef {
     pub(crate) table: Table,
     pub(crate) title: &'static str,
     record: &'static str,
     about: String,
-    /// The time that rows are sorted by.
+    /// Name of the column by whose times the rows are sorted.
     pub(crate) time: &'static str,
     pub(crate) lasts: Option<Lasts>,
     pub(crate) columns: Vec<ColumnDef>,
     pub(crate) stacks: Vec<&'static str>,
 }
 
-/// How long rows last.
+/// Names of the columns with the start and the end of rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lasts {
     pub(crate) start: &'static str,
     pub(crate) end: &'static str,
-    /// What has no begin or end has always been or ever is, as a process; else it has no length.
+    /// True if rows are lifetimes, for example of processes. An unknown start or end is then outside of the
+    /// trace. If false, a row with an unknown start or end has length 0.
     pub(crate) is_life: bool,
 }
 
-/// What is known of a column.
+/// Definition of a column.
 #[derive(Debug)]
 pub(crate) struct ColumnDef {
     pub(crate) name: String,
@@ -117,52 +121,54 @@ pub(crate) struct ColumnDef {
     pub(crate) source: Source,
 }
 
-/// Where a column's values come from, by names of stored columns.
+/// Source of a column's values. Texts in the variants are names of stored columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// A number.
+    /// Stored number.
     Number(&'static str),
-    /// A number that has a name.
+    /// Stored number whose values have names.
     Code(&'static str, Code),
-    /// A flag.
+    /// Stored flag.
     Flag(&'static str),
-    /// An address, or another number that is written in hexadecimal.
+    /// Stored address or other number that is shown in hexadecimal.
     Address(&'static str),
-    /// Text.
+    /// Stored text.
     Text(&'static str),
-    /// A process by its row; the idle one, where it has none, by its id.
+    /// Process, identified by its row. The idle process may have no row. It is then identified by the
+    /// process id.
     Process {
         row: &'static str,
         id: Option<&'static str>,
     },
-    /// Its name.
+    /// Name of a process. Processes with equal names belong to the same group.
     ProcessName {
         row: &'static str,
         id: Option<&'static str>,
     },
-    /// A thread by its row; the idle ones, where they have none, by their id.
+    /// Thread, identified by its row. Idle threads have no row and are identified by the thread id.
     Thread {
         row: &'static str,
         id: Option<&'static str>,
     },
-    /// Its name.
+    /// Name of a thread. Threads with equal names belong to the same group.
     ThreadName(&'static str),
-    /// The module of an image's row.
+    /// Module, identified by the row of its image.
     Module(&'static str),
-    /// How long rows last within the stretch of time that is looked at.
+    /// Part of the row's duration that is within the requested time range.
     InView,
-    /// Whether a run was several in truth.
+    /// True if the run in this row is doubtful.
     Doubtful,
-    /// The function at an address in an image.
+    /// Function at an address in an image.
     Function {
         image: &'static str,
         address: &'static str,
-        /// With the offset within it: the address is where the function begins, as a rule.
+        /// True if the label includes the offset in the function. Columns with the address of a routine do
+        /// not need it, because the offset is usually 0.
         offset: bool,
     },
 }
 
-/// Numbers that have names.
+/// Coded numbers whose values have names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
     WaitReason,
@@ -170,7 +176,7 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    /// All numbers that have names.
+    /// Returns all values that have a name, with their names.
     fn names(self) -> BTreeMap<i64, String> {
         let name = match self {
             Code::WaitReason => events::kernel::wait_reason,
@@ -180,7 +186,7 @@ impl Code {
         named.collect()
     }
 
-    /// The name of a number; the number itself where it has none.
+    /// Returns a function that converts a number to its name. Without a name, it returns the number as text.
     pub(crate) fn name(self) -> fn(i64) -> String {
         fn of(number: i64, name: fn(u8) -> Option<&'static str>) -> String {
             let name = u8::try_from(number).ok().and_then(name);
@@ -193,29 +199,59 @@ impl Code {
     }
 }
 
-/// Every table that can be looked at.
-static TABLES: LazyLock<Vec<TableDef>> =
-    LazyLock::new(|| OFFERED.iter().map(TableDef::new).collect());
+/// Definitions of all tables that views can show.
+static TABLES: LazyLock<Vec<TableDef>> = LazyLock::new(|| {
+    let tables = Table::ALL.iter();
+    let titled = tables.filter_map(|table| Some((table, table.schema().title?)));
+    let mut tables: Vec<TableDef> = titled
+        .map(|(table, title)| TableDef::new(*table, title))
+        .collect();
+    let place = |table: &TableDef| FIRST.iter().position(|first| *first == table.table);
+    tables.sort_by_key(|table| place(table).unwrap_or(FIRST.len()));
+    tables
+});
 
-/// Every table that can be looked at.
+/// First tables in the list on the page. The other tables follow in the order of the documentation.
+const FIRST: [Table; 18] = [
+    Table::CpuRuns,
+    Table::Samples,
+    Table::Interrupts,
+    Table::ReadyThreads,
+    Table::ContextSwitches,
+    Table::Priorities,
+    Table::DiskIo,
+    Table::FileIo,
+    Table::HardFaults,
+    Table::Network,
+    Table::Packets,
+    Table::Focus,
+    Table::Input,
+    Table::TimerRequests,
+    Table::ProcessFreezes,
+    Table::Processes,
+    Table::Threads,
+    Table::Images,
+];
+
+/// Returns all tables that views can show.
 pub(crate) fn tables() -> &'static [TableDef] {
     &TABLES
 }
 
-/// The table of a name.
+/// Returns the table with this name.
 pub(crate) fn table(name: &str) -> Result<&'static TableDef, ExploreError> {
     let found = TABLES.iter().find(|def| def.table.name() == name);
     found.ok_or_else(|| ExploreError::NoTable(shortened(name)))
 }
 
-/// At most so much of a name is repeated to whoever sent it.
+/// Shortens a name from a request, so that it fits into an error message.
 fn shortened(name: &str) -> String {
     name.chars().take(80).collect()
 }
 
 impl TableDef {
-    fn new(offered: &Offered) -> TableDef {
-        let schema = offered.table.schema();
+    fn new(table: Table, title: &'static str) -> TableDef {
+        let schema = table.schema();
         let has = |name: &str| schema.columns.iter().any(|column| column.name == name);
         let mut columns = Vec::new();
         let mut stacks = Vec::new();
@@ -226,42 +262,42 @@ impl TableDef {
                 ColumnDef::add(&mut columns, column, &schema.columns);
             }
         }
-        let lasts = offered.lasts.map(|(start, end)| {
-            debug_assert!(has(start) && has(end));
+        let lasts = schema.interval.map(|interval| {
+            debug_assert!(has(interval.start) && has(interval.end));
             Lasts {
-                start,
-                end,
-                is_life: offered.is_life,
+                start: interval.start,
+                end: interval.end,
+                is_life: interval.is_lifetime,
             }
         });
         if lasts.is_some() {
             columns.push(ColumnDef {
                 name: TIME.to_owned(),
                 title: "Time in view".to_owned(),
-                about: "How long the row lasts within the stretch of time that is looked at."
-                    .to_owned(),
+                about: "Time that the row lasts within the requested range.".to_owned(),
                 kind: ColumnKind::Measure,
                 unit: "ns",
                 source: Source::InView,
             });
         }
-        if offered.table == Table::CpuRuns {
+        if table == Table::CpuRuns {
             columns.push(ColumnDef {
                 name: "doubtful".to_owned(),
                 title: "Doubtful runs".to_owned(),
-                about: "Switches within the run are missing: another thread was announced than the \
-                        one that ended it, or events are lost and samples tell of less than half of \
-                        a long run. Who had the CPU meanwhile is not known."
-                    .to_owned(),
+                about:
+                    "Context switches within the run are missing: the thread that ended it is not \
+                        the one that was announced, or events are lost and samples confirm less \
+                        than half of a long run. Which threads really ran is unknown."
+                        .to_owned(),
                 kind: ColumnKind::Test,
                 unit: "",
                 source: Source::Doubtful,
             });
         }
         TableDef {
-            table: offered.table,
-            title: offered.title,
-            record: offered.record,
+            table,
+            title,
+            record: schema.record,
             about: schema.prose,
             time: schema.sorted_by,
             lasts,
@@ -270,7 +306,7 @@ impl TableDef {
         }
     }
 
-    /// The column of a name.
+    /// Returns the column with this name. If the table lacks it, returns an error.
     pub(crate) fn column(&'static self, name: &str) -> Result<&'static ColumnDef, ExploreError> {
         let found = self.columns.iter().find(|column| column.name == name);
         found.ok_or_else(|| ExploreError::NoColumn {
@@ -279,28 +315,28 @@ impl TableDef {
         })
     }
 
-    /// The column of a name by which rows can be grouped.
+    /// Returns the key with this name. If there is no such key, returns an error.
     pub(crate) fn key(&'static self, name: &str) -> Result<&'static ColumnDef, ExploreError> {
         let column = self.column(name)?;
         match column.kind {
             ColumnKind::Key => Ok(column),
-            _ => Err(self.wrong(column, "cannot be grouped by; take a column of kind `key`")),
+            _ => Err(self.wrong_kind(column, "is not a key; choose a column of kind `key`")),
         }
     }
 
-    /// The column of a name that can be summed up.
+    /// Returns the column of numbers with this name. If there is no such column, returns an error.
     pub(crate) fn number(&'static self, name: &str) -> Result<&'static ColumnDef, ExploreError> {
         let column = self.column(name)?;
         match column.is_number() {
             true => Ok(column),
-            false => Err(self.wrong(
+            false => Err(self.wrong_kind(
                 column,
-                "holds no numbers; take one of kind `measure` or a numeric key",
+                "has no numbers; choose a column of kind `measure` or a numeric key",
             )),
         }
     }
 
-    /// The column of stacks of a name.
+    /// Returns the name of the column of stacks. If the table lacks it, returns an error.
     pub(crate) fn stack(&'static self, name: &str) -> Result<&'static str, ExploreError> {
         let found = self.stacks.iter().find(|stack| **stack == name);
         found.copied().ok_or_else(|| ExploreError::NoColumn {
@@ -309,8 +345,8 @@ impl TableDef {
         })
     }
 
-    /// The column is of another kind than needed.
-    pub(crate) fn wrong(&self, column: &ColumnDef, needed: &'static str) -> ExploreError {
+    /// Returns the error for a column that cannot be used as requested. `needed` describes the problem.
+    pub(crate) fn wrong_kind(&self, column: &ColumnDef, needed: &'static str) -> ExploreError {
         ExploreError::WrongKind {
             table: self.table.name(),
             column: column.name.clone(),
@@ -318,7 +354,7 @@ impl TableDef {
         }
     }
 
-    /// What requests see of it, and of what is stored if it is made.
+    /// Returns the description of the table for the page. `made` is the stored table, if it is built.
     pub(crate) fn info(&self, made: Option<&StoredTable>) -> TableInfo {
         let rows = made.map(|made| made.rows() as u64);
         let last = made.and_then(|made| made.chunks().last());
@@ -353,7 +389,7 @@ impl TableDef {
     }
 }
 
-/// Times at which something happened; other columns of nanoseconds say how long it took.
+/// Columns of nanoseconds that are times. All other columns of nanoseconds are durations.
 const MOMENTS: [&str; 14] = [
     "time_ns",
     "start_ns",
@@ -371,7 +407,8 @@ const MOMENTS: [&str; 14] = [
     "to_ns",
 ];
 
-/// Numbers without a unit that are summed up and not grouped by.
+/// Columns of numbers without a unit that are measures. All other columns of numbers without a unit are
+/// keys.
 const AMOUNTS: [&str; 17] = [
     "fragments",
     "count",
@@ -392,11 +429,11 @@ const AMOUNTS: [&str; 17] = [
     "y",
 ];
 
-/// Text that nearly every row has its own of.
+/// Columns of text that is different in nearly every row.
 const PROSE: [&str; 2] = ["fields", "message"];
 
 impl ColumnDef {
-    /// Adds what is made of a stored column.
+    /// Appends the columns that are derived from a stored column.
     fn add(columns: &mut Vec<ColumnDef>, column: &ColumnSchema, all: &[ColumnSchema]) {
         use ColumnKind::{Key, Measure, Text, Time};
         let name = column.name;
@@ -427,7 +464,7 @@ impl ColumnDef {
             add(
                 format!("{prefix}process_name"),
                 None,
-                "Name of the process: all of that name together.".to_owned(),
+                "Name of the process. Groups all processes of the same name.".to_owned(),
                 Key,
                 Source::ProcessName { row: name, id },
             );
@@ -438,8 +475,8 @@ impl ColumnDef {
             add(
                 format!("{prefix}thread"),
                 column.wpa,
-                "Id of the thread and the name that it was given. Ids are reused; this is one \
-                 thread, or all idle ones."
+                "Name and id of the thread. Windows reuses ids: each value is one thread, or all idle \
+                 threads."
                     .to_owned(),
                 Key,
                 Source::Thread { row: name, id },
@@ -447,7 +484,7 @@ impl ColumnDef {
             add(
                 format!("{prefix}thread_name"),
                 None,
-                "Name that the thread was given.".to_owned(),
+                "Name of the thread, as set by its program.".to_owned(),
                 Key,
                 Source::ThreadName(name),
             );
@@ -467,8 +504,7 @@ impl ColumnDef {
                 add(
                     "function".to_owned(),
                     Some("Function"),
-                    "The function at the address; the module where symbols are not known."
-                        .to_owned(),
+                    "Function at the address; the module if its symbols are missing.".to_owned(),
                     Key,
                     Source::Function {
                         image: name,
@@ -505,14 +541,23 @@ impl ColumnDef {
         );
     }
 
-    /// Whether its values are numbers with a meaning.
+    /// Returns true if the values of the column are meaningful numbers.
     pub(crate) fn is_number(&self) -> bool {
-        matches!(self.source, Source::Number(_) | Source::Code(..))
+        self.number().is_some()
+    }
+
+    /// Returns the name of the stored column with the numbers; `None` if the values are not meaningful
+    /// numbers.
+    pub(crate) fn number(&self) -> Option<&'static str> {
+        match self.source {
+            Source::Number(name) | Source::Code(name, _) => Some(name),
+            _ => None,
+        }
     }
 }
 
-/// A title of Windows Performance Analyzer, the first where its tables have several, without the unit
-/// that it shows values in: here they are shown in the one that fits.
+/// Returns the first of the titles that Windows Performance Analyzer uses, without the unit. The page
+/// selects the unit itself.
 fn without_unit(title: &str) -> String {
     let title = title.split_once(", ").map_or(title, |(first, _)| first);
     let units = [" (s)", " (us)", " (in view)"];
@@ -520,7 +565,7 @@ fn without_unit(title: &str) -> String {
     plain.unwrap_or(title).to_owned()
 }
 
-/// A name for people made of a column's name.
+/// Returns a title that is derived from the name of a column.
 fn title_of(name: &str) -> String {
     let words = name.strip_suffix("_ns").unwrap_or(name);
     let words = words.strip_suffix("_bytes").unwrap_or(words);

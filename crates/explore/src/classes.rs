@@ -1,32 +1,32 @@
-//! Classes of values that rise by equal factors.
+//! Classes of values, whose bounds increase by a constant factor.
 
 use views::{Bounds, Rows};
 
 use crate::ExploreError;
-use crate::columns::Measures;
-use crate::selection::Selection;
+use crate::decoded::Measures;
+use crate::selected_rows::SelectedRows;
 
-/// The most classes of values.
-pub(crate) const MOST_CLASSES: u64 = 256;
+/// Maximum number of classes.
+pub(crate) const MAX_CLASSES: u64 = 256;
 
-/// Bounds of classes of values: class `i` holds values above bound `i` and up to bound `i + 1`.
+/// Bounds of classes. Class `i` contains the values above bound `i`, up to and including bound `i + 1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Classes(Vec<i64>);
 
 impl Classes {
-    /// At most so many classes that hold all values from the least to the greatest, which are
-    /// above 0. Each decade is cut alike, so that powers of ten are bounds; of small numbers a class
-    /// is one of them.
+    /// Creates at most `most` classes for all values from `least` to `greatest`. Smaller values than 1 have
+    /// no class. All decades are divided in the same way, so powers of ten are bounds. Bounds are integers,
+    /// so a small number may be the only value of its class.
     pub(crate) fn new(least: i64, greatest: i64, most: usize) -> Classes {
         let (least, greatest) = (least.max(1), greatest.max(least.max(1)));
         let most = most.max(1);
         let edges = |steps: u32| {
             let edge = |step: i64| {
                 let edge = 10f64.powf(step as f64 / f64::from(steps)).round();
-                // Beyond its bounds a float becomes the nearest integer.
+                // The conversion saturates.
                 edge as i64
             };
-            // The last edge below the least value; the first that is not below the greatest.
+            // Find the last edge below `least`, and the first edge that is at least `greatest`.
             let mut first = ((least as f64).log10() * f64::from(steps)).floor() as i64 + 1;
             while first >= 0 && edge(first) >= least {
                 first -= 1;
@@ -50,20 +50,21 @@ impl Classes {
         }
     }
 
-    /// Classes for the selected rows: of the values asked for, or of all.
-    pub(crate) fn of(
-        selection: &Selection<'_>,
+    /// Creates classes for the requested range of values. Without a range, the classes cover all values of
+    /// the rows.
+    pub(crate) fn for_rows(
+        rows: &SelectedRows<'_>,
         numbers: &Measures,
-        asked: Option<[i64; 2]>,
+        requested: Option<[i64; 2]>,
         most: u32,
     ) -> Result<Classes, ExploreError> {
         let most = most as usize;
-        if let Some([least, greatest]) = asked {
+        if let Some([least, greatest]) = requested {
             if least > greatest || greatest < 1 {
                 return Err(ExploreError::OutOfBounds {
                     field: "values",
                     needed: format!(
-                        "must be the least and the greatest value, above 0, not {least} and \
+                        "must be the smallest and the largest value, above 0, not {least} and \
                          {greatest}"
                     ),
                 });
@@ -85,20 +86,22 @@ impl Classes {
         let merge = |all: &mut (i64, i64), more: (i64, i64)| {
             *all = (all.0.min(more.0), all.1.max(more.1));
         };
-        let (least, greatest) = selection.pass(make, add, merge)?;
+        let (least, greatest) = rows.pass(make, add, merge)?;
         Ok(match least <= greatest {
             true => Classes::new(least, greatest, most),
             false => Classes(vec![0, 1]),
         })
     }
 
-    /// For the kernels, whose first class is of what is below all, and the last of what is above.
+    /// Returns the bounds for the kernels. The first class of a kernel is below all these classes, and the
+    /// last class is above them.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.0.clone())
     }
 
-    /// A kernel's counts: those of classes, of what is above, and of what is below.
-    pub(crate) fn split(mut counts: Vec<u64>) -> (Vec<u64>, u64, u64) {
+    /// Splits the counts of a kernel. Returns the counts of the classes, the count above them, and the count
+    /// below them.
+    pub(crate) fn split_counts(mut counts: Vec<u64>) -> (Vec<u64>, u64, u64) {
         let above = counts.pop().unwrap_or(0);
         let below = if counts.is_empty() {
             0
@@ -108,12 +111,13 @@ impl Classes {
         (counts, above, below)
     }
 
-    /// The bounds.
+    /// Returns the bounds.
     pub(crate) fn into_bounds(self) -> Vec<i64> {
         self.0
     }
 
-    /// The upper bound of a value's class as SQL; of what is above all, nothing.
+    /// Returns an SQL expression for the upper bound of a value's class. It is `NULL` for values above all
+    /// classes.
     pub(crate) fn sql(&self, number: &str) -> String {
         let cases: Vec<String> = self
             .0
@@ -139,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_has_a_class_and_there_are_no_more_than_asked_for() {
+    fn every_value_has_a_class_and_the_number_of_classes_is_limited() {
         let mut rng = Rng(11);
         for _ in 0..500 {
             let least = 1i64 << rng.below(62);
@@ -153,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_values_are_survived() {
+    fn extreme_values_do_not_panic() {
         for (least, greatest) in [
             (i64::MIN, i64::MIN),
             (5, 1),

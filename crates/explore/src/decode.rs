@@ -1,4 +1,4 @@
-//! Stored columns as dense ids and numbers, chunks in parallel.
+//! Decoder of stored columns to dense ids and numbers. It decodes chunks in parallel.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,19 +10,20 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use tables::{CpuRunsView, DoubtfulRuns, StoreError};
+use tables::{CpuRunsView, DoubtfulRuns, StoreError, StoredTable};
 use views::{NULL, NULL_ID};
 
 use crate::ExploreError;
-use crate::catalogue::{ColumnDef, Lasts, Source};
-use crate::columns::{Keys, Measures, Opened};
+use crate::catalogue::{ColumnDef, Lasts, Source, TableDef};
+use crate::decoded::{Keys, Measures};
 use crate::names::{Interner, Names};
 use crate::trace::{Trace, check};
 
-/// A column of dense ids.
+/// Decodes a key to dense ids.
 pub(crate) fn keys(
     trace: &Trace,
-    table: &Opened,
+    def: &TableDef,
+    table: &StoredTable,
     column: &ColumnDef,
     cancel: &AtomicBool,
 ) -> Result<Keys, ExploreError> {
@@ -78,7 +79,7 @@ pub(crate) fn keys(
             names.push(None);
             by_name(table, row, None, &names, cancel)
         }
-        Source::InView => Err(table.def.wrong(column, "cannot be grouped by")),
+        Source::InView => Err(def.wrong_kind(column, "is not a key")),
         Source::Doubtful => doubtful(trace, table, cancel),
         Source::Function {
             image,
@@ -88,21 +89,9 @@ pub(crate) fn keys(
     }
 }
 
-/// A column of numbers.
-pub(crate) fn measures(
-    table: &Opened,
-    column: &ColumnDef,
-    cancel: &AtomicBool,
-) -> Result<Measures, ExploreError> {
-    match column.source {
-        Source::Number(name) | Source::Code(name, _) => stored_numbers(table, name, cancel),
-        _ => Err(table.def.wrong(column, "holds no numbers")),
-    }
-}
-
-/// A stored column of numbers.
+/// Decodes a stored column to numbers.
 pub(crate) fn stored_numbers(
-    table: &Opened,
+    table: &StoredTable,
     name: &str,
     cancel: &AtomicBool,
 ) -> Result<Measures, ExploreError> {
@@ -112,9 +101,9 @@ pub(crate) fn stored_numbers(
     Ok(Measures::new(chunks))
 }
 
-/// When rows begin.
+/// Decodes the starts of rows.
 pub(crate) fn starts(
-    table: &Opened,
+    table: &StoredTable,
     lasts: &Lasts,
     cancel: &AtomicBool,
 ) -> Result<Measures, ExploreError> {
@@ -122,18 +111,19 @@ pub(crate) fn starts(
     ends_of(table, [lasts.start, lasts.end], always, lasts, cancel)
 }
 
-/// When rows end.
+/// Decodes the ends of rows.
 pub(crate) fn ends(
-    table: &Opened,
+    table: &StoredTable,
     lasts: &Lasts,
     cancel: &AtomicBool,
 ) -> Result<Measures, ExploreError> {
     ends_of(table, [lasts.end, lasts.start], i64::MAX, lasts, cancel)
 }
 
-/// One end of intervals; where it is unknown `boundless`, or the other one if they are no lives.
+/// Decodes the starts or the ends of rows from the column `wanted`. In lifetimes, an unknown value becomes
+/// `boundless`. In other tables, it becomes the value of the column `other`, so that the row has length 0.
 fn ends_of(
-    table: &Opened,
+    table: &StoredTable,
     [wanted, other]: [&str; 2],
     boundless: i64,
     lasts: &Lasts,
@@ -154,14 +144,14 @@ fn ends_of(
     Ok(Measures::new(chunks))
 }
 
-/// What a test by text needs of a chunk.
+/// Tests the texts of a chunk. The result is false for unknown texts.
 pub(crate) fn text_passes(
-    table: &Opened,
+    table: &StoredTable,
     chunk: usize,
     column: &str,
     test: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<bool>, ExploreError> {
-    let batch = table.stored.read(chunk, &[column])?;
+    let batch = table.read(chunk, &[column])?;
     let array = batch.column_by_name(column);
     let texts = array.and_then(|array| array.as_string_opt::<i32>());
     Ok(match texts {
@@ -170,31 +160,34 @@ pub(crate) fn text_passes(
     })
 }
 
-/// Reads the named columns of every chunk, and makes something of each.
+/// Reads columns of each chunk, and converts each chunk with `make`.
 fn each_chunk<T: Send>(
-    table: &Opened,
+    table: &StoredTable,
     names: &[&str],
     cancel: &AtomicBool,
     make: impl Fn(&[&ArrayRef]) -> T + Sync,
 ) -> Result<Vec<T>, ExploreError> {
-    let chunks = 0..table.stored.chunks().len();
+    let chunks = 0..table.chunks().len();
     chunks
         .into_par_iter()
         .map(|chunk| {
             check(cancel)?;
-            let batch = table.stored.read(chunk, names)?;
+            let batch = table.read(chunk, names)?;
             let columns: Vec<&ArrayRef> = names
                 .iter()
-                .map(|name| batch.column_by_name(name).expect("a column that was read"))
+                .map(|name| batch.column_by_name(name).expect("the column is read"))
                 .collect();
             Ok(make(&columns))
         })
         .collect()
 }
 
-/// Numbers, the unknown as [`NULL`]; those of 64 bits without sign as `wide` says.
+/// Converts integers to i64. Unknown values become [`NULL`]. `wide` converts unsigned 64-bit numbers.
 fn integers(array: &ArrayRef, wide: fn(u64) -> i64) -> Vec<i64> {
-    fn of<T: ArrowPrimitiveType>(array: &ArrayRef, number: impl Fn(T::Native) -> i64) -> Vec<i64> {
+    fn convert<T: ArrowPrimitiveType>(
+        array: &ArrayRef,
+        number: impl Fn(T::Native) -> i64,
+    ) -> Vec<i64> {
         let array = array.as_primitive::<T>();
         let values = array.values().iter();
         match array.nulls() {
@@ -207,14 +200,14 @@ fn integers(array: &ArrayRef, wide: fn(u64) -> i64) -> Vec<i64> {
     }
     use arrow_schema::DataType;
     match array.data_type() {
-        DataType::Int8 => of::<Int8Type>(array, i64::from),
-        DataType::Int16 => of::<Int16Type>(array, i64::from),
-        DataType::Int32 => of::<Int32Type>(array, i64::from),
-        DataType::Int64 => of::<Int64Type>(array, |number| number),
-        DataType::UInt8 => of::<UInt8Type>(array, i64::from),
-        DataType::UInt16 => of::<UInt16Type>(array, i64::from),
-        DataType::UInt32 => of::<UInt32Type>(array, i64::from),
-        DataType::UInt64 => of::<UInt64Type>(array, wide),
+        DataType::Int8 => convert::<Int8Type>(array, i64::from),
+        DataType::Int16 => convert::<Int16Type>(array, i64::from),
+        DataType::Int32 => convert::<Int32Type>(array, i64::from),
+        DataType::Int64 => convert::<Int64Type>(array, |number| number),
+        DataType::UInt8 => convert::<UInt8Type>(array, i64::from),
+        DataType::UInt16 => convert::<UInt16Type>(array, i64::from),
+        DataType::UInt32 => convert::<UInt32Type>(array, i64::from),
+        DataType::UInt64 => convert::<UInt64Type>(array, wide),
         _ => vec![NULL; array.len()],
     }
 }
@@ -223,9 +216,9 @@ fn saturated(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A key of numbers: dense ids in their order.
+/// Decodes a key whose values are numbers. The dense ids have the order of the numbers.
 fn numbers(
-    table: &Opened,
+    table: &StoredTable,
     name: &str,
     label: fn(i64) -> String,
     cancel: &AtomicBool,
@@ -240,12 +233,14 @@ fn numbers(
     })
 }
 
-fn addresses(table: &Opened, name: &str, cancel: &AtomicBool) -> Result<Keys, ExploreError> {
+/// Decodes a key whose values are addresses. The dense ids have the order of the addresses.
+fn addresses(table: &StoredTable, name: &str, cancel: &AtomicBool) -> Result<Keys, ExploreError> {
     let chunks = each_chunk(table, &[name], cancel, |columns| {
         integers(columns[0], u64::cast_signed)
     })?;
     let (places, mut chunks) = dense(chunks);
-    // They came in the order of signed numbers, in which half of all addresses are negative.
+    // These ids have the order of signed numbers, in which the upper half of all addresses is negative and
+    // so comes first.
     let negative = places.partition_point(|address| *address < 0) as u32;
     let all = places.len() as u32;
     chunks.par_iter_mut().flatten().for_each(|place| {
@@ -261,7 +256,8 @@ fn addresses(table: &Opened, name: &str, cancel: &AtomicBool) -> Result<Keys, Ex
     })
 }
 
-/// Distinct numbers in rising order, and by chunk the places of numbers among them.
+/// Returns the distinct numbers in ascending order, and for each number its index among the distinct
+/// numbers.
 fn dense(chunks: Vec<Vec<i64>>) -> (Vec<i64>, Vec<Vec<u32>>) {
     let distinct = |numbers: &Vec<i64>| {
         let mut last = NULL;
@@ -313,7 +309,7 @@ fn map<T: Send>(chunks: Vec<Vec<T>>, place: impl Fn(T) -> u32 + Sync) -> Vec<Vec
     chunks.into_par_iter().map(map).collect()
 }
 
-fn flags(table: &Opened, name: &str, cancel: &AtomicBool) -> Result<Keys, ExploreError> {
+fn flags(table: &StoredTable, name: &str, cancel: &AtomicBool) -> Result<Keys, ExploreError> {
     let chunks = each_chunk(table, &[name], cancel, |columns| {
         let flags = columns[0].as_boolean();
         let id = |flag: Option<bool>| flag.map_or(NULL_ID, u32::from);
@@ -329,15 +325,15 @@ fn flag_names() -> Names {
     Names::texts(vec!["false".into(), "true".into()])
 }
 
-/// Whether runs were several in truth.
-fn doubtful(trace: &Trace, table: &Opened, cancel: &AtomicBool) -> Result<Keys, ExploreError> {
+/// Decodes the key that states whether a run is doubtful.
+fn doubtful(trace: &Trace, table: &StoredTable, cancel: &AtomicBool) -> Result<Keys, ExploreError> {
     let runs = trace.doubtful_runs(cancel)?;
-    let chunks = 0..table.stored.chunks().len();
+    let chunks = 0..table.chunks().len();
     let chunks: Result<Vec<Vec<u32>>, ExploreError> = chunks
         .into_par_iter()
         .map(|chunk| {
             check(cancel)?;
-            let batch = table.stored.read(chunk, &DoubtfulRuns::COLUMNS)?;
+            let batch = table.read(chunk, &DoubtfulRuns::COLUMNS)?;
             let view = CpuRunsView::new(&batch).map_err(StoreError::from)?;
             let is = |row| u32::from(runs.is(&view, row));
             Ok((0..view.len()).map(is).collect())
@@ -349,13 +345,13 @@ fn doubtful(trace: &Trace, table: &Opened, cancel: &AtomicBool) -> Result<Keys, 
     })
 }
 
-/// Text: ids in the order in which texts first come.
-fn texts(table: &Opened, name: &str, cancel: &AtomicBool) -> Result<Keys, ExploreError> {
+/// Decodes a key whose values are texts. The dense ids have the order in which the texts first occur.
+fn texts(table: &StoredTable, name: &str, cancel: &AtomicBool) -> Result<Keys, ExploreError> {
     let parts = each_chunk(table, &[name], cancel, |columns| own_texts(columns[0]))?;
     Ok(joined(parts))
 }
 
-/// A chunk's ids, and the texts that they stand for within it.
+/// Ids of the rows in a chunk, and the texts of these ids.
 type Part = (Vec<u32>, Vec<Box<str>>);
 
 fn own_texts(array: &ArrayRef) -> Part {
@@ -381,15 +377,15 @@ fn own_texts(array: &ArrayRef) -> Part {
     (ids, interner.finish())
 }
 
-/// Chunks of own ids as one column; texts that no row has are left out.
+/// Combines chunks, each with its own ids, to one column. Texts that occur in no row are dropped.
 fn joined(parts: Vec<Part>) -> Keys {
     let mut all = Interner::default();
     let mut places: Vec<Vec<u32>> = Vec::with_capacity(parts.len());
     for (ids, texts) in &parts {
-        let mut of = vec![NULL_ID; texts.len()];
+        let mut new_ids = vec![NULL_ID; texts.len()];
         let mut left = texts.len();
         for id in ids {
-            if let Some(place) = of.get_mut(*id as usize)
+            if let Some(place) = new_ids.get_mut(*id as usize)
                 && *place == NULL_ID
             {
                 *place = all.id(&texts[*id as usize]);
@@ -399,13 +395,13 @@ fn joined(parts: Vec<Part>) -> Keys {
                 }
             }
         }
-        places.push(of);
+        places.push(new_ids);
     }
     let chunks = parts
         .into_par_iter()
         .zip(places)
-        .map(|((ids, _), of)| {
-            let place = |id: u32| of.get(id as usize).copied().unwrap_or(NULL_ID);
+        .map(|((ids, _), new_ids)| {
+            let place = |id: u32| new_ids.get(id as usize).copied().unwrap_or(NULL_ID);
             ids.into_iter().map(place).collect()
         })
         .collect();
@@ -415,10 +411,10 @@ fn joined(parts: Vec<Part>) -> Keys {
     }
 }
 
-/// Row numbers of another table, which are dense. What has none and the id 0 is idle, and has the
-/// last label.
+/// Decodes a key whose values are row numbers of another table. A row is idle if it lacks a row number and
+/// its id is 0. The last label belongs to idle rows.
 fn by_row(
-    table: &Opened,
+    table: &StoredTable,
     row: &str,
     id: Option<&str>,
     labels: Vec<Box<str>>,
@@ -431,9 +427,10 @@ fn by_row(
     })
 }
 
-/// Names by row numbers of another table: those of one name together.
+/// Decodes a key whose values are names, which are stored as row numbers of another table. Equal names get
+/// the same id.
 fn by_name(
-    table: &Opened,
+    table: &StoredTable,
     row: &str,
     id: Option<&str>,
     names: &[Option<&str>],
@@ -454,9 +451,9 @@ fn by_name(
     })
 }
 
-/// Row numbers of another table, `len - 1` of what has none and the id 0.
+/// Decodes row numbers of another table. The value `len - 1` means an idle row.
 fn rows_of(
-    table: &Opened,
+    table: &StoredTable,
     row: &str,
     id: Option<&str>,
     len: usize,
@@ -484,10 +481,10 @@ fn rows_of(
     })
 }
 
-/// The functions at addresses. Every address is named once, whatever the rows.
+/// Decodes a key whose values are functions at addresses. Each address is looked up once.
 fn functions(
     trace: &Trace,
-    table: &Opened,
+    table: &StoredTable,
     image: &str,
     address: &str,
     offset: bool,
@@ -517,7 +514,8 @@ fn functions(
     for (ids, places) in parts {
         let mut labels = Vec::with_capacity(places.len());
         for (image, address) in places {
-            // Naming the first address of a module can mean to look for its symbols.
+            // The first lookup in a module may load its symbols, which takes long. So check for cancellation
+            // first.
             check(cancel)?;
             let label = named.entry((image, address)).or_insert_with(|| {
                 let symbol = identities.symbol(functions, image, address);
@@ -533,8 +531,8 @@ fn functions(
     Ok(joined(texts))
 }
 
-/// A symbol without the offset at its end: `ntoskrnl.exe!KeSetEvent` of
-/// `ntoskrnl.exe!KeSetEvent+0x1f`.
+/// Removes the offset from a symbol, for example from `ntoskrnl.exe!KeSetEvent+0x1f`, which becomes
+/// `ntoskrnl.exe!KeSetEvent`.
 pub(crate) fn without_offset(symbol: &str) -> &str {
     let Some((name, offset)) = symbol.rsplit_once("+0x") else {
         return symbol;

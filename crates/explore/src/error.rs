@@ -1,55 +1,56 @@
-//! Why a request has no answer.
+//! Errors that requests return.
 
 use tables::StoreError;
 use views::TooLarge;
 
-/// Why a request has no answer. All but [`Store`](ExploreError::Store) and
-/// [`Cancelled`](ExploreError::Cancelled) are mistakes of the request.
+/// Reason why a request fails. All variants except [`Store`](ExploreError::Store) and
+/// [`Cancelled`](ExploreError::Cancelled) are mistakes in the request.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExploreError {
-    /// No table of that name can be looked at.
-    #[error("there is no table `{0}` to look at; `tables` lists those that there are")]
+    /// There is no table with this name.
+    #[error("there is no table `{0}`; `tables` lists all tables")]
     NoTable(String),
-    /// The table has no such column.
-    #[error("`{table}` has no column `{column}`; `tables` lists those that it has")]
+    /// The table has no column with this name.
+    #[error("`{table}` has no column `{column}`; `tables` lists its columns")]
     NoColumn {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
-        /// The column asked for.
+        /// Name of the requested column.
         column: String,
     },
-    /// The column is of another kind than the request needs.
+    /// The column cannot be used as requested.
     #[error("the column `{column}` of `{table}` {needed}")]
     WrongKind {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
-        /// The column asked for.
+        /// Name of the requested column.
         column: String,
-        /// What it is not, and what would do.
+        /// Description of the problem, and the columns that can be used instead.
         needed: &'static str,
     },
     /// A number or text of the request is out of bounds.
     #[error("`{field}` {needed}")]
     OutOfBounds {
-        /// The field of the request.
+        /// Name of the field.
         field: &'static str,
-        /// What it must be.
+        /// Requirement that the field does not satisfy.
         needed: String,
     },
-    /// More cells were asked for than are kept.
+    /// The answer would need too much memory.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
-    /// The table cannot be made or read.
+    /// The table cannot be built or read.
     #[error(transparent)]
     Store(StoreError),
-    /// The request's flag was set.
+    /// The request was cancelled.
     #[error("the request was cancelled")]
     Cancelled,
 }
 
 impl ExploreError {
-    /// Whether the request is to blame, not the trace or the machine.
+    /// Returns whether the error is a mistake in the request. All other errors have causes in the trace or
+    /// the machine.
     pub fn is_of_request(&self) -> bool {
         !matches!(self, ExploreError::Store(_) | ExploreError::Cancelled)
     }

@@ -1,52 +1,42 @@
-//! What answers.
+//! Explorer, which executes the requests of views on one trace.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use serde::Serialize;
 use tables::{Functions, Identities, Store, Table};
 
-use crate::columns::Columns;
-use crate::selection::Ask;
-use crate::stacks::Frames;
+use crate::butterfly::{ButterflyAnswer, ButterflyRequest};
+use crate::cache::ColumnCache;
+use crate::context::Context;
+use crate::overview::OverviewAnswer;
+use crate::rows::{RowsAnswer, RowsRequest};
+use crate::stacks::FrameNames;
 use crate::trace::Trace;
 use crate::{
-    ButterflyAnswer, ButterflyRequest, ExploreError, FlameAnswer, FlameRequest, HeatAnswer,
-    HeatRequest, HistogramAnswer, HistogramRequest, LanesAnswer, LanesRequest, OverviewAnswer,
-    PivotAnswer, PivotRequest, Preset, RowsAnswer, RowsRequest, TableInfo, TimelineAnswer,
-    TimelineRequest,
+    ExploreError, FlameAnswer, FlameRequest, HeatAnswer, HeatRequest, HistogramAnswer,
+    HistogramRequest, LanesAnswer, LanesRequest, PivotAnswer, PivotRequest, Preset, Progress,
+    TableInfo, TimelineAnswer, TimelineRequest,
 };
 use crate::{
     butterfly, catalogue, flame, heat, histogram, lanes, overview, pivot, presets, rows, timeline,
 };
 
-/// Answers requests about one trace, from any number of threads.
+/// Executor of requests on one trace. Any number of threads can use it.
 ///
-/// Tables are made when they are first asked about. Every request takes a flag that stops it. Do not
-/// call from within rayon's pool: requests wait for each other there.
+/// The first request that needs a table builds it. Each request has a flag that cancels it. Do not call the
+/// methods on a thread of rayon's pool, because requests wait for each other there.
 pub struct Explorer {
     trace: Trace,
-    columns: Columns,
-    frames: Frames,
-}
-
-/// How far the making of tables has come.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Progress {
-    /// What is being done.
-    pub phase: &'static str,
-    /// Bytes of the trace read so far.
-    pub done: u64,
-    /// Of how many.
-    pub of: u64,
+    cache: ColumnCache,
+    frame_names: FrameNames,
 }
 
 impl Explorer {
-    /// Bytes of decoded columns that are kept, if the caller has no better idea.
+    /// Default memory limit for decoded columns, in bytes.
     pub const MEMORY_BYTES: usize = 1_500_000_000;
 
-    /// Answers about this trace. Without `functions` addresses are shown by module and offset;
-    /// `memory_bytes` is what decoded columns may take.
+    /// Creates an explorer of one trace. `functions` returns names of functions. Without it, addresses are
+    /// shown as module and offset. `memory_bytes` limits the memory of decoded columns.
     pub fn new(
         store: Arc<Store>,
         functions: Option<Arc<dyn Functions>>,
@@ -54,15 +44,15 @@ impl Explorer {
     ) -> Explorer {
         Explorer {
             trace: Trace::new(store, functions),
-            columns: Columns::new(memory_bytes),
-            frames: Frames::default(),
+            cache: ColumnCache::new(memory_bytes),
+            frame_names: FrameNames::default(),
         }
     }
 
-    /// The tables that can be looked at. Those not made yet say so.
+    /// Returns all tables that views can show, including tables that are not built yet.
     ///
     /// # Errors
-    /// If a table that was made cannot be read.
+    /// If a built table cannot be read.
     pub fn tables(&self) -> Result<Vec<TableInfo>, ExploreError> {
         let tables = catalogue::tables().iter();
         tables
@@ -73,21 +63,21 @@ impl Explorer {
             .collect()
     }
 
-    /// How far the making of tables has come, while some request makes any.
+    /// Returns the progress while a request builds tables; otherwise `None`.
     pub fn progress(&self) -> Option<Progress> {
         self.trace.progress()
     }
 
-    /// The views that ship.
+    /// Returns the views that are part of the program.
     pub fn presets(&self) -> Vec<Preset> {
         presets::shipped().to_vec()
     }
 
-    /// Makes tables by their names, in as few passes over the trace as that takes; with none named
-    /// all of those that can be looked at.
+    /// Builds the tables with these names in as few passes over the trace as possible. If `tables` is empty,
+    /// builds all tables that views can show.
     ///
     /// # Errors
-    /// If there is no such table, or the trace cannot be read.
+    /// If there is no table with one of the names, or if the trace cannot be read.
     pub fn prepare(&self, tables: &[&str], cancel: &AtomicBool) -> Result<(), ExploreError> {
         let named = tables.iter().map(|name| Ok(catalogue::table(name)?.table));
         let mut wanted: Vec<Table> = named.collect::<Result<_, ExploreError>>()?;
@@ -98,123 +88,122 @@ impl Explorer {
         self.trace.make(&wanted, cancel)
     }
 
-    /// How much, per slice of time and group.
+    /// Returns the values for each time bucket and group.
     ///
     /// # Errors
-    /// If the request makes no sense, or the table cannot be read.
+    /// If the request is invalid or cancelled, or if the table cannot be read.
     pub fn timeline(
         &self,
         request: &TimelineRequest,
         cancel: &AtomicBool,
     ) -> Result<TimelineAnswer, ExploreError> {
-        timeline::answer(self.ask(cancel), request)
+        timeline::answer(self.context(cancel), request)
     }
 
-    /// The groups of one level.
+    /// Returns the groups in one level of a view's tree.
     ///
     /// # Errors
-    /// As [`Explorer::timeline`].
+    /// See [`Explorer::timeline`].
     pub fn pivot(
         &self,
         request: &PivotRequest,
         cancel: &AtomicBool,
     ) -> Result<PivotAnswer, ExploreError> {
-        pivot::answer(self.ask(cancel), request)
+        pivot::answer(self.context(cancel), request)
     }
 
-    /// The rows themselves.
+    /// Returns single rows.
     ///
     /// # Errors
-    /// As [`Explorer::timeline`].
+    /// See [`Explorer::timeline`].
     pub fn rows(
         &self,
         request: &RowsRequest,
         cancel: &AtomicBool,
     ) -> Result<RowsAnswer, ExploreError> {
-        rows::answer(self.ask(cancel), request)
+        rows::answer(self.context(cancel), request)
     }
 
-    /// Where the weight of stacks lies.
+    /// Returns a call tree, computed from stacks and their weights.
     ///
     /// # Errors
-    /// As [`Explorer::timeline`].
+    /// See [`Explorer::timeline`].
     pub fn flame(
         &self,
         request: &FlameRequest,
         cancel: &AtomicBool,
     ) -> Result<FlameAnswer, ExploreError> {
-        flame::answer(self.ask(cancel), &self.frames, request)
+        flame::answer(self.context(cancel), &self.frame_names, request)
     }
 
-    /// Functions by weight, or the callers and callees of one.
+    /// Returns functions by weight, or the callers and callees of one function.
     ///
     /// # Errors
-    /// As [`Explorer::timeline`].
+    /// See [`Explorer::timeline`].
     pub fn butterfly(
         &self,
         request: &ButterflyRequest,
         cancel: &AtomicBool,
     ) -> Result<ButterflyAnswer, ExploreError> {
-        butterfly::answer(self.ask(cancel), &self.frames, request)
+        butterfly::answer(self.context(cancel), &self.frame_names, request)
     }
 
-    /// How values are spread over time.
+    /// Returns the distribution of values over time.
     ///
     /// # Errors
-    /// As [`Explorer::timeline`].
+    /// See [`Explorer::timeline`].
     pub fn heat(
         &self,
         request: &HeatRequest,
         cancel: &AtomicBool,
     ) -> Result<HeatAnswer, ExploreError> {
-        heat::answer(self.ask(cancel), request)
+        heat::answer(self.context(cancel), request)
     }
 
-    /// How values are spread, by group.
+    /// Returns the distribution of values in each group.
     ///
     /// # Errors
-    /// As [`Explorer::timeline`].
+    /// See [`Explorer::timeline`].
     pub fn histogram(
         &self,
         request: &HistogramRequest,
         cancel: &AtomicBool,
     ) -> Result<HistogramAnswer, ExploreError> {
-        histogram::answer(self.ask(cancel), request)
+        histogram::answer(self.context(cancel), request)
     }
 
-    /// Who ran on each CPU.
+    /// Returns the threads that ran on each CPU.
     ///
     /// # Errors
-    /// As [`Explorer::timeline`].
+    /// See [`Explorer::timeline`].
     pub fn lanes(
         &self,
         request: &LanesRequest,
         cancel: &AtomicBool,
     ) -> Result<LanesAnswer, ExploreError> {
-        lanes::answer(self.ask(cancel), request)
+        lanes::answer(self.context(cancel), request)
     }
 
-    /// The strip of small graphs for the first look, by what the trace holds.
+    /// Returns the graphs of the overview. They depend on the tables that have rows.
     ///
     /// # Errors
-    /// If a table cannot be read.
+    /// If a table cannot be read, or if the request is cancelled.
     pub fn overview(&self, cancel: &AtomicBool) -> Result<OverviewAnswer, ExploreError> {
-        overview::answer(self.ask(cancel))
+        overview::answer(self.context(cancel))
     }
 
-    /// The graphs of that strip that can be drawn at once: makes no table, and knows nothing of those
-    /// that are not made.
+    /// Returns the graphs of the overview whose tables are already built. It builds no tables.
     ///
     /// # Errors
-    /// If a table that was made cannot be read.
+    /// If a built table cannot be read.
     pub fn overview_so_far(&self) -> Result<OverviewAnswer, ExploreError> {
         overview::so_far(&self.trace.store)
     }
 
-    fn ask<'a>(&'a self, cancel: &'a AtomicBool) -> Ask<'a> {
-        Ask {
+    fn context<'a>(&'a self, cancel: &'a AtomicBool) -> Context<'a> {
+        Context {
             trace: &self.trace,
-            columns: &self.columns,
+            cache: &self.cache,
             cancel,
         }
     }

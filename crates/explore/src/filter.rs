@@ -1,4 +1,4 @@
-//! Which rows count.
+//! Conditions of requests, which rows must satisfy.
 
 use std::sync::Arc;
 
@@ -6,68 +6,69 @@ use serde::{Deserialize, Serialize};
 use views::{IdSet, NULL, Rows};
 
 use crate::catalogue::{ColumnDef, ColumnKind};
-use crate::columns::{Keys, Measures, Opened};
+use crate::context::{OpenTable, check_bounds};
+use crate::decoded::{Keys, Measures};
 use crate::names::Names;
-use crate::selection::{Ask, bounded};
 use crate::{ExploreError, Id, decode, query};
 
-/// A condition on one column; where it says several things, all must hold.
+/// Condition on one column. If several fields are set, a row must satisfy all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
-    /// The column.
+    /// Name of the column.
     pub column: String,
-    /// A key's id is one of these; `null` is the unknown.
+    /// Ids of the key, one of which the row must have. `null` is the id of unknown values.
     #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
     pub within: Option<Vec<Id>>,
-    /// A key's id is none of these. The unknown passes unless it is named.
+    /// Ids of the key, none of which the row may have. Rows with an unknown id pass unless the list contains
+    /// `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_in: Option<Vec<Id>>,
-    /// A key's label is one of these.
+    /// Labels of the key, one of which the row must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is: Option<Vec<String>>,
-    /// A key's label is none of these. The unknown passes.
+    /// Labels of the key, none of which the row may have. Rows with an unknown id pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_not: Option<Vec<String>>,
-    /// A key's label, or a text, contains this, whatever the case. The unknown does not pass.
+    /// Text that the key's label or the column's text must contain. Case is ignored. Rows with an unknown
+    /// value do not pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contains: Option<String>,
-    /// A number is at least this. The unknown does not pass.
+    /// Minimum of the number, inclusive. Rows with an unknown number do not pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<i64>,
-    /// A number is less than this. The unknown does not pass.
+    /// Maximum of the number, exclusive. Rows with an unknown number do not pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<i64>,
 }
 
-/// The most conditions of a request.
-const MOST_CONDITIONS: u64 = 64;
+/// Maximum number of conditions in a request.
+const MAX_CONDITIONS: u64 = 64;
 
-/// The conditions of a request, ready to be put to rows.
+/// Conditions of a request, in a form that can test rows.
 pub(crate) struct Filter {
     tests: Vec<Test>,
-    /// The conditions as SQL.
+    /// SQL form of the conditions.
     pub(crate) sql: Vec<String>,
 }
 
-/// What a row must pass.
+/// One test of a row.
 enum Test {
-    /// A key's dense id is in the set.
+    /// Test that the set contains the dense id of a key.
     Ids(Arc<Keys>, IdSet),
-    /// A number is in the bounds.
+    /// Test that a number is at least the first bound and less than the second bound.
     Span(Arc<Measures>, Option<i64>, Option<i64>),
-    /// A text that is not decoded contains this, which is in lower case.
+    /// Test that a text contains the given lower-case text. The column is not cached.
     Contains(&'static ColumnDef, String),
 }
 
 impl Filter {
     pub(crate) fn new(
-        ask: Ask<'_>,
-        table: &Opened,
+        table: &OpenTable<'_>,
         conditions: &[Condition],
     ) -> Result<Filter, ExploreError> {
-        bounded("filter", conditions.len() as u64, 0, MOST_CONDITIONS)?;
-        // What is wrong with any of them is told before anything is decoded.
+        check_bounds("filter", conditions.len() as u64, 0, MAX_CONDITIONS)?;
+        // All conditions are checked before anything is decoded, so that mistakes are reported immediately.
         let columns: Result<Vec<&'static ColumnDef>, ExploreError> = conditions
             .iter()
             .map(|condition| condition.column(table))
@@ -77,21 +78,20 @@ impl Filter {
             sql: Vec::new(),
         };
         for (condition, column) in conditions.iter().zip(columns?) {
-            filter.add(ask, table, condition, column)?;
+            filter.add(table, condition, column)?;
         }
         Ok(filter)
     }
 
     fn add(
         &mut self,
-        ask: Ask<'_>,
-        table: &Opened,
+        table: &OpenTable<'_>,
         condition: &Condition,
         column: &'static ColumnDef,
     ) -> Result<(), ExploreError> {
         match column.kind {
             ColumnKind::Key => {
-                let keys = ask.keys(table, column)?;
+                let keys = table.keys(column)?;
                 let (sets, sql) = condition.sets(column, &keys.names);
                 self.sql.extend(sql);
                 let tests = sets.into_iter().map(|set| Test::Ids(keys.clone(), set));
@@ -99,7 +99,7 @@ impl Filter {
             }
             ColumnKind::Measure | ColumnKind::Time if condition.is_bounded() => {
                 let (from, to) = (condition.from, condition.to);
-                let numbers = ask.measures(table, column)?;
+                let numbers = table.measures(column)?;
                 self.sql.extend(query::bounds(column, from, to));
                 self.tests.push(Test::Span(numbers, from, to));
             }
@@ -111,16 +111,16 @@ impl Filter {
             }
             ColumnKind::Measure | ColumnKind::Time => {}
             ColumnKind::Test => {
-                let runs = ask.trace.doubtful_runs(ask.cancel)?;
+                let runs = table.context.trace.doubtful_runs(table.context.cancel)?;
                 let wanted = condition.tested() == Some(true);
-                // Of most traces none are.
+                // If the trace has no doubtful runs, as most traces, all rows pass this condition.
                 if runs.are_none() && !wanted {
                     return Ok(());
                 }
                 let is = format!("({})", runs.condition());
                 let is_not = format!("NOT {is}");
                 self.sql.push(if wanted { is } else { is_not });
-                let keys = ask.keys(table, column)?;
+                let keys = table.keys(column)?;
                 let ids = IdSet::new(keys.bound()).with([u32::from(wanted)]);
                 self.tests.push(Test::Ids(keys, ids));
             }
@@ -128,7 +128,7 @@ impl Filter {
         Ok(())
     }
 
-    /// Whether any row of a chunk may pass.
+    /// Returns false if no row of a chunk can pass.
     pub(crate) fn may_pass(&self, chunk: usize) -> bool {
         self.tests.iter().all(|test| match test {
             Test::Span(numbers, from, to) => {
@@ -140,10 +140,10 @@ impl Filter {
         })
     }
 
-    /// Takes out the rows of a chunk that do not pass.
+    /// Removes the rows of a chunk that do not pass the filter.
     pub(crate) fn apply<'r>(
         &self,
-        table: &Opened,
+        table: &OpenTable<'_>,
         chunk: usize,
         rows: Rows<'r>,
     ) -> Result<Rows<'r>, ExploreError> {
@@ -152,7 +152,7 @@ impl Filter {
                 Test::Ids(keys, ids) => rows.keep(&keys.chunks[chunk], ids),
                 Test::Span(numbers, from, to) => {
                     let numbers = &numbers.chunks[chunk];
-                    // The unknown is the least number.
+                    // NULL is the smallest i64 number, so this bound excludes unknown numbers.
                     let from = from.unwrap_or(NULL).max(NULL + 1);
                     match to {
                         Some(to) => rows.keep_if(|row| (from..*to).contains(&numbers[row])),
@@ -161,7 +161,8 @@ impl Filter {
                 }
                 Test::Contains(column, text) => {
                     let contains = |cell: &str| cell.to_lowercase().contains(text);
-                    let passes = decode::text_passes(table, chunk, &column.name, &contains)?;
+                    let passes =
+                        decode::text_passes(&table.stored, chunk, &column.name, &contains)?;
                     rows.keep_if(|row| passes[row])
                 }
             })
@@ -174,9 +175,10 @@ impl Condition {
         self.from.is_some() || self.to.is_some()
     }
 
-    /// Whether it leaves what passes a test or what does not; nothing if it asks for anything else.
+    /// Returns the value that a condition requires of a flag. `is` or `is_not` must be exactly `["true"]`.
+    /// Returns `None` for all other conditions.
     fn tested(&self) -> Option<bool> {
-        let of = |is, is_not| Condition {
+        let condition = |is, is_not| Condition {
             column: self.column.clone(),
             is,
             is_not,
@@ -184,73 +186,75 @@ impl Condition {
         };
         let passes = || Some(vec!["true".to_owned()]);
         match self {
-            asked if *asked == of(passes(), None) => Some(true),
-            asked if *asked == of(None, passes()) => Some(false),
+            given if *given == condition(passes(), None) => Some(true),
+            given if *given == condition(None, passes()) => Some(false),
             _ => None,
         }
     }
 
-    /// Its column, if that can be put to the condition.
-    fn column(&self, table: &Opened) -> Result<&'static ColumnDef, ExploreError> {
+    /// Returns the column of the condition. If the column does not support the condition, returns an error.
+    fn column(&self, table: &OpenTable<'_>) -> Result<&'static ColumnDef, ExploreError> {
         let column = table.def.column(&self.column)?;
-        let of_ids = [self.within.is_some(), self.not_in.is_some()];
-        let of_labels = [self.is.is_some(), self.is_not.is_some()];
-        let has_ids = of_ids.contains(&true) || of_labels.contains(&true);
+        let has_ids = self.within.is_some()
+            || self.not_in.is_some()
+            || self.is.is_some()
+            || self.is_not.is_some();
         let wrong = match column.kind {
             ColumnKind::Key if self.is_bounded() && !column.is_number() => {
-                "has ids without an order; use `in`, `is` or `contains`, not `from` and `to`"
+                "has ids without an order; use `in`, `is` or `contains` instead of `from` and `to`"
             }
             ColumnKind::Measure | ColumnKind::Time if has_ids || self.contains.is_some() => {
-                "holds numbers; use `from` and `to`"
+                "has numbers; use `from` and `to`"
             }
             ColumnKind::Text if has_ids || self.is_bounded() => {
-                "holds text of its own in nearly every row; use `contains`"
+                "has text that differs in nearly every row; use `contains`"
             }
             ColumnKind::Test if self.tested().is_none() => {
-                "is true or not; use `is` or `is_not` with [\"true\"] alone"
+                "is a flag; use only `is` or `is_not`, with [\"true\"]"
             }
             _ => return Ok(column),
         };
-        Err(table.def.wrong(column, wrong))
+        Err(table.def.wrong_kind(column, wrong))
     }
 
-    /// The sets of dense ids that a key must be in, and the same as SQL.
+    /// Returns sets of dense ids and SQL conditions. The key of a row must be in all sets.
     fn sets(&self, column: &ColumnDef, names: &Names) -> (Vec<IdSet>, Vec<String>) {
         let bound = names.len() as u32;
-        let of =
+        let dense =
             |ids: &[Id]| -> Vec<u32> { ids.iter().filter_map(|id| names.dense(*id)).collect() };
         let none_of = |set: &IdSet| {
             let others = (0..=bound).filter(|dense| !set.contains(*dense));
             IdSet::new(bound).with(others)
         };
-        let of_labels = |labels: &[String]| names.whose(|label| labels.iter().any(|l| l == label));
+        let with_labels =
+            |labels: &[String]| names.ids_with_label(|label| labels.iter().any(|l| l == label));
         let (mut sets, mut sql) = (Vec::new(), Vec::new());
         if let Some(ids) = &self.within {
-            let ids = of(ids);
+            let ids = dense(ids);
             sql.push(query::is_one_of(column, names, &ids));
             sets.push(IdSet::new(bound).with(ids));
         }
         if let Some(ids) = &self.not_in {
-            let ids = of(ids);
+            let ids = dense(ids);
             sql.push(query::is_none_of(column, names, &ids));
             sets.push(none_of(&IdSet::new(bound).with(ids)));
         }
         if let Some(labels) = &self.is {
             sql.push(query::is_label(column, labels));
-            sets.push(of_labels(labels));
+            sets.push(with_labels(labels));
         }
         if let Some(labels) = &self.is_not {
             sql.push(query::is_no_label(column, labels));
-            sets.push(none_of(&of_labels(labels)));
+            sets.push(none_of(&with_labels(labels)));
         }
         if let Some(text) = &self.contains {
             sql.push(query::contains(column, text));
             let text = text.to_lowercase();
-            sets.push(names.whose(|label| label.to_lowercase().contains(&text)));
+            sets.push(names.ids_with_label(|label| label.to_lowercase().contains(&text)));
         }
         if self.is_bounded() {
             sql.extend(query::bounds(column, self.from, self.to));
-            sets.push(names.whose_number(|number| {
+            sets.push(names.ids_with_number(|number| {
                 self.from.is_none_or(|from| number >= from) && self.to.is_none_or(|to| number < to)
             }));
         }

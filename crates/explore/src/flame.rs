@@ -1,89 +1,91 @@
-//! Where the weight of stacks lies.
+//! Flame graphs, which are call trees computed from stacks and their weights.
 
 use serde::{Deserialize, Serialize};
 use views::{CallNode, CallTree, Flame, Rows};
 
-use crate::selection::{Ask, range_of};
-use crate::stacks::{Frames, Weighed, Weighing};
+use crate::context::{Context, check_bounds, range_of};
+use crate::stacks::{FrameNames, StackRequest, WeightedStacks};
 use crate::{Condition, ExploreError};
 
-/// Asks for a tree of calls.
+/// Request for a call tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlameRequest {
-    /// The table.
+    /// Name of the table.
     pub table: String,
-    /// One of its columns of stacks.
+    /// Name of the column of stacks.
     pub stack: String,
-    /// A column of numbers that are not negative, or `rows`.
+    /// Name of the column with the weights, which must not be negative, or `rows` to count rows.
     pub weight: String,
-    /// The stretch of time; the whole trace if there is none.
+    /// Time range `[start, end]` in nanoseconds; the whole trace if absent.
     #[serde(default)]
     pub range: Option<[i64; 2]>,
-    /// Which rows count.
+    /// Conditions that rows must satisfy.
     #[serde(default)]
     pub filter: Vec<Condition>,
-    /// From the innermost call outwards: who called what took the time.
+    /// True if the tree starts with the innermost frames of stacks and continues with their callers.
     #[serde(default)]
     pub inverted: bool,
-    /// Only stacks that begin with these frames (end, if inverted), outermost first.
+    /// Frames with which a stack must start to be included, outermost first. If `inverted` is true, frames
+    /// with which the stack must end, innermost first.
     #[serde(default)]
     pub root: Option<Vec<String>>,
-    /// Another stretch of time to compare with.
+    /// Time range to compare with. It has a second weight for each call.
     #[serde(default)]
     pub compare: Option<[i64; 2]>,
-    /// Calls that have less of the whole weight are left out: 0.0005 if nothing is said.
+    /// Minimum weight of a returned call, as a share of the total weight; 0.0005 if absent.
     #[serde(default)]
     pub least_share: Option<f64>,
 }
 
-/// A tree of calls.
+/// Call tree, with the names of its frames.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlameAnswer {
-    /// The weight of all rows.
+    /// Weight of all rows in the time range.
     pub total: i64,
-    /// The same in the stretch compared with.
+    /// Weight of all rows in the time range to compare with.
     pub compared_total: Option<i64>,
-    /// What share of it has a stack.
+    /// Share of the weight that belongs to rows with a stack, from 0 to 1.
     pub known: f64,
-    /// Names of frames, as `ntoskrnl.exe!KiSwapThread`.
+    /// Names of frames, for example `ntoskrnl.exe!KiSwapThread`.
     pub frames: Vec<String>,
-    /// The calls.
+    /// Calls of the tree.
     pub nodes: Nodes,
-    /// The weight in calls that are left out for being light.
+    /// Total of the weights of omitted calls, which are lighter than the minimum share or exceed the maximum
+    /// number.
     pub cut: i64,
-    /// The unit of weights.
+    /// Unit of the weights.
     pub unit: String,
-    /// A query for the rows; stacks have none that gives the tree.
+    /// SQL query that returns the weight of each stack. No query returns the tree itself.
     pub sql: Option<String>,
 }
 
-/// Calls, depth first, each after its caller; by column.
+/// Calls, stored as columns. They are in depth-first order, so a call follows its caller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Nodes {
-    /// Place of the caller among the nodes; `null` of outermost calls.
+    /// Index of the caller in these columns; `null` for outermost calls.
     pub parent: Vec<Option<u32>>,
-    /// Place in the frames.
+    /// Index of the frame's name.
     pub frame: Vec<u32>,
-    /// Weight that ends in the call.
+    /// Weight of the call without its callees.
     #[serde(rename = "self")]
     pub own: Vec<i64>,
-    /// Weight in it and all that it calls.
+    /// Weight of the call with its callees.
     pub total: Vec<i64>,
-    /// The total in the stretch compared with.
+    /// Weights of the calls with their callees, in the time range to compare with.
     pub compared: Option<Vec<i64>>,
 }
 
-/// What of the whole weight a call must have to be shown, where nothing is said.
-pub(crate) const LEAST_SHARE: f64 = 0.0005;
-/// The most calls of an answer; of more the lightest are left out.
-const MOST_NODES: usize = 50_000;
-/// The most frames of a root.
-const DEEPEST_ROOT: usize = 1_000;
+/// Default of the minimum share of the total weight.
+const DEFAULT_MIN_SHARE: f64 = 0.0005;
+/// Maximum number of returned calls. The lightest calls are omitted.
+const MAX_NODES: usize = 50_000;
+/// Maximum number of frames in the field `root`.
+const MAX_ROOT: u64 = 1_000;
 
-/// A share of a request.
-pub(crate) fn share(share: Option<f64>) -> Result<f64, ExploreError> {
-    match share.unwrap_or(LEAST_SHARE) {
+/// Checks the minimum share of a request. Returns the default if it is absent.
+pub(crate) fn min_share(share: Option<f64>) -> Result<f64, ExploreError> {
+    match share.unwrap_or(DEFAULT_MIN_SHARE) {
         share if (0.0..=1.0).contains(&share) => Ok(share),
         share => Err(ExploreError::OutOfBounds {
             field: "least_share",
@@ -93,75 +95,76 @@ pub(crate) fn share(share: Option<f64>) -> Result<f64, ExploreError> {
 }
 
 pub(crate) fn answer(
-    ask: Ask<'_>,
-    known: &Frames,
+    context: Context<'_>,
+    frame_names: &FrameNames,
     request: &FlameRequest,
 ) -> Result<FlameAnswer, ExploreError> {
-    let least = share(request.least_share)?;
+    let least = min_share(request.least_share)?;
     let compare = range_of(request.compare)?;
     let root = request.root.as_deref().unwrap_or_default();
-    crate::selection::bounded("root", root.len() as u64, 0, DEEPEST_ROOT as u64)?;
-    let weighing = Weighing {
+    check_bounds("root", root.len() as u64, 0, MAX_ROOT)?;
+    let stacks = StackRequest {
         table: &request.table,
         stack: &request.stack,
         weight: &request.weight,
         range: range_of(request.range)?,
         filter: &request.filter,
     };
-    let mut weighed = Weighed::new(ask, known, &weighing, compare)?;
+    let mut weighted = WeightedStacks::new(context, frame_names, &stacks, compare)?;
     if request.inverted {
-        weighed.invert();
+        weighted.invert();
     }
-    let root: Option<Vec<u32>> = root.iter().map(|name| weighed.frame(name)).collect();
-    let trees: Result<Vec<CallTree>, ExploreError> = weighed
+    let root: Option<Vec<u32>> = root.iter().map(|name| weighted.frame(name)).collect();
+    let trees: Result<Vec<CallTree>, ExploreError> = weighted
         .weights
         .iter()
-        .map(|weights| tree(&weighed, weights, root.as_deref()))
+        .map(|weights| tree(&weighted, weights, root.as_deref()))
         .collect();
     let mut trees = trees?.into_iter();
     let main = trees.next().unwrap_or(CallTree { nodes: Vec::new() });
     let both = union(&main, trees.next().as_ref());
     let totals = [
-        weighed.totals[0],
-        weighed.totals.get(1).copied().unwrap_or(0),
+        weighted.totals[0],
+        weighted.totals.get(1).copied().unwrap_or(0),
     ];
-    let (nodes, cut) = both.lightened(totals, least);
+    let (nodes, cut) = both.without_light(totals, least);
     Ok(FlameAnswer {
-        total: weighed.totals[0],
-        compared_total: weighed.totals.get(1).copied(),
-        known: weighed.known(),
+        total: weighted.totals[0],
+        compared_total: weighted.totals.get(1).copied(),
+        known: weighted.known_share(),
         nodes: Nodes {
             compared: compare.map(|_| nodes.iter().map(|node| node.totals[1]).collect()),
-            ..Nodes::of(&nodes)
+            ..Nodes::new(&nodes)
         },
-        frames: weighed.names,
+        frames: weighted.names,
         cut,
-        unit: weighed.unit.to_owned(),
-        sql: Some(weighed.sql),
+        unit: weighted.unit.to_owned(),
+        sql: Some(weighted.sql),
     })
 }
 
-/// The tree of the stacks that begin with the root; of none if the root is no frame of any.
+/// Builds the tree of the stacks that start with the frames `root`. If one of these frames occurs in no
+/// stack, the tree is empty.
 fn tree(
-    weighed: &Weighed,
+    weighted: &WeightedStacks,
     weights: &[i64],
     root: Option<&[u32]>,
 ) -> Result<CallTree, ExploreError> {
-    let stacks = weighed.stacks();
+    let stacks = weighted.stacks();
     let is_under_root = |stack: &u32| {
         let frames = stacks.frames_of(*stack);
         root.is_some_and(|root| {
             frames.len() >= root.len() && frames.iter().rev().zip(root).all(|(a, b)| a == b)
         })
     };
-    let ids: Vec<u32> = (0..weighed.len()).filter(is_under_root).collect();
+    let ids: Vec<u32> = (0..weighted.len()).filter(is_under_root).collect();
     let weights: Vec<i64> = ids.iter().map(|stack| weights[*stack as usize]).collect();
-    let mut flame = Flame::new(weighed.len())?;
+    let mut flame = Flame::new(weighted.len())?;
     flame.add(&ids, &weights, &Rows::of(0..ids.len()))?;
-    Ok(flame.finish(&stacks, 0.0))
+    Ok(flame.finish(&stacks))
 }
 
-/// A call with its weights in one stretch of time and another.
+/// A call with its weights in two time ranges.
 #[derive(Clone, Copy, Debug)]
 struct Compared {
     parent: Option<u32>,
@@ -170,11 +173,11 @@ struct Compared {
     totals: [i64; 2],
 }
 
-/// Calls of two trees.
+/// Calls that occur in at least one of two trees.
 struct Union(Vec<Compared>);
 
-/// The calls of both trees, depth first, without their roots. Siblings are in the order of frames,
-/// as they are in the trees.
+/// Merges two trees. The calls are in depth-first order, without the roots. Calls with the same caller are
+/// ordered by frame.
 fn union(first: &CallTree, second: Option<&CallTree>) -> Union {
     let trees = [Some(first), second];
     let children: Vec<Vec<Vec<u32>>> = trees
@@ -182,9 +185,9 @@ fn union(first: &CallTree, second: Option<&CallTree>) -> Union {
         .map(|tree| tree.map_or_else(Vec::new, children))
         .collect();
     let node = |tree: usize, place: u32| -> &CallNode {
-        &trees[tree].expect("a tree with nodes").nodes[place as usize]
+        &trees[tree].expect("the tree has nodes").nodes[place as usize]
     };
-    // Calls yet to be given, the next one last: the place in each tree, and the caller.
+    // Pending call: its index in each of the two trees, and the index of its caller in `nodes`.
     type Open = ([Option<u32>; 2], Option<u32>);
     let mut nodes = Vec::new();
     let roots = trees.map(|tree| tree.filter(|tree| !tree.nodes.is_empty()).map(|_| 0));
@@ -206,7 +209,7 @@ fn union(first: &CallTree, second: Option<&CallTree>) -> Union {
             });
             Some(nodes.len() as u32 - 1)
         };
-        // Both lists of callees are in the order of frames.
+        // Both lists of callees are sorted by frame.
         let of = |tree: usize| {
             let place = places[tree];
             place.map_or(&[][..], |place| children[tree][place as usize].as_slice())
@@ -233,7 +236,7 @@ fn union(first: &CallTree, second: Option<&CallTree>) -> Union {
     Union(nodes)
 }
 
-/// The places of each call's callees.
+/// Returns the indices of the callees of each call.
 fn children(tree: &CallTree) -> Vec<Vec<u32>> {
     let mut children = vec![Vec::new(); tree.nodes.len()];
     for (place, node) in (0..).zip(&tree.nodes).skip(1) {
@@ -243,18 +246,18 @@ fn children(tree: &CallTree) -> Vec<Vec<u32>> {
 }
 
 impl Union {
-    /// Without calls that have less than a share of the whole weight in both, and as many as an
-    /// answer may have; and the weight that is left out.
-    fn lightened(self, totals: [i64; 2], share: f64) -> (Vec<Compared>, i64) {
+    /// Removes calls whose share of the total weight is below `share` in both trees, and the lightest calls
+    /// above the maximum number. Returns the remaining calls and the removed weight.
+    fn without_light(self, totals: [i64; 2], share: f64) -> (Vec<Compared>, i64) {
         let heaviest = |node: &Compared| -> f64 {
             let share = |tree: usize| node.totals[tree] as f64 / totals[tree].max(1) as f64;
             share(0).max(share(1))
         };
         let mut least = share;
-        if self.0.iter().filter(|node| heaviest(node) >= least).count() > MOST_NODES {
+        if self.0.iter().filter(|node| heaviest(node) >= least).count() > MAX_NODES {
             let mut shares: Vec<f64> = self.0.iter().map(heaviest).collect();
             shares.sort_unstable_by(|a, b| b.total_cmp(a));
-            least = shares[MOST_NODES].max(least).next_up();
+            least = shares[MAX_NODES].max(least).next_up();
         }
         let all: i64 = own(&self.0);
         let mut places: Vec<Option<u32>> = Vec::with_capacity(self.0.len());
@@ -275,6 +278,7 @@ impl Union {
     }
 }
 
+/// Returns the sum of the weights of the calls without their callees.
 fn own(nodes: &[Compared]) -> i64 {
     nodes
         .iter()
@@ -282,7 +286,7 @@ fn own(nodes: &[Compared]) -> i64 {
 }
 
 impl Nodes {
-    fn of(nodes: &[Compared]) -> Nodes {
+    fn new(nodes: &[Compared]) -> Nodes {
         Nodes {
             parent: nodes.iter().map(|node| node.parent).collect(),
             frame: nodes.iter().map(|node| node.frame).collect(),
@@ -292,8 +296,8 @@ impl Nodes {
         }
     }
 
-    /// The calls of a tree without its root, that have a share of a weight.
-    pub(crate) fn of_tree(tree: &CallTree, total: i64, share: f64) -> Nodes {
-        Nodes::of(&union(tree, None).lightened([total, 0], share).0)
+    /// Returns the calls of a tree, without its root, whose share of the weight `total` is at least `share`.
+    pub(crate) fn from_tree(tree: &CallTree, total: i64, share: f64) -> Nodes {
+        Nodes::new(&union(tree, None).without_light([total, 0], share).0)
     }
 }

@@ -1,84 +1,90 @@
-//! How values are spread over time.
+//! Heat maps, which show the distribution of values over time.
 
 use serde::{Deserialize, Serialize};
 use views::{HeatMap, Rows, TimeBuckets};
 
-use crate::classes::{Classes, MOST_CLASSES};
-use crate::selection::{Ask, Selection, Within, bounded, range_of};
-use crate::timeline::MOST_BUCKETS;
-use crate::{Condition, ExploreError, query};
+use crate::classes::{Classes, MAX_CLASSES};
+use crate::context::{Context, check_bounds, range_of};
+use crate::query::{self, Within};
+use crate::selected_rows::SelectedRows;
+use crate::timeline::MAX_BUCKETS;
+use crate::{Condition, ExploreError};
 
-/// Asks how values are spread over time.
+/// Request for a heat map.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeatRequest {
-    /// The table.
+    /// Name of the table.
     pub table: String,
-    /// A column of numbers.
+    /// Name of the column of numbers.
     pub value: String,
-    /// The stretch of time; the whole trace if there is none.
+    /// Time range `[start, end]` in nanoseconds; the whole trace if absent.
     #[serde(default)]
     pub range: Option<[i64; 2]>,
-    /// Which rows count.
+    /// Conditions that rows must satisfy.
     #[serde(default)]
     pub filter: Vec<Condition>,
-    /// Slices of time, 1 to 4000.
+    /// Number of time buckets, 1 to 4000.
     pub buckets: u32,
-    /// Classes of values at most, 1 to 256.
+    /// Maximum number of classes of values, 1 to 256.
     pub rows: u32,
-    /// The least and the greatest value that have a class; those of the rows if nothing is said.
+    /// Smallest and largest value that the classes cover; the smallest and largest value of the rows if
+    /// absent.
     #[serde(default)]
     pub values: Option<[i64; 2]>,
 }
 
-/// How values are spread over time.
+/// Heat map.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeatAnswer {
-    /// Where the first slice begins.
+    /// Start of the first bucket, in nanoseconds since the trace's start.
     pub start_ns: i64,
-    /// Where the last ends.
+    /// End of the last bucket, in nanoseconds since the trace's start.
     pub end_ns: i64,
-    /// How long a slice is.
+    /// Length of a bucket, in nanoseconds.
     pub bucket_ns: i64,
-    /// How many there are.
+    /// Number of buckets.
     pub buckets: usize,
-    /// The bounds of classes, rising by equal factors: class `i` holds values above `bounds[i]` and
-    /// up to `bounds[i + 1]`.
+    /// Bounds of the classes: class `i` contains values above `bounds[i]`, up to and including
+    /// `bounds[i + 1]`.
     pub bounds: Vec<i64>,
-    /// By slice, then by class.
+    /// Numbers of values: a list for each time bucket, with a number for each class.
     pub counts: Vec<Vec<u64>>,
-    /// Values above all classes.
+    /// Number of values that are larger than all classes.
     pub above: u64,
-    /// Values below all classes: zeros as a rule.
+    /// Number of values that are smaller than all classes, which are usually zeros.
     pub below: u64,
-    /// The unit of the values.
+    /// Unit of the values.
     pub unit: String,
-    /// The query that gives the same.
+    /// SQL query that returns the same numbers.
     pub sql: String,
 }
 
-pub(crate) fn answer(ask: Ask<'_>, request: &HeatRequest) -> Result<HeatAnswer, ExploreError> {
-    bounded("buckets", request.buckets.into(), 1, MOST_BUCKETS)?;
-    bounded("rows", request.rows.into(), 1, MOST_CLASSES)?;
+pub(crate) fn answer(
+    context: Context<'_>,
+    request: &HeatRequest,
+) -> Result<HeatAnswer, ExploreError> {
+    check_bounds("buckets", request.buckets.into(), 1, MAX_BUCKETS)?;
+    check_bounds("rows", request.rows.into(), 1, MAX_CLASSES)?;
     let def = crate::catalogue::table(&request.table)?;
     let column = def.number(&request.value)?;
     range_of(request.range)?;
-    let table = ask.open(&request.table)?;
-    let span = ask.span(request.range, &table)?;
-    let selection = Selection::new(ask, &table, Within::Moment, Some(span), &request.filter)?;
-    let times = ask.columns.times(&table, ask.cancel)?;
-    let numbers = ask.measures(&table, column)?;
-    let classes = Classes::of(&selection, &numbers, request.values, request.rows)?;
+    let table = context.open(&request.table)?;
+    let span = table.span(request.range)?;
+    let selected = SelectedRows::new(&table, Within::Moment, Some(span), &request.filter)?;
+    let times = table.times()?;
+    let numbers = table.measures(column)?;
+    let classes = Classes::for_rows(&selected, &numbers, request.values, request.rows)?;
     let buckets = TimeBuckets::new(span, request.buckets as usize);
     let make = || Ok(HeatMap::new(buckets, classes.bounds())?);
     let add = |map: &mut HeatMap, chunk: usize, rows: &Rows<'_>| {
         map.add(&times.chunks[chunk], &numbers.chunks[chunk], rows)?;
         Ok(())
     };
-    let map = selection.pass(make, add, |all, more| all.merge(&more))?;
+    let map = selected.pass(make, add, |all, more| all.merge(&more))?;
     let (mut above, mut below) = (0, 0);
     let counts = map.finish().into_iter().map(|counts| {
-        let (counts, more_above, more_below) = Classes::split(counts);
+        let (counts, more_above, more_below) = Classes::split_counts(counts);
         above += more_above;
         below += more_below;
         counts
@@ -86,12 +92,12 @@ pub(crate) fn answer(ask: Ask<'_>, request: &HeatRequest) -> Result<HeatAnswer, 
     let counts = counts.collect();
     let width = buckets.bucket(0).span().max(1);
     let (start, time) = (span.start(), def.time);
-    let class = classes.sql(&query::number(column));
+    let class = classes.sql(query::number(column));
     let sql = format!(
         "SELECT\n  {start} + bucket({time} - {start}, {width}) AS from_ns,\n  {class} AS up_to,\n  \
          count(*) AS rows\nFROM {}{}\nGROUP BY 1, 2\nORDER BY 1, 2",
         def.table.name(),
-        query::filter(&known(&selection, &query::number(column)))
+        query::filter(&known(&selected, query::number(column)))
     );
     Ok(HeatAnswer {
         start_ns: span.start(),
@@ -107,8 +113,8 @@ pub(crate) fn answer(ask: Ask<'_>, request: &HeatRequest) -> Result<HeatAnswer, 
     })
 }
 
-/// The conditions of a selection, and that a number is known.
-pub(crate) fn known(selection: &Selection<'_>, number: &str) -> Vec<String> {
+/// Returns the SQL conditions of the selected rows, and the condition that the number is not null.
+pub(crate) fn known(selected: &SelectedRows<'_>, number: &str) -> Vec<String> {
     let known = format!("{number} IS NOT NULL");
-    selection.sql.iter().cloned().chain([known]).collect()
+    selected.sql.iter().cloned().chain([known]).collect()
 }

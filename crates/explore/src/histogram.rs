@@ -1,97 +1,101 @@
-//! How values are spread, by group.
+//! Histograms, which show the distribution of values in each group.
 
 use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 use views::{Histogram, NULL_ID, Rows};
 
-use crate::classes::{Classes, MOST_CLASSES};
+use crate::classes::{Classes, MAX_CLASSES};
+use crate::context::{Context, check_bounds, range_of};
 use crate::heat::known;
-use crate::selection::{Ask, Selection, Within, bounded, range_of};
-use crate::timeline::MOST_SERIES;
-use crate::{Condition, ExploreError, Id, query};
+use crate::query::{self, Within};
+use crate::selected_rows::SelectedRows;
+use crate::timeline::MAX_SERIES;
+use crate::{Condition, ExploreError, Id};
 
-/// Asks how values are spread.
+/// Request for a histogram.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HistogramRequest {
-    /// The table.
+    /// Name of the table.
     pub table: String,
-    /// A column of numbers.
+    /// Name of the column of numbers.
     pub value: String,
-    /// The key that has a series each; without one there is one series.
+    /// Key with one series for each of its values; without a key, there is one series.
     #[serde(default)]
     pub by: Option<String>,
-    /// The stretch of time; the whole trace if there is none.
+    /// Time range `[start, end]` in nanoseconds; the whole trace if absent.
     #[serde(default)]
     pub range: Option<[i64; 2]>,
-    /// Which rows count.
+    /// Conditions that rows must satisfy.
     #[serde(default)]
     pub filter: Vec<Condition>,
-    /// Classes of values at most, 1 to 256; 60 if nothing is said.
+    /// Maximum number of classes of values, 1 to 256; 60 if absent.
     #[serde(default)]
     pub classes: Option<u32>,
-    /// Series shown at most, up to 64: those of most values; 8 if nothing is said.
+    /// Maximum number of series, 1 to 64; 8 if absent. The groups with the most values get a series.
     #[serde(default)]
     pub first: Option<u32>,
-    /// The least and the greatest value that have a class; those of the rows if nothing is said.
+    /// Smallest and largest value that the classes cover; the smallest and largest value of the rows if
+    /// absent.
     #[serde(default)]
     pub values: Option<[i64; 2]>,
 }
 
-/// How values are spread.
+/// Histogram.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistogramAnswer {
-    /// The bounds of classes, rising by equal factors: class `i` holds values above `bounds[i]` and
-    /// up to `bounds[i + 1]`.
+    /// Bounds of the classes: class `i` contains values above `bounds[i]`, up to and including
+    /// `bounds[i + 1]`.
     pub bounds: Vec<i64>,
-    /// The series of most values first.
+    /// Series, sorted by descending number of values.
     pub series: Vec<HistogramSeries>,
-    /// How many groups have no series.
+    /// Number of groups that have no series.
     pub rest: usize,
-    /// The unit of the values.
+    /// Unit of the values.
     pub unit: String,
-    /// The query that gives the same.
+    /// SQL query that returns the same numbers.
     pub sql: String,
 }
 
-/// The values of one group.
+/// Distribution of the values of one group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistogramSeries {
-    /// The group.
+    /// Id of the group.
     pub id: Id,
-    /// The group in words.
+    /// Label of the group.
     pub label: String,
-    /// By class.
+    /// Number of values in each class.
     pub counts: Vec<u64>,
-    /// Values above all classes.
+    /// Number of values that are larger than all classes.
     pub above: u64,
-    /// Values below all classes: zeros as a rule.
+    /// Number of values that are smaller than all classes, which are usually zeros.
     pub below: u64,
 }
 
-/// Classes and series where nothing is said.
-const USUAL_CLASSES: u32 = 60;
-const USUAL_SERIES: u32 = 8;
+/// Default number of classes.
+const DEFAULT_CLASSES: u32 = 60;
+/// Default number of series.
+const DEFAULT_SERIES: u32 = 8;
 
 pub(crate) fn answer(
-    ask: Ask<'_>,
+    context: Context<'_>,
     request: &HistogramRequest,
 ) -> Result<HistogramAnswer, ExploreError> {
-    let most = request.classes.unwrap_or(USUAL_CLASSES);
-    let first = request.first.unwrap_or(USUAL_SERIES);
-    bounded("classes", most.into(), 1, MOST_CLASSES)?;
-    bounded("first", first.into(), 1, MOST_SERIES)?;
+    let most = request.classes.unwrap_or(DEFAULT_CLASSES);
+    let first = request.first.unwrap_or(DEFAULT_SERIES);
+    check_bounds("classes", most.into(), 1, MAX_CLASSES)?;
+    check_bounds("first", first.into(), 1, MAX_SERIES)?;
     let def = crate::catalogue::table(&request.table)?;
     let column = def.number(&request.value)?;
     let key = request.by.as_deref().map(|by| def.key(by)).transpose()?;
     let range = range_of(request.range)?;
-    let table = ask.open(&request.table)?;
-    let selection = Selection::new(ask, &table, Within::Overlap, range, &request.filter)?;
-    let numbers = ask.measures(&table, column)?;
-    let keys = key.map(|key| ask.keys(&table, key)).transpose()?;
-    let classes = Classes::of(&selection, &numbers, request.values, most)?;
-    let zeros = vec![0; selection.longest_chunk()];
+    let table = context.open(&request.table)?;
+    let selected = SelectedRows::new(&table, Within::Overlap, range, &request.filter)?;
+    let numbers = table.measures(column)?;
+    let keys = key.map(|key| table.keys(key)).transpose()?;
+    let classes = Classes::for_rows(&selected, &numbers, request.values, most)?;
+    let zeros = vec![0; selected.longest_chunk()];
     let bound = keys.as_ref().map_or(1, |keys| keys.bound());
     let make = || Ok(Histogram::new(classes.bounds(), bound)?);
     let add = |histogram: &mut Histogram, chunk: usize, rows: &Rows<'_>| {
@@ -99,11 +103,11 @@ pub(crate) fn answer(
         histogram.add(ids, &numbers.chunks[chunk], rows)?;
         Ok(())
     };
-    let histogram = selection.pass(make, add, |all, more| all.merge(&more))?;
+    let histogram = selected.pass(make, add, |all, more| all.merge(&more))?;
     let names = keys.as_ref().map(|keys| &keys.names);
     let series = histogram.finish().into_iter().map(|(dense, counts)| {
         let dense = dense.unwrap_or(NULL_ID);
-        let (counts, above, below) = Classes::split(counts);
+        let (counts, above, below) = Classes::split_counts(counts);
         HistogramSeries {
             id: names.and_then(|names| names.id(dense)),
             label: names.map_or_else(|| "all".to_owned(), |names| names.label(dense).into_owned()),
@@ -124,12 +128,12 @@ pub(crate) fn answer(
         .unwrap_or_default();
     let groups = key.map(|key| key.group_by()).unwrap_or_default();
     let groups: String = groups.iter().map(|group| format!("{group}, ")).collect();
-    let class = classes.sql(&number);
+    let class = classes.sql(number);
     let sql = format!(
         "SELECT\n{label}  {class} AS up_to,\n  count(*) AS rows\nFROM {}{}\nGROUP BY \
          {groups}{class}\nORDER BY {}up_to",
         def.table.name(),
-        query::filter(&known(&selection, &number)),
+        query::filter(&known(&selected, number)),
         key.map(|key| format!("{}, ", key.alias()))
             .unwrap_or_default(),
     );

@@ -1,54 +1,43 @@
-//! How long rows last within the stretch of time that is looked at.
-
-use std::sync::Arc;
+//! Part of each row's duration that is within the requested time range.
 
 use views::TimeRange;
 
 use crate::ExploreError;
 use crate::catalogue::TableDef;
-use crate::columns::{Measures, Opened};
+use crate::context::OpenTable;
+use crate::decoded::RowIntervals;
 use crate::query;
-use crate::selection::Ask;
 
-/// What the time that rows last is called.
-pub(crate) const TIME: &str = "time";
-
-/// How long rows last within a stretch of time.
-pub(crate) struct InView {
-    starts: Arc<Measures>,
-    ends: Arc<Measures>,
+/// Durations of rows within a time range.
+pub(crate) struct TimeInView {
+    rows: RowIntervals,
     range: TimeRange,
 }
 
-impl InView {
-    /// Of the rows of a table whose rows last.
+impl TimeInView {
+    /// Reads the starts and ends of rows. Returns `None` if the rows of the table are single moments.
     pub(crate) fn new(
-        ask: Ask<'_>,
-        table: &Opened,
+        table: &OpenTable<'_>,
         range: TimeRange,
-    ) -> Result<Option<InView>, ExploreError> {
-        let intervals = ask.columns.intervals(table, ask.cancel)?;
-        Ok(intervals.map(|(starts, ends)| InView {
-            starts,
-            ends,
-            range,
-        }))
+    ) -> Result<Option<TimeInView>, ExploreError> {
+        let rows = table.intervals()?;
+        Ok(rows.map(|rows| TimeInView { rows, range }))
     }
 
-    /// Nanoseconds of a row.
-    pub(crate) fn of(&self, chunk: usize, row: usize) -> i64 {
-        let start = self.starts.chunks[chunk][row].max(self.range.start());
-        let end = self.ends.chunks[chunk][row].min(self.range.end());
+    /// Returns the duration of a row within the time range, in nanoseconds.
+    pub(crate) fn row_ns(&self, chunk: usize, row: usize) -> i64 {
+        let start = self.rows.starts.chunks[chunk][row].max(self.range.start());
+        let end = self.rows.ends.chunks[chunk][row].min(self.range.end());
         end.saturating_sub(start).max(0)
     }
 
-    /// Nanoseconds of the rows of a chunk.
-    pub(crate) fn chunk(&self, chunk: usize) -> Vec<i64> {
-        let rows = 0..self.starts.chunks[chunk].len();
-        rows.map(|row| self.of(chunk, row)).collect()
+    /// Returns the duration of each row of a chunk within the time range, in nanoseconds.
+    pub(crate) fn chunk_ns(&self, chunk: usize) -> Vec<i64> {
+        let rows = 0..self.rows.starts.chunks[chunk].len();
+        rows.map(|row| self.row_ns(chunk, row)).collect()
     }
 
-    /// The same as SQL.
+    /// Returns an SQL expression for the duration of a row within the time range, in nanoseconds.
     pub(crate) fn sql(table: &TableDef, range: TimeRange) -> String {
         let (start, end) = query::interval(table);
         let (from, to) = (range.start(), range.end());

@@ -1,4 +1,4 @@
-//! Who ran on each CPU.
+//! Lanes, each of which shows the threads and interrupt routines that ran on a CPU.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,145 +8,153 @@ use serde::{Deserialize, Serialize};
 use tables::{CpusView, StoreError, Table};
 use views::{Intervals, Lane, Lanes, NULL, NULL_ID, Rows, TimeBuckets, TimeRange, Timeline};
 
-use crate::columns::{Keys, Measures};
-use crate::selection::{Ask, Selection, Within, bounded, range_of};
-use crate::timeline::MOST_BUCKETS;
+use crate::context::{Context, check_bounds, range_of};
+use crate::decoded::{Keys, RowIntervals};
+use crate::query::Within;
+use crate::selected_rows::SelectedRows;
+use crate::timeline::MAX_BUCKETS;
 use crate::{Condition, ExploreError, Id};
 
-/// Asks who ran on each CPU.
+/// Request for the lanes of CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LanesRequest {
-    /// The stretch of time; the whole trace if there is none.
+    /// Time range `[start, end]` in nanoseconds; the whole trace if absent.
     #[serde(default)]
     pub range: Option<[i64; 2]>,
-    /// How many pixels it has, 1 to 4000.
+    /// Width of the lanes in pixels, 1 to 4000.
     pub width: u32,
-    /// Which CPUs; all if nothing is said.
+    /// Numbers of the requested CPUs; all CPUs if absent.
     #[serde(default)]
     pub cpus: Option<Vec<u16>>,
 }
 
-/// Who ran on each CPU.
+/// Lanes of CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LanesAnswer {
-    /// Where the stretch begins.
+    /// Start of the time range, in nanoseconds since the trace's start.
     pub start_ns: i64,
-    /// Where it ends.
+    /// End of the time range, in nanoseconds since the trace's start.
     pub end_ns: i64,
-    /// By CPU, in the order of their numbers.
+    /// Lanes, in the order of CPU numbers.
     pub cpus: Vec<CpuLane>,
-    /// What ids stand for.
+    /// Labels of the ids in lanes and wakes.
     pub labels: LaneLabels,
-    /// Who made whose run possible; only where runs are exact.
+    /// Wakes that led to the returned runs; empty if `exact` is false.
     pub wakes: Vec<Wake>,
-    /// Every run is given as it was, cut to the stretch; else each is what ran longest during a
-    /// pixel.
+    /// True if `runs` contains actual runs, limited to the time range. If false, each of its entries is one
+    /// pixel wide and shows the process that ran longest during this pixel.
     pub exact: bool,
-    /// The same of routines.
+    /// True if `interrupts` contains actual interrupts, limited to the time range. If false, each of its
+    /// entries is one pixel wide and shows the kind of interrupt that ran longest during this pixel.
     pub interrupts_exact: bool,
-    /// CPUs left out because there are too many.
+    /// Number of CPUs that are omitted because there are too many.
     pub left_out: usize,
 }
 
-/// What one CPU did.
+/// Lane of one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuLane {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: u16,
-    /// Threads, idle ones left out.
+    /// Runs of threads, without idle threads.
     pub runs: RunSpans,
-    /// Deferred procedure calls and service routines.
+    /// Deferred procedure calls and interrupt service routines.
     pub interrupts: InterruptSpans,
-    /// From when on the trace holds all that it did, where that is not from the trace's begin.
+    /// Start of the time in which the trace has all events of this CPU; `null` if it is the trace's start.
     pub recorded_from_ns: Option<i64>,
-    /// Until when it does, where that is not to the trace's end.
+    /// End of the time in which the trace has all events of this CPU; `null` if it is the trace's end.
     pub recorded_until_ns: Option<i64>,
-    /// When runs are doubtful, which are none of the runs: who had the CPU is not known.
+    /// Times of doubtful runs. It is unknown which threads ran at these times, so `runs` does not contain
+    /// them.
     pub doubtful: Spans,
 }
 
-/// Stretches of time, by column. What is nearer than a pixel is one.
+/// Time ranges, stored as columns. If the gap between two ranges is smaller than a pixel, they are merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spans {
-    /// From when.
+    /// Start of each time range.
     pub start: Vec<i64>,
-    /// Until when.
+    /// End of each time range.
     pub end: Vec<i64>,
 }
 
-/// Runs of threads, by column.
+/// Runs of threads, stored as columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunSpans {
-    /// From when.
+    /// Start of each run.
     pub start: Vec<i64>,
-    /// Until when.
+    /// End of each run.
     pub end: Vec<i64>,
-    /// Whose, by row of `processes`.
+    /// Process of each run: its row in `processes`.
     pub process: Vec<Id>,
-    /// Which thread, by row of `threads`; `null` where runs are not exact.
+    /// Thread of each run: its row in `threads`; `null` if the runs are not exact.
     pub thread: Vec<Id>,
-    /// How much of the span the CPU was busy with threads, whosesoever: 1 where runs are exact.
+    /// Share of the entry's time in which the CPU ran any thread, from 0 to 1; 1 if the runs are exact.
     pub busy: Vec<f32>,
 }
 
-/// Runs of routines, by column.
+/// Interrupts, stored as columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InterruptSpans {
-    /// From when.
+    /// Start of each interrupt.
     pub start: Vec<i64>,
-    /// Until when.
+    /// End of each interrupt.
     pub end: Vec<i64>,
-    /// What ran, as in `interrupts`.
+    /// Kind of each interrupt: the text in the table `interrupts`.
     pub kind: Vec<String>,
-    /// In which image, by row of `images`.
+    /// Image of each interrupt routine: its row in `images`.
     pub image: Vec<Id>,
-    /// How much of the span routines took: 1 where they are exact.
+    /// Share of the entry's time in which any routine ran, from 0 to 1; 1 if the interrupts are exact.
     pub busy: Vec<f32>,
 }
 
-/// What ids stand for, by id.
+/// Labels of ids, which are rows of tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneLabels {
-    /// Processes.
+    /// Labels of processes.
     pub process: BTreeMap<i64, String>,
-    /// Threads.
+    /// Labels of threads.
     pub thread: BTreeMap<i64, String>,
-    /// Modules.
+    /// Labels of modules.
     pub image: BTreeMap<i64, String>,
 }
 
-/// A thread made another ready, which then ran.
+/// Wake: an event in which one thread readied another thread, which then ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wake {
-    /// Where it was made ready.
+    /// CPU on which the thread was readied.
     pub from_cpu: u16,
-    /// When.
+    /// Time at which the thread was readied.
     pub at_ns: i64,
-    /// Where it ran.
+    /// CPU on which the thread ran.
     pub to_cpu: u16,
-    /// From when.
+    /// Start of the run.
     pub run_start_ns: i64,
-    /// Who made it ready, by row of `threads`.
+    /// Thread that readied the other thread: its row in `threads`.
     pub readying_thread: Id,
-    /// A deferred procedure call did, while that thread was interrupted.
+    /// True if a deferred procedure call readied the thread. It interrupted `readying_thread`.
     pub by_dpc: bool,
-    /// Who ran, by row of `threads`.
+    /// Thread that was readied and ran: its row in `threads`.
     pub thread: Id,
 }
 
-/// Runs that are given as they were, at most, and routines.
-const MOST_EXACT: u64 = 10_000;
-/// CPUs that are shown, at most.
-const MOST_CPUS: usize = 1_024;
-/// Cells of CPUs, kinds of routines and pixels, at most: of very many CPUs pixels are wider.
-const MOST_CELLS: usize = 1 << 20;
-/// Wakes that are shown, at most: more are a carpet.
-const MOST_WAKES: usize = 2_000;
+/// Maximum number of runs that are returned as actual runs; also that of interrupts.
+const MAX_EXACT: u64 = 10_000;
+/// Maximum number of CPUs in an answer.
+const MAX_CPUS: usize = 1_024;
+/// Maximum of the product of CPUs, kinds of interrupts and pixels. If there are too many CPUs, pixels are
+/// made wider.
+const MAX_CELLS: usize = 1 << 20;
+/// Maximum number of wakes in an answer. A picture with more wakes would be unreadable.
+const MAX_WAKES: usize = 2_000;
 
-/// Says of lanes from when and until when the trace holds what the CPUs did.
-fn recorded(ask: Ask<'_>, lanes: &mut BTreeMap<u16, CpuLane>) -> Result<(), ExploreError> {
-    let cpus = ask.trace.table(Table::Cpus, ask.cancel)?;
+/// Sets the start and the end of the time in which the trace has all events of each CPU.
+fn add_recorded_times(
+    context: Context<'_>,
+    lanes: &mut BTreeMap<u16, CpuLane>,
+) -> Result<(), ExploreError> {
+    let cpus = context.trace.table(Table::Cpus, context.cancel)?;
     for chunk in 0..cpus.chunks().len() {
         let batch = cpus.read(chunk, &["cpu", "recorded_from_ns", "recorded_until_ns"])?;
         let view = CpusView::new(&batch).map_err(StoreError::from)?;
@@ -160,26 +168,29 @@ fn recorded(ask: Ask<'_>, lanes: &mut BTreeMap<u16, CpuLane>) -> Result<(), Expl
     Ok(())
 }
 
-pub(crate) fn answer(ask: Ask<'_>, request: &LanesRequest) -> Result<LanesAnswer, ExploreError> {
-    bounded("width", request.width.into(), 1, MOST_BUCKETS)?;
+pub(crate) fn answer(
+    context: Context<'_>,
+    request: &LanesRequest,
+) -> Result<LanesAnswer, ExploreError> {
+    check_bounds("width", request.width.into(), 1, MAX_BUCKETS)?;
     if let Some(cpus) = &request.cpus {
-        bounded("cpus", cpus.len() as u64, 0, MOST_CPUS as u64)?;
+        check_bounds("cpus", cpus.len() as u64, 0, MAX_CPUS as u64)?;
     }
     range_of(request.range)?;
-    let span = ask.span(request.range, &ask.open(Table::CpuRuns.name())?)?;
+    let span = context.open(Table::CpuRuns.name())?.span(request.range)?;
     let filter = of_cpus(request);
-    let runs = Lasting::read(
-        ask,
+    let runs = IntervalRows::read(
+        context,
         Table::CpuRuns,
         span,
         &[&filter[..], &[not_idle(), doubtful(false)]].concat(),
     )?;
-    let routines = Lasting::read(ask, Table::Interrupts, span, &filter)?;
+    let routines = IntervalRows::read(context, Table::Interrupts, span, &filter)?;
     let (mut cpus, left_out) = lanes(request, &[&runs, &routines]);
-    recorded(ask, &mut cpus)?;
-    if !ask.trace.doubtful_runs(ask.cancel)?.are_none() {
+    add_recorded_times(context, &mut cpus)?;
+    if !context.trace.doubtful_runs(context.cancel)?.are_none() {
         let filter = [&filter[..], &[doubtful(true)]].concat();
-        let doubtful = Lasting::read(ask, Table::CpuRuns, span, &filter)?;
+        let doubtful = IntervalRows::read(context, Table::CpuRuns, span, &filter)?;
         let pixel_ns = (span.end() - span.start()) / i64::from(request.width);
         doubtful.each(span, |cpu, (start, end), _| {
             if let Some(lane) = cpus.get_mut(&cpu) {
@@ -187,15 +198,12 @@ pub(crate) fn answer(ask: Ask<'_>, request: &LanesRequest) -> Result<LanesAnswer
             }
         })?;
     }
-    let processes = runs.keys(ask, "process")?;
-    let threads = runs.keys(ask, "thread")?;
-    let kinds = routines.keys(ask, "kind")?;
+    let processes = runs.keys("process")?;
+    let threads = runs.keys("thread")?;
+    let kinds = routines.keys("kind")?;
     let cells = cpus.len().max(1) * (kinds.bound() as usize + 1);
-    let pixels = TimeBuckets::new(
-        span,
-        (request.width as usize).min(MOST_CELLS / cells).max(1),
-    );
-    let exact = runs.selection.count()? <= MOST_EXACT;
+    let pixels = TimeBuckets::new(span, (request.width as usize).min(MAX_CELLS / cells).max(1));
+    let exact = runs.selected.count()? <= MAX_EXACT;
     if exact {
         runs.each(span, |cpu, (start, end), (chunk, row)| {
             if let Some(lane) = cpus.get_mut(&cpu) {
@@ -205,7 +213,7 @@ pub(crate) fn answer(ask: Ask<'_>, request: &LanesRequest) -> Result<LanesAnswer
             }
         })?;
     } else {
-        runs.who_ran_longest(&pixels, &processes, |cpu, pixel, key, busy| {
+        runs.longest_per_pixel(&pixels, &processes, |cpu, pixel, key, busy| {
             if let Some(lane) = cpus.get_mut(&cpu) {
                 let process = processes.names.id(key);
                 lane.runs
@@ -213,11 +221,9 @@ pub(crate) fn answer(ask: Ask<'_>, request: &LanesRequest) -> Result<LanesAnswer
             }
         })?;
     }
-    let interrupts_exact = routines.selection.count()? <= MOST_EXACT;
+    let interrupts_exact = routines.selected.count()? <= MAX_EXACT;
     if interrupts_exact {
-        let images = ask
-            .columns
-            .stored(&routines.selection.table, "image_row", ask.cancel)?;
+        let images = routines.selected.table.stored_numbers("image_row")?;
         routines.each(span, |cpu, (start, end), (chunk, row)| {
             if let Some(lane) = cpus.get_mut(&cpu) {
                 let kind = kinds.names.label(kinds.chunks[chunk][row]).into_owned();
@@ -226,17 +232,17 @@ pub(crate) fn answer(ask: Ask<'_>, request: &LanesRequest) -> Result<LanesAnswer
             }
         })?;
     } else {
-        routines.what_ran_longest(&pixels, &kinds, &mut cpus)?;
+        routines.add_longest_kinds(&pixels, &kinds, &mut cpus)?;
     }
     let wakes = match exact {
-        true => wakes(ask, &runs, &threads, span)?,
+        true => wakes(&runs, &threads, span)?,
         false => Vec::new(),
     };
     let mut cpus: Vec<CpuLane> = cpus.into_values().collect();
     for lane in &mut cpus {
         lane.interrupts.sort();
     }
-    let labels = labels(ask, &cpus, &wakes, &processes, &threads)?;
+    let labels = labels(context, &cpus, &wakes, &processes, &threads)?;
     Ok(LanesAnswer {
         start_ns: span.start(),
         end_ns: span.end(),
@@ -249,7 +255,7 @@ pub(crate) fn answer(ask: Ask<'_>, request: &LanesRequest) -> Result<LanesAnswer
     })
 }
 
-/// Runs of other than idle threads.
+/// Returns the condition that the thread is not idle.
 fn not_idle() -> Condition {
     Condition {
         column: "thread_id".to_owned(),
@@ -258,7 +264,7 @@ fn not_idle() -> Condition {
     }
 }
 
-/// Runs that are doubtful, or those that are not.
+/// Returns the condition that the run is doubtful, or that it is not, depending on `wanted`.
 fn doubtful(wanted: bool) -> Condition {
     let passes = vec!["true".to_owned()];
     let (is, is_not) = match wanted {
@@ -273,7 +279,7 @@ fn doubtful(wanted: bool) -> Condition {
     }
 }
 
-/// Rows of the CPUs asked for.
+/// Returns the conditions that select the requested CPUs.
 fn of_cpus(request: &LanesRequest) -> Vec<Condition> {
     let cpus = request.cpus.iter().map(|cpus| Condition {
         column: "cpu".to_owned(),
@@ -283,9 +289,9 @@ fn of_cpus(request: &LanesRequest) -> Vec<Condition> {
     cpus.collect()
 }
 
-/// Empty lanes of all CPUs that are in the tables and asked for, and how many are left out: one that
-/// did nothing has a lane too.
-fn lanes(request: &LanesRequest, tables: &[&Lasting<'_>]) -> (BTreeMap<u16, CpuLane>, usize) {
+/// Returns an empty lane for each requested CPU that occurs in the tables, and the number of omitted CPUs.
+/// An idle CPU also gets a lane.
+fn lanes(request: &LanesRequest, tables: &[&IntervalRows<'_>]) -> (BTreeMap<u16, CpuLane>, usize) {
     let mut numbers: BTreeSet<u16> = BTreeSet::new();
     for table in tables {
         let names = &table.cpus.names;
@@ -295,20 +301,21 @@ fn lanes(request: &LanesRequest, tables: &[&Lasting<'_>]) -> (BTreeMap<u16, CpuL
     if let Some(cpus) = &request.cpus {
         numbers.retain(|cpu| cpus.contains(cpu));
     }
-    let left_out = numbers.len().saturating_sub(MOST_CPUS);
+    let left_out = numbers.len().saturating_sub(MAX_CPUS);
     let lane = |cpu: u16| CpuLane {
         cpu,
         ..CpuLane::default()
     };
-    let lanes = numbers.into_iter().take(MOST_CPUS);
+    let lanes = numbers.into_iter().take(MAX_CPUS);
     (lanes.map(|cpu| (cpu, lane(cpu))).collect(), left_out)
 }
 
 impl Spans {
-    /// Adds a stretch that begins after those before, or prolongs the last.
-    fn push(&mut self, start: i64, end: i64, nearness_ns: i64) {
+    /// Adds a time range, which must not start before the last one. If the gap is small, it extends the last
+    /// range instead.
+    fn push(&mut self, start: i64, end: i64, max_gap_ns: i64) {
         match self.end.last_mut() {
-            Some(last) if start <= last.saturating_add(nearness_ns) => *last = end.max(*last),
+            Some(last) if start <= last.saturating_add(max_gap_ns) => *last = end.max(*last),
             _ => {
                 self.start.push(start);
                 self.end.push(end);
@@ -336,7 +343,7 @@ impl InterruptSpans {
         self.busy.push(busy);
     }
 
-    /// Puts them in the order of their begins: routines come in that of their ends.
+    /// Sorts the interrupts by their start. The rows of the table are sorted by their end.
     fn sort(&mut self) {
         if self.start.is_sorted() {
             return;
@@ -353,50 +360,51 @@ impl InterruptSpans {
     }
 }
 
-/// Rows that last, on CPUs.
-struct Lasting<'a> {
-    selection: Selection<'a>,
-    starts: Arc<Measures>,
-    ends: Arc<Measures>,
+/// Selected rows with their starts, ends and CPUs.
+struct IntervalRows<'a> {
+    selected: SelectedRows<'a>,
+    rows: RowIntervals,
     cpus: Arc<Keys>,
 }
 
-impl<'a> Lasting<'a> {
+impl<'a> IntervalRows<'a> {
     fn read(
-        ask: Ask<'a>,
+        context: Context<'a>,
         table: Table,
         span: TimeRange,
         filter: &[Condition],
-    ) -> Result<Lasting<'a>, ExploreError> {
-        let table = ask.open(table.name())?;
-        let selection = Selection::new(ask, &table, Within::Overlap, Some(span), filter)?;
-        let intervals = ask.columns.intervals(&table, ask.cancel)?;
-        let (starts, ends) = intervals.expect("a table whose rows last");
-        let cpus = ask.keys(&table, table.def.key("cpu")?)?;
-        Ok(Lasting {
-            starts,
-            ends,
+    ) -> Result<IntervalRows<'a>, ExploreError> {
+        let table = context.open(table.name())?;
+        let selected = SelectedRows::new(&table, Within::Overlap, Some(span), filter)?;
+        let rows = table.intervals()?.expect("rows of this table last");
+        let cpus = table.keys(table.def.key("cpu")?)?;
+        Ok(IntervalRows {
+            rows,
             cpus,
-            selection,
+            selected,
         })
     }
 
-    fn keys(&self, ask: Ask<'_>, name: &str) -> Result<Arc<Keys>, ExploreError> {
-        let table = &self.selection.table;
-        ask.keys(table, table.def.key(name)?)
+    fn keys(&self, name: &str) -> Result<Arc<Keys>, ExploreError> {
+        let table = &self.selected.table;
+        table.keys(table.def.key(name)?)
     }
 
-    /// Gives each row as it was: its CPU, its time within the stretch, and its place.
+    /// Calls `give` for each row with its CPU, its start and end within the time range, and its chunk and
+    /// index.
     fn each(
         &self,
         span: TimeRange,
         mut give: impl FnMut(u16, (i64, i64), (usize, usize)),
     ) -> Result<(), ExploreError> {
         let numbers = self.numbers();
-        for chunk in self.selection.chunks() {
-            let (starts, ends) = (&self.starts.chunks[*chunk], &self.ends.chunks[*chunk]);
+        for chunk in self.selected.chunks() {
+            let (starts, ends) = (
+                &self.rows.starts.chunks[*chunk],
+                &self.rows.ends.chunks[*chunk],
+            );
             let cpus = &self.cpus.chunks[*chunk];
-            self.selection.rows(*chunk)?.each(|row| {
+            self.selected.rows(*chunk)?.each(|row| {
                 let time = (starts[row].max(span.start()), ends[row].min(span.end()));
                 if let Some(Some(cpu)) = numbers.get(cpus[row] as usize)
                     && time.0 <= time.1
@@ -408,16 +416,17 @@ impl<'a> Lasting<'a> {
         Ok(())
     }
 
-    /// The CPUs' numbers by their dense ids.
+    /// Returns the CPU number for each dense id.
     fn numbers(&self) -> Vec<Option<u16>> {
         let names = &self.cpus.names;
         let number = |dense: u32| u16::try_from(names.number(dense)?).ok();
         (0..names.len() as u32).map(number).collect()
     }
 
-    /// Gives by CPU and pixel the key that had most of it, and how much all had. Rows of a CPU must
-    /// not overlap; of those that do one that reaches further back counts from where the last was.
-    fn who_ran_longest(
+    /// Calls `give` for each CPU and pixel with the key that ran longest, and the share of the pixel in
+    /// which the CPU was busy. Rows of a CPU should not overlap. If they do, the part of a row that is
+    /// before the current pixel is ignored.
+    fn longest_per_pixel(
         &self,
         pixels: &TimeBuckets,
         keys: &Keys,
@@ -425,43 +434,46 @@ impl<'a> Lasting<'a> {
     ) -> Result<(), ExploreError> {
         let range = pixels.range();
         let numbers = self.numbers();
-        let mut filling: Vec<Filling> = vec![Filling::default(); numbers.len()];
-        for chunk in self.selection.chunks() {
-            let (starts, ends) = (&self.starts.chunks[*chunk], &self.ends.chunks[*chunk]);
+        let mut current: Vec<PixelTimes> = vec![PixelTimes::default(); numbers.len()];
+        for chunk in self.selected.chunks() {
+            let (starts, ends) = (
+                &self.rows.starts.chunks[*chunk],
+                &self.rows.ends.chunks[*chunk],
+            );
             let (cpus, keys) = (&self.cpus.chunks[*chunk], &keys.chunks[*chunk]);
-            self.selection.rows(*chunk)?.each(|row| {
+            self.selected.rows(*chunk)?.each(|row| {
                 let (mut start, end) = (starts[row].max(range.start()), ends[row].min(range.end()));
-                let Some(filling) = filling.get_mut(cpus[row] as usize) else {
+                let Some(times) = current.get_mut(cpus[row] as usize) else {
                     return;
                 };
                 let Some(cpu) = numbers[cpus[row] as usize] else {
                     return;
                 };
-                start = start.max(filling.pixel.start());
+                start = start.max(times.pixel.start());
                 while start < end {
-                    if !filling.pixel.contains(start) {
-                        filling.finish(|pixel, key, busy| give(cpu, pixel, key, busy));
+                    if !times.pixel.contains(start) {
+                        times.finish(|pixel, key, busy| give(cpu, pixel, key, busy));
                         let Some(next) = pixels.index(start) else {
                             return;
                         };
-                        filling.pixel = pixels.bucket(next);
+                        times.pixel = pixels.bucket(next);
                     }
-                    let until = end.min(filling.pixel.end());
-                    filling.add(keys[row], until.saturating_sub(start));
+                    let until = end.min(times.pixel.end());
+                    times.add(keys[row], until.saturating_sub(start));
                     start = until;
                 }
             })?;
         }
-        for (filling, cpu) in filling.iter_mut().zip(numbers) {
+        for (times, cpu) in current.iter_mut().zip(numbers) {
             if let Some(cpu) = cpu {
-                filling.finish(|pixel, key, busy| give(cpu, pixel, key, busy));
+                times.finish(|pixel, key, busy| give(cpu, pixel, key, busy));
             }
         }
         Ok(())
     }
 
-    /// Gives by CPU and pixel the kind of routine that had most of it. Routines nest.
-    fn what_ran_longest(
+    /// Adds the kind of interrupt that ran longest in each pixel to the lanes. Interrupts can be nested.
+    fn add_longest_kinds(
         &self,
         pixels: &TimeBuckets,
         kinds: &Keys,
@@ -479,19 +491,19 @@ impl<'a> Lasting<'a> {
                 cpu => cpu * all_kinds + (*kind).min(kinds.bound()),
             }));
             let intervals = Intervals {
-                starts: &self.starts.chunks[chunk],
-                ends: &self.ends.chunks[chunk],
+                starts: &self.rows.starts.chunks[chunk],
+                ends: &self.rows.ends.chunks[chunk],
                 keys: ids,
             };
             timeline.add_intervals(intervals, rows)?;
             Ok(())
         };
         let (timeline, _) = self
-            .selection
+            .selected
             .pass(make, add, |all, more| all.0.merge(&more.0))?;
-        // By CPU and pixel the kind that had most, and what all had.
+        // Values by CPU and pixel: the kind that ran longest, its time, and the time of all kinds.
         let mut most: BTreeMap<(u16, usize), (u32, i64, i64)> = BTreeMap::new();
-        for series in timeline.finish(usize::MAX) {
+        for series in timeline.finish() {
             let Lane::Id(id) = series.lane else {
                 continue;
             };
@@ -499,14 +511,14 @@ impl<'a> Lasting<'a> {
             let Some(cpu) = cpu else {
                 continue;
             };
-            for (pixel, had) in series.buckets.iter().enumerate() {
-                let had = had.sum().unwrap_or(0);
-                if had > 0 {
-                    let most = most.entry((cpu, pixel)).or_insert((kind, had, 0));
-                    if had > most.1 {
-                        (most.0, most.1) = (kind, had);
+            for (pixel, ns) in series.buckets.iter().enumerate() {
+                let ns = ns.sum().unwrap_or(0);
+                if ns > 0 {
+                    let most = most.entry((cpu, pixel)).or_insert((kind, ns, 0));
+                    if ns > most.1 {
+                        (most.0, most.1) = (kind, ns);
                     }
-                    most.2 = most.2.saturating_add(had);
+                    most.2 = most.2.saturating_add(ns);
                 }
             }
         }
@@ -523,75 +535,77 @@ impl<'a> Lasting<'a> {
     }
 }
 
-/// What part of a pixel some time is.
+/// Returns the share of a pixel that `ns` nanoseconds take.
 fn share(ns: i64, pixel: TimeRange) -> f32 {
-    // What nests can have more than there is.
+    // The times of nested interrupts can add up to more than the length of the pixel.
     (ns as f32 / pixel.span().max(1) as f32).min(1.0)
 }
 
-/// The pixel that is being filled on a CPU: who was there how long.
+/// Current pixel of a CPU, and the time that each key ran in this pixel.
 #[derive(Clone)]
-struct Filling {
+struct PixelTimes {
     pixel: TimeRange,
-    had: Vec<(u32, i64)>,
+    times: Vec<(u32, i64)>,
 }
 
-impl Default for Filling {
-    fn default() -> Filling {
-        Filling {
+impl Default for PixelTimes {
+    fn default() -> PixelTimes {
+        PixelTimes {
             pixel: TimeRange::new(i64::MIN, i64::MIN),
-            had: Vec::new(),
+            times: Vec::new(),
         }
     }
 }
 
-impl Filling {
+impl PixelTimes {
     fn add(&mut self, key: u32, ns: i64) {
-        match self.had.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, had)) => *had = had.saturating_add(ns),
-            None => self.had.push((key, ns)),
+        match self.times.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, sum)) => *sum = sum.saturating_add(ns),
+            None => self.times.push((key, ns)),
         }
     }
 
-    /// Gives the pixel, if anybody was there, and begins anew.
+    /// Calls `give` for the current pixel unless nothing ran in it, and clears the times.
     fn finish(&mut self, give: impl FnOnce(TimeRange, u32, f32)) {
-        let longest = self.had.iter().max_by_key(|(key, ns)| (*ns, Reverse(*key)));
+        let longest = self
+            .times
+            .iter()
+            .max_by_key(|(key, ns)| (*ns, Reverse(*key)));
         if let Some((key, _)) = longest {
             let all = self
-                .had
+                .times
                 .iter()
                 .fold(0, |all: i64, (_, ns)| all.saturating_add(*ns));
             give(self.pixel, *key, share(all, self.pixel));
         }
-        self.had.clear();
+        self.times.clear();
     }
 }
 
-/// Who made the runs possible that began in the stretch.
+/// Returns the wakes that led to the runs that started in the time range.
 fn wakes(
-    ask: Ask<'_>,
-    runs: &Lasting<'_>,
+    runs: &IntervalRows<'_>,
     threads: &Keys,
     span: TimeRange,
 ) -> Result<Vec<Wake>, ExploreError> {
-    let table = &runs.selection.table;
-    let stored = |name| ask.columns.stored(table, name, ask.cancel);
-    let (readied, from) = (stored("readied_ns")?, stored("readying_cpu")?);
-    let readiers = ask.keys(table, table.def.key("readying_thread")?)?;
-    let dpcs = ask.keys(table, table.def.key("readied_by_dpc")?)?;
+    let table = &runs.selected.table;
+    let readied = table.stored_numbers("readied_ns")?;
+    let from = table.stored_numbers("readying_cpu")?;
+    let readiers = runs.keys("readying_thread")?;
+    let dpcs = runs.keys("readied_by_dpc")?;
     let numbers = runs.numbers();
     let mut wakes = Vec::new();
-    for chunk in runs.selection.chunks() {
+    for chunk in runs.selected.chunks() {
         let chunk = *chunk;
-        runs.selection.rows(chunk)?.each(|row| {
+        runs.selected.rows(chunk)?.each(|row| {
             let at_ns = readied.chunks[chunk][row];
-            let run_start_ns = runs.starts.chunks[chunk][row];
+            let run_start_ns = runs.rows.starts.chunks[chunk][row];
             let to_cpu = numbers.get(runs.cpus.chunks[chunk][row] as usize);
             let from_cpu = u16::try_from(from.chunks[chunk][row]);
             let (Ok(from_cpu), Some(Some(to_cpu))) = (from_cpu, to_cpu) else {
                 return;
             };
-            if at_ns == NULL || !span.contains(run_start_ns) || wakes.len() >= MOST_WAKES {
+            if at_ns == NULL || !span.contains(run_start_ns) || wakes.len() >= MAX_WAKES {
                 return;
             }
             wakes.push(Wake {
@@ -608,8 +622,9 @@ fn wakes(
     Ok(wakes)
 }
 
+/// Returns the labels of all ids in lanes and wakes.
 fn labels(
-    ask: Ask<'_>,
+    context: Context<'_>,
     cpus: &[CpuLane],
     wakes: &[Wake],
     processes: &Keys,
@@ -620,7 +635,7 @@ fn labels(
         let dense = keys.names.dense(Some(id)).unwrap_or(NULL_ID);
         keys.names.label(dense).into_owned()
     };
-    let identities = ask.trace.identities(ask.cancel)?;
+    let identities = context.trace.identities(context.cancel)?;
     for lane in cpus {
         for id in lane.runs.process.iter().flatten() {
             let entry = labels.process.entry(*id);

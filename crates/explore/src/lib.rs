@@ -1,48 +1,50 @@
-//! What a view of a trace asks, answered.
+//! Query engine behind the views of a trace.
 //!
-//! A [`View`] is a small document: a table, columns around a golden bar (those left of it group,
-//! those right of it are summed up), a graph and a filter. An [`Explorer`] answers the requests that
-//! come of it over the stored tables of one trace. Rows stay here, pixels are the caller's: every
-//! answer is as small as what is shown.
+//! A [`View`] is a small document: a table, its columns, a graph and a filter. Columns left of the golden
+//! bar are keys, which group the rows. Columns right of it are aggregates, which are computed for each
+//! group. An [`Explorer`] answers the requests of views from the stored tables of one trace. Answers contain
+//! only the data that a view shows, never all rows.
 //!
 //! | request | answer |
 //! |---|---|
-//! | [`TimelineRequest`] | how much, per slice of time and group |
-//! | [`PivotRequest`] | the groups of one level, summed up and sorted |
-//! | [`RowsRequest`] | the rows themselves |
-//! | [`FlameRequest`], [`ButterflyRequest`] | where the weight of stacks lies |
-//! | [`HeatRequest`], [`HistogramRequest`] | how values are spread, over time or by group |
-//! | [`LanesRequest`] | who ran on each CPU |
+//! | [`Explorer::timeline`] | values per time bucket and group |
+//! | [`Explorer::pivot`] | groups of one level, with aggregates, sorted |
+//! | [`Explorer::rows`] | single rows |
+//! | [`Explorer::flame`], [`Explorer::butterfly`] | weights of stacks |
+//! | [`Explorer::heat`], [`Explorer::histogram`] | distribution of values, over time or by group |
+//! | [`Explorer::lanes`] | threads that ran on each CPU |
 //!
-//! Requests are stateless and stop when their flag is set. Columns are decoded once, kept in a
-//! bounded memory from which those longest unused go first, and shared by requests at the same time.
-//! An answer carries the SQL that gives the same numbers, where there is such.
+//! Requests are stateless. A request stops when its cancellation flag is set. Decoded columns are cached up
+//! to a memory limit, and concurrent requests share them. If an SQL query has the same result as the
+//! request, the answer contains this query.
 //!
 //! # Ids
 //!
-//! A group has an id and a label. The id of a column of numbers (`cpu`, `priority`, `thread_id`, a
-//! wait reason) is the number itself; that of a process, thread or image is its row in `processes`,
-//! `threads` or `images` (the idle process, where it has no row, comes after the last); that of text
-//! is its place among the column's texts. `null` is the unknown.
+//! A group has an id and a label. In a column of numbers (`cpu`, `priority`, `thread_id`, a wait reason),
+//! the id is the number itself. The id of a process, thread or image is its row in `processes`, `threads` or
+//! `images`. If the idle process has no row, its id is the number of rows. The id of a text is its index
+//! among the texts of the column. The id of unknown values is `null`.
 //!
-//! # What holds for every answer
+//! # Rules for every answer
 //!
-//! - Times are nanoseconds since the trace's start; ranges are half open.
-//! - A row that lasts (a run, an interrupt, a process) is in a range if it overlaps it; any other, and
-//!   one that lasts no time, if its time lies in it.
-//! - Sums of what are stretches of time (times ready, waits, what samples stand for) are spread over the
-//!   slices of a timeline that they cover.
-//! - Unknown is `null`, never 0.
-//! - No request panics or allocates more than its bounds allow: what asks for more is refused.
-
-#![forbid(unsafe_code)]
+//! - Times are nanoseconds since the trace's start. Time ranges include their start but not their end.
+//! - Rows with a duration (a run, an interrupt, a process) are in a time range if they overlap it. Rows of
+//!   length 0, and rows of all other tables, are in a time range if it contains their time.
+//! - Sums of durations (ready times, waits, the times that samples represent) are divided among the time
+//!   buckets that the durations cover.
+//! - Unknown values are `null`, never 0.
+//! - No request panics or exceeds its limits. A request that would exceed them is an error.
 
 mod aggregates;
 mod butterfly;
+mod cache;
 mod catalogue;
 mod classes;
-mod columns;
+mod common_value;
+mod context;
 mod decode;
+mod decoded;
+mod durations;
 mod error;
 mod explorer;
 mod filter;
@@ -52,36 +54,30 @@ mod histogram;
 mod in_view;
 mod lanes;
 mod names;
-mod offered;
 mod overview;
 mod pivot;
 mod presets;
 mod query;
 mod rows;
-mod same;
-mod selection;
+mod selected_rows;
+mod selection_view;
 mod stacks;
-mod stretches;
 mod timeline;
 mod trace;
 mod value;
 mod view;
 
-pub use butterfly::{ButterflyAnswer, ButterflyOrder, ButterflyRequest, FunctionWeight};
 pub use catalogue::{ColumnInfo, ColumnKind, IntervalInfo, TableInfo};
 pub use error::ExploreError;
-pub use explorer::{Explorer, Progress};
+pub use explorer::Explorer;
 pub use filter::Condition;
 pub use flame::{FlameAnswer, FlameRequest, Nodes};
 pub use heat::{HeatAnswer, HeatRequest};
-pub use histogram::{HistogramAnswer, HistogramRequest, HistogramSeries};
-pub use lanes::{
-    CpuLane, InterruptSpans, LaneLabels, LanesAnswer, LanesRequest, RunSpans, Spans, Wake,
-};
-pub use overview::OverviewAnswer;
-pub use pivot::{GroupSort, PivotAnswer, PivotGroup, PivotRequest};
+pub use histogram::{HistogramAnswer, HistogramRequest};
+pub use lanes::{CpuLane, LanesAnswer, LanesRequest, RunSpans};
+pub use pivot::{GroupSort, PivotAnswer, PivotRequest};
 pub use presets::Preset;
-pub use rows::{RowColumn, RowsAnswer, RowsRequest};
-pub use timeline::{Function, RestSeries, TimelineAnswer, TimelineRequest, TimelineSeries};
+pub use timeline::{Function, TimelineAnswer, TimelineRequest};
+pub use trace::Progress;
 pub use value::{Id, Number, Value};
-pub use view::{Drawn, Graph, GraphKind, Sort, View};
+pub use view::{Drawn, Graph, GraphKind, View};

@@ -1,4 +1,4 @@
-//! What the dense ids of a key column stand for.
+//! Labels of the dense ids of a key.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -8,48 +8,49 @@ use views::{IdSet, NULL_ID};
 
 use crate::Id;
 
-/// What groups of unknown id are called.
+/// Label of the group of unknown values.
 pub(crate) const UNKNOWN: &str = "unknown";
 
-/// What the dense ids of a key column stand for.
+/// Labels of the dense ids of a key.
 #[derive(Debug)]
 pub(crate) struct Names {
     kind: Kind,
-    /// By dense id its place in the order of labels.
+    /// Position of each dense id in the order of labels; computed on first use.
     ranks: OnceLock<Vec<u32>>,
 }
 
 #[derive(Debug)]
 enum Kind {
-    /// Numbers in rising order, which are the ids that requests see, and how they are called.
+    /// Numbers in ascending order, which are also the public ids, and a function that returns the label of a
+    /// number.
     Numbers(Vec<i64>, fn(i64) -> String),
-    /// Addresses in rising order.
+    /// Addresses in ascending order.
     Addresses(Vec<u64>),
-    /// Texts, each once, or one for each row of another table.
+    /// Distinct texts, or a text for each row of another table.
     Texts(Vec<Box<str>>),
 }
 
 impl Names {
     pub(crate) fn numbers(rising: Vec<i64>, name: fn(i64) -> String) -> Names {
-        Names::of(Kind::Numbers(rising, name))
+        Names::new(Kind::Numbers(rising, name))
     }
 
     pub(crate) fn addresses(rising: Vec<u64>) -> Names {
-        Names::of(Kind::Addresses(rising))
+        Names::new(Kind::Addresses(rising))
     }
 
     pub(crate) fn texts(texts: Vec<Box<str>>) -> Names {
-        Names::of(Kind::Texts(texts))
+        Names::new(Kind::Texts(texts))
     }
 
-    fn of(kind: Kind) -> Names {
+    fn new(kind: Kind) -> Names {
         Names {
             kind,
             ranks: OnceLock::new(),
         }
     }
 
-    /// How many ids there are.
+    /// Returns the number of ids.
     pub(crate) fn len(&self) -> usize {
         match &self.kind {
             Kind::Numbers(numbers, _) => numbers.len(),
@@ -58,7 +59,7 @@ impl Names {
         }
     }
 
-    /// The label of a dense id; none of the unknown.
+    /// Returns the label of a dense id; `None` for the id of unknown values.
     pub(crate) fn known_label(&self, dense: u32) -> Option<Cow<'_, str>> {
         let place = dense as usize;
         Some(match &self.kind {
@@ -68,12 +69,12 @@ impl Names {
         })
     }
 
-    /// The label of a dense id, [`UNKNOWN`] of the unknown.
+    /// Returns the label of a dense id; [`UNKNOWN`] for the id of unknown values.
     pub(crate) fn label(&self, dense: u32) -> Cow<'_, str> {
         self.known_label(dense).unwrap_or(Cow::Borrowed(UNKNOWN))
     }
 
-    /// The number that a dense id stands for, if it is one.
+    /// Returns the number of a dense id; `None` if the key has no numbers.
     pub(crate) fn number(&self, dense: u32) -> Option<i64> {
         match &self.kind {
             Kind::Numbers(numbers, _) => numbers.get(dense as usize).copied(),
@@ -81,7 +82,7 @@ impl Names {
         }
     }
 
-    /// The id that requests see.
+    /// Returns the public id of a dense id.
     pub(crate) fn id(&self, dense: u32) -> Id {
         if (dense as usize) < self.len() {
             Some(self.number(dense).unwrap_or(i64::from(dense)))
@@ -90,8 +91,8 @@ impl Names {
         }
     }
 
-    /// The dense id of an id that a request names; [`NULL_ID`] of the unknown, none if there is no
-    /// such id.
+    /// Returns the dense id of a public id: [`NULL_ID`] for unknown values, `None` if the public id does not
+    /// exist.
     pub(crate) fn dense(&self, id: Id) -> Option<u32> {
         let Some(id) = id else {
             return Some(NULL_ID);
@@ -105,20 +106,20 @@ impl Names {
         }
     }
 
-    /// The dense ids whose labels pass a test.
-    pub(crate) fn whose(&self, test: impl Fn(&str) -> bool) -> IdSet {
+    /// Returns the dense ids whose labels pass a test.
+    pub(crate) fn ids_with_label(&self, test: impl Fn(&str) -> bool) -> IdSet {
         let ids = 0..self.len() as u32;
         IdSet::new(self.len() as u32).with(ids.filter(|dense| test(&self.label(*dense))))
     }
 
-    /// The dense ids whose numbers pass a test.
-    pub(crate) fn whose_number(&self, test: impl Fn(i64) -> bool) -> IdSet {
+    /// Returns the dense ids whose numbers pass a test.
+    pub(crate) fn ids_with_number(&self, test: impl Fn(i64) -> bool) -> IdSet {
         let passes = |dense: &u32| self.number(*dense).is_some_and(&test);
         IdSet::new(self.len() as u32).with((0..self.len() as u32).filter(passes))
     }
 
-    /// The place of a dense id in the order of labels (of numbers by their value), whatever their
-    /// case; the unknown is last.
+    /// Returns the position of a dense id in the order of labels, which ignores case. Numbers are ordered by
+    /// their values. The id of unknown values is last.
     pub(crate) fn rank(&self, dense: u32) -> u32 {
         match &self.kind {
             Kind::Numbers(..) | Kind::Addresses(_) => dense,
@@ -140,7 +141,7 @@ impl Names {
         }
     }
 
-    /// Roughly how many bytes it takes.
+    /// Returns the approximate size in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         match &self.kind {
             Kind::Numbers(numbers, _) => numbers.len() * 8,
@@ -150,7 +151,7 @@ impl Names {
     }
 }
 
-/// Gives texts dense ids in the order in which they first come.
+/// Map from texts to dense ids. A text gets the next id when it first occurs.
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
     places: FxHashMap<Box<str>, u32>,
@@ -158,7 +159,7 @@ pub(crate) struct Interner {
 }
 
 impl Interner {
-    /// The id of a text.
+    /// Returns the id of a text. A new text gets the next id.
     pub(crate) fn id(&mut self, text: &str) -> u32 {
         if let Some(id) = self.places.get(text) {
             return *id;
@@ -169,12 +170,12 @@ impl Interner {
         id
     }
 
-    /// The texts, by their ids.
+    /// Returns all texts in the order of their ids.
     pub(crate) fn finish(self) -> Vec<Box<str>> {
         self.texts
     }
 
-    /// The texts so far.
+    /// Returns the texts that have an id, in the order of their ids.
     pub(crate) fn texts(&self) -> &[Box<str>] {
         &self.texts
     }

@@ -1,21 +1,21 @@
-//! The first look at a trace.
+//! Graphs in the overview of a trace.
 
 use serde::{Deserialize, Serialize};
 
 use tables::Store;
 
-use crate::selection::Ask;
+use crate::context::Context;
 use crate::{ExploreError, Preset, catalogue, presets};
 
-/// The strip of small graphs.
+/// Graphs in the overview of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OverviewAnswer {
-    /// Chosen by what the trace holds; each is of the whole trace.
+    /// Graphs of the whole trace. They depend on the tables that have rows.
     pub graphs: Vec<Preset>,
 }
 
-/// What the strip shows, in its order, by the names of presets. Of each line the first of which the
-/// trace holds anything.
+/// Names of the presets that the overview can show, in their order. Each line results in one graph: the
+/// first preset of the line whose table has rows.
 const STRIP: [&[&str]; 10] = [
     &[
         "Utilization by process, thread",
@@ -32,24 +32,24 @@ const STRIP: [&[&str]; 10] = [
     &["Measured latency over time"],
 ];
 
-/// What it shows of a trace that holds nothing of that: events that only their providers understand.
-const ELSE: &[&str] = &["Generic events by provider", "Marks"];
+/// Line that is used if no table of the other lines has rows.
+const OTHERWISE: &[&str] = &["Generic events by provider", "Marks"];
 
-/// What the trace holds.
-pub(crate) fn answer(ask: Ask<'_>) -> Result<OverviewAnswer, ExploreError> {
+/// Builds the tables of the overview, and returns the graphs.
+pub(crate) fn answer(context: Context<'_>) -> Result<OverviewAnswer, ExploreError> {
     let names = STRIP.iter().flat_map(|line| *line);
     let tables = names.map(|name| Ok(catalogue::table(&shipped(name).view.table)?.table));
     let tables: Result<Vec<_>, ExploreError> = tables.collect();
-    ask.trace.make(&tables?, ask.cancel)?;
-    let rows = |preset: &Preset| Ok(Some(ask.open(&preset.view.table)?.stored.rows()));
+    context.trace.make(&tables?, context.cancel)?;
+    let rows = |preset: &Preset| Ok(Some(context.open(&preset.view.table)?.stored.rows()));
     let answer = graphs(&STRIP, rows)?;
     match answer.graphs.is_empty() {
-        true => graphs(&[ELSE], rows),
+        true => graphs(&[OTHERWISE], rows),
         false => Ok(answer),
     }
 }
 
-/// What is known of it so far, by the tables that are made.
+/// Returns the graphs whose tables are already built.
 pub(crate) fn so_far(store: &Store) -> Result<OverviewAnswer, ExploreError> {
     graphs(&STRIP, |preset| {
         let made = store.made(catalogue::table(&preset.view.table)?.table)?;
@@ -57,7 +57,8 @@ pub(crate) fn so_far(store: &Store) -> Result<OverviewAnswer, ExploreError> {
     })
 }
 
-/// The graphs whose tables have rows; of a line none after one of which that is not known.
+/// Returns one graph for each line: the first preset whose table has rows. `rows` returns the number of rows
+/// of the preset's table, or `None` if the table is not built. A line with such a table has no graph.
 fn graphs(
     strip: &[&[&str]],
     rows: impl Fn(&Preset) -> Result<Option<usize>, ExploreError>,
@@ -78,7 +79,8 @@ fn graphs(
     Ok(OverviewAnswer { graphs })
 }
 
+/// Returns the preset of the program with this name.
 fn shipped(name: &str) -> &'static Preset {
     let found = presets::shipped().iter().find(|preset| preset.name == name);
-    found.expect("the strip names presets that ship")
+    found.expect("the overview names shipped presets")
 }

@@ -1,344 +1,436 @@
-//! The groups of one level, summed up and sorted.
+//! Pivot tables: the groups of one level, with their aggregates, sorted.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use views::{Aggregate, Group, NULL_ID, Order, Pivot, PivotSpec, Rows, TimeRange};
+use views::{Group, NULL_ID, Percentiles, Pivot, PivotSpec, Rows, TimeRange};
 
-use crate::aggregates::{Aggregates, Wanted};
-use crate::catalogue::{ColumnDef, Source};
-use crate::columns::{Keys, Measures, Opened};
-use crate::in_view::InView;
+use crate::aggregates::{Aggregates, RequestedAggregate};
+use crate::catalogue::{ColumnDef, ROWS, Source};
+use crate::common_value::CommonValue;
+use crate::context::{Context, OpenTable, check_bounds, range_of};
+use crate::decoded::{Keys, Measures};
+use crate::in_view::TimeInView;
 use crate::names::Names;
-use crate::same::Same;
-use crate::selection::{Ask, Selection, Within, bounded, range_of};
-use crate::timeline::ROWS;
-use crate::{Condition, ExploreError, Id, Number, Value, query};
+use crate::query::{self, Within};
+use crate::selected_rows::SelectedRows;
+use crate::{Condition, ExploreError, Id, Number, Value};
 
-/// Asks for the groups of one level of a table's tree.
+/// Request for the groups in one level of a view's tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PivotRequest {
-    /// The table.
+    /// Name of the table.
     pub table: String,
-    /// The keys left of the golden bar, outermost first. Without any there are only totals.
+    /// Keys left of the golden bar, outermost first. Without keys, the answer contains only totals.
     #[serde(default)]
     pub keys: Vec<String>,
-    /// The groups opened, outermost first: the groups of the next key are asked for.
+    /// Ids of the expanded groups, outermost first. The answer contains the groups of the next key.
     #[serde(default)]
     pub path: Vec<Id>,
-    /// What is computed of each group: `rows`, `COLUMN:sum`, `count`, `mean`, `min`, `max`, `p50`,
-    /// `p90`, `p95`, `p99`, `p999`; a key's name for the value that all rows of the group have.
+    /// Aggregates of each group: `rows`, or `COLUMN:` followed by `sum`, `count`, `mean`, `min`, `max`,
+    /// `p50`, `p90`, `p95`, `p99` or `p999`. The name of a key requests the value that all rows of the group
+    /// have in common.
     #[serde(default)]
     pub aggregates: Vec<String>,
-    /// The stretch of time; the whole trace if there is none.
+    /// Time range `[start, end]` in nanoseconds; the whole trace if absent.
     #[serde(default)]
     pub range: Option<[i64; 2]>,
-    /// Which rows count.
+    /// Conditions that rows must satisfy.
     #[serde(default)]
     pub filter: Vec<Condition>,
-    /// How groups are sorted: by their rows, most first, if nothing is said.
+    /// Order of the groups; if absent, by descending number of rows.
     #[serde(default)]
     pub sort: Option<GroupSort>,
-    /// Groups left out first.
+    /// Number of groups to skip.
     #[serde(default)]
     pub offset: u64,
-    /// Groups given then, at most 1000.
+    /// Maximum number of returned groups, up to 1000.
     pub first: u32,
-    /// Groups whose label contains this, whatever the case.
+    /// Text that the label of each group must contain. Case is ignored.
     #[serde(default)]
     pub search: Option<String>,
 }
 
-/// How groups are sorted; equals by id, groups without a value last.
+/// Order of groups. Groups with equal values are ordered by id. Groups with an unknown value are last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupSort {
-    /// `key` for the groups themselves, or one of the aggregates or `rows`.
+    /// Value by which groups are ordered: `key` for their labels, `rows`, or one of the aggregates.
     pub by: String,
-    /// Greatest first.
+    /// True if the largest value is first.
     pub descending: bool,
 }
 
-/// The groups of one level.
+/// Groups of one level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PivotAnswer {
-    /// Rows of all groups together, those not searched for too.
+    /// Number of rows in all groups, including the groups that do not match `search`.
     pub rows: u64,
-    /// How many groups there are (of those searched for).
+    /// Number of groups that match `search`.
     pub groups_total: usize,
-    /// The aggregates over all of these rows.
+    /// Aggregates of all rows that `rows` counts.
     pub totals: Vec<Value>,
-    /// The groups asked for.
+    /// Groups that were requested with `offset` and `first`.
     pub groups: Vec<PivotGroup>,
-    /// Whether percentiles are exact: of groups beyond some thousand rows they are within 1 %.
+    /// True if percentiles are exact. In groups of more than some thousand rows, their error is up to 1 %.
     pub exact: bool,
-    /// The query that gives the same.
+    /// SQL query that returns the same numbers.
     pub sql: String,
 }
 
-/// The rows of one id.
+/// A group of rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PivotGroup {
-    /// The id.
+    /// Id of the group.
     pub id: Id,
-    /// The group in words.
+    /// Label of the group.
     pub label: String,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
-    /// The aggregates, in the order asked for.
+    /// Values of the aggregates, in the order of the request.
     pub values: Vec<Value>,
-    /// Whether it is of the last key.
+    /// True if the group belongs to the last key, so it cannot be expanded.
     pub leaf: bool,
 }
 
-/// The most groups of an answer.
-const MOST_GROUPS: u64 = 1000;
-/// The most keys, and the most aggregates.
-const MOST_COLUMNS: u64 = 64;
-/// The groups themselves, in a sort.
+/// Maximum number of groups in an answer.
+const MAX_GROUPS: u64 = 1000;
+/// Maximum number of keys, and also of aggregates.
+const MAX_COLUMNS: u64 = 64;
+/// Value of the field `by` that orders groups by their labels.
 const KEY: &str = "key";
 
-/// Where numbers that are summed up come from.
-enum Summed {
-    Column(Arc<Measures>),
-    InView(InView),
+pub(crate) fn answer(
+    context: Context<'_>,
+    request: &PivotRequest,
+) -> Result<PivotAnswer, ExploreError> {
+    let query = Query::new(context, request)?;
+    let groups = query.read()?;
+    Ok(query.answer(groups))
 }
 
-impl Summed {
+/// A checked request, with all data that is needed to read its rows.
+struct Query<'a, 'r> {
+    request: &'r PivotRequest,
+    rows: SelectedRows<'a>,
+    span: TimeRange,
+    aggregates: Aggregates,
+    sort: Sorting,
+    /// Keys from the first to the one whose groups are requested.
+    keys: Vec<&'static ColumnDef>,
+    key_columns: Vec<Arc<Keys>>,
+    /// Decoded keys whose common values are requested.
+    common_columns: Vec<Arc<Keys>>,
+    measures: Vec<Numbers>,
+    /// Number of ids of each key in `keys`. If the request has no keys, it contains a single 0.
+    bounds: Vec<u32>,
+    /// Dense ids of the expanded groups. `None` if one of the groups does not exist; the answer then
+    /// contains no rows.
+    path: Option<Vec<Option<u32>>>,
+}
+
+/// Aggregates of all groups, computed from the rows.
+struct Groups {
+    groups: Pivot,
+    /// Aggregates of all rows together. Present if percentiles are requested, because the percentiles of all
+    /// rows cannot be computed from those of the groups.
+    all: Option<Pivot>,
+    /// Common values of each requested key, by group. The entry after the last group is for all rows
+    /// together.
+    common: Vec<CommonValue>,
+}
+
+impl<'a, 'r> Query<'a, 'r> {
+    fn new(context: Context<'a>, request: &'r PivotRequest) -> Result<Query<'a, 'r>, ExploreError> {
+        let def = crate::catalogue::table(&request.table)?;
+        let (keys, aggregates) = (request.keys.len(), request.aggregates.len());
+        check_bounds("first", request.first.into(), 0, MAX_GROUPS)?;
+        check_bounds("keys", keys as u64, 0, MAX_COLUMNS)?;
+        check_bounds("aggregates", aggregates as u64, 0, MAX_COLUMNS)?;
+        let deepest = (keys as u64).saturating_sub(1);
+        check_bounds("path", request.path.len() as u64, 0, deepest)?;
+        let keys: Result<Vec<&'static ColumnDef>, ExploreError> =
+            request.keys.iter().map(|key| def.key(key)).collect();
+        let mut keys = keys?;
+        keys.truncate(request.path.len() + 1);
+        let aggregates = Aggregates::parse(def, &request.aggregates)?;
+        let sort = Sorting::parse(request)?;
+        let range = range_of(request.range)?;
+        let table = context.open(&request.table)?;
+        let rows = SelectedRows::new(&table, Within::Overlap, range, &request.filter)?;
+        let span = table.span(request.range)?;
+        let decoded = |columns: &[&'static ColumnDef]| -> Result<Vec<Arc<Keys>>, ExploreError> {
+            columns.iter().map(|key| table.keys(key)).collect()
+        };
+        let (key_columns, common_columns) = (decoded(&keys)?, decoded(&aggregates.common)?);
+        let measures = aggregates.measures.iter();
+        let measures: Result<Vec<Numbers>, ExploreError> = measures
+            .map(|column| Numbers::new(&table, column, span))
+            .collect();
+        let mut bounds: Vec<u32> = key_columns.iter().map(|keys| keys.bound()).collect();
+        if bounds.is_empty() {
+            bounds.push(0);
+        }
+        let opened = key_columns.iter().zip(&request.path);
+        let path = opened.map(|(keys, id)| {
+            let dense = keys.names.dense(*id)?;
+            Some((dense != NULL_ID).then_some(dense))
+        });
+        Ok(Query {
+            path: path.collect(),
+            request,
+            rows,
+            span,
+            aggregates,
+            sort,
+            keys,
+            key_columns,
+            common_columns,
+            measures: measures?,
+            bounds,
+        })
+    }
+
+    /// Returns the dense id of the group of unknown values. The next id represents all rows together.
+    fn bound(&self) -> u32 {
+        self.bounds[self.request.path.len()]
+    }
+
+    fn read(&self) -> Result<Groups, ExploreError> {
+        let zeros = vec![0; self.rows.longest_chunk()];
+        let add = |groups: &mut Groups, chunk: usize, rows: &Rows<'_>| match &self.path {
+            Some(path) => self.add(groups, path, &zeros, chunk, rows),
+            None => Ok(()),
+        };
+        self.rows.pass(|| self.empty(), add, Groups::merge)
+    }
+
+    fn empty(&self) -> Result<Groups, ExploreError> {
+        let path = self.path.clone();
+        let path = path.unwrap_or_else(|| vec![None; self.request.path.len()]);
+        let percentiles = self.aggregates.percentiles;
+        let pivot = |bounds: Vec<u32>| {
+            Pivot::new(PivotSpec {
+                bounds,
+                path: path.clone(),
+                measures: self.measures.len(),
+                percentiles,
+            })
+        };
+        let mut over_all = self.bounds[..path.len()].to_vec();
+        over_all.push(0);
+        let groups = self.bound() as usize + 2;
+        Ok(Groups {
+            groups: pivot(self.bounds.clone())?,
+            all: percentiles.then(|| pivot(over_all)).transpose()?,
+            common: vec![CommonValue::new(groups); self.common_columns.len()],
+        })
+    }
+
+    /// Adds the rows of a chunk to their groups. If the request has no keys, `zeros` assigns all rows to
+    /// group 0.
+    fn add(
+        &self,
+        groups: &mut Groups,
+        path: &[Option<u32>],
+        zeros: &[u32],
+        chunk: usize,
+        rows: &Rows<'_>,
+    ) -> Result<(), ExploreError> {
+        let keys = self.key_columns.iter();
+        let mut keys: Vec<&[u32]> = keys.map(|keys| keys.chunks[chunk].as_slice()).collect();
+        if keys.is_empty() {
+            keys.push(zeros);
+        }
+        let numbers = self.measures.iter().map(|numbers| numbers.chunk(chunk));
+        let numbers: Vec<Cow<'_, [i64]>> = numbers.collect();
+        let numbers: Vec<&[i64]> = numbers.iter().map(AsRef::as_ref).collect();
+        groups.groups.add(&keys, &numbers, rows)?;
+        if let Some(all) = &mut groups.all {
+            all.add(&keys, &numbers, rows)?;
+        }
+        let (ids, bound) = (keys[path.len()], self.bound());
+        let is_under_path = |row: usize| {
+            let mut opened = keys.iter().zip(path).zip(&self.bounds);
+            opened.all(|((ids, wanted), bound)| ids[row].min(*bound) == wanted.unwrap_or(*bound))
+        };
+        for (common, column) in groups.common.iter_mut().zip(&self.common_columns) {
+            let column = &column.chunks[chunk];
+            rows.each(|row| {
+                if is_under_path(row) {
+                    common.add(ids[row].min(bound), column[row]);
+                    common.add(bound + 1, column[row]);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn answer(self, groups: Groups) -> PivotAnswer {
+        let bound = self.bound();
+        let others: Vec<Vec<u32>> = groups
+            .common
+            .iter()
+            .map(CommonValue::other_counts)
+            .collect();
+        let level = groups.groups.finish();
+        let all = groups.all.and_then(|all| all.finish().groups.pop());
+        let all = all.unwrap_or_else(|| Group {
+            id: None,
+            rows: level.rows,
+            measures: level.totals.clone(),
+            percentiles: Vec::new(),
+        });
+        let value = |dense: u32, group: &Group, requested: &RequestedAggregate| match requested {
+            RequestedAggregate::Number(aggregate) => {
+                Value::from(group.aggregate(*aggregate).map(Number::from))
+            }
+            RequestedAggregate::Common(key) => {
+                let first = groups.common[*key].first[dense as usize];
+                common_value(
+                    &self.common_columns[*key].names,
+                    first,
+                    others[*key][dense as usize],
+                )
+            }
+        };
+        let values = |dense: u32, group: &Group| -> Vec<Value> {
+            let requested = self.aggregates.requested.iter();
+            requested.map(|one| value(dense, group, one)).collect()
+        };
+        let names = self.key_columns.last().map(|keys| &keys.names);
+        let mut found: Vec<(u32, Group)> = Vec::new();
+        if let Some(names) = names {
+            let dense = |group: Group| (group.id.unwrap_or(bound), group);
+            found.extend(level.groups.into_iter().map(dense));
+            if let Some(search) = &self.request.search {
+                let search = search.to_lowercase();
+                found.retain(|(id, _)| names.label(*id).to_lowercase().contains(&search));
+            }
+            self.sort.sort(&mut found, names, |(dense, group), place| {
+                value(*dense, group, &self.aggregates.requested[place])
+            });
+        }
+        let groups_total = found.len();
+        let offset = usize::try_from(self.request.offset).unwrap_or(usize::MAX);
+        let page = found.iter().skip(offset);
+        let page: Vec<&(u32, Group)> = page.take(self.request.first as usize).collect();
+        let is_exact = |group: &Group| group.percentiles.iter().all(Percentiles::is_exact);
+        let leaf = self.request.path.len() + 1 == self.request.keys.len();
+        let shown = page.iter().map(|(dense, group)| PivotGroup {
+            id: names.and_then(|names| names.id(*dense)),
+            label: names.map_or_else(String::new, |names| names.label(*dense).into_owned()),
+            rows: group.rows,
+            values: values(*dense, group),
+            leaf,
+        });
+        PivotAnswer {
+            rows: level.rows,
+            groups_total,
+            totals: values(bound + 1, &all),
+            groups: shown.collect(),
+            exact: is_exact(&all) && page.iter().all(|(_, group)| is_exact(group)),
+            sql: self.sql(),
+        }
+    }
+
+    fn sql(&self) -> String {
+        let request = self.request;
+        let mut conditions = self.rows.sql.clone();
+        for ((key, decoded), id) in self.keys.iter().zip(&self.key_columns).zip(&request.path) {
+            let dense: Vec<u32> = decoded.names.dense(*id).into_iter().collect();
+            conditions.push(query::is_one_of(key, &decoded.names, &dense));
+        }
+        let key = self.keys.get(request.path.len());
+        if let (Some(key), Some(search)) = (key, &request.search) {
+            conditions.push(query::contains(key, search));
+        }
+        let def = self.rows.table.def;
+        let mut columns: Vec<String> = key.iter().map(|key| key.named()).collect();
+        columns.push("count(*) AS rows".to_owned());
+        for (requested, text) in self.aggregates.requested.iter().zip(&request.aggregates) {
+            if text != ROWS {
+                let sql = self.aggregates.sql(requested, def, self.span);
+                columns.push(format!("{sql} AS {}", query::quoted(text)));
+            }
+        }
+        let columns = columns.join(",\n  ");
+        let (table, conditions) = (def.table.name(), query::filter(&conditions));
+        let mut sql = format!("SELECT\n  {columns}\nFROM {table}{conditions}");
+        if let Some(key) = key {
+            let groups = key.group_by().join(", ");
+            let order = self.sort.sql(key, &request.aggregates);
+            sql += &format!("\nGROUP BY {groups}\nORDER BY {order}");
+            sql += &format!("\nLIMIT {}", request.first);
+            if request.offset > 0 {
+                sql += &format!(" OFFSET {}", request.offset);
+            }
+        }
+        sql
+    }
+}
+
+impl Groups {
+    fn merge(&mut self, other: Groups) {
+        self.groups.merge(&other.groups);
+        if let (Some(all), Some(other)) = (&mut self.all, &other.all) {
+            all.merge(other);
+        }
+        for (common, other) in self.common.iter_mut().zip(other.common) {
+            common.merge(other);
+        }
+    }
+}
+
+/// Numbers from which aggregates are computed.
+enum Numbers {
+    Column(Arc<Measures>),
+    TimeInView(TimeInView),
+}
+
+impl Numbers {
     fn new(
-        ask: Ask<'_>,
-        table: &Opened,
+        table: &OpenTable<'_>,
         column: &'static ColumnDef,
         span: TimeRange,
-    ) -> Result<Summed, ExploreError> {
+    ) -> Result<Numbers, ExploreError> {
         let in_view = match column.source {
-            Source::InView => InView::new(ask, table, span)?,
+            Source::InView => TimeInView::new(table, span)?,
             _ => None,
         };
         Ok(match in_view {
-            Some(in_view) => Summed::InView(in_view),
-            None => Summed::Column(ask.measures(table, column)?),
+            Some(in_view) => Numbers::TimeInView(in_view),
+            None => Numbers::Column(table.measures(column)?),
         })
     }
 
     fn chunk(&self, chunk: usize) -> Cow<'_, [i64]> {
         match self {
-            Summed::Column(numbers) => Cow::Borrowed(&numbers.chunks[chunk]),
-            Summed::InView(in_view) => Cow::Owned(in_view.chunk(chunk)),
+            Numbers::Column(numbers) => Cow::Borrowed(&numbers.chunks[chunk]),
+            Numbers::TimeInView(in_view) => Cow::Owned(in_view.chunk_ns(chunk)),
         }
     }
 }
 
-/// What a pass over the rows sees.
-struct Seen {
-    groups: Pivot,
-    /// All rows as one group, where percentiles are wanted: those of groups do not add up.
-    all: Option<Pivot>,
-    /// By key looked at; all rows as one group come after those of groups.
-    same: Vec<Same>,
-}
-
-pub(crate) fn answer(ask: Ask<'_>, request: &PivotRequest) -> Result<PivotAnswer, ExploreError> {
-    let def = crate::catalogue::table(&request.table)?;
-    bounded("first", request.first.into(), 0, MOST_GROUPS)?;
-    bounded("keys", request.keys.len() as u64, 0, MOST_COLUMNS)?;
-    bounded(
-        "aggregates",
-        request.aggregates.len() as u64,
-        0,
-        MOST_COLUMNS,
-    )?;
-    let deepest = (request.keys.len() as u64).saturating_sub(1);
-    bounded("path", request.path.len() as u64, 0, deepest)?;
-    let keys: Result<Vec<&'static ColumnDef>, ExploreError> =
-        request.keys.iter().map(|key| def.key(key)).collect();
-    let keys = &keys?[..(request.path.len() + 1).min(request.keys.len())];
-    let aggregates = Aggregates::parse(def, &request.aggregates)?;
-    let sort = Sorting::parse(request)?;
-    let range = range_of(request.range)?;
-    let table = ask.open(&request.table)?;
-    let selection = Selection::new(ask, &table, Within::Overlap, range, &request.filter)?;
-    let decoded = |columns: &[&'static ColumnDef]| -> Result<Vec<Arc<Keys>>, ExploreError> {
-        columns.iter().map(|key| ask.keys(&table, key)).collect()
-    };
-    let (key_columns, same_columns) = (decoded(keys)?, decoded(&aggregates.same)?);
-    let span = ask.span(request.range, &table)?;
-    let measures: Result<Vec<Summed>, ExploreError> = aggregates
-        .measures
-        .iter()
-        .map(|column| Summed::new(ask, &table, column, span))
-        .collect();
-    let measures = measures?;
-    let opened = key_columns.iter().zip(&request.path);
-    // An id that there is not has no rows.
-    let mut path = Vec::with_capacity(request.path.len());
-    let mut is_empty = false;
-    for (keys, id) in opened {
-        let dense = keys.names.dense(*id);
-        is_empty |= dense.is_none();
-        path.push(dense.filter(|dense| *dense != NULL_ID));
-    }
-    let bounds: Vec<u32> = key_columns.iter().map(|keys| keys.bound()).collect();
-    let bounds = if bounds.is_empty() { vec![0] } else { bounds };
-    let bound = bounds[path.len()];
-    let make = || {
-        let spec = |bounds: Vec<u32>, path| PivotSpec {
-            bounds,
-            path,
-            measures: measures.len(),
-            percentiles: aggregates.percentiles,
-        };
-        let mut over_all = bounds[..path.len()].to_vec();
-        over_all.push(0);
-        let all = aggregates
-            .percentiles
-            .then(|| Pivot::new(spec(over_all, path.clone())));
-        Ok(Seen {
-            groups: Pivot::new(spec(bounds.clone(), path.clone()))?,
-            all: all.transpose()?,
-            same: vec![Same::new(bound as usize + 2); same_columns.len()],
-        })
-    };
-    let zeros = vec![0; selection.longest_chunk()];
-    let add = |seen: &mut Seen, chunk: usize, rows: &Rows<'_>| {
-        if is_empty {
-            return Ok(());
-        }
-        let mut keys: Vec<&[u32]> = key_columns
-            .iter()
-            .map(|keys| keys.chunks[chunk].as_slice())
-            .collect();
-        if keys.is_empty() {
-            keys.push(&zeros);
-        }
-        let numbers: Vec<Cow<'_, [i64]>> =
-            measures.iter().map(|summed| summed.chunk(chunk)).collect();
-        let numbers: Vec<&[i64]> = numbers.iter().map(AsRef::as_ref).collect();
-        seen.groups.add(&keys, &numbers, rows)?;
-        if let Some(all) = &mut seen.all {
-            all.add(&keys, &numbers, rows)?;
-        }
-        let ids = keys[path.len()];
-        for (same, column) in seen.same.iter_mut().zip(&same_columns) {
-            let column = &column.chunks[chunk];
-            let under_path = |row: usize| {
-                let opened = keys.iter().zip(&path).zip(&bounds);
-                let mut opened = opened
-                    .map(|((ids, wanted), bound)| ids[row].min(*bound) == wanted.unwrap_or(*bound));
-                opened.all(|is| is)
-            };
-            rows.each(|row| {
-                if path.is_empty() || under_path(row) {
-                    same.add(ids[row].min(bound), column[row]);
-                    same.add(bound + 1, column[row]);
-                }
-            })?;
-        }
-        Ok(())
-    };
-    let merge = |seen: &mut Seen, more: Seen| {
-        seen.groups.merge(&more.groups);
-        if let (Some(all), Some(more)) = (&mut seen.all, &more.all) {
-            all.merge(more);
-        }
-        for (same, more) in seen.same.iter_mut().zip(more.same) {
-            same.merge(more);
-        }
-    };
-    let seen = selection.pass(make, add, merge)?;
-    let more: Vec<Vec<u32>> = seen.same.iter().map(Same::more).collect();
-    let value = |group: &Group, place: u32, wanted: &Wanted| match wanted {
-        Wanted::Number(aggregate) => Value::from(group.aggregate(*aggregate).map(Number::from)),
-        Wanted::Same(key) => match (
-            seen.same[*key].first[place as usize],
-            more[*key][place as usize],
-        ) {
-            (None, _) => Value::Unknown,
-            (Some(dense), 0) => {
-                let label = same_columns[*key].names.known_label(dense);
-                label.map_or(Value::Unknown, |label| Value::Text(label.into_owned()))
-            }
-            (Some(_), more) => Value::Different {
-                different: u64::from(more) + 1,
-            },
+/// Returns the common value of a key in a group. `first` is one of the key's ids in the group, and `others`
+/// is the number of further ids.
+fn common_value(names: &Names, first: Option<u32>, others: u32) -> Value {
+    match (first, others) {
+        (None, _) => Value::Unknown,
+        (Some(dense), 0) => match names.known_label(dense) {
+            Some(label) => Value::Text(label.into_owned()),
+            None => Value::Unknown,
         },
-    };
-    let by_rows = Order {
-        by: Aggregate::Rows,
-        descending: true,
-    };
-    let level = seen.groups.finish(by_rows, usize::MAX);
-    let all = match seen.all {
-        Some(all) => all.finish(by_rows, 1).groups.pop(),
-        None => None,
-    };
-    let all = all.unwrap_or_else(|| Group {
-        id: None,
-        rows: level.rows,
-        measures: level.totals.clone(),
-        percentiles: Vec::new(),
-    });
-    let names: Option<&Names> = key_columns.last().map(|keys| &keys.names);
-    let mut groups: Vec<(u32, Group)> = match names {
-        Some(_) => level
-            .groups
-            .into_iter()
-            .map(|group| (group.id.unwrap_or(bound), group))
-            .collect(),
-        None => Vec::new(),
-    };
-    if let (Some(names), Some(search)) = (names, &request.search) {
-        let search = search.to_lowercase();
-        groups.retain(|(dense, _)| names.label(*dense).to_lowercase().contains(&search));
+        (Some(_), others) => Value::Different {
+            different: u64::from(others) + 1,
+        },
     }
-    if let Some(names) = names {
-        let value = |group: &(u32, Group), wanted: &Wanted| value(&group.1, group.0, wanted);
-        sort.sort(&mut groups, names, &aggregates, value);
-    }
-    let groups_total = groups.len();
-    let is_exact = |group: &Group| group.percentiles.iter().all(views::Percentiles::is_exact);
-    let offset = usize::try_from(request.offset).unwrap_or(usize::MAX);
-    let leaf = request.path.len() + 1 == request.keys.len();
-    let shown: Vec<&(u32, Group)> = groups
-        .iter()
-        .skip(offset)
-        .take(request.first as usize)
-        .collect();
-    let exact = is_exact(&all) && shown.iter().all(|(_, group)| is_exact(group));
-    let values = |group: &Group, place: u32| -> Vec<Value> {
-        let wanted = aggregates.wanted.iter();
-        wanted.map(|wanted| value(group, place, wanted)).collect()
-    };
-    Ok(PivotAnswer {
-        rows: level.rows,
-        groups_total,
-        totals: values(&all, bound + 1),
-        groups: shown
-            .into_iter()
-            .map(|(dense, group)| PivotGroup {
-                id: names.and_then(|names| names.id(*dense)),
-                label: names.map_or_else(String::new, |names| names.label(*dense).into_owned()),
-                rows: group.rows,
-                values: values(group, *dense),
-                leaf,
-            })
-            .collect(),
-        exact,
-        sql: sql(
-            request,
-            &selection,
-            keys,
-            &key_columns,
-            (&aggregates, span),
-            &sort,
-        ),
-    })
 }
 
-/// How groups are sorted.
+/// Checked order of the groups.
 struct Sorting {
     by: SortBy,
     descending: bool,
@@ -347,7 +439,7 @@ struct Sorting {
 enum SortBy {
     Key,
     Rows,
-    /// By its place among the aggregates.
+    /// Index of an aggregate of the request.
     Aggregate(usize),
 }
 
@@ -365,7 +457,7 @@ impl Sorting {
             ROWS => SortBy::Rows,
             _ => SortBy::Aggregate(place().ok_or_else(|| ExploreError::OutOfBounds {
                 field: "sort",
-                needed: "must be by `key`, `rows` or one of the aggregates asked for".to_owned(),
+                needed: "must be by `key`, `rows` or one of the requested aggregates".to_owned(),
             })?),
         };
         Ok(Sorting {
@@ -374,12 +466,12 @@ impl Sorting {
         })
     }
 
+    /// Sorts groups. `value` returns the aggregate with the given index.
     fn sort(
         &self,
-        groups: &mut [(u32, Group)],
+        groups: &mut Vec<(u32, Group)>,
         names: &Names,
-        aggregates: &Aggregates,
-        value: impl Fn(&(u32, Group), &Wanted) -> Value,
+        value: impl Fn(&(u32, Group), usize) -> Value,
     ) {
         let rank = |dense: u32| {
             if (dense as usize) < names.len() {
@@ -393,7 +485,7 @@ impl Sorting {
             false => order,
         };
         match &self.by {
-            // The unknown is last, whichever way.
+            // The group of unknown values is last in both directions.
             SortBy::Key => groups.sort_by(|(a, _), (b, _)| {
                 let (a, b) = (rank(*a), rank(*b));
                 let unknown = (a == NULL_ID).cmp(&(b == NULL_ID));
@@ -403,14 +495,11 @@ impl Sorting {
                 directed(of_a.rows.cmp(&of_b.rows)).then_with(|| rank(*a).cmp(&rank(*b)))
             }),
             SortBy::Aggregate(place) => {
-                let wanted = &aggregates.wanted[*place];
-                let mut keyed: Vec<(Value, u32, Group)> = Vec::with_capacity(groups.len());
-                for (dense, group) in groups.iter() {
-                    let pair = (*dense, group.clone());
-                    let of = value(&pair, wanted);
-                    keyed.push((of, pair.0, pair.1));
-                }
-                keyed.sort_by(|(of_a, a, _), (of_b, b, _)| {
+                let unsorted = std::mem::take(groups).into_iter();
+                let mut keyed: Vec<(Value, (u32, Group))> = unsorted
+                    .map(|group| (value(&group, *place), group))
+                    .collect();
+                keyed.sort_by(|(of_a, (a, _)), (of_b, (b, _))| {
                     let order = match (of_a, of_b) {
                         (Value::Unknown, Value::Unknown) => Ordering::Equal,
                         (Value::Unknown, _) => Ordering::Greater,
@@ -419,68 +508,27 @@ impl Sorting {
                     };
                     order.then_with(|| rank(*a).cmp(&rank(*b)))
                 });
-                for (sorted, group) in keyed.into_iter().zip(groups) {
-                    *group = (sorted.1, sorted.2);
-                }
+                groups.extend(keyed.into_iter().map(|(_, group)| group));
             }
         }
     }
-}
 
-fn sql(
-    request: &PivotRequest,
-    selection: &Selection<'_>,
-    keys: &[&'static ColumnDef],
-    decoded: &[Arc<Keys>],
-    (aggregates, span): (&Aggregates, TimeRange),
-    sort: &Sorting,
-) -> String {
-    let mut conditions = selection.sql.clone();
-    for ((key, decoded), id) in keys.iter().zip(decoded).zip(&request.path) {
-        let dense: Vec<u32> = decoded.names.dense(*id).into_iter().collect();
-        conditions.push(query::is_one_of(key, &decoded.names, &dense));
-    }
-    let key = keys.get(request.path.len());
-    if let (Some(key), Some(search)) = (key, &request.search) {
-        conditions.push(query::contains(key, search));
-    }
-    let mut columns: Vec<String> = key.iter().map(|key| key.named()).collect();
-    columns.push("count(*) AS rows".to_owned());
-    for (wanted, text) in aggregates.wanted.iter().zip(&request.aggregates) {
-        if text != ROWS {
-            columns.push(format!(
-                "{} AS {}",
-                aggregates.sql(wanted, selection.table.def, span),
-                query::quoted(text)
-            ));
-        }
-    }
-    let columns = columns.join(",\n  ");
-    let table = selection.table.def.table.name();
-    let conditions = query::filter(&conditions);
-    let mut sql = format!("SELECT\n  {columns}\nFROM {table}{conditions}");
-    if let Some(key) = key {
-        let groups = key.group_by().join(", ");
-        let direction = if sort.descending { "DESC" } else { "ASC" };
+    /// Returns the order as SQL.
+    fn sql(&self, key: &ColumnDef, aggregates: &[String]) -> String {
+        let direction = if self.descending { "DESC" } else { "ASC" };
         let by_key = |direction: &str| {
             let order = key.order().into_iter();
             let order = order.map(|column| format!("{column} {direction} NULLS LAST"));
             order.collect::<Vec<String>>().join(", ")
         };
-        let order = match &sort.by {
+        match &self.by {
             SortBy::Key => by_key(direction),
             SortBy::Rows => format!("rows {direction}, {}", by_key("ASC")),
             SortBy::Aggregate(place) => format!(
                 "{} {direction} NULLS LAST, {}",
-                query::quoted(&request.aggregates[*place]),
+                query::quoted(&aggregates[*place]),
                 by_key("ASC")
             ),
-        };
-        sql += &format!("\nGROUP BY {groups}\nORDER BY {order}");
-        sql += &format!("\nLIMIT {}", request.first);
-        if request.offset > 0 {
-            sql += &format!(" OFFSET {}", request.offset);
         }
     }
-    sql
 }

@@ -1,4 +1,4 @@
-//! Views that are asked for often.
+//! Presets, which are views that are part of the program.
 
 use std::sync::LazyLock;
 
@@ -10,20 +10,20 @@ use crate::View;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preset {
-    /// Its name.
+    /// Name of the preset.
     pub name: String,
-    /// What it belongs to: `CPU`, `Interrupts`, `Disk`, `Network`, `System`, …
+    /// Group in the list of presets, such as `CPU`, `Interrupts`, `Disk`, `Network` or `System`.
     pub group: String,
     /// The view.
     pub view: View,
 }
 
-/// The views that ship.
+/// All views that are part of the program.
 static SHIPPED: LazyLock<Vec<Preset>> = LazyLock::new(|| {
-    serde_json::from_str(include_str!("presets.json")).expect("what ships is well-formed")
+    serde_json::from_str(include_str!("presets.json")).expect("the shipped presets are valid")
 });
 
-/// The views that ship.
+/// Returns all views that are part of the program.
 pub(crate) fn shipped() -> &'static [Preset] {
     &SHIPPED
 }
@@ -35,7 +35,7 @@ mod tests {
     use crate::{GraphKind, PivotRequest};
 
     #[test]
-    fn every_preset_names_columns_that_there_are() {
+    fn every_preset_names_existing_columns() {
         for Preset { name, view, .. } in shipped() {
             let def = catalogue::table(&view.table).unwrap();
             let bar = view.columns.iter().position(|column| column == View::BAR);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_used_once() {
+    fn preset_names_are_unique() {
         let mut names: Vec<&str> = shipped()
             .iter()
             .map(|preset| preset.name.as_str())

@@ -1,13 +1,26 @@
-//! The SQL that gives the same numbers.
+//! SQL queries that return the same numbers as the answers.
 
+pub(crate) use ::selection::{literal, quoted};
 use views::TimeRange;
 
-use crate::catalogue::{Code, ColumnDef, ColumnKind, Source, TableDef};
+use crate::catalogue::{Code, ColumnDef, Source, TableDef};
+use crate::durations::Durations;
 use crate::names::Names;
-use crate::selection::Within;
+
+/// Rule that decides whether a row is in a time range.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Within {
+    /// The row overlaps the time range. If the rows of the table are moments, the time of the row is in the
+    /// range.
+    Overlap,
+    /// The duration that the column contains overlaps the time range.
+    Duration(Durations),
+    /// The time of the row is in the time range.
+    Moment,
+}
 
 impl ColumnDef {
-    /// The column as an expression: of a key its label.
+    /// Returns an SQL expression for the column. For a key, it is an expression for the label.
     pub(crate) fn sql(&self) -> String {
         match self.source {
             Source::Number(name) | Source::Flag(name) | Source::Text(name) => name.to_owned(),
@@ -29,7 +42,7 @@ impl ColumnDef {
             ),
             Source::ThreadName(row) => format!("thread_name({row})"),
             Source::Module(row) => format!("module({row})"),
-            // Only with a stretch of time it means something.
+            // These values need more than one column. `TimeInView::sql` and `Filter` create their SQL.
             Source::InView | Source::Doubtful => self.name.clone(),
             Source::Function {
                 image,
@@ -44,7 +57,7 @@ impl ColumnDef {
         }
     }
 
-    /// What tells its groups apart besides their labels.
+    /// Returns the stored column that distinguishes groups with the same label.
     fn own_row(&self) -> Option<&'static str> {
         match self.source {
             Source::Process { row, .. } | Source::Thread { row, .. } => Some(row),
@@ -52,15 +65,7 @@ impl ColumnDef {
         }
     }
 
-    /// The number under a label.
-    fn number(&self) -> Option<&'static str> {
-        match self.source {
-            Source::Number(name) | Source::Code(name, _) => Some(name),
-            _ => None,
-        }
-    }
-
-    /// The stored column under a label whose order is that of groups.
+    /// Returns the stored column by which groups are ordered; `None` if they are ordered by label.
     fn ordered(&self) -> Option<&'static str> {
         match self.source {
             Source::Number(name)
@@ -71,7 +76,7 @@ impl ColumnDef {
         }
     }
 
-    /// What to group by so that groups are those of the ids.
+    /// Returns the expressions of a `GROUP BY` clause that creates one group for each id.
     pub(crate) fn group_by(&self) -> Vec<String> {
         let stored = self.own_row().or(self.ordered()).map(str::to_owned);
         let mut groups = vec![self.sql()];
@@ -79,8 +84,8 @@ impl ColumnDef {
         groups
     }
 
-    /// What the column is called in an answer: its name, unless a stored column of another content
-    /// has that.
+    /// Returns the name of the column in the result of a query. It is not the name of the column if a stored
+    /// column with other content has this name.
     pub(crate) fn alias(&self) -> String {
         match self.source {
             Source::Code(..) => format!("{}_name", self.name),
@@ -89,7 +94,7 @@ impl ColumnDef {
         }
     }
 
-    /// The label as a column of an answer.
+    /// Returns an SQL expression for the label, with its name in the result.
     pub(crate) fn named(&self) -> String {
         let (sql, alias) = (self.sql(), self.alias());
         match sql == alias {
@@ -98,7 +103,7 @@ impl ColumnDef {
         }
     }
 
-    /// What its groups are ordered by, as columns of an answer.
+    /// Returns the columns of a result by which its groups are ordered.
     pub(crate) fn order(&self) -> Vec<String> {
         if let Some(stored) = self.ordered() {
             return vec![stored.to_owned()];
@@ -113,7 +118,7 @@ impl ColumnDef {
 }
 
 impl ColumnDef {
-    /// What its rows are ordered by.
+    /// Returns the expressions by which rows are ordered.
     pub(crate) fn order_of_rows(&self) -> Vec<String> {
         match (self.ordered(), self.sql()) {
             (Some(stored), _) => vec![stored.to_owned()],
@@ -122,38 +127,23 @@ impl ColumnDef {
     }
 }
 
-/// A name as SQL takes it, whatever it holds.
-pub(crate) fn quoted(name: &str) -> String {
-    let plain = name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    match plain {
-        true => name.to_owned(),
-        false => format!("\"{}\"", name.replace('"', "\"\"")),
-    }
-}
-
-/// Text as SQL takes it.
-pub(crate) fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
-
-/// A row is in a stretch of time.
+/// Returns the SQL condition that a row is in a time range.
 pub(crate) fn within(table: &TableDef, within: Within, range: TimeRange) -> String {
     let (from, to) = (range.start(), range.end());
     let overlaps = |(start, end): (String, String)| {
-        // The first two conditions say which chunks need not be read.
+        // The first two conditions follow from the others. They let the query skip chunks without reading
+        // them.
         format!("{start} < {to} AND {end} >= {from} AND ({end} > {from} OR {start} >= {from})")
     };
     match (&table.lasts, within) {
         (Some(_), Within::Overlap) => overlaps(interval(table)),
-        (_, Within::Stretch(stretches)) => overlaps(stretches.sql()),
+        (_, Within::Duration(durations)) => overlaps(durations.sql()),
         _ => format!("{0} >= {from} AND {0} < {to}", table.time),
     }
 }
 
-/// From when to when a row of a table whose rows last does so.
+/// Returns SQL expressions for the start and the end of a row. If rows are moments, both are the time of the
+/// row.
 pub(crate) fn interval(table: &TableDef) -> (String, String) {
     let Some(lasts) = &table.lasts else {
         return (table.time.to_owned(), table.time.to_owned());
@@ -173,7 +163,8 @@ pub(crate) fn interval(table: &TableDef) -> (String, String) {
     )
 }
 
-/// One of the ids: by their numbers where they are some, else by rows or labels.
+/// Returns the SQL condition that the key has one of the ids. It compares numbers if the key has numbers,
+/// and otherwise rows or labels.
 pub(crate) fn is_one_of(column: &ColumnDef, names: &Names, ids: &[u32]) -> String {
     let (known, unknown): (Vec<u32>, Vec<u32>) =
         ids.iter().partition(|id| (**id as usize) < names.len());
@@ -190,7 +181,7 @@ pub(crate) fn is_one_of(column: &ColumnDef, names: &Names, ids: &[u32]) -> Strin
     } else {
         let mut labels: Vec<u32> = known;
         if let Some(row) = column.own_row() {
-            // The last label is that of what has no row and the id 0.
+            // The last label is that of idle rows. They have no row number, and their id is 0.
             let idle = names.len() as u32 - 1;
             let rows: Vec<String> = labels
                 .extract_if(.., |id| *id != idle)
@@ -225,7 +216,7 @@ pub(crate) fn is_one_of(column: &ColumnDef, names: &Names, ids: &[u32]) -> Strin
     }
 }
 
-/// None of the ids.
+/// Returns the SQL condition that the key has none of the ids.
 pub(crate) fn is_none_of(column: &ColumnDef, names: &Names, ids: &[u32]) -> String {
     if ids.is_empty() {
         return "true".to_owned();
@@ -233,7 +224,7 @@ pub(crate) fn is_none_of(column: &ColumnDef, names: &Names, ids: &[u32]) -> Stri
     format!("({}) IS NOT TRUE", is_one_of(column, names, ids))
 }
 
-/// One of the labels.
+/// Returns the SQL condition that the key has one of the labels.
 pub(crate) fn is_label(column: &ColumnDef, labels: &[String]) -> String {
     if labels.is_empty() {
         return "false".to_owned();
@@ -246,12 +237,12 @@ pub(crate) fn is_label(column: &ColumnDef, labels: &[String]) -> String {
     format!("{sql} IN ({})", texts.join(", "))
 }
 
-/// None of the labels.
+/// Returns the SQL condition that the key has none of the labels.
 pub(crate) fn is_no_label(column: &ColumnDef, labels: &[String]) -> String {
     format!("({}) IS NOT TRUE", is_label(column, labels))
 }
 
-/// The label contains a text.
+/// Returns the SQL condition that the label contains the text. Case is ignored.
 pub(crate) fn contains(column: &ColumnDef, text: &str) -> String {
     format!(
         "strpos(lower(CAST({} AS VARCHAR)), {}) > 0",
@@ -260,7 +251,7 @@ pub(crate) fn contains(column: &ColumnDef, text: &str) -> String {
     )
 }
 
-/// The number is within bounds.
+/// Returns SQL conditions that the number is at least `from` and less than `to`.
 pub(crate) fn bounds(column: &ColumnDef, from: Option<i64>, to: Option<i64>) -> Vec<String> {
     let number = column.number().unwrap_or(&column.name);
     let from = from.map(|from| format!("{number} >= {from}"));
@@ -268,7 +259,7 @@ pub(crate) fn bounds(column: &ColumnDef, from: Option<i64>, to: Option<i64>) -> 
     from.into_iter().chain(to).collect()
 }
 
-/// `WHERE …`, on a line of its own; nothing without conditions.
+/// Returns a `WHERE` clause on a new line, or an empty text if there are no conditions.
 pub(crate) fn filter(conditions: &[String]) -> String {
     match conditions.is_empty() {
         true => String::new(),
@@ -276,12 +267,9 @@ pub(crate) fn filter(conditions: &[String]) -> String {
     }
 }
 
-/// The number that is summed up.
-pub(crate) fn number(column: &ColumnDef) -> String {
-    match column.kind {
-        ColumnKind::Key => column.number().unwrap_or(&column.name).to_owned(),
-        _ => column.sql(),
-    }
+/// Returns the name of the stored column that contains the numbers of a column.
+pub(crate) fn number(column: &ColumnDef) -> &str {
+    column.number().unwrap_or(&column.name)
 }
 
 #[cfg(test)]
@@ -291,9 +279,6 @@ mod tests {
 
     #[test]
     fn text_of_a_trace_stays_text() {
-        assert_eq!(literal("it's"), "'it''s'");
-        assert_eq!(quoted("a\"; DROP"), "\"a\"\"; DROP\"");
-        assert_eq!(quoted("cpu_ns"), "cpu_ns");
         let path = catalogue::table("disk_io").unwrap().column("path").unwrap();
         let hostile = "x') OR 1 = 1 --".to_owned();
         assert_eq!(is_label(path, &[hostile]), "path IN ('x'') OR 1 = 1 --')");
@@ -304,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_length_is_where_it_is() {
+    fn a_row_of_length_0_is_in_a_range_that_contains_its_start() {
         let interrupts = catalogue::table("interrupts").unwrap();
         let range = TimeRange::new(10, 20);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The rows themselves.
+//! Single rows of a table.
 
 use std::sync::Arc;
 
@@ -7,78 +7,85 @@ use serde::{Deserialize, Serialize};
 use views::{NULL, NULL_ID, Rows, TimeRange};
 
 use crate::catalogue::{ColumnDef, Source};
-use crate::columns::{Keys, Measures, Opened};
-use crate::in_view::InView;
-use crate::selection::{Ask, Selection, Within, bounded, range_of};
-use crate::{ColumnKind, Condition, ExploreError, Number, Sort, Value, query};
+use crate::context::{Context, OpenTable, check_bounds, range_of};
+use crate::decoded::{Keys, Measures};
+use crate::in_view::TimeInView;
+use crate::query::{self, Within};
+use crate::selected_rows::SelectedRows;
+use crate::view::Sort;
+use crate::{ColumnKind, Condition, ExploreError, Number, Value};
 
-/// Asks for rows.
+/// Request for single rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RowsRequest {
-    /// The table.
+    /// Name of the table.
     pub table: String,
-    /// Columns to show.
+    /// Names of the columns to return.
     pub columns: Vec<String>,
-    /// The stretch of time; the whole trace if there is none.
+    /// Time range `[start, end]` in nanoseconds; the whole trace if absent.
     #[serde(default)]
     pub range: Option<[i64; 2]>,
-    /// Which rows count.
+    /// Conditions that rows must satisfy.
     #[serde(default)]
     pub filter: Vec<Condition>,
-    /// How they are sorted: as the table is, if nothing is said.
+    /// Order of the rows; the order of the table if absent.
     #[serde(default)]
     pub sort: Option<Sort>,
-    /// Rows left out first.
+    /// Number of rows to skip.
     #[serde(default)]
     pub offset: u64,
-    /// Rows given then, at most 1000.
+    /// Maximum number of returned rows, up to 1000.
     pub first: u32,
 }
 
-/// Some rows.
+/// A page of rows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RowsAnswer {
-    /// How many rows there are.
+    /// Number of rows that satisfy the conditions, on all pages.
     pub rows: u64,
-    /// The columns asked for.
+    /// Description of the returned columns.
     pub columns: Vec<RowColumn>,
-    /// By row, then by column; ids are given as their labels.
+    /// Values: a list for each row, with a value for each column. Keys have their labels as values.
     pub values: Vec<Vec<Value>>,
-    /// The query that gives the same.
+    /// SQL query that returns the same rows.
     pub sql: String,
 }
 
-/// A column of shown rows.
+/// Description of a returned column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RowColumn {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Its name for people.
+    /// Title for the user.
     pub title: String,
-    /// What it is.
+    /// Use of the column in views.
     pub kind: ColumnKind,
-    /// The unit of its numbers.
+    /// Unit of the numbers; empty if they have no unit.
     pub unit: &'static str,
 }
 
-/// The most rows of an answer, and the most columns.
-const MOST_ROWS: u64 = 1000;
-const MOST_COLUMNS: u64 = 64;
+/// Maximum number of rows in an answer.
+const MAX_ROWS: u64 = 1000;
+/// Maximum number of columns in an answer.
+const MAX_COLUMNS: u64 = 64;
 
-/// Where a row is: its chunk, and its place there.
+/// Position of a row: its chunk and its index in the chunk.
 type Place = (usize, usize);
 
-/// What rows are sorted by.
+/// Column by which rows are sorted.
 enum SortColumn {
     Keys(Arc<Keys>),
     Numbers(Arc<Measures>),
 }
 
-pub(crate) fn answer(ask: Ask<'_>, request: &RowsRequest) -> Result<RowsAnswer, ExploreError> {
+pub(crate) fn answer(
+    context: Context<'_>,
+    request: &RowsRequest,
+) -> Result<RowsAnswer, ExploreError> {
     let def = crate::catalogue::table(&request.table)?;
-    bounded("first", request.first.into(), 0, MOST_ROWS)?;
-    bounded("columns", request.columns.len() as u64, 1, MOST_COLUMNS)?;
+    check_bounds("first", request.first.into(), 0, MAX_ROWS)?;
+    check_bounds("columns", request.columns.len() as u64, 1, MAX_COLUMNS)?;
     let columns: Result<Vec<&'static ColumnDef>, ExploreError> = request
         .columns
         .iter()
@@ -89,31 +96,33 @@ pub(crate) fn answer(ask: Ask<'_>, request: &RowsRequest) -> Result<RowsAnswer, 
         None => None,
         Some(sort) => match def.column(&sort.column)? {
             column if column.kind == ColumnKind::Text => {
-                return Err(def.wrong(column, "cannot be sorted by; take a key, measure or time"));
+                return Err(
+                    def.wrong_kind(column, "cannot be sorted by; choose a key, measure or time")
+                );
             }
             column => Some((column, sort.descending)),
         },
     };
     let range = range_of(request.range)?;
-    let table = ask.open(&request.table)?;
-    let selection = Selection::new(ask, &table, Within::Overlap, range, &request.filter)?;
-    let span = ask.span(request.range, &table)?;
+    let table = context.open(&request.table)?;
+    let selected = SelectedRows::new(&table, Within::Overlap, range, &request.filter)?;
+    let span = table.span(request.range)?;
     let offset = usize::try_from(request.offset).unwrap_or(usize::MAX);
     let (rows, places) = match sort {
-        None => in_order(&selection, offset, request.first as usize)?,
+        None => in_order(&selected, offset, request.first as usize)?,
         Some((column, descending)) => {
             let by = match column.kind {
-                ColumnKind::Key => SortColumn::Keys(ask.keys(&table, column)?),
-                _ => SortColumn::Numbers(ask.measures(&table, column)?),
+                ColumnKind::Key => SortColumn::Keys(table.keys(column)?),
+                _ => SortColumn::Numbers(table.measures(column)?),
             };
-            sorted(&selection, &by, descending, offset, request.first as usize)?
+            sorted(&selected, &by, descending, offset, request.first as usize)?
         }
     };
     let mut values = vec![Vec::with_capacity(columns.len()); places.len()];
     for column in &columns {
         let cells = match column.source {
-            Source::InView => in_view(ask, &table, span, &places)?,
-            _ => cells(ask, &table, column, &places)?,
+            Source::InView => time_in_view(&table, span, &places)?,
+            _ => cells(&table, column, &places)?,
         };
         for (row, cell) in values.iter_mut().zip(cells) {
             row.push(cell);
@@ -129,13 +138,13 @@ pub(crate) fn answer(ask: Ask<'_>, request: &RowsRequest) -> Result<RowsAnswer, 
         rows,
         columns: shown.collect(),
         values,
-        sql: sql(request, &selection, &columns, span, sort),
+        sql: sql(request, &selected, &columns, span, sort),
     })
 }
 
-/// How many rows there are, and the places of some in the order of the table.
+/// Returns the number of selected rows, and the positions of the requested rows in the order of the table.
 fn in_order(
-    selection: &Selection<'_>,
+    selected: &SelectedRows<'_>,
     offset: usize,
     first: usize,
 ) -> Result<(u64, Vec<Place>), ExploreError> {
@@ -143,21 +152,21 @@ fn in_order(
         counts.push((chunk, rows.count()));
         Ok(())
     };
-    let counts = selection.pass(|| Ok(Vec::new()), count, |all, more| all.extend(more))?;
+    let counts = selected.pass(|| Ok(Vec::new()), count, |all, more| all.extend(more))?;
     let all: u64 = counts.iter().map(|(_, rows)| *rows as u64).sum();
-    let mut left_out = offset;
+    let mut to_skip = offset;
     let mut places = Vec::new();
     for (chunk, rows) in counts {
         if places.len() == first {
             break;
         }
-        if left_out >= rows {
-            left_out -= rows;
+        if to_skip >= rows {
+            to_skip -= rows;
             continue;
         }
-        selection.rows(chunk)?.each(|row| {
-            if left_out > 0 {
-                left_out -= 1;
+        selected.rows(chunk)?.each(|row| {
+            if to_skip > 0 {
+                to_skip -= 1;
             } else if places.len() < first {
                 places.push((chunk, row));
             }
@@ -166,10 +175,10 @@ fn in_order(
     Ok((all, places))
 }
 
-/// How many rows there are, and the places of some in the order of a column; equals in that of the
-/// table, the unknown last.
+/// Returns the number of selected rows, and the positions of the requested rows in the order of a column.
+/// Rows with equal values keep the order of the table. Rows with an unknown value are last.
 fn sorted(
-    selection: &Selection<'_>,
+    selected: &SelectedRows<'_>,
     by: &SortColumn,
     descending: bool,
     offset: usize,
@@ -183,7 +192,7 @@ fn sorted(
             rows.truncate(wanted);
         }
     };
-    // Many are sorted out at once.
+    // Rows that are not needed are dropped only after many were collected, because this requires sorting.
     let most = wanted.saturating_mul(2).max(1 << 16);
     let make = || Ok((0u64, Vec::new()));
     let add = |(count, kept): &mut (u64, Vec<Keyed>), chunk: usize, rows: &Rows<'_>| {
@@ -215,38 +224,36 @@ fn sorted(
         all.0 += more.0;
         all.1.extend(more.1);
     };
-    let (count, mut rows) = selection.pass(make, add, merge)?;
+    let (count, mut rows) = selected.pass(make, add, merge)?;
     keep(&mut rows);
     rows.sort_unstable();
     let places = rows.into_iter().skip(offset).map(|(_, _, place)| place);
     Ok((count, places.collect()))
 }
 
-/// How long the rows at some places last within a stretch of time.
-fn in_view(
-    ask: Ask<'_>,
-    table: &Opened,
+/// Returns the durations of rows within a time range.
+fn time_in_view(
+    table: &OpenTable<'_>,
     span: TimeRange,
     places: &[Place],
 ) -> Result<Vec<Value>, ExploreError> {
-    let in_view = InView::new(ask, table, span)?;
+    let in_view = TimeInView::new(table, span)?;
     let cell = |(chunk, row): &Place| {
-        let ns = in_view.as_ref().map(|in_view| in_view.of(*chunk, *row));
+        let ns = in_view.as_ref().map(|in_view| in_view.row_ns(*chunk, *row));
         Value::from(ns.map(Number::Integer))
     };
     Ok(places.iter().map(cell).collect())
 }
 
-/// The cells of a column at some places.
+/// Returns the values of a column in the given rows.
 fn cells(
-    ask: Ask<'_>,
-    table: &Opened,
+    table: &OpenTable<'_>,
     column: &'static ColumnDef,
     places: &[Place],
 ) -> Result<Vec<Value>, ExploreError> {
     match column.kind {
         ColumnKind::Key => {
-            let keys = ask.keys(table, column)?;
+            let keys = table.keys(column)?;
             let cell = |(chunk, row): &Place| {
                 let dense = keys.chunks[*chunk][*row];
                 match (column.source, keys.names.number(dense)) {
@@ -261,7 +268,7 @@ fn cells(
             Ok(places.iter().map(cell).collect())
         }
         ColumnKind::Measure | ColumnKind::Time => {
-            let numbers = ask.measures(table, column)?;
+            let numbers = table.measures(column)?;
             let number = |(chunk, row): &Place| {
                 let number = numbers.chunks[*chunk][*row];
                 Value::from((number != NULL).then_some(Number::Integer(number)))
@@ -269,13 +276,15 @@ fn cells(
             Ok(places.iter().map(number).collect())
         }
         ColumnKind::Text => texts(table, column, places),
-        ColumnKind::Test => Err((table.def).wrong(column, "is not shown with rows; filter by it")),
+        ColumnKind::Test => Err(table
+            .def
+            .wrong_kind(column, "cannot be shown with rows; use it in a filter")),
     }
 }
 
-/// The cells of a column that is not decoded: only the chunks that are shown are read.
+/// Returns the values of a column of text. Reads only chunks that contain one of the rows.
 fn texts(
-    table: &Opened,
+    table: &OpenTable<'_>,
     column: &'static ColumnDef,
     places: &[Place],
 ) -> Result<Vec<Value>, ExploreError> {
@@ -299,14 +308,14 @@ fn texts(
 
 fn sql(
     request: &RowsRequest,
-    selection: &Selection<'_>,
+    selected: &SelectedRows<'_>,
     columns: &[&'static ColumnDef],
     span: TimeRange,
     sort: Option<(&'static ColumnDef, bool)>,
 ) -> String {
-    let table = selection.table.def;
+    let table = selected.table.def;
     let shown = columns.iter().map(|column| match column.source {
-        Source::InView => format!("{} AS {}", InView::sql(table, span), column.name),
+        Source::InView => format!("{} AS {}", TimeInView::sql(table, span), column.name),
         _ => column.named(),
     });
     let shown: Vec<String> = shown.collect();
@@ -321,7 +330,7 @@ fn sql(
         "SELECT\n  {}\nFROM {}{}\nORDER BY {}\nLIMIT {}",
         shown.join(",\n  "),
         table.table.name(),
-        query::filter(&selection.sql),
+        query::filter(&selected.sql),
         order.join(", "),
         request.first
     );

@@ -1,4 +1,4 @@
-//! The stacks of selected rows: their frames by name, and their weights.
+//! Stacks of the selected rows, with their weights and the names of their frames.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,30 +6,31 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tables::{ImageTracker, StacksView, Table};
 use views::{NULL, NULL_ID, Rows, Stacks, TimeRange};
 
-use crate::catalogue::{Source, TableDef};
+use crate::catalogue::{ColumnDef, ROWS, Source, TableDef};
+use crate::context::Context;
 use crate::decode::without_offset;
 use crate::names::Interner;
-use crate::selection::{Ask, Selection, Within};
-use crate::timeline::ROWS;
+use crate::query::Within;
+use crate::selected_rows::SelectedRows;
 use crate::trace::check;
 use crate::{Condition, ExploreError};
 
-/// The least address of the kernel, whose modules are in every process.
+/// Lowest address of the kernel. Modules of the kernel are in every process.
 const KERNEL: u64 = 1 << 63;
 
-/// Addresses of frames that were named, kept from request to request.
+/// Cache of the names of frames. Requests share it.
 #[derive(Default)]
-pub(crate) struct Frames(Mutex<Option<Known>>);
+pub(crate) struct FrameNames(Mutex<Option<NamedFrames>>);
 
-struct Known {
+struct NamedFrames {
     images: ImageTracker,
-    /// By process (0 for all, of the kernel's addresses) and address.
-    places: FxHashMap<(u32, u64), u32>,
+    /// Ids of names by process and address. For kernel addresses, the process is 0.
+    ids: FxHashMap<(u32, u64), u32>,
     names: Interner,
 }
 
-/// What a request asks of stacks.
-pub(crate) struct Weighing<'r> {
+/// Fields of a request that select stacks and their weights.
+pub(crate) struct StackRequest<'r> {
     pub(crate) table: &'r str,
     pub(crate) stack: &'r str,
     pub(crate) weight: &'r str,
@@ -37,35 +38,35 @@ pub(crate) struct Weighing<'r> {
     pub(crate) filter: &'r [Condition],
 }
 
-/// Stacks with their weights; frames are numbered in the order of their names.
-pub(crate) struct Weighed {
+/// Stacks with their weights. Frame numbers are indexes in the sorted list of names.
+pub(crate) struct WeightedStacks {
     /// Names of frames, sorted.
     pub(crate) names: Vec<String>,
-    /// Where each stack's frames begin and end.
+    /// Index in `frames` at which each stack starts, followed by the end of the last stack.
     offsets: Vec<u32>,
-    /// The innermost first.
+    /// Frames of all stacks. The innermost frame of a stack is first.
     frames: Vec<u32>,
-    /// By stack, of one stretch of time and, where there is one, of the other.
+    /// Weights: a list for each of the one or two time ranges, with a weight for each stack.
     pub(crate) weights: Vec<Vec<i64>>,
-    /// The weight of all rows, with or without a stack, of each stretch.
+    /// Weight of all rows in each time range, including rows without a stack.
     pub(crate) totals: Vec<i64>,
     pub(crate) unit: &'static str,
-    /// The rows of the first stretch, as SQL.
+    /// SQL query for the rows in the first time range.
     pub(crate) sql: String,
 }
 
-/// A stack as it is seen in a process.
+/// Id of a stack, and id of the process in which it was recorded.
 type InProcess = (u32, u32);
 
-/// Weights by stack.
+/// Sums of the weights, by stack and for all rows.
 #[derive(Default)]
 struct Sums {
     by_stack: FxHashMap<InProcess, i64>,
     total: i64,
 }
 
-impl Weighed {
-    /// The frames of the stacks.
+impl WeightedStacks {
+    /// Returns the frames of the stacks.
     pub(crate) fn stacks(&self) -> Stacks<'_> {
         Stacks {
             offsets: &self.offsets,
@@ -73,19 +74,19 @@ impl Weighed {
         }
     }
 
-    /// How many stacks there are.
+    /// Returns the number of stacks.
     pub(crate) fn len(&self) -> u32 {
         self.offsets.len() as u32 - 1
     }
 
-    /// Turns every stack around.
+    /// Reverses the order of the frames in every stack.
     pub(crate) fn invert(&mut self) {
         for bounds in self.offsets.windows(2) {
             self.frames[bounds[0] as usize..bounds[1] as usize].reverse();
         }
     }
 
-    /// The number of a frame.
+    /// Returns the number of the frame with this name.
     pub(crate) fn frame(&self, name: &str) -> Option<u32> {
         let place = self
             .names
@@ -93,8 +94,8 @@ impl Weighed {
         place.ok().map(|place| place as u32)
     }
 
-    /// What share of the weight has a stack.
-    pub(crate) fn known(&self) -> f64 {
+    /// Returns the share of the weight that belongs to rows with a stack, from 0 to 1.
+    pub(crate) fn known_share(&self) -> f64 {
         let known: i64 = self.weights[0]
             .iter()
             .fold(0, |sum, weight| sum.saturating_add(*weight));
@@ -104,22 +105,22 @@ impl Weighed {
         }
     }
 
-    /// Weighs the stacks of one stretch of time, or of two.
+    /// Reads the stacks and the sums of their weights in one or two time ranges.
     pub(crate) fn new(
-        ask: Ask<'_>,
-        known: &Frames,
-        weighing: &Weighing<'_>,
+        context: Context<'_>,
+        frame_names: &FrameNames,
+        request: &StackRequest<'_>,
         compare: Option<TimeRange>,
-    ) -> Result<Weighed, ExploreError> {
-        let def = crate::catalogue::table(weighing.table)?;
-        let stack = def.stack(weighing.stack)?;
-        let number = match weighing.weight {
+    ) -> Result<WeightedStacks, ExploreError> {
+        let def = crate::catalogue::table(request.table)?;
+        let stack = def.stack(request.stack)?;
+        let number = match request.weight {
             ROWS => None,
             column => Some(def.number(column)?),
         };
-        let table = ask.open(weighing.table)?;
-        let select = |range| Selection::new(ask, &table, Within::Overlap, range, weighing.filter);
-        let selection = select(weighing.range)?;
+        let table = context.open(request.table)?;
+        let select = |range| SelectedRows::new(&table, Within::Overlap, range, request.filter);
+        let selected = select(request.range)?;
         let sql = format!(
             "SELECT\n  {stack},\n  {} AS weight,\n  count(*) AS rows\nFROM {}{}\nGROUP BY \
              {stack}\nORDER BY weight DESC",
@@ -128,22 +129,11 @@ impl Weighed {
                 number.name
             )),
             def.table.name(),
-            crate::query::filter(&selection.sql)
+            crate::query::filter(&selected.sql)
         );
-        let mut sums = vec![weigh(
-            ask,
-            &selection,
-            stack,
-            number.map(|n| n.name.as_str()),
-        )?];
+        let mut sums = vec![sum_weights(&selected, stack, number)?];
         if compare.is_some() {
-            let selection = select(compare)?;
-            sums.push(weigh(
-                ask,
-                &selection,
-                stack,
-                number.map(|n| n.name.as_str()),
-            )?);
+            sums.push(sum_weights(&select(compare)?, stack, number)?);
         }
         let mut stacks: Vec<InProcess> = sums
             .iter()
@@ -156,8 +146,8 @@ impl Weighed {
             stacks.iter().map(of).collect()
         });
         let weights = weights.collect();
-        let named = known.of(ask, &stacks)?;
-        Ok(Weighed {
+        let named = frame_names.frames(context, &stacks)?;
+        Ok(WeightedStacks {
             names: named.names,
             offsets: named.offsets,
             frames: named.frames,
@@ -169,30 +159,25 @@ impl Weighed {
     }
 }
 
-/// The process that a row's stack is of, by its row in `processes`.
-fn process_of(def: &'static TableDef, stack: &str) -> Option<&'static crate::catalogue::ColumnDef> {
+/// Returns the column that contains the process for a column of stacks.
+fn process_of(def: &'static TableDef, stack: &str) -> Option<&'static ColumnDef> {
     let prefix = stack.strip_suffix("stack_id").unwrap_or_default();
     let name = format!("{prefix}process");
     let found = def.columns.iter().find(|column| column.name == name);
     found.filter(|column| matches!(column.source, Source::Process { .. }))
 }
 
-fn weigh(
-    ask: Ask<'_>,
-    selection: &Selection<'_>,
+/// Sums up the numbers of a column by stack. Without a column, counts rows.
+fn sum_weights(
+    selected: &SelectedRows<'_>,
     stack: &'static str,
-    weight: Option<&str>,
+    weight: Option<&'static ColumnDef>,
 ) -> Result<Sums, ExploreError> {
-    let table = &selection.table;
-    let stacks = ask.columns.stored(table, stack, ask.cancel)?;
-    let processes = match process_of(table.def, stack) {
-        Some(column) => Some(ask.keys(table, column)?),
-        None => None,
-    };
-    let weights = match weight {
-        Some(name) => Some(ask.measures(table, table.def.number(name)?)?),
-        None => None,
-    };
+    let table = &selected.table;
+    let stacks = table.stored_numbers(stack)?;
+    let processes = process_of(table.def, stack).map(|column| table.keys(column));
+    let processes = processes.transpose()?;
+    let weights = weight.map(|column| table.measures(column)).transpose()?;
     let add = |sums: &mut Sums, chunk: usize, rows: &Rows<'_>| {
         let stacks = &stacks.chunks[chunk];
         let processes = processes.as_ref().map(|processes| &processes.chunks[chunk]);
@@ -220,33 +205,37 @@ fn weigh(
             *sum = sum.saturating_add(weight);
         }
     };
-    selection.pass(|| Ok(Sums::default()), add, merge)
+    selected.pass(|| Ok(Sums::default()), add, merge)
 }
 
 /// Stacks whose frames have names.
-struct Named {
+struct NamedStacks {
     names: Vec<String>,
     offsets: Vec<u32>,
     frames: Vec<u32>,
 }
 
-impl Frames {
-    /// The frames of stacks, which are sorted.
-    fn of(&self, ask: Ask<'_>, stacks: &[InProcess]) -> Result<Named, ExploreError> {
-        let identities = ask.trace.identities(ask.cancel)?;
-        let functions = ask.trace.functions.as_deref();
+impl FrameNames {
+    /// Returns the frames of the given stacks. They must be sorted.
+    fn frames(
+        &self,
+        context: Context<'_>,
+        stacks: &[InProcess],
+    ) -> Result<NamedStacks, ExploreError> {
+        let identities = context.trace.identities(context.cancel)?;
+        let functions = context.trace.functions.as_deref();
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get_or_insert_with(|| Known {
+        let known = known.get_or_insert_with(|| NamedFrames {
             images: ImageTracker::new(&identities.images),
-            places: FxHashMap::default(),
+            ids: FxHashMap::default(),
             names: Interner::default(),
         });
-        let table = ask.trace.table(Table::Stacks, ask.cancel)?;
+        let table = context.trace.table(Table::Stacks, context.cancel)?;
         let mut offsets = vec![0];
         let mut frames: Vec<u32> = Vec::new();
         let mut read: Option<(usize, arrow_array::RecordBatch)> = None;
         for (stack, process) in stacks {
-            check(ask.cancel)?;
+            check(context.cancel)?;
             let id = i64::from(*stack);
             let chunks = table.chunks();
             let chunk = chunks.partition_point(|chunk| chunk.last < id);
@@ -259,7 +248,7 @@ impl Frames {
                     if let Ok(row) = view.stack_id.binary_search(&id) {
                         let process = identities.process(Some(*process), None).id.unwrap_or(0);
                         for address in view.addresses.get(row) {
-                            frames.push(known.place(&identities, functions, process, *address));
+                            frames.push(known.id(&identities, functions, process, *address));
                         }
                     }
                 }
@@ -267,7 +256,7 @@ impl Frames {
             let Ok(end) = u32::try_from(frames.len()) else {
                 return Err(ExploreError::OutOfBounds {
                     field: "range",
-                    needed: "holds too many stacks; take a shorter one".to_owned(),
+                    needed: "contains too many stacks; choose a shorter one".to_owned(),
                 });
             };
             offsets.push(end);
@@ -276,9 +265,9 @@ impl Frames {
     }
 }
 
-impl Known {
-    /// The place of a name among all names so far.
-    fn place(
+impl NamedFrames {
+    /// Returns the id of the name for an address.
+    fn id(
         &mut self,
         identities: &tables::Identities,
         functions: Option<&dyn tables::Functions>,
@@ -286,10 +275,10 @@ impl Known {
         address: u64,
     ) -> u32 {
         let process = if address >= KERNEL { 0 } else { process };
-        if let Some(place) = self.places.get(&(process, address)) {
-            return *place;
+        if let Some(id) = self.ids.get(&(process, address)) {
+            return *id;
         }
-        // Images seldom come and go at one address: the last one is taken.
+        // An address rarely belongs to several images over time. Use the last of them.
         let image = self.images.lookup(process, address, i64::MAX - 1);
         let image = image.or_else(|| self.images.lookup(process, address, 0));
         let image = image.and_then(|row| u32::try_from(row).ok());
@@ -303,13 +292,13 @@ impl Known {
             }
             None => "?".to_owned(),
         };
-        let place = self.names.id(&name);
-        self.places.insert((process, address), place);
-        place
+        let id = self.names.id(&name);
+        self.ids.insert((process, address), id);
+        id
     }
 
-    /// The frames numbered by the order of the names that there are.
-    fn sorted(&self, offsets: Vec<u32>, mut frames: Vec<u32>) -> Named {
+    /// Numbers the frames by the sorted order of the names that they use.
+    fn sorted(&self, offsets: Vec<u32>, mut frames: Vec<u32>) -> NamedStacks {
         let all = self.names.texts();
         let mut used: Vec<u32> = frames
             .iter()
@@ -322,7 +311,7 @@ impl Known {
         for frame in &mut frames {
             *frame = places[frame];
         }
-        Named {
+        NamedStacks {
             names: used
                 .iter()
                 .map(|place| all[*place as usize].to_string())

@@ -1,4 +1,4 @@
-//! How much, per slice of time and group.
+//! Timelines, which contain values for each time bucket and group.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -6,118 +6,118 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use views::{Intervals, Lane, Lanes, NULL_ID, Rows, Series, Summary, TimeBuckets, Timeline};
 
-use crate::catalogue::ColumnDef;
-use crate::columns::{Ends, Keys, Measures, Opened};
-use crate::in_view::TIME;
-use crate::query;
-use crate::selection::{Ask, Selection, Within, bounded, range_of};
-use crate::stretches::Stretches;
+use crate::catalogue::{ColumnDef, ROWS, TIME};
+use crate::context::{Context, check_bounds, range_of};
+use crate::decoded::{Keys, Measures, RowIntervals};
+use crate::durations::Durations;
+use crate::query::{self, Within};
+use crate::selected_rows::SelectedRows;
 use crate::{Condition, ExploreError, Id, Number};
 
-/// Asks how much there was over time.
+/// Request for a timeline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimelineRequest {
-    /// The table.
+    /// Name of the table.
     pub table: String,
-    /// The key that has a series each; without one there is one series.
+    /// Key with one series for each of its values; without a key, there is one series.
     #[serde(default)]
     pub by: Option<String>,
-    /// A column of numbers; `rows` (or nothing) for the number of rows; `time` for the nanoseconds
-    /// that rows last. These, and sums of a column that are such time, are spread over the slices that
-    /// they cover; any other number is where its row ended.
+    /// Name of a column of numbers. `rows` (the default) is the number of rows, and `time` the nanoseconds
+    /// that rows last. Times that rows last and sums of durations are divided among the time buckets that
+    /// they cover. All other numbers are counted in the bucket that contains the end of their row.
     #[serde(default)]
     pub measure: Option<String>,
-    /// What is computed of a column's numbers: their sum if nothing is said.
+    /// Function that combines the numbers in a time bucket; the sum if absent.
     #[serde(default)]
     pub function: Option<Function>,
-    /// The stretch of time; the whole trace if there is none.
+    /// Time range `[start, end]` in nanoseconds; the whole trace if absent.
     #[serde(default)]
     pub range: Option<[i64; 2]>,
-    /// Which rows count.
+    /// Conditions that rows must satisfy.
     #[serde(default)]
     pub filter: Vec<Condition>,
-    /// Slices of time, 1 to 4000.
+    /// Number of time buckets, 1 to 4000.
     pub buckets: u32,
-    /// Series shown one by one, at most 64: those of the greatest totals.
+    /// Maximum number of groups with their own series, up to 64. They are the groups with the largest
+    /// totals.
     pub first: u32,
 }
 
-/// What is computed of the numbers of a slice.
+/// Function that combines the numbers in a time bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Function {
-    /// Their sum.
+    /// Sum of the numbers.
     #[default]
     Sum,
-    /// The greatest.
+    /// Largest number.
     Max,
-    /// The least.
+    /// Smallest number.
     Min,
-    /// Their mean.
+    /// Arithmetic mean.
     Mean,
-    /// How many are known.
+    /// Number of known numbers.
     Count,
 }
 
-/// How much there was over time.
+/// Timeline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimelineAnswer {
-    /// Where the first slice begins.
+    /// Start of the first bucket, in nanoseconds since the trace's start.
     pub start_ns: i64,
-    /// Where the last ends; it may be shorter than the others.
+    /// End of the last bucket, in nanoseconds since the trace's start. The last bucket may be shorter than
+    /// the others.
     pub end_ns: i64,
-    /// How long a slice is.
+    /// Length of a bucket, in nanoseconds.
     pub bucket_ns: i64,
-    /// How many there are.
+    /// Number of buckets.
     pub buckets: usize,
-    /// The series of the greatest totals first; that of the unknown, if there is one, last.
+    /// Series, sorted by descending total. The series of unknown values is last.
     pub series: Vec<TimelineSeries>,
-    /// All others together.
+    /// Combined values of the groups without their own series.
     pub rest: Option<RestSeries>,
-    /// The unit of the values.
+    /// Unit of the values.
     pub unit: String,
-    /// The values are stretches of time, spread over the slices that they cover: a slice as long as
-    /// what it holds had one of them all the time.
+    /// True if the values are times that are divided among the buckets that they cover. A value that equals
+    /// the length of the bucket then means that one row lasted during the whole bucket.
     pub spread: bool,
-    /// The query that gives the same.
+    /// SQL query that returns the same numbers.
     pub sql: String,
 }
 
-/// One line of a timeline.
+/// Series of a timeline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimelineSeries {
-    /// Its group.
+    /// Id of the group.
     pub id: Id,
-    /// The group in words.
+    /// Label of the group.
     pub label: String,
-    /// The function of the whole range.
+    /// Value for the whole time range.
     pub total: Option<Number>,
-    /// By slice: 0 where nothing is summed or counted, `null` where nothing is known otherwise.
+    /// Value in each bucket. In a bucket without numbers, sums and counts are 0 and other values are `null`.
     pub values: Vec<Option<Number>>,
 }
 
-/// The groups without a line of their own.
+/// Combined values of all groups without their own series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RestSeries {
-    /// How many there are.
+    /// Number of these groups.
     pub count: usize,
-    /// The function over all of them, of the whole range.
+    /// Value of these groups for the whole time range.
     pub total: Option<Number>,
-    /// The same by slice.
+    /// Value in each bucket.
     pub values: Vec<Option<Number>>,
 }
 
-/// The most slices of time.
-pub(crate) const MOST_BUCKETS: u64 = 4000;
-/// The most series.
-pub(crate) const MOST_SERIES: u64 = 64;
-/// What the number of rows is called.
-pub(crate) const ROWS: &str = "rows";
+/// Maximum number of time buckets.
+pub(crate) const MAX_BUCKETS: u64 = 4000;
+/// Maximum number of series.
+pub(crate) const MAX_SERIES: u64 = 64;
 
 impl Function {
-    /// Its value of a summary; of nothing 0 where things are summed or counted.
-    fn of(self, summary: &Summary) -> Option<Number> {
+    /// Returns the value of a summary. Sums and counts of an empty summary are 0.
+    fn value(self, summary: &Summary) -> Option<Number> {
         let count = || i64::try_from(summary.count()).unwrap_or(i64::MAX);
         match self {
             Function::Sum => Some(Number::Integer(summary.sum().unwrap_or(0))),
@@ -128,7 +128,7 @@ impl Function {
         }
     }
 
-    /// As SQL.
+    /// Returns an SQL expression that applies the function.
     fn sql(self, of: &str) -> String {
         match self {
             Function::Sum => format!("sum({of})"),
@@ -140,92 +140,90 @@ impl Function {
     }
 }
 
-/// What is summed up.
-enum Measured {
-    /// The number of rows.
+/// Numbers from which the values of a timeline are computed.
+enum Measure {
+    /// Number of rows.
     Rows,
-    /// A column's numbers.
+    /// The numbers of a column.
     Column(&'static ColumnDef, Arc<Measures>),
-    /// Stretches of time, and when they begin and end as SQL.
-    Time(Ends, (String, String)),
+    /// Times between starts and ends. The texts are the starts and ends as SQL.
+    Time(RowIntervals, (String, String)),
 }
 
-/// Everything that a pass over the rows needs.
+/// Data that is needed for a pass over the rows.
 struct Pass<'p, 'a> {
-    selection: &'p Selection<'a>,
+    selected: &'p SelectedRows<'a>,
     times: Arc<Measures>,
     keys: Option<&'p Keys>,
-    measured: &'p Measured,
-    /// As long as the longest chunk.
+    measure: &'p Measure,
+    /// Zeros, one for each row of the longest chunk.
     zeros: Vec<u32>,
+    /// Ones, one for each row of the longest chunk.
     ones: Vec<i64>,
 }
 
 pub(crate) fn answer(
-    ask: Ask<'_>,
+    context: Context<'_>,
     request: &TimelineRequest,
 ) -> Result<TimelineAnswer, ExploreError> {
-    bounded("buckets", request.buckets.into(), 1, MOST_BUCKETS)?;
-    bounded("first", request.first.into(), 0, MOST_SERIES)?;
+    check_bounds("buckets", request.buckets.into(), 1, MAX_BUCKETS)?;
+    check_bounds("first", request.first.into(), 0, MAX_SERIES)?;
     let def = crate::catalogue::table(&request.table)?;
     let key = request.by.as_deref().map(|by| def.key(by)).transpose()?;
     range_of(request.range)?;
-    let measure = request.measure.as_deref().unwrap_or(ROWS);
-    let number = match measure {
+    let name = request.measure.as_deref().unwrap_or(ROWS);
+    let number = match name {
         ROWS | TIME => None,
         column => Some(def.number(column)?),
     };
-    if measure == TIME && def.lasts.is_none() {
+    if name == TIME && def.lasts.is_none() {
         return Err(ExploreError::OutOfBounds {
             field: "measure",
             needed: format!("cannot be `time`: rows of `{}` are moments", request.table),
         });
     }
-    let table = ask.open(&request.table)?;
-    let span = ask.span(request.range, &table)?;
-    let sums = request.function.unwrap_or_default() == Function::Sum;
-    let stretches = number
-        .filter(|_| sums)
-        .and_then(|column| Stretches::of(def, column));
-    let within = match (measure, stretches) {
+    let table = context.open(&request.table)?;
+    let span = table.span(request.range)?;
+    let is_sum = request.function.unwrap_or_default() == Function::Sum;
+    let durations = number
+        .filter(|_| is_sum)
+        .and_then(|column| Durations::find(def, column));
+    let within = match (name, durations) {
         (TIME, _) => Within::Overlap,
-        (_, Some(stretches)) => Within::Stretch(stretches),
+        (_, Some(durations)) => Within::Duration(durations),
         _ => Within::Moment,
     };
-    let selection = Selection::new(ask, &table, within, Some(span), &request.filter)?;
-    let keys = key.map(|key| ask.keys(&table, key)).transpose()?;
-    let measured = match (number, stretches) {
-        (_, Some(stretches)) => {
-            let ends = ask.columns.stretches(&table, stretches, ask.cancel)?;
-            Measured::Time(ends, stretches.sql())
-        }
-        (Some(column), None) => Measured::Column(column, ask.measures(&table, column)?),
-        (None, None) if measure == TIME => match ask.columns.intervals(&table, ask.cancel)? {
-            Some(ends) => Measured::Time(ends, query::interval(def)),
-            None => Measured::Rows,
+    let selected = SelectedRows::new(&table, within, Some(span), &request.filter)?;
+    let keys = key.map(|key| table.keys(key)).transpose()?;
+    let measure = match (number, durations) {
+        (_, Some(durations)) => Measure::Time(table.durations(durations)?, durations.sql()),
+        (Some(column), None) => Measure::Column(column, table.measures(column)?),
+        (None, None) if name == TIME => match table.intervals()? {
+            Some(rows) => Measure::Time(rows, query::interval(def)),
+            None => Measure::Rows,
         },
-        (None, None) => Measured::Rows,
+        (None, None) => Measure::Rows,
     };
-    let function = match measured {
-        Measured::Column(..) => request.function.unwrap_or_default(),
-        Measured::Rows | Measured::Time(..) => Function::Sum,
+    let function = match measure {
+        Measure::Column(..) => request.function.unwrap_or_default(),
+        Measure::Rows | Measure::Time(..) => Function::Sum,
     };
-    let longest = selection.longest_chunk();
+    let longest = selected.longest_chunk();
     let pass = Pass {
-        times: ask.columns.times(&table, ask.cancel)?,
-        selection: &selection,
+        times: table.times()?,
+        selected: &selected,
         keys: keys.as_deref(),
-        measured: &measured,
+        measure: &measure,
         zeros: vec![0; longest],
         ones: vec![1; longest],
     };
     let buckets = TimeBuckets::new(span, request.buckets as usize);
     let (series, others) = pass.series(buckets, function, request.first as usize)?;
-    let unit = match &measured {
-        Measured::Rows => "",
-        Measured::Time(..) => "ns",
-        Measured::Column(..) if function == Function::Count => "",
-        Measured::Column(column, _) => column.unit,
+    let unit = match &measure {
+        Measure::Rows => "",
+        Measure::Time(..) => "ns",
+        Measure::Column(..) if function == Function::Count => "",
+        Measure::Column(column, _) => column.unit,
     };
     let mut answer = TimelineAnswer {
         start_ns: span.start(),
@@ -235,13 +233,13 @@ pub(crate) fn answer(
         series: Vec::new(),
         rest: None,
         unit: unit.to_owned(),
-        spread: matches!(measured, Measured::Time(..)),
-        sql: sql(&table, &selection, key, &measured, function, buckets),
+        spread: matches!(measure, Measure::Time(..)),
+        sql: sql(&selected, key, &measure, function, buckets),
     };
     for line in &series {
-        let values = line.buckets.iter().map(|bucket| function.of(bucket));
+        let values = line.buckets.iter().map(|bucket| function.value(bucket));
         let values: Vec<Option<Number>> = values.collect();
-        let total = function.of(&line.total);
+        let total = function.value(&line.total);
         let dense = match line.lane {
             Lane::Other => {
                 answer.rest = Some(RestSeries {
@@ -272,12 +270,13 @@ pub(crate) fn answer(
     Ok(answer)
 }
 
-/// Buckets and groups that are few enough to sum up all groups at once, though few are shown.
-const FEW_CELLS: usize = 1 << 17;
+/// Maximum number of buckets × groups for a single pass that computes all groups, even if few of them are
+/// shown. Above this number, a first pass computes the totals.
+const MAX_CELLS_OF_ONE_PASS: usize = 1 << 17;
 
 impl Pass<'_, '_> {
-    /// The lines of the groups of the greatest totals, of all others and of the unknown; and how
-    /// many others there are.
+    /// Returns the series of the groups with the largest totals, of all other groups together, and of
+    /// unknown values. Also returns the number of the other groups.
     fn series(
         &self,
         buckets: TimeBuckets,
@@ -286,32 +285,32 @@ impl Pass<'_, '_> {
     ) -> Result<(Vec<Series>, usize), ExploreError> {
         let Some(keys) = self.keys else {
             let all = self.run(buckets, &Lanes::every(1))?;
-            return Ok((all.finish(1), 0));
+            return Ok((all.finish(), 0));
         };
         let every = Lanes::every(keys.bound());
-        if buckets.len() * (keys.bound() as usize + 1) <= FEW_CELLS {
-            let all = self.run(buckets, &every)?.finish(usize::MAX);
-            let shown = self.greatest(&all, function);
-            return Ok(rest_together(
+        if buckets.len() * (keys.bound() as usize + 1) <= MAX_CELLS_OF_ONE_PASS {
+            let all = self.run(buckets, &every)?.finish();
+            let shown = self.by_total(&all, function);
+            return Ok(merge_rest(
                 all,
                 &shown[..first.min(shown.len())],
                 shown.len(),
             ));
         }
         let totals = self.run(TimeBuckets::new(buckets.range(), 1), &every)?;
-        let shown = self.greatest(&totals.finish(usize::MAX), function);
+        let shown = self.by_total(&totals.finish(), function);
         let others = shown.len().saturating_sub(first);
         let lanes = Lanes::of(&shown[..first.min(shown.len())], keys.bound());
-        Ok((self.run(buckets, &lanes)?.finish(usize::MAX), others))
+        Ok((self.run(buckets, &lanes)?.finish(), others))
     }
 
-    /// The known groups, those of the greatest totals first.
-    fn greatest(&self, series: &[Series], function: Function) -> Vec<u32> {
+    /// Returns the groups sorted by descending total, without the group of unknown values.
+    fn by_total(&self, series: &[Series], function: Function) -> Vec<u32> {
         let rank = |dense: &u32| self.keys.map_or(0, |keys| keys.names.rank(*dense));
         let mut totals: Vec<(u32, Option<Number>)> = series
             .iter()
             .filter_map(|series| match series.lane {
-                Lane::Id(dense) => Some((dense, function.of(&series.total))),
+                Lane::Id(dense) => Some((dense, function.value(&series.total))),
                 Lane::Other | Lane::Unknown => None,
             })
             .collect();
@@ -330,15 +329,15 @@ impl Pass<'_, '_> {
                 None => &self.zeros,
             };
             let times = &self.times.chunks[chunk];
-            match self.measured {
-                Measured::Rows => timeline.add_values(times, keys, &self.ones, rows)?,
-                Measured::Column(_, numbers) => {
+            match self.measure {
+                Measure::Rows => timeline.add_values(times, keys, &self.ones, rows)?,
+                Measure::Column(_, numbers) => {
                     timeline.add_values(times, keys, &numbers.chunks[chunk], rows)?;
                 }
-                Measured::Time((starts, ends), _) => timeline.add_intervals(
+                Measure::Time(intervals, _) => timeline.add_intervals(
                     Intervals {
-                        starts: &starts.chunks[chunk],
-                        ends: &ends.chunks[chunk],
+                        starts: &intervals.starts.chunks[chunk],
+                        ends: &intervals.ends.chunks[chunk],
                         keys,
                     },
                     rows,
@@ -346,13 +345,13 @@ impl Pass<'_, '_> {
             }
             Ok(())
         };
-        self.selection.pass(make, add, |all, more| all.merge(&more))
+        self.selected.pass(make, add, |all, more| all.merge(&more))
     }
 }
 
-/// The lines of these groups and of the unknown, and all others as one; and how many others there
-/// are.
-fn rest_together(all: Vec<Series>, shown: &[u32], groups: usize) -> (Vec<Series>, usize) {
+/// Merges the series of all groups that are not in `shown` to one series. Returns all series and the number
+/// of merged groups.
+fn merge_rest(all: Vec<Series>, shown: &[u32], groups: usize) -> (Vec<Series>, usize) {
     let is_other = |series: &Series| match series.lane {
         Lane::Id(dense) => !shown.contains(&dense),
         Lane::Other | Lane::Unknown => false,
@@ -373,14 +372,14 @@ fn rest_together(all: Vec<Series>, shown: &[u32], groups: usize) -> (Vec<Series>
 }
 
 fn sql(
-    table: &Opened,
-    selection: &Selection<'_>,
+    selected: &SelectedRows<'_>,
     key: Option<&ColumnDef>,
-    measured: &Measured,
+    measure: &Measure,
     function: Function,
     buckets: TimeBuckets,
 ) -> String {
-    let (name, def) = (table.def.table.name(), table.def);
+    let def = selected.table.def;
+    let name = def.table.name();
     let (start, end) = (buckets.range().start(), buckets.range().end());
     let width = buckets.bucket(0).span().max(1);
     let label = key
@@ -389,9 +388,9 @@ fn sql(
     let groups: Vec<String> = key.map(ColumnDef::group_by).unwrap_or_default();
     let grouped: String = groups.iter().map(|group| format!(", {group}")).collect();
     let order = key.map_or_else(String::new, |key| format!(", {}", key.alias()));
-    let conditions = query::filter(&selection.sql);
-    match measured {
-        Measured::Time(_, (from, to)) => {
+    let conditions = query::filter(&selected.sql);
+    match measure {
+        Measure::Time(_, (from, to)) => {
             let inner: Vec<String> = groups
                 .iter()
                 .enumerate()
@@ -413,12 +412,12 @@ fn sql(
                  {start}) / {width}, (least({to}, {end}) - 1 - {start}) / {width} + 1)) AS slice\n  \
                  FROM {name}{}\n) slices\nGROUP BY slice{grouped}\nORDER BY from_ns{order}",
                 inner.concat(),
-                query::filter(&selection.sql).replace('\n', "\n  "),
+                query::filter(&selected.sql).replace('\n', "\n  "),
             )
         }
-        Measured::Rows | Measured::Column(..) => {
-            let what = match measured {
-                Measured::Column(column, _) => function.sql(&query::number(column)),
+        Measure::Rows | Measure::Column(..) => {
+            let what = match measure {
+                Measure::Column(column, _) => function.sql(query::number(column)),
                 _ => "count(*)".to_owned(),
             };
             format!(

@@ -1,21 +1,33 @@
-//! The trace that is explored: its tables, and who and what their rows speak of.
+//! The explored trace: its tables, and the processes, threads and images to which rows refer.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::Serialize;
 use tables::{DoubtfulRuns, Functions, Identities, Options, Store, StoredTable, Table};
 
-use crate::{ExploreError, Progress};
+use crate::ExploreError;
 
-/// The trace that is explored.
+/// Progress of a request that builds tables.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Progress {
+    /// Name of the current step.
+    pub phase: &'static str,
+    /// Number of bytes of the trace that were read.
+    pub done: u64,
+    /// Size of the trace, in bytes.
+    pub of: u64,
+}
+
+/// The explored trace, with cached data that several requests need.
 pub(crate) struct Trace {
     pub(crate) store: Arc<Store>,
     pub(crate) functions: Option<Arc<dyn Functions>>,
     identities: Mutex<Option<Arc<Identities>>>,
     doubtful: Mutex<Option<Arc<DoubtfulRuns>>>,
-    /// Requests that make tables.
+    /// Number of requests that are building tables.
     making: AtomicUsize,
-    /// Bytes of the trace that the last of them has read.
+    /// Number of bytes of the trace that the latest of these requests has read.
     read: AtomicU64,
 }
 
@@ -31,26 +43,26 @@ impl Trace {
         }
     }
 
-    /// A table, which is made if it is not there yet.
+    /// Returns a table. If it does not exist yet, it is built first.
     pub(crate) fn table(
         &self,
         table: Table,
         cancel: &AtomicBool,
     ) -> Result<StoredTable, ExploreError> {
-        self.making(cancel, |options| self.store.table(table, options))
+        self.with_progress(cancel, |options| self.store.table(table, options))
     }
 
-    /// Makes tables that are not there yet.
+    /// Builds the tables that do not exist yet.
     pub(crate) fn make(&self, tables: &[Table], cancel: &AtomicBool) -> Result<(), ExploreError> {
-        self.making(cancel, |options| self.store.make(tables, options))
+        self.with_progress(cancel, |options| self.store.make(tables, options))
     }
 
-    /// Who and what rows speak of.
+    /// Returns the processes, threads and images to which rows refer.
     pub(crate) fn identities(&self, cancel: &AtomicBool) -> Result<Arc<Identities>, ExploreError> {
         self.once(&self.identities, cancel, Identities::read)
     }
 
-    /// Runs that were several in truth.
+    /// Returns the doubtful runs.
     pub(crate) fn doubtful_runs(
         &self,
         cancel: &AtomicBool,
@@ -58,7 +70,7 @@ impl Trace {
         self.once(&self.doubtful, cancel, DoubtfulRuns::read)
     }
 
-    /// What is known, or else read.
+    /// Returns a cached value. If it is not cached yet, it is read first.
     fn once<T>(
         &self,
         known: &Mutex<Option<Arc<T>>>,
@@ -69,20 +81,20 @@ impl Trace {
         if let Some(known) = &*known {
             return Ok(known.clone());
         }
-        let read = self.making(cancel, |options| read(&self.store, options))?;
+        let read = self.with_progress(cancel, |options| read(&self.store, options))?;
         Ok(known.insert(Arc::new(read)).clone())
     }
 
-    /// How far the making of tables has come.
+    /// Returns the progress while a request builds tables; otherwise `None`.
     pub(crate) fn progress(&self) -> Option<Progress> {
         (self.making.load(Ordering::Relaxed) > 0).then(|| Progress {
-            phase: "making tables",
+            phase: "building tables",
             done: self.read.load(Ordering::Relaxed),
             of: self.store.trace().size_bytes(),
         })
     }
 
-    fn making<T>(
+    fn with_progress<T>(
         &self,
         cancel: &AtomicBool,
         make: impl FnOnce(Options<'_>) -> Result<T, tables::StoreError>,
@@ -101,8 +113,7 @@ impl Trace {
     }
 }
 
-/// # Errors
-/// If the flag is set.
+/// Returns an error if the flag is set.
 pub(crate) fn check(cancel: &AtomicBool) -> Result<(), ExploreError> {
     match cancel.load(Ordering::Relaxed) {
         true => Err(ExploreError::Cancelled),

@@ -1,19 +1,19 @@
-//! Ids, numbers and cells of answers.
+//! Ids, numbers and other values in answers.
 
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-/// The id of a group; `None` is the unknown.
+/// Id of a group; `None` for the group of unknown values.
 pub type Id = Option<i64>;
 
-/// A number of an answer.
+/// A number in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Number {
-    /// All but means.
+    /// An integer. Only means are not integers.
     Integer(i64),
-    /// A mean.
+    /// A floating-point number, which is used for means.
     Real(f64),
 }
 
@@ -26,21 +26,21 @@ impl From<views::Number> for Number {
     }
 }
 
-/// A cell of an answer.
+/// A value in an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// Not known: `null`.
+    /// Unknown value, which is `null` in JSON.
     Unknown,
-    /// A flag.
+    /// True or false.
     Flag(bool),
     /// A number.
     Number(Number),
-    /// Text, a label as a rule.
+    /// A text, usually the label of a key.
     Text(String),
-    /// The rows of the group do not agree: how many different values they have.
+    /// The rows of the group do not have a common value.
     Different {
-        /// How many, the unknown among them.
+        /// Number of different values. All unknown values count as one value.
         different: u64,
     },
 }
@@ -52,8 +52,8 @@ impl From<Option<Number>> for Value {
 }
 
 impl Value {
-    /// Which of two values of a column comes first; those that rows do not agree on come after
-    /// others, by how many they are.
+    /// Compares two values of a column. `Value::Different` comes after all other values, ordered by its
+    /// number.
     pub(crate) fn compare(&self, other: &Value) -> Ordering {
         match (self, other) {
             (Value::Number(a), Value::Number(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),

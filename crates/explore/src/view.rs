@@ -1,96 +1,96 @@
-//! The document that says what is looked at, and how.
+//! Views: a table that a user sees, and the way in which it is shown.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Condition;
 
-/// What is looked at, and how: a small document that can be kept, sent and compared.
+/// A table with its columns, graph and filter. It is a small document that can be stored, sent and compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct View {
-    /// The table.
+    /// Name of the table.
     pub table: String,
-    /// Columns in their order. [`View::BAR`] is the golden bar: keys left of it group, aggregates
-    /// right of it (`cpu_ns:sum`, `rows`) are of each group.
+    /// Columns in their order. [`View::BAR`] is the golden bar. Keys left of it group the rows. Aggregates
+    /// right of it (such as `cpu_ns:sum` or `rows`) are computed for each group.
     pub columns: Vec<String>,
-    /// What is drawn.
+    /// Graph above the table.
     #[serde(default)]
     pub graph: Graph,
-    /// The stretch of time; the whole trace if there is none.
+    /// Time range `[start, end]` in nanoseconds; the whole trace if absent.
     #[serde(default)]
     pub range: Option<[i64; 2]>,
-    /// Which rows count.
+    /// Conditions that rows must satisfy.
     #[serde(default)]
     pub filter: Vec<Condition>,
-    /// How groups are sorted.
+    /// Order of the groups.
     #[serde(default)]
     pub sort: Option<Sort>,
 }
 
 impl View {
-    /// The golden bar among the columns.
+    /// Text that represents the golden bar in the list of columns.
     pub const BAR: &'static str = "|";
 }
 
-/// How rows or groups are sorted.
+/// Order of rows or groups.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sort {
-    /// The column or aggregate.
+    /// Name of the column, or the aggregate.
     pub column: String,
-    /// Greatest first.
+    /// True if the largest value is first.
     pub descending: bool,
 }
 
-/// What is drawn of a view.
+/// Graph of a view.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Graph {
-    /// How.
+    /// Kind of graph.
     pub kind: GraphKind,
-    /// The column whose values are drawn, `rows` for their number, or `time` for the share of time
-    /// that they last.
+    /// Name of the column whose values are drawn. `rows` draws the number of rows, and `time` the share of
+    /// time that rows last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<String>,
-    /// What is computed of the measure.
+    /// Function that combines the values of the measure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<crate::Function>,
-    /// The key that has a series or colour each.
+    /// Key with one series or colour for each of its values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// How series lie.
+    /// Arrangement of the series of a timeline.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub drawn: Option<Drawn>,
-    /// Whose stacks are drawn: a column of the table's `stacks`.
+    /// Name of the column of stacks that is drawn. It must be one of the table's `stacks`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
 }
 
-/// A kind of graph.
+/// Kind of graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GraphKind {
-    /// Series over time.
+    /// Series of values over time.
     Timeline,
-    /// Counts over time and value.
+    /// Heat map, which shows the number of rows by time and value.
     Heat,
-    /// Who ran on each CPU.
+    /// Lanes of CPUs, which show the threads that ran on each CPU.
     Lanes,
-    /// Stacks.
+    /// Flame graph of stacks.
     Flame,
-    /// Counts over value.
+    /// Histogram, which shows the number of rows by value.
     Histogram,
-    /// None.
+    /// No graph.
     #[default]
     None,
 }
 
-/// How the series of a timeline lie.
+/// Arrangement of the series of a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Drawn {
-    /// One on top of the other.
+    /// Series are drawn on top of each other.
     Stacked,
-    /// Each from zero.
+    /// Each series is a line that starts at zero.
     Lines,
 }

@@ -1,4 +1,4 @@
-//! Answers about a simulated trace, against loops over its rows.
+//! Tests that compare answers about a simulated trace with values from loops over its rows.
 
 mod simulated;
 
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use explore::{Explorer, Id, Number, Value};
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use simulated::{Explored, GO_ON, function};
+use simulated::{Explored, NOT_CANCELLED, function};
 use tables::{CpuRunsView, ImageTracker, InterruptsView, SamplesView, StacksView, Table};
 
-/// A request as the page would send it.
+/// Parses a request that the page could send.
 fn request<T: DeserializeOwned>(json: serde_json::Value) -> T {
     serde_json::from_value(json).expect("a request")
 }
@@ -26,7 +26,7 @@ fn value(integer: i64) -> Value {
     Value::Number(Number::Integer(integer))
 }
 
-/// A run of a thread, as far as these tests look at it.
+/// A run of a thread, with the columns that these tests use.
 #[derive(Clone, Debug)]
 struct Run {
     start: i64,
@@ -56,14 +56,14 @@ fn runs(explored: &Explored) -> Vec<Run> {
     runs
 }
 
-/// A stretch in the middle of the trace.
+/// Returns a time range in the middle of the trace.
 fn middle(runs: &[Run]) -> (i64, i64) {
     let last = runs.iter().map(|run| run.end).max().unwrap();
     (last / 3, last / 3 * 2)
 }
 
 #[test]
-fn time_of_processes_is_spread_exactly_over_slices() {
+fn time_of_processes_is_split_exactly_among_buckets() {
     let explored = Explored::busy();
     let runs = runs(explored);
     let (from, to) = middle(&runs);
@@ -74,7 +74,7 @@ fn time_of_processes_is_spread_exactly_over_slices() {
                 "table": "cpu_runs", "by": "process", "measure": "time", "range": [from, to],
                 "filter": [{"column": "thread_id", "not_in": [0]}], "buckets": 37, "first": 3,
             })),
-            &GO_ON,
+            &NOT_CANCELLED,
         )
         .unwrap();
     let mut had: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
@@ -121,14 +121,17 @@ fn time_of_processes_is_spread_exactly_over_slices() {
 }
 
 #[test]
-fn times_ready_lie_before_the_runs_that_ended_them() {
+fn ready_times_end_where_runs_start() {
     let explored = Explored::busy();
     let runs = runs(explored);
     let (from, to) = middle(&runs);
     let timeline = request(json!({
         "table": "cpu_runs", "measure": "ready_ns", "range": [from, to], "buckets": 41, "first": 1,
     }));
-    let answer = explored.explorer.timeline(&timeline, &GO_ON).unwrap();
+    let answer = explored
+        .explorer
+        .timeline(&timeline, &NOT_CANCELLED)
+        .unwrap();
     assert!(answer.spread);
     assert_eq!(answer.unit, "ns");
     let mut expected = vec![0; answer.buckets];
@@ -145,10 +148,10 @@ fn times_ready_lie_before_the_runs_that_ended_them() {
 }
 
 #[test]
-fn the_longest_ready_time_of_each_slice_is_found_whether_few_or_many_groups() {
+fn the_longest_ready_time_of_each_bucket_is_found_for_few_and_for_many_groups() {
     let explored = Explored::busy();
     let runs = runs(explored);
-    // Few groups are summed up in one pass, many in two.
+    // If there are few groups, they are computed in one pass. If there are many, two passes are needed.
     for (by, buckets) in [("priority", 50), ("thread", 4000)] {
         let answer = explored
             .explorer
@@ -157,7 +160,7 @@ fn the_longest_ready_time_of_each_slice_is_found_whether_few_or_many_groups() {
                     "table": "cpu_runs", "by": by, "measure": "ready_ns", "function": "max",
                     "buckets": buckets, "first": 2,
                 })),
-                &GO_ON,
+                &NOT_CANCELLED,
             )
             .unwrap();
         let group = |run: &Run| match by {
@@ -179,7 +182,8 @@ fn the_longest_ready_time_of_each_slice_is_found_whether_few_or_many_groups() {
         let greatest = totals.values().max().unwrap();
         assert_eq!(integer(&answer.series[0].total), *greatest, "{by}");
         for series in answer.series.iter().filter(|series| series.id.is_some()) {
-            // Threads are called by their names too: `worker (132)`.
+            // The label of a thread with a name is, for example, `worker (132)`. Remove everything except
+            // the number.
             let label = series.label.rsplit(['(', ' ']).next().unwrap();
             let label = label.trim_end_matches(')').to_owned();
             for (slice, value) in series.values.iter().enumerate() {
@@ -202,7 +206,10 @@ fn rows_are_counted_in_one_series_without_a_key() {
         let timeline = request(json!({
             "table": "cpu_runs", "buckets": 10, "first": 5, "filter": filter,
         }));
-        let answer = explored.explorer.timeline(&timeline, &GO_ON).unwrap();
+        let answer = explored
+            .explorer
+            .timeline(&timeline, &NOT_CANCELLED)
+            .unwrap();
         assert!(answer.rest.is_none());
         answer
             .series
@@ -228,7 +235,9 @@ fn groups_under_a_path_are_summed_up_and_sorted() {
         "sort": {"by": "ready_ns:sum", "descending": true},
     });
     let ask = |pivot: &serde_json::Value| {
-        let answer = explored.explorer.pivot(&request(pivot.clone()), &GO_ON);
+        let answer = explored
+            .explorer
+            .pivot(&request(pivot.clone()), &NOT_CANCELLED);
         answer.unwrap()
     };
     let inside: Vec<&Run> = runs
@@ -306,7 +315,7 @@ fn time_in_view_is_cut_to_the_range() {
         "table": "cpu_runs", "keys": ["cpu"], "aggregates": ["time:sum", "time:max"],
         "range": [from, to], "first": 1000,
     }));
-    let answer = explored.explorer.pivot(&pivot, &GO_ON).unwrap();
+    let answer = explored.explorer.pivot(&pivot, &NOT_CANCELLED).unwrap();
     assert!(answer.groups.len() > 3);
     for cpu in &answer.groups {
         let of_cpu = runs.iter().filter(|run| cpu.id == Some(run.cpu.into()));
@@ -320,7 +329,7 @@ fn time_in_view_is_cut_to_the_range() {
         "table": "cpu_runs", "columns": ["start_ns", "end_ns", "time"], "range": [from, to],
         "first": 50,
     }));
-    let rows = explored.explorer.rows(&rows, &GO_ON).unwrap();
+    let rows = explored.explorer.rows(&rows, &NOT_CANCELLED).unwrap();
     let inside = runs
         .iter()
         .filter(|run| run.start < to && run.end > from)
@@ -333,19 +342,23 @@ fn time_in_view_is_cut_to_the_range() {
 }
 
 #[test]
-fn rows_of_no_length_are_where_they_are() {
+fn rows_of_length_0_are_in_ranges_that_contain_their_start() {
     let explored = Explored::busy();
     let runs = runs(explored);
     let rows = |range: [i64; 2]| {
         let pivot = request(json!({"table": "cpu_runs", "range": range, "first": 0}));
-        explored.explorer.pivot(&pivot, &GO_ON).unwrap().rows
+        explored
+            .explorer
+            .pivot(&pivot, &NOT_CANCELLED)
+            .unwrap()
+            .rows
     };
     let last = runs.iter().map(|run| run.end).max().unwrap();
     assert_eq!(rows([0, last + 1]), runs.len() as u64);
     let moment = runs
         .iter()
         .find(|run| run.start == run.end)
-        .expect("one of no length");
+        .expect("a run of length 0");
     let at = moment.start;
     let there = runs
         .iter()
@@ -356,7 +369,7 @@ fn rows_of_no_length_are_where_they_are() {
 }
 
 #[test]
-fn groups_come_in_pages_and_are_searched() {
+fn groups_are_paged_and_searched() {
     let explored = Explored::busy();
     let ask = |more: serde_json::Value| {
         let mut pivot = json!({
@@ -366,7 +379,10 @@ fn groups_come_in_pages_and_are_searched() {
         for (key, value) in more.as_object().unwrap() {
             pivot[key] = value.clone();
         }
-        explored.explorer.pivot(&request(pivot), &GO_ON).unwrap()
+        explored
+            .explorer
+            .pivot(&request(pivot), &NOT_CANCELLED)
+            .unwrap()
     };
     let all = ask(json!({}));
     let labels: Vec<String> = all
@@ -392,7 +408,7 @@ fn groups_come_in_pages_and_are_searched() {
 }
 
 #[test]
-fn rows_are_filtered_sorted_and_given_in_pages() {
+fn rows_are_filtered_sorted_and_paged() {
     let explored = Explored::busy();
     let mut runs = runs(explored);
     runs.retain(|run| {
@@ -402,7 +418,7 @@ fn rows_are_filtered_sorted_and_given_in_pages() {
     runs.retain(|run| [0, 2].contains(&run.cpu));
     let all = runs.len();
     assert!(all > 100, "{all}");
-    // Those that are equal stay in the order of the table.
+    // The sort is stable, so rows with equal values keep the order of the table.
     runs.sort_by_key(|run| std::cmp::Reverse(run.ready));
     let answer = explored
         .explorer
@@ -415,7 +431,7 @@ fn rows_are_filtered_sorted_and_given_in_pages() {
                 ],
                 "sort": {"column": "ready_ns", "descending": true}, "offset": 50, "first": 40,
             })),
-            &GO_ON,
+            &NOT_CANCELLED,
         )
         .unwrap();
     assert_eq!(answer.rows, all as u64);
@@ -438,7 +454,7 @@ fn classes_of_values_count_every_row_once() {
         .explorer
         .heat(
             &request(json!({"table": "cpu_runs", "value": "ready_ns", "buckets": 9, "rows": 30})),
-            &GO_ON,
+            &NOT_CANCELLED,
         )
         .unwrap();
     let histogram = explored
@@ -448,7 +464,7 @@ fn classes_of_values_count_every_row_once() {
                 "table": "cpu_runs", "value": "ready_ns", "by": "priority", "classes": 30,
                 "first": 64,
             })),
-            &GO_ON,
+            &NOT_CANCELLED,
         )
         .unwrap();
     assert_eq!(heat.bounds, histogram.bounds);
@@ -489,14 +505,14 @@ fn classes_of_values_count_every_row_once() {
 }
 
 #[test]
-fn exact_lanes_are_the_runs_and_others_who_ran_longest() {
+fn exact_lanes_contain_the_runs_and_their_wakes() {
     let explored = Explored::busy();
     let runs = runs(explored);
     let (from, to) = middle(&runs);
     let to = from + (to - from) / 20;
     let ask = |range: [i64; 2], width: u32| {
         let lanes = request(json!({"range": range, "width": width, "cpus": [0, 3]}));
-        explored.explorer.lanes(&lanes, &GO_ON).unwrap()
+        explored.explorer.lanes(&lanes, &NOT_CANCELLED).unwrap()
     };
     let of = |cpu: u16, [from, to]: [i64; 2]| {
         let of_cpu = runs
@@ -530,13 +546,13 @@ fn exact_lanes_are_the_runs_and_others_who_ran_longest() {
     }
 }
 
-/// The scenario loses what two processors logged from 4 s to 5 s: what a thread of one of them ran
-/// before and after is one run then, while samples tell of none.
+/// The scenario loses the events of two CPUs from 4 s to 5 s. A thread that ran on one of these CPUs before
+/// and after this time has a single run over the whole time. Samples do not confirm this run.
 #[test]
-fn doubtful_runs_are_left_out_where_that_is_asked_for() {
+fn doubtful_runs_are_filtered_out_on_request() {
     let explored = Explored::new("lost-events", &[], Explorer::MEMORY_BYTES);
     let (mut believed, mut doubted) = ((0u64, 0i64), (0u64, 0i64));
-    let mut stretches: Vec<(u16, i64, i64)> = Vec::new();
+    let mut doubtful_times: Vec<(u16, i64, i64)> = Vec::new();
     for batch in explored.batches(Table::CpuRuns) {
         let view = CpuRunsView::new(&batch).unwrap();
         for row in 0..view.len() {
@@ -550,7 +566,7 @@ fn doubtful_runs_are_left_out_where_that_is_asked_for() {
             };
             *sum = (sum.0 + 1, sum.1 + view.cpu_ns[row]);
             if is_doubtful {
-                stretches.push((view.cpu[row], start, end));
+                doubtful_times.push((view.cpu[row], start, end));
             }
         }
     }
@@ -560,7 +576,7 @@ fn doubtful_runs_are_left_out_where_that_is_asked_for() {
             "table": "cpu_runs", "keys": [], "path": [], "aggregates": ["rows", "cpu_ns:sum"],
             "filter": [condition], "offset": 0, "first": 1
         }));
-        explored.explorer.pivot(&pivot, &GO_ON)
+        explored.explorer.pivot(&pivot, &NOT_CANCELLED)
     };
     let without = sum(json!({"column": "doubtful", "is_not": ["true"]})).unwrap();
     assert_eq!(
@@ -580,12 +596,15 @@ fn doubtful_runs_are_left_out_where_that_is_asked_for() {
         json!({"column": "doubtful", "is": ["true"], "is_not": ["true"]}),
     ] {
         let refused = sum(odd).unwrap_err().to_string();
-        assert!(refused.contains("is true or not"), "{refused}");
+        assert!(refused.contains("is a flag"), "{refused}");
     }
-    // In lanes they are no runs but stretches of which nothing is known.
+    // Lanes show the times of doubtful runs as unknown times instead of runs.
     let lanes = request(json!({"width": 4000}));
-    let lanes = explored.explorer.lanes(&lanes, &GO_ON).unwrap();
-    for (cpu, start, end) in stretches.into_iter().filter(|(_, start, end)| start < end) {
+    let lanes = explored.explorer.lanes(&lanes, &NOT_CANCELLED).unwrap();
+    for (cpu, start, end) in doubtful_times
+        .into_iter()
+        .filter(|(_, start, end)| start < end)
+    {
         let lane = lanes.cpus.iter().find(|lane| lane.cpu == cpu).unwrap();
         let spans = lane.doubtful.start.iter().zip(&lane.doubtful.end);
         let mut holding = spans.filter(|(from, to)| **from <= start && end <= **to);
@@ -600,24 +619,27 @@ fn a_healthy_trace_has_no_doubtful_runs() {
         "table": "cpu_runs", "measure": "time", "buckets": 10, "first": 1,
         "filter": [{"column": "doubtful", "is_not": ["true"]}]
     }));
-    let timeline = explored.explorer.timeline(&timeline, &GO_ON).unwrap();
+    let timeline = explored
+        .explorer
+        .timeline(&timeline, &NOT_CANCELLED)
+        .unwrap();
     let all: i64 = runs(explored).iter().map(|run| run.end - run.start).sum();
     assert_eq!(timeline.series[0].total, Some(Number::Integer(all)));
     assert!(!timeline.sql.contains("planned_thread_id"));
     let lanes = explored
         .explorer
-        .lanes(&request(json!({"width": 100})), &GO_ON);
+        .lanes(&request(json!({"width": 100})), &NOT_CANCELLED);
     let lanes = lanes.unwrap();
     assert!(lanes.cpus.iter().all(|lane| lane.doubtful.start.is_empty()));
 }
 
 #[test]
-fn of_many_runs_a_pixel_has_who_ran_longest() {
+fn with_many_runs_each_pixel_shows_the_process_that_ran_longest() {
     let explored = Explored::new("load", &["events=300000"], Explorer::MEMORY_BYTES);
     let runs = runs(&explored);
     let end = runs.iter().map(|run| run.end).max().unwrap();
     let lanes = request(json!({"range": [0, end], "width": 40}));
-    let answer = explored.explorer.lanes(&lanes, &GO_ON).unwrap();
+    let answer = explored.explorer.lanes(&lanes, &NOT_CANCELLED).unwrap();
     assert!(!answer.exact && answer.wakes.is_empty());
     let width = (end as u64).div_ceil(40) as i64;
     let mut seen = 0;
@@ -678,7 +700,8 @@ fn of_many_runs_a_pixel_has_who_ran_longest() {
     assert_eq!(seen, had.len());
 }
 
-/// Samples that have a stack: their weight, and the names of its frames, the innermost first.
+/// Returns the weight of all samples. For each sample with a stack, it also returns the weight and the names
+/// of the frames, innermost first.
 fn stacks(explored: &Explored) -> (i64, Vec<(i64, Vec<String>)>) {
     let images = ImageTracker::new(&explored.names.images);
     let mut addresses: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
@@ -719,7 +742,7 @@ fn a_flame_graph_has_the_weight_of_every_path() {
             "table": "samples", "stack": "stack_id", "weight": "weight_ns", "inverted": inverted,
             "least_share": 0.0,
         }));
-        let answer = explored.explorer.flame(&flame, &GO_ON).unwrap();
+        let answer = explored.explorer.flame(&flame, &NOT_CANCELLED).unwrap();
         assert_eq!((answer.total, answer.cut), (total, 0));
         let known: i64 = stacks.iter().map(|(weight, _)| weight).sum();
         assert!((answer.known - known as f64 / total as f64).abs() < 1e-9);
@@ -748,7 +771,7 @@ fn a_flame_graph_has_the_weight_of_every_path() {
 }
 
 #[test]
-fn a_comparison_has_the_paths_of_both_stretches() {
+fn a_comparison_has_the_paths_of_both_time_ranges() {
     let explored = Explored::busy();
     let (start, end) = middle(&runs(explored));
     let ask = |range: [i64; 2], compare: Option<[i64; 2]>| {
@@ -756,7 +779,7 @@ fn a_comparison_has_the_paths_of_both_stretches() {
             "table": "samples", "stack": "stack_id", "weight": "weight_ns", "range": range,
             "compare": compare, "least_share": 0.0,
         }));
-        explored.explorer.flame(&flame, &GO_ON).unwrap()
+        explored.explorer.flame(&flame, &NOT_CANCELLED).unwrap()
     };
     let totals = |answer: &explore::FlameAnswer, totals: &[i64]| {
         let mut paths: Vec<String> = Vec::new();
@@ -800,7 +823,10 @@ fn a_butterfly_counts_a_function_once_per_stack() {
     });
     let ask = |butterfly: &serde_json::Value| {
         let butterfly = request(butterfly.clone());
-        explored.explorer.butterfly(&butterfly, &GO_ON).unwrap()
+        explored
+            .explorer
+            .butterfly(&butterfly, &NOT_CANCELLED)
+            .unwrap()
     };
     let answer = ask(&butterfly);
     assert_eq!(answer.total, total);
@@ -849,7 +875,7 @@ fn interrupts_are_grouped_by_module_and_function() {
     let ask = |pivot: &serde_json::Value| {
         explored
             .explorer
-            .pivot(&request(pivot.clone()), &GO_ON)
+            .pivot(&request(pivot.clone()), &NOT_CANCELLED)
             .unwrap()
             .groups
     };
@@ -876,16 +902,16 @@ fn a_small_memory_changes_no_answer() {
     let ask = |explored: &Explored| {
         explored
             .explorer
-            .pivot(&request(pivot.clone()), &GO_ON)
+            .pivot(&request(pivot.clone()), &NOT_CANCELLED)
             .unwrap()
     };
     assert_eq!(ask(&small), ask(Explored::busy()));
 }
 
 #[test]
-fn the_overview_shows_what_the_trace_holds() {
+fn the_overview_shows_tables_that_have_rows() {
     let explored = Explored::busy();
-    let graphs = explored.explorer.overview(&GO_ON).unwrap().graphs;
+    let graphs = explored.explorer.overview(&NOT_CANCELLED).unwrap().graphs;
     let tables: Vec<&str> = graphs
         .iter()
         .map(|graph| graph.view.table.as_str())
@@ -901,18 +927,21 @@ fn the_overview_shows_what_the_trace_holds() {
 }
 
 #[test]
-fn the_overview_so_far_shows_what_is_made() {
+fn the_overview_so_far_shows_built_tables() {
     let explored = Explored::new("load", &["events=20000"], Explorer::MEMORY_BYTES);
     let so_far = || explored.explorer.overview_so_far().unwrap().graphs;
     assert!(so_far().is_empty());
-    explored.explorer.prepare(&["interrupts"], &GO_ON).unwrap();
+    explored
+        .explorer
+        .prepare(&["interrupts"], &NOT_CANCELLED)
+        .unwrap();
     let known = so_far();
     let tables: Vec<&str> = known
         .iter()
         .map(|graph| graph.view.table.as_str())
         .collect();
     assert_eq!(tables, ["interrupts"]);
-    let whole = explored.explorer.overview(&GO_ON).unwrap().graphs;
+    let whole = explored.explorer.overview(&NOT_CANCELLED).unwrap().graphs;
     assert!(whole.len() > 1 && whole.contains(&known[0]));
     assert_eq!(so_far(), whole);
 }

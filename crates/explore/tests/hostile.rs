@@ -1,4 +1,4 @@
-//! Requests that make no sense are refused, and none panics or takes more than its bounds.
+//! Tests of invalid requests. They must be refused, and no request may panic or exceed its limits.
 
 mod simulated;
 
@@ -6,15 +6,15 @@ use std::sync::atomic::AtomicBool;
 
 use explore::{ExploreError, Explorer};
 use serde_json::{Value, json};
-use simulated::{Explored, GO_ON};
+use simulated::{Explored, NOT_CANCELLED};
 use testdata::Rng;
 
-/// Asks as the page would; what is not even a request is refused before that.
+/// Executes a request that the page could send. Returns `Err(None)` if the request cannot be parsed.
 fn ask(explorer: &Explorer, kind: &str, request: Value) -> Result<Value, Option<ExploreError>> {
     macro_rules! ask {
         ($method:ident) => {{
             let request = serde_json::from_value(request).map_err(|_| None)?;
-            let answer = explorer.$method(&request, &GO_ON).map_err(Some)?;
+            let answer = explorer.$method(&request, &NOT_CANCELLED).map_err(Some)?;
             Ok(serde_json::to_value(answer).expect("an answer is JSON"))
         }};
     }
@@ -31,8 +31,8 @@ fn ask(explorer: &Explorer, kind: &str, request: Value) -> Result<Value, Option<
     }
 }
 
-/// A sound request of each kind.
-fn sound() -> Vec<(&'static str, Value)> {
+/// Returns a valid request for each kind of request.
+fn valid() -> Vec<(&'static str, Value)> {
     vec![
         (
             "timeline",
@@ -80,7 +80,7 @@ fn sound() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn mistakes_are_refused_and_said() {
+fn invalid_fields_are_refused_with_a_message() {
     let explorer = &Explored::busy().explorer;
     let nothing = json!(null);
     let wrong = [
@@ -133,7 +133,7 @@ fn mistakes_are_refused_and_said() {
         ("colour", json!("red")),
     ];
     let mut tried = vec![false; wrong.len()];
-    for (kind, request) in sound() {
+    for (kind, request) in valid() {
         assert!(ask(explorer, kind, request.clone()).is_ok(), "{kind}");
         for (tried, (field, value)) in tried.iter_mut().zip(&wrong) {
             if request.get(field).is_none() && *field != "colour" {
@@ -148,7 +148,8 @@ fn mistakes_are_refused_and_said() {
                     assert!(error.is_of_request(), "{kind} {field} {value}: {error}");
                     assert!(error.to_string().len() < 400, "{error}");
                 }
-                // Fields of one name have bounds of their own.
+                // The value is valid for these requests, because the bounds of fields with the same name
+                // differ between requests.
                 Ok(_) => assert!(
                     matches!((kind, *field), ("rows", "sort") | ("butterfly", "first")),
                     "{kind} {field} {value}"
@@ -162,7 +163,7 @@ fn mistakes_are_refused_and_said() {
 }
 
 #[test]
-fn ids_that_there_are_not_have_no_rows() {
+fn ids_that_do_not_exist_have_no_rows() {
     let explorer = &Explored::busy().explorer;
     for id in [i64::MIN, -1, 1 << 31, 1 << 32, (1 << 32) - 1, i64::MAX] {
         let pivot = json!({"table": "cpu_runs", "keys": ["process", "cpu"], "path": [id],
@@ -181,18 +182,21 @@ fn ids_that_there_are_not_have_no_rows() {
 }
 
 #[test]
-fn a_set_flag_stops_every_request() {
+fn a_set_flag_cancels_a_request() {
     let explorer = &Explored::busy().explorer;
     let stop = AtomicBool::new(true);
     let pivot = json!({"table": "cpu_runs", "keys": ["process"], "first": 5});
     let pivot = serde_json::from_value(pivot).unwrap();
     let stopped = explorer.pivot(&pivot, &stop);
     assert!(matches!(stopped, Err(ExploreError::Cancelled)));
-    assert!(explorer.pivot(&pivot, &GO_ON).is_ok(), "others go on");
+    assert!(
+        explorer.pivot(&pivot, &NOT_CANCELLED).is_ok(),
+        "other requests continue"
+    );
 }
 
 #[test]
-fn any_column_can_be_asked_for_anything() {
+fn random_requests_are_answered_or_refused() {
     let explorer = &Explored::busy().explorer;
     let tables = explorer.tables().unwrap();
     let mut rng = Rng(5);

@@ -1,4 +1,5 @@
-//! Real traces, also old and damaged ones: groups hold every row once, and nothing panics.
+//! Tests with real traces, including old and damaged ones. The groups must contain every row once, and
+//! nothing may panic.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,7 +10,7 @@ use serde_json::json;
 use tables::{Cache, Store};
 use testdata::Rng;
 
-static GO_ON: AtomicBool = AtomicBool::new(false);
+static NOT_CANCELLED: AtomicBool = AtomicBool::new(false);
 
 fn request<T: DeserializeOwned>(json: serde_json::Value) -> T {
     serde_json::from_value(json).expect("a request")
@@ -24,12 +25,12 @@ fn pivot(explorer: &Explorer, table: &str, keys: &[&str], path: &[Id]) -> PivotA
         "table": table, "keys": keys, "path": path, "first": 1000,
         "sort": {"by": "key", "descending": false},
     }));
-    explorer.pivot(&pivot, &GO_ON).expect("an answer")
+    explorer.pivot(&pivot, &NOT_CANCELLED).expect("an answer")
 }
 
-/// Groups every table by every key, and looks at it over time.
-fn look_at_everything(explorer: &Explorer) -> u64 {
-    explorer.prepare(&[], &GO_ON).expect("tables");
+/// Groups every table by every key, and draws every group over time. Returns the number of all rows.
+fn explore_everything(explorer: &Explorer) -> u64 {
+    explorer.prepare(&[], &NOT_CANCELLED).expect("tables");
     let mut rows = 0;
     for table in explorer.tables().expect("tables") {
         let all = table.rows.expect("it was made");
@@ -62,36 +63,40 @@ fn look_at_everything(explorer: &Explorer) -> u64 {
         let timeline = request(json!({
             "table": table.name, "measure": time, "buckets": 100, "first": 5,
         }));
-        explorer.timeline(&timeline, &GO_ON).expect("a timeline");
+        explorer
+            .timeline(&timeline, &NOT_CANCELLED)
+            .expect("a timeline");
         for stack in &table.stacks {
             let flame = request(json!({"table": table.name, "stack": stack, "weight": "rows"}));
-            let flame = explorer.flame(&flame, &GO_ON).expect("a flame graph");
+            let flame = explorer
+                .flame(&flame, &NOT_CANCELLED)
+                .expect("a flame graph");
             assert_eq!(flame.total as u64, all, "{} {stack}", table.name);
         }
     }
     explorer
-        .lanes(&request(json!({"width": 300})), &GO_ON)
+        .lanes(&request(json!({"width": 300})), &NOT_CANCELLED)
         .expect("lanes");
-    explorer.overview(&GO_ON).expect("an overview");
+    explorer.overview(&NOT_CANCELLED).expect("an overview");
     rows
 }
 
 #[test]
-fn groups_of_real_traces_hold_every_row_once() {
+fn groups_of_real_traces_contain_every_row_once() {
     const LARGEST: u64 = 5_000_000;
     let mut rows = 0;
     for (file, _) in testdata::traces() {
         let path = testdata::path(&file);
         if path.metadata().expect("a file").len() < LARGEST {
             let store = Store::open(&[path], Cache::Off);
-            rows += store.map_or(0, |store| look_at_everything(&explore(store)));
+            rows += store.map_or(0, |store| explore_everything(&explore(store)));
         }
     }
     assert!(rows > 100_000, "{rows}");
 }
 
 #[test]
-fn damaged_traces_are_looked_at_too() {
+fn damaged_traces_are_explored_without_panics() {
     let sound = testdata::bytes("etl/perfview__diaghub__diaghub.user_injected.1.etl");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("damaged.etl");
@@ -105,13 +110,13 @@ fn damaged_traces_are_looked_at_too() {
         bytes.truncate(sound.len() - rng.below(sound.len() / 2));
         std::fs::write(&path, &bytes).expect("a file");
         if let Ok(store) = Store::open(std::slice::from_ref(&path), Cache::Off) {
-            look_at_everything(&explore(store));
+            explore_everything(&explore(store));
         }
     }
 }
 
 #[test]
-fn many_ask_at_once_and_get_the_same() {
+fn concurrent_requests_have_equal_answers() {
     let path = testdata::path("etl/filtrace__etw.etl");
     let explorer = explore(Store::open(&[path], Cache::Off).expect("a trace"));
     let ask = || pivot(&explorer, "samples", &["process", "module"], &[]);

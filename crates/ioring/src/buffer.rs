@@ -1,23 +1,24 @@
-//! Memory that is read into and written from.
+//! Aligned memory for reads and writes.
 
 use std::ops::{Deref, DerefMut};
 
-/// Bytes in memory, starting at a multiple of [`Buffer::ALIGNMENT`], as unbuffered files ask for.
-///
-/// Moving it does not move its bytes.
+/// Bytes that start at a multiple of [`Buffer::ALIGNMENT`], because unbuffered files require this
+/// alignment. Moving the buffer does not move its bytes.
 #[derive(Debug)]
 pub struct Buffer {
-    /// More than asked for, so that an aligned part is in it.
+    /// Allocated memory. It is longer than requested, so that it contains an aligned part of the
+    /// requested length.
     memory: Vec<u8>,
     start: usize,
     length: usize,
 }
 
 impl Buffer {
-    /// What its address is a multiple of: a page, which no sector of a disk exceeds today.
+    /// Alignment in bytes: the size of a memory page, which is at least the sector size of today's
+    /// disks.
     pub const ALIGNMENT: usize = 4096;
 
-    /// `length` zeros.
+    /// Returns a buffer of `length` zeros.
     pub fn new(length: usize) -> Self {
         let memory = vec![0; length.saturating_add(Self::ALIGNMENT)];
         let past = memory.as_ptr().addr() % Self::ALIGNMENT;
@@ -28,7 +29,7 @@ impl Buffer {
         }
     }
 
-    /// Where its bytes are; what is made of it may write to them.
+    /// Returns the address of the bytes. Pointers made from this address may write to the bytes.
     pub(crate) fn address(&mut self) -> usize {
         self.as_mut_ptr().expose_provenance()
     }

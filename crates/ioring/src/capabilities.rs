@@ -1,13 +1,14 @@
-//! What an I/O ring can do here.
+//! Versions, operations and capabilities of I/O rings.
 
 use std::fmt;
 
-/// The way to the kernel.
+/// Interface through which a program uses the kernel's rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Interface {
     /// The documented functions of `KernelBase.dll`.
     KernelBase,
-    /// The calls of `ntdll.dll` that those use, and the queues themselves.
+    /// The system calls in `ntdll.dll` on which the functions of `KernelBase.dll` are based. The
+    /// program accesses the queues directly in memory that it shares with the kernel.
     Nt,
 }
 
@@ -20,57 +21,58 @@ impl fmt::Display for Interface {
     }
 }
 
-/// The version of the rings that a kernel has, or of one ring.
+/// Version of a ring, or the newest version that a kernel supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u32);
 
 impl Version {
-    /// Windows 11 21H2 (build 22000): read, cancel, registered files and buffers.
+    /// Version of Windows 11 21H2 (build 22000), with read, cancel, and registered files and
+    /// buffers.
     pub const V1: Self = Self(1);
-    /// The same without a race that could leave a waiting thread waiting.
+    /// Version 1 without a race that could leave a thread waiting forever.
     pub const V2: Self = Self(2);
-    /// Windows 11 22H2: write and flush.
+    /// Version of Windows 11 22H2, which adds write and flush.
     pub const V3: Self = Self(300);
-    /// Reads into and writes from several pieces of memory.
+    /// Version that adds scattered reads and gathered writes.
     pub const V4: Self = Self(400);
 }
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            // From the third on, the number is a hundred times the version.
+            // From version 3 on, the number is 100 times the version.
             Self(number) if number >= 300 => write!(f, "{}", f64::from(number) / 100.0),
             Self(number) => write!(f, "{number}"),
         }
     }
 }
 
-/// What an entry of the submission queue asks for.
+/// Operation of an entry in the submission queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Operation {
-    /// Nothing; it only completes.
+    /// Does nothing; the entry only completes.
     Nop = 0,
-    /// Read a part of a file.
+    /// Reads from a file.
     Read = 1,
-    /// Replace the table of registered files.
+    /// Replaces the table of registered files.
     RegisterFiles = 2,
-    /// Replace the table of registered buffers.
+    /// Replaces the table of registered buffers.
     RegisterBuffers = 3,
-    /// Cancel another operation.
+    /// Cancels another operation.
     Cancel = 4,
-    /// Write a part of a file.
+    /// Writes to a file.
     Write = 5,
-    /// Flush a file.
+    /// Flushes a file.
     Flush = 6,
-    /// Read into several pieces of memory.
+    /// Reads into several buffers.
     ReadScatter = 7,
-    /// Write from several pieces of memory.
+    /// Writes from several buffers.
     WriteGather = 8,
 }
 
 impl Operation {
-    /// The first version that knows it (comments of `ntioring_x.h`).
+    /// Returns the first ring version with this operation (source: comments in `ntioring_x.h`).
     pub fn since(self) -> Version {
         match self {
             Self::Nop | Self::Read | Self::RegisterFiles | Self::RegisterBuffers | Self::Cancel => {
@@ -98,23 +100,24 @@ impl fmt::Display for Operation {
     }
 }
 
-/// What the kernel says it can do.
+/// Capabilities that the kernel reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// The newest version of rings.
+    /// Newest ring version that the kernel supports.
     pub newest: Version,
-    /// The most entries of a submission queue.
+    /// Maximum number of entries in a submission queue.
     pub submission_entries: u32,
-    /// The most entries of a completion queue.
+    /// Maximum number of entries in a completion queue.
     pub completion_entries: u32,
-    /// Whether rings are only emulated, by ordinary calls of the program itself.
+    /// True if the system only emulates rings in user mode.
     pub is_emulated: bool,
-    /// Whether an event can be signalled when something completes.
+    /// True if a ring can signal an event when an operation completes.
     pub has_completion_event: bool,
 }
 
 impl Capabilities {
-    /// The feature bits of `IORING_FEATURE_FLAGS`.
+    /// Creates the capabilities from the values that both interfaces report. `features` contains
+    /// the bits of `IORING_FEATURE_FLAGS`.
     #[cfg(all(windows, target_pointer_width = "64"))]
     pub(crate) fn new(newest: u32, submission: u32, completion: u32, features: u32) -> Self {
         Self {

@@ -1,30 +1,30 @@
-//! An entry of the submission queue, before it has the form that an interface asks for.
+//! Entries of the submission and completion queues of a ring, in a form that both interfaces share.
 
 use crate::Operation;
 
-/// How thorough a flush is (`FILE_FLUSH_MODE`).
+/// Extent of a flush. The values are those of the Windows enumeration `FILE_FLUSH_MODE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u32)]
 pub enum FlushMode {
-    /// Data and metadata, and the device is told to write what it holds.
+    /// Writes the file's data and metadata, and makes the device write its cache.
     #[default]
     Default = 0,
-    /// Data only.
+    /// Writes the file's data, but no metadata.
     Data = 1,
-    /// Data, and only the metadata without which it could not be read.
+    /// Writes the file's data, and the metadata that is needed to read this data.
     MinimalMetadata = 2,
-    /// Data and metadata, but the device is not told.
+    /// Writes the file's data and metadata, but does not make the device write its cache.
     NoSync = 3,
 }
 
-/// What is to be done.
+/// Entry of the submission queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entry {
     Nop,
     Read(Transfer),
     Write(Transfer),
     Flush(FileRef, FlushMode),
-    /// The operation with this token.
+    /// Cancels the operation with this token.
     Cancel(FileRef, u64),
     RegisterFiles(Table),
     RegisterBuffers(Table),
@@ -44,7 +44,7 @@ impl Entry {
     }
 }
 
-/// Bytes from or to a file.
+/// Parameters of a read or a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Transfer {
     pub(crate) file: FileRef,
@@ -53,28 +53,30 @@ pub(crate) struct Transfer {
     pub(crate) offset: u64,
 }
 
-/// A file's handle, or its place among the registered ones.
+/// File of an operation: a handle, or the index of a registered file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileRef {
     Raw(usize),
     Registered(u32),
 }
 
-/// Memory's address, or its place among the registered buffers.
+/// Memory of an operation: an address, or the index of a registered buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MemoryRef {
     Raw(usize),
     Registered(u32),
 }
 
-/// An array that must stay where it is until the operation is complete.
+/// Array of file handles or of `BufferInfo` rows to register. It must not move until the
+/// registration completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Table {
     pub(crate) address: usize,
     pub(crate) count: u32,
 }
 
-/// One row of the table of buffers, as the system reads it (`IORING_BUFFER_INFO`).
+/// Row of the table of buffers to register, in the layout of the Windows structure
+/// `IORING_BUFFER_INFO`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(crate) struct BufferInfo {
@@ -82,7 +84,7 @@ pub(crate) struct BufferInfo {
     pub(crate) length: u32,
 }
 
-/// A row of the completion queue.
+/// Entry of the completion queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CompletionEntry {
     pub(crate) token: u64,

@@ -1,103 +1,108 @@
-//! What can go wrong, in words.
+//! Errors and result codes.
 
 use std::{fmt, io};
 
 use crate::{Interface, Memory, Operation, Version};
 
-/// Why a ring did not do what it was asked.
+/// Error of a ring.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system has no I/O rings.
-    #[error("I/O rings are not available here: {0}")]
+    /// The system has no I/O rings. The text gives the reason.
+    #[error("I/O rings are not available: {0}")]
     NotAvailable(&'static str),
-    /// A DLL could not be loaded.
-    #[error("{dll} cannot be loaded")]
+    /// A DLL cannot be loaded.
+    #[error("cannot load {dll}: {source}")]
     Load {
-        /// The DLL's name or path.
+        /// Name or path of the DLL.
         dll: String,
-        /// The system's reason.
+        /// Error that the system reported.
         source: io::Error,
     },
-    /// This version of rings lacks the operation.
-    #[error("a ring of version {version} has no {operation}, which came with version {}", operation.since())]
+    /// The version of the ring does not support the operation.
+    #[error(
+        "a ring of version {version} does not support {operation}; it needs version {}",
+        operation.since()
+    )]
     Unsupported {
-        /// What was asked for.
+        /// Requested operation.
         operation: Operation,
-        /// The ring's version.
+        /// Version of the ring.
         version: Version,
     },
-    /// A call to the system failed.
-    #[error("{call} failed with {code}")]
+    /// A system call failed.
+    #[error("{call} failed: {code}")]
     System {
-        /// The function that was called.
+        /// Name of the function.
         call: &'static str,
-        /// What it returned.
+        /// Result code that the function returned.
         code: Code,
     },
-    /// There is no room for another operation: submit, wait and fetch completions first.
-    #[error("the ring has no room for another operation until some are complete")]
+    /// The ring has no room for another operation. Submit the queued operations, wait, and fetch
+    /// completions first.
+    #[error("the ring is full; fetch completions first")]
     Full,
-    /// What was asked for must wait until nothing is under way.
-    #[error("the ring has {in_flight} operations under way; wait for them first")]
+    /// The call is possible only if no operation is in flight.
+    #[error("the ring has {in_flight} operations in flight; wait for them first")]
     Busy {
-        /// Operations that are not complete.
+        /// Number of operations in flight.
         in_flight: usize,
     },
-    /// No such registered file or buffer.
-    #[error("{what} {index} is not registered: there are {count}")]
+    /// No registered file or buffer has this index.
+    #[error("{what} {index} is not registered; the ring has {count}")]
     NotRegistered {
-        /// A file or a buffer.
+        /// Kind of the missing entry: "file" or "buffer".
         what: &'static str,
-        /// The index that was asked for.
+        /// Requested index.
         index: u32,
-        /// How many there are.
+        /// Number of registered files or buffers.
         count: usize,
     },
-    /// A registered buffer that an operation uses already.
-    #[error("registered buffer {index} is used by an operation that is not complete")]
+    /// An operation in flight uses the registered buffer.
+    #[error("registered buffer {index} is in use by an operation in flight")]
     InUse {
-        /// The buffer's index.
+        /// Index of the buffer.
         index: u32,
     },
-    /// An operation asked for more bytes than its memory has.
-    #[error("{length} bytes do not fit into a buffer of {capacity}")]
+    /// The requested length exceeds the size of the memory.
+    #[error("{length} bytes do not fit into a buffer of {capacity} bytes")]
     TooLong {
-        /// The bytes asked for.
+        /// Requested length in bytes.
         length: u32,
-        /// The bytes there are.
+        /// Size of the memory in bytes.
         capacity: usize,
     },
-    /// The operation of this ticket is complete, or of another ring.
-    #[error("the operation to cancel is not under way")]
+    /// The ticket's operation has completed, or belongs to another ring.
+    #[error("the operation to cancel is not in flight")]
     NotInFlight,
-    /// The system did not answer in time.
-    #[error("{0} was not complete after {1} s")]
+    /// The operation did not complete within this number of seconds.
+    #[error("{0} did not complete within {1} s")]
     TimedOut(Operation, u64),
-    /// What the NT calls gave is not laid out as expected.
+    /// The NT structures do not have the expected layout.
     #[error(
-        "the layout of NT rings of version {version} is not known: {why}; use {}",
+        "unknown layout of NT rings of version {version}: {why}; use {}",
         Interface::KernelBase
     )]
     LayoutUnknown {
-        /// The newest version that the kernel has.
+        /// Newest ring version that the kernel supports.
         version: Version,
-        /// What was found.
+        /// Difference from the expected layout.
         why: &'static str,
     },
-    /// A completion of an operation that this ring did not begin, or a queue that makes no sense.
+    /// The completion queue is in an impossible state, or contains a completion that belongs to no
+    /// operation.
     #[error("the completion queue is corrupt: {0}")]
     Corrupt(&'static str),
-    /// An ordinary read, needed to prove the NT layout, failed.
-    #[error("the running program cannot be read to prove the layout of NT rings")]
-    Proof(#[source] io::Error),
+    /// The program's own executable file, which is read to verify the NT layout, cannot be read.
+    #[error("cannot read the program's file to verify the layout of NT rings: {0}")]
+    VerifyLayout(#[source] io::Error),
 }
 
-/// An operation that was not queued, with the memory that was handed over for it.
+/// A refused operation, with the memory that was passed for it.
 #[derive(Debug)]
 pub struct Refused {
-    /// Why.
+    /// Reason for the refusal.
     pub error: Error,
-    /// What was handed over.
+    /// The memory, returned to the caller.
     pub memory: Memory,
 }
 
@@ -119,36 +124,38 @@ impl std::error::Error for Refused {
     }
 }
 
-/// An `HRESULT` or `NTSTATUS` that says why something failed.
+/// Result code of a system function: an `HRESULT` or an `NTSTATUS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Code(pub i32);
 
 impl Code {
-    /// Whether it says failure rather than success.
+    /// Returns whether the code means failure.
     pub fn is_failure(self) -> bool {
         self.0 < 0
     }
 
-    /// Whether an operation began past the end of its file.
+    /// Returns whether the code means that an operation started past the end of its file.
     pub fn is_end_of_file(self) -> bool {
-        // ERROR_HANDLE_EOF, STATUS_END_OF_FILE, and the latter as an HRESULT.
+        // In this order: ERROR_HANDLE_EOF as an HRESULT, STATUS_END_OF_FILE, and STATUS_END_OF_FILE
+        // as an HRESULT.
         matches!(self.unsigned(), 0x8007_0026 | 0xC000_0011 | 0xD000_0011)
     }
 
-    /// Whether an operation was cancelled.
+    /// Returns whether the code means that an operation was cancelled.
     pub fn is_cancelled(self) -> bool {
-        // ERROR_OPERATION_ABORTED, STATUS_CANCELLED, and the latter as an HRESULT.
+        // In this order: ERROR_OPERATION_ABORTED as an HRESULT, STATUS_CANCELLED, and
+        // STATUS_CANCELLED as an HRESULT.
         matches!(self.unsigned(), 0x8007_03E3 | 0xC000_0120 | 0xD000_0120)
     }
 
-    /// Whether a wait ended because its time was over.
+    /// Returns whether the code means that a wait timed out.
     #[cfg(all(windows, target_pointer_width = "64"))]
-    pub(crate) fn is_time_out(self) -> bool {
-        // STATUS_TIMEOUT, WAIT_TIMEOUT and ERROR_TIMEOUT.
+    pub(crate) fn is_timeout(self) -> bool {
+        // In this order: STATUS_TIMEOUT, then WAIT_TIMEOUT and ERROR_TIMEOUT as HRESULTs.
         matches!(self.unsigned(), 0x102 | 0x8007_0102 | 0x8007_05B4)
     }
 
-    /// Whether it says that the submission queue has no room.
+    /// Returns whether the code means that the submission queue is full.
     pub(crate) fn is_queue_full(self) -> bool {
         self.unsigned() == 0x8046_0002
     }
@@ -157,7 +164,8 @@ impl Code {
         self.0.cast_unsigned()
     }
 
-    /// What the codes that rings give mean (`winerror.h`).
+    /// Returns a description of a code that the ring functions return (source: `winerror.h`), or
+    /// `None` for other codes.
     fn meaning(self) -> Option<&'static str> {
         Some(match self.unsigned() {
             0x8046_0001 => "a required flag is not supported",
@@ -171,7 +179,7 @@ impl Code {
             0x8007_0005 | 0xC000_0022 => "access denied",
             0x8007_0006 | 0xC000_0008 => "invalid handle",
             0x8007_0057 | 0xC000_000D => {
-                "invalid parameter; is the file bound to a completion port?"
+                "invalid parameter; the file may be bound to a completion port"
             }
             _ if self.is_end_of_file() => "end of file",
             _ if self.is_cancelled() => "cancelled",

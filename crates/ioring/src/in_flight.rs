@@ -1,5 +1,5 @@
-//! Operations that are not complete, and what they hold: the files and memory that the kernel may
-//! still use.
+//! Table of the operations in flight, with the files and memory that the kernel may still use for
+//! them.
 
 use std::fs::File;
 use std::mem;
@@ -8,32 +8,33 @@ use std::sync::Arc;
 use crate::Buffer;
 use crate::entry::BufferInfo;
 
-/// The file that an operation is about. It stays open until the operation is complete.
+/// File that an operation uses. It stays open until the operation completes.
 #[derive(Debug, Clone)]
 pub enum Target {
-    /// A file; it must not be bound to a completion port.
+    /// Open file. It must not be bound to a completion port.
     File(Arc<File>),
-    /// The place of a file among those that were registered.
+    /// Index of a registered file.
     Registered(u32),
 }
 
-/// The memory that an operation reads into or writes from.
+/// Memory that an operation uses.
 #[derive(Debug)]
 pub enum Memory {
-    /// A buffer, which is the ring's until the operation is complete.
+    /// Buffer that the ring owns until the operation completes.
     Owned(Buffer),
-    /// The place of a buffer among those that were registered.
+    /// Index of a registered buffer.
     Registered(u32),
 }
 
-/// An operation, to cancel it by.
+/// Handle of an operation, for [`Ring::cancel`](crate::Ring::cancel).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket(pub(crate) u64);
 
-/// What an operation holds until it is complete.
+/// Resources that an operation holds until it completes.
 #[derive(Debug)]
-pub(crate) enum Held {
-    /// What only the ring itself asks for.
+pub(crate) enum Resources {
+    /// No resources, because the ring itself issued the operation, and the operation uses no files
+    /// or memory.
     Nothing,
     Transfer {
         target: Target,
@@ -46,7 +47,8 @@ pub(crate) enum Held {
     },
     Files {
         files: Vec<Arc<File>>,
-        /// Read by the kernel only, as is `_infos`.
+        /// Array of file handles. The kernel reads this array, and also `_infos`, until the
+        /// registration completes.
         _handles: Vec<usize>,
     },
     Buffers {
@@ -55,10 +57,11 @@ pub(crate) enum Held {
     },
 }
 
-/// The operations that are not complete, found by their token.
+/// Operations in flight, by token.
 ///
-/// A token is a place and how often that place was used, so that one of an operation that is
-/// complete is not mistaken for that of the next at the same place.
+/// A token consists of the index of a slot (low 32 bits) and the number of times that the slot was
+/// used (high 32 bits). The token of a completed operation therefore does not match the next
+/// operation in the same slot.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     slots: Vec<Slot>,
@@ -68,23 +71,24 @@ pub(crate) struct InFlight {
 #[derive(Debug)]
 struct Slot {
     uses: u32,
-    held: Option<Held>,
+    held: Option<Resources>,
 }
 
 impl InFlight {
-    /// How many there are.
+    /// Returns the number of operations in flight.
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Keeps what a new operation holds, and gives its token.
-    pub(crate) fn insert(&mut self, held: Held) -> u64 {
+    /// Stores the resources of a new operation and returns its token.
+    pub(crate) fn insert(&mut self, held: Resources) -> u64 {
         let place = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot {
                 uses: 0,
                 held: None,
             });
-            // As many as a queue has entries at most: its size is 32 bits wide.
+            // The index fits into 32 bits, because there are at most as many slots as entries in a
+            // queue.
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
         let slot = &mut self.slots[place as usize];
@@ -93,21 +97,21 @@ impl InFlight {
         u64::from(slot.uses) << 32 | u64::from(place)
     }
 
-    /// What the operation holds; none when there is none with this token.
-    pub(crate) fn get(&self, token: u64) -> Option<&Held> {
+    /// Returns the resources of the operation with this token, if it is in flight.
+    pub(crate) fn get(&self, token: u64) -> Option<&Resources> {
         let slot = self.slots.get(place(token))?;
         slot.held.as_ref().filter(|_| slot.uses == uses(token))
     }
 
-    /// Forgets an operation, giving back what it held.
-    pub(crate) fn remove(&mut self, token: u64) -> Option<Held> {
+    /// Removes the operation with this token and returns its resources.
+    pub(crate) fn remove(&mut self, token: u64) -> Option<Resources> {
         self.get(token)?;
         let held = self.slots[place(token)].held.take();
         self.free.push(place(token) as u32);
         held
     }
 
-    /// Makes sure that nothing held is ever freed.
+    /// Leaks all resources, so that they are never freed.
     pub(crate) fn leak(&mut self) {
         mem::forget(mem::take(self));
     }
@@ -128,13 +132,13 @@ mod tests {
     #[test]
     fn a_token_is_good_for_one_operation() {
         let mut in_flight = InFlight::default();
-        let first = in_flight.insert(Held::Nothing);
-        let second = in_flight.insert(Held::Nothing);
+        let first = in_flight.insert(Resources::Nothing);
+        let second = in_flight.insert(Resources::Nothing);
         assert_ne!(first, second);
         assert!(in_flight.remove(first).is_some());
         assert!(in_flight.remove(first).is_none());
 
-        let third = in_flight.insert(Held::Nothing);
+        let third = in_flight.insert(Resources::Nothing);
         assert_eq!(place(third), place(first), "the place is used again");
         assert!(in_flight.remove(first).is_none(), "the token is not");
         assert_eq!(in_flight.len(), 2);
@@ -143,7 +147,7 @@ mod tests {
     #[test]
     fn a_token_that_was_never_given_is_unknown() {
         let mut in_flight = InFlight::default();
-        in_flight.insert(Held::Nothing);
+        in_flight.insert(Resources::Nothing);
         for token in [0, 1, u64::MAX, 1 << 32 | 7] {
             assert!(in_flight.remove(token).is_none(), "{token:#x}");
         }

@@ -1,50 +1,51 @@
-//! The functions of the system, looked up while the program runs; `unsafe` where a DLL is trusted.
+//! System functions for rings, which are looked up at run time. Loading them from a DLL by path is
+//! unsafe, because the code of the DLL then runs.
 
 use std::path::Path;
 
 use crate::system::Functions;
 use crate::{Capabilities, Error, Interface};
 
-/// The functions that rings are made with. They stay loaded until the program ends.
+/// System functions for rings. They stay loaded until the program ends.
 #[derive(Debug, Clone, Copy)]
 pub struct Library {
     pub(crate) functions: Functions,
 }
 
 impl Library {
-    /// The system's own.
+    /// Loads the functions of the system.
     ///
     /// # Errors
     ///
-    /// [`Error::NotAvailable`] before Windows 11, under Wine and on every other system.
+    /// [`Error::NotAvailable`] before Windows 11, under Wine and on all other systems.
     pub fn system() -> Result<Self, Error> {
-        let functions = Functions::of_system()?;
+        let functions = Functions::from_system()?;
         Ok(Self { functions })
     }
 
-    /// Those that a DLL exports by the names that the system's have: a stand-in for tests.
+    /// Loads functions with the system's names from another DLL, for tests.
     ///
     /// # Errors
     ///
-    /// When the DLL cannot be loaded, and [`Error::NotAvailable`] when it has neither interface or
-    /// this is not Windows.
+    /// Returns an error if the DLL cannot be loaded. Returns [`Error::NotAvailable`] if the DLL
+    /// exports neither of the two interfaces, or if the system is not Windows.
     ///
     /// # Safety
     ///
-    /// Code of the DLL runs, and its functions must keep what `ioringapi.h` promises of those of the
-    /// same name: above all that they do not touch memory after the completion of what it is for.
+    /// The DLL's code runs, and its functions must keep the promises of `ioringapi.h`. In
+    /// particular they must not touch the memory of an operation after its completion.
     #[expect(unsafe_code, reason = "it declares what its caller must promise")]
-    pub unsafe fn of_dll(path: &Path) -> Result<Self, Error> {
-        // SAFETY: what this function asks of its caller.
-        let functions = unsafe { Functions::of_dll(path) }?;
+    pub unsafe fn from_dll(path: &Path) -> Result<Self, Error> {
+        // SAFETY: the caller keeps the promises of this function.
+        let functions = unsafe { Functions::from_dll(path) }?;
         Ok(Self { functions })
     }
 
-    /// What rings can do through `interface`.
+    /// Queries the capabilities of rings through `interface`.
     ///
     /// # Errors
     ///
-    /// [`Error::NotAvailable`] when there is no such interface, or what the system says.
+    /// [`Error::NotAvailable`] if the interface does not exist, or the error of the system.
     pub fn capabilities(&self, interface: Interface) -> Result<Capabilities, Error> {
         self.functions.capabilities(interface)
     }

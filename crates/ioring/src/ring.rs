@@ -1,4 +1,4 @@
-//! A ring: operations go in, completions come out.
+//! An I/O ring: a queue of submissions and a queue of completions.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -6,37 +6,40 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::entry::{BufferInfo, Entry, FileRef, FlushMode, MemoryRef, Table, Transfer};
-use crate::in_flight::{Held, InFlight};
+use crate::in_flight::{InFlight, Resources};
 use crate::system::{Queue, handle};
 use crate::{
     Buffer, Code, Error, Interface, Library, Memory, Operation, Refused, Target, Ticket, Version,
 };
 
-/// How long a registration may take before it is given up.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum time that a registration may take.
+const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a wait takes that may have to be repeated.
+/// Maximum time of one wait in the kernel. Longer waits consist of several such waits.
 const POLL: Duration = Duration::from_millis(100);
 
-/// How long a ring that is dropped waits for what is under way.
-const GRACE: Duration = Duration::from_secs(1);
+/// Maximum time that a dropped ring waits for operations in flight.
+const DROP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An I/O ring.
 ///
-/// Dropping it abandons what is queued, waits up to a second for what was submitted, and leaks the
-/// files and memory of what is then still not complete: the kernel does not cancel it, and may use
-/// them after the ring is closed (remarks of `CloseIoRing`). [`cancel`](Self::cancel) first where
-/// that matters, as with a pipe that nobody writes to.
+/// Dropping the ring discards queued operations and waits up to 1 s for submitted operations. If
+/// operations are still in flight after this time, the ring leaks their files and memory. The
+/// reason is that the kernel does not cancel the operations and may use their files and memory
+/// after the ring is closed (remarks of `CloseIoRing`). To avoid the leak, for example with a pipe
+/// that may never be written to, call [`cancel`](Self::cancel) first.
 #[derive(Debug)]
 pub struct Ring {
-    // First, so that it is closed before anything that the kernel might use is freed.
+    // This field is the first, so that the queue is closed before the resources are freed.
     queue: Queue,
     in_flight: InFlight,
-    /// Those of `in_flight` that were certainly never submitted.
+    /// Tokens of operations that were queued after the last submission. The kernel has certainly
+    /// not seen them.
     queued: Vec<u64>,
     files: Vec<Arc<File>>,
     buffers: Vec<Registered>,
-    /// The most operations that may be under way: each needs room for its completion.
+    /// Maximum number of operations in flight. It is the size of the completion queue, because each
+    /// operation needs room for its completion.
     limit: usize,
 }
 
@@ -46,35 +49,37 @@ struct Registered {
     is_used: bool,
 }
 
-/// An operation's end.
+/// Result of an operation.
 #[derive(Debug)]
 pub struct Completion {
-    /// What was given when it was queued.
+    /// User data passed with the operation.
     pub user_data: u64,
-    /// The bytes transferred, 0 past the end of a file; or why it failed.
+    /// Number of transferred bytes, or the error. The number is 0 past the end of a file.
     pub result: Result<usize, Code>,
-    /// The memory that was handed over; none for a flush or a cancellation.
+    /// Memory that was passed with the operation; `None` for flushes and cancellations.
     pub memory: Option<Memory>,
 }
 
 impl Ring {
-    /// A ring of the newest version here, with room for `entries` submissions and twice as many
-    /// completions (the system may round up).
+    /// Creates a ring of the newest supported version up to 4, with room for `entries` submissions
+    /// and twice as many completions. The system may round these numbers up.
     ///
     /// # Errors
     ///
-    /// [`Error::NotAvailable`], what the system says, or [`Error::LayoutUnknown`] of the NT calls.
+    /// [`Error::NotAvailable`], [`Error::LayoutUnknown`] with the NT interface, or the error of the
+    /// system.
     pub fn new(library: &Library, interface: Interface, entries: u32) -> Result<Self, Error> {
         let newest = library.capabilities(interface)?.newest;
-        // A version from the future would be one whose promises nobody has read.
+        // Versions newer than 4 may behave differently.
         Self::with_version(library, interface, newest.min(Version::V4), entries)
     }
 
-    /// A ring of a given version, no newer than [`Capabilities::newest`](crate::Capabilities).
+    /// Creates a ring of the given version, which is at most
+    /// [`Capabilities::newest`](crate::Capabilities).
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new).
+    /// Returns the errors of [`new`](Self::new).
     pub fn with_version(
         library: &Library,
         interface: Interface,
@@ -92,82 +97,86 @@ impl Ring {
             limit,
         };
         if interface == Interface::Nt {
-            ring.prove_layout()?;
+            ring.verify_layout()?;
         }
         Ok(ring)
     }
 
-    /// The ring's version.
+    /// Returns the version of the ring.
     pub fn version(&self) -> Version {
         self.queue.version()
     }
 
-    /// Whether it can do `operation`.
+    /// Returns whether the ring supports an operation.
     pub fn supports(&self, operation: Operation) -> bool {
         operation.since() <= self.version() && self.queue.supports(operation)
     }
 
-    /// How many operations are queued or submitted and not yet fetched by [`pop`](Self::pop).
+    /// Returns the number of operations that are queued or submitted, and not yet returned by
+    /// [`pop`](Self::pop).
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
     }
 
-    /// Replaces the registered files and waits for it. [`Target::Registered`] is a place in them.
+    /// Replaces the registered files and waits for completion. [`Target::Registered`] contains an
+    /// index of this list.
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] while anything is under way, or what the system says; the files before stay.
+    /// [`Error::Busy`] if operations are in flight, or the error of the system. After an error, the
+    /// earlier files stay registered.
     pub fn register_files(&mut self, files: Vec<Arc<File>>) -> Result<(), Error> {
         let handles: Vec<usize> = files.iter().map(|file| handle(file)).collect();
         let entry = Entry::RegisterFiles(table(&handles)?);
         match self.register(
             entry,
-            Held::Files {
+            Resources::Files {
                 files,
                 _handles: handles,
             },
         )? {
-            Held::Files { files, .. } => self.files = files,
-            _ => return Err(Error::Corrupt("a completion of something else")),
+            Resources::Files { files, .. } => self.files = files,
+            _ => return Err(Error::Corrupt("a completion of another operation")),
         }
         Ok(())
     }
 
-    /// Replaces the registered buffers and waits for it. [`Memory::Registered`] is a place in them.
+    /// Replaces the registered buffers and waits for completion. [`Memory::Registered`] contains an
+    /// index of this list.
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] while anything is under way, or what the system says; the buffers before
-    /// stay.
+    /// [`Error::Busy`] if operations are in flight, or the error of the system. After an error, the
+    /// earlier buffers stay registered.
     pub fn register_buffers(&mut self, mut buffers: Vec<Buffer>) -> Result<(), Error> {
         let infos: Result<Vec<_>, Error> = buffers.iter_mut().map(info).collect();
         let infos = infos?;
         let entry = Entry::RegisterBuffers(table(&infos)?);
         match self.register(
             entry,
-            Held::Buffers {
+            Resources::Buffers {
                 buffers,
                 _infos: infos,
             },
         )? {
-            Held::Buffers { buffers, .. } => {
+            Resources::Buffers { buffers, .. } => {
                 let registered = |buffer| Registered {
                     buffer,
                     is_used: false,
                 };
                 self.buffers = buffers.into_iter().map(registered).collect();
             }
-            _ => return Err(Error::Corrupt("a completion of something else")),
+            _ => return Err(Error::Corrupt("a completion of another operation")),
         }
         Ok(())
     }
 
-    /// A registered buffer that no operation uses.
+    /// Returns a registered buffer that no operation uses.
     ///
     /// # Errors
     ///
-    /// [`Error::InUse`] until the completion of the operation that uses it was fetched, and
-    /// [`Error::NotRegistered`].
+    /// [`Error::InUse`] if an operation uses the buffer and its completion was not yet fetched.
+    /// [`Error::NotRegistered`] if the ring has no buffer with this index.
     pub fn buffer(&mut self, index: u32) -> Result<&mut Buffer, Error> {
         let registered = self.registered_buffer(index)?;
         if registered.is_used {
@@ -176,12 +185,12 @@ impl Ring {
         Ok(&mut registered.buffer)
     }
 
-    /// Queues a read of `length` bytes at `offset` to the start of `memory`.
+    /// Queues a read of `length` bytes at `offset` into the start of `memory`.
     ///
     /// # Errors
     ///
-    /// [`Error::Full`], [`Error::TooLong`], [`Error::NotRegistered`], [`Error::InUse`], or what the
-    /// system says; with the memory.
+    /// [`Error::Full`], [`Error::TooLong`], [`Error::NotRegistered`], [`Error::InUse`] or the error
+    /// of the system. The error also returns the memory to the caller.
     pub fn read(
         &mut self,
         target: &Target,
@@ -197,7 +206,8 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read), and [`Error::Unsupported`] before version 3.
+    /// Returns the errors of [`read`](Self::read), and [`Error::Unsupported`] if the ring's version
+    /// is below 3.
     pub fn write(
         &mut self,
         target: &Target,
@@ -209,12 +219,12 @@ impl Ring {
         self.transfer(Entry::Write, target, memory, (length, offset), user_data)
     }
 
-    /// Queues a flush of what was written before it and is complete.
+    /// Queues a flush of all writes that completed before the flush starts.
     ///
     /// # Errors
     ///
-    /// [`Error::Full`], [`Error::NotRegistered`], [`Error::Unsupported`] before version 3, or what
-    /// the system says.
+    /// [`Error::Full`], [`Error::NotRegistered`], [`Error::Unsupported`] if the ring's version is
+    /// below 3, or the error of the system.
     pub fn flush(
         &mut self,
         target: &Target,
@@ -223,75 +233,79 @@ impl Ring {
     ) -> Result<Ticket, Error> {
         let file = self.file(target)?;
         let target = target.clone();
-        let held = Held::Control { target, user_data };
+        let held = Resources::Control { target, user_data };
         self.push(Entry::Flush(file, mode), held)
             .map_err(|(error, _)| error)
     }
 
-    /// Queues the cancellation of an operation, which then completes as cancelled, or as if nothing
-    /// had been asked if it was too late.
+    /// Queues the cancellation of an operation. If the cancellation comes too late, the operation
+    /// completes normally. Otherwise, it completes with a code that means "cancelled".
     ///
     /// # Errors
     ///
-    /// [`Error::NotInFlight`], [`Error::Full`], or what the system says.
+    /// [`Error::NotInFlight`], [`Error::Full`] or the error of the system.
     pub fn cancel(&mut self, ticket: Ticket, user_data: u64) -> Result<Ticket, Error> {
         let target = match self.in_flight.get(ticket.0) {
-            Some(Held::Transfer { target, .. } | Held::Control { target, .. }) => target.clone(),
+            Some(Resources::Transfer { target, .. } | Resources::Control { target, .. }) => {
+                target.clone()
+            }
             _ => return Err(Error::NotInFlight),
         };
         let file = self.file(&target)?;
-        let held = Held::Control { target, user_data };
+        let held = Resources::Control { target, user_data };
         self.push(Entry::Cancel(file, ticket.0), held)
             .map_err(|(error, _)| error)
     }
 
-    /// Hands what is queued to the kernel.
+    /// Submits queued operations to the kernel.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The error of the system.
     pub fn submit(&mut self) -> Result<(), Error> {
         self.submit_and_wait(0, None)
     }
 
-    /// Hands what is queued to the kernel and waits until `count` operations are complete, or all
-    /// if fewer are under way, or the time is over: [`pop`](Self::pop) says what came of it. Fetch
-    /// what is complete already before waiting for more. A ring of version 1 may miss that something
-    /// completed, and so never waits longer than a tenth of a second at a time.
+    /// Submits queued operations and waits until `count` operations complete, all operations in
+    /// flight complete, or the time `limit` is over. Fetch earlier completions with
+    /// [`pop`](Self::pop) first. A ring of version 1 can miss a completion, so the call then waits
+    /// at most 100 ms.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The error of the system.
     pub fn submit_and_wait(&mut self, count: u32, limit: Option<Duration>) -> Result<(), Error> {
         let most = u32::try_from(self.in_flight.len()).unwrap_or(u32::MAX);
         let limit = match self.version() < Version::V2 {
             true => Some(limit.map_or(POLL, |limit| limit.min(POLL))),
             false => limit,
         };
-        // Even if it fails, the kernel may have seen some of them.
+        // The kernel may have seen some of the queued operations even if the call fails.
         self.queued.clear();
         self.queue.submit(count.min(most), limit)
     }
 
-    /// The next completion; none when there is none yet.
+    /// Returns the next completion, if there is one.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`], or what the system says.
+    /// [`Error::Corrupt`] or the error of the system.
     pub fn pop(&mut self) -> Result<Option<Completion>, Error> {
-        let Some((held, code, bytes)) = self.pop_held()? else {
+        let Some((held, code, bytes)) = self.pop_resources()? else {
             return Ok(None);
         };
         let (user_data, memory) = match held {
-            Held::Transfer {
+            Resources::Transfer {
                 memory, user_data, ..
             } => (user_data, Some(memory)),
-            Held::Control { user_data, .. } => (user_data, None),
-            // Registrations are waited for; one that took too long may complete later, and then the
-            // kernel has tables of which this ring knows nothing.
+            Resources::Control { user_data, .. } => (user_data, None),
+            // A registration that timed out has completed now. The kernel therefore uses the files
+            // or buffers of that registration, but this ring still refers to the earlier ones.
             given_up => {
                 std::mem::forget(given_up);
-                return Err(Error::Corrupt("a registration that had been given up"));
+                return Err(Error::Corrupt(
+                    "a completion of a registration that timed out",
+                ));
             }
         };
         let result = if code.is_end_of_file() {
@@ -330,7 +344,7 @@ impl Ring {
             offset,
         });
         let target = target.clone();
-        let held = Held::Transfer {
+        let held = Resources::Transfer {
             target,
             memory,
             user_data,
@@ -340,7 +354,7 @@ impl Ring {
                 self.set_used(reference, true);
                 Ok(ticket)
             }
-            Err((error, Held::Transfer { memory, .. })) => Err(Refused { error, memory }),
+            Err((error, Resources::Transfer { memory, .. })) => Err(Refused { error, memory }),
             Err((error, _)) => Err(Refused {
                 error,
                 memory: Memory::Owned(Buffer::new(0)),
@@ -348,8 +362,9 @@ impl Ring {
         }
     }
 
-    /// Queues `entry`, keeping what it holds; gives that back if it is refused.
-    fn push(&mut self, entry: Entry, held: Held) -> Result<Ticket, (Error, Held)> {
+    /// Queues an entry and stores its resources. If the entry is refused, the error contains the
+    /// resources.
+    fn push(&mut self, entry: Entry, held: Resources) -> Result<Ticket, (Error, Resources)> {
         let operation = entry.operation();
         if !self.supports(operation) {
             let version = self.version();
@@ -369,14 +384,14 @@ impl Ring {
                     Error::System { code, .. } if code.is_queue_full() => Error::Full,
                     other => other,
                 };
-                let held = self.in_flight.remove(token).unwrap_or(Held::Nothing);
+                let held = self.in_flight.remove(token).unwrap_or(Resources::Nothing);
                 Err((error, held))
             }
         }
     }
 
-    /// Does one of the ring's own operations and waits for it.
-    fn register(&mut self, entry: Entry, held: Held) -> Result<Held, Error> {
+    /// Queues an operation that the ring itself needs, and waits for its completion.
+    fn register(&mut self, entry: Entry, held: Resources) -> Result<Resources, Error> {
         if self.in_flight.len() > 0 {
             let in_flight = self.in_flight.len();
             return Err(Error::Busy { in_flight });
@@ -386,29 +401,30 @@ impl Ring {
         let start = Instant::now();
         loop {
             self.submit_and_wait(1, Some(POLL))?;
-            if let Some((held, code, _)) = self.pop_held()? {
+            if let Some((held, code, _)) = self.pop_resources()? {
                 let call = "the registration";
                 return match code.is_failure() {
                     true => Err(Error::System { call, code }),
                     false => Ok(held),
                 };
             }
-            if start.elapsed() > PATIENCE {
-                return Err(Error::TimedOut(operation, PATIENCE.as_secs()));
+            if start.elapsed() > REGISTRATION_TIMEOUT {
+                return Err(Error::TimedOut(operation, REGISTRATION_TIMEOUT.as_secs()));
             }
         }
     }
 
-    /// The next completion, with what its operation held, which the kernel uses no more.
-    fn pop_held(&mut self) -> Result<Option<(Held, Code, usize)>, Error> {
+    /// Returns the next completion, together with the resources of its operation. The kernel no
+    /// longer uses these resources.
+    fn pop_resources(&mut self) -> Result<Option<(Resources, Code, usize)>, Error> {
         let Some(entry) = self.queue.pop()? else {
             return Ok(None);
         };
         let Some(held) = self.in_flight.remove(entry.token) else {
-            return Err(Error::Corrupt("an operation that is not under way"));
+            return Err(Error::Corrupt("a completion without an operation"));
         };
         let mut bytes = usize::try_from(entry.information).unwrap_or(usize::MAX);
-        if let Held::Transfer { memory, .. } = &held {
+        if let Resources::Transfer { memory, .. } = &held {
             let capacity = match memory {
                 Memory::Owned(buffer) => buffer.len(),
                 &Memory::Registered(index) => {
@@ -421,23 +437,23 @@ impl Ring {
         Ok(Some((held, Code(entry.code), bytes)))
     }
 
-    /// Proves that the NT calls' structures are where they are thought to be: an entry that does
-    /// nothing must come back with its token, and only then is a read tried, which must give what
-    /// an ordinary one gives.
-    fn prove_layout(&mut self) -> Result<(), Error> {
+    /// Verifies the layout of the NT structures with two operations. First, an entry without effect
+    /// must complete with its token. Then, a read through the ring must return the same bytes as an
+    /// ordinary read.
+    fn verify_layout(&mut self) -> Result<(), Error> {
         const LENGTH: u32 = 512;
         let version = self.version();
         let unknown = |why| Error::LayoutUnknown { version, why };
-        self.register(Entry::Nop, Held::Nothing)
-            .map_err(|_| unknown("an entry that does nothing did not come back"))?;
+        self.register(Entry::Nop, Resources::Nothing)
+            .map_err(|_| unknown("an entry without effect did not complete"))?;
 
         let file = Arc::new(
             std::env::current_exe()
                 .and_then(File::open)
-                .map_err(Error::Proof)?,
+                .map_err(Error::VerifyLayout)?,
         );
         let mut expected = vec![0; LENGTH as usize];
-        std::io::Read::read_exact(&mut &*file, &mut expected).map_err(Error::Proof)?;
+        std::io::Read::read_exact(&mut &*file, &mut expected).map_err(Error::VerifyLayout)?;
         let target = Target::File(file);
         self.read(
             &target,
@@ -454,10 +470,10 @@ impl Ring {
                     if done.result == Ok(expected.len()) && **buffer == *expected);
                 return match is_equal {
                     true => Ok(()),
-                    false => Err(unknown("a read did not give what an ordinary one gives")),
+                    false => Err(unknown("a read returned other bytes than an ordinary read")),
                 };
             }
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > REGISTRATION_TIMEOUT {
                 return Err(unknown("a read did not complete"));
             }
         }
@@ -513,9 +529,10 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         let start = Instant::now();
-        while self.in_flight.len() > self.queued.len() && start.elapsed() < GRACE {
-            // Fetching submits nothing, as waiting in the kernel would.
-            match self.pop_held() {
+        while self.in_flight.len() > self.queued.len() && start.elapsed() < DROP_TIMEOUT {
+            // Waiting in the kernel would also submit the queued operations. Fetching completions
+            // does not.
+            match self.pop_resources() {
                 Ok(Some(_)) => {}
                 Ok(None) => thread::sleep(Duration::from_millis(1)),
                 Err(_) => break,
@@ -530,13 +547,14 @@ impl Drop for Ring {
             std::mem::forget(std::mem::take(&mut self.buffers));
             std::mem::forget(std::mem::take(&mut self.files));
         }
-        // The kernel has not seen these, and will not: the queue is closed before they are freed.
+        // The kernel has not seen the abandoned operations. The queue is closed before their
+        // resources are freed.
         self.queue.close();
         drop(abandoned);
     }
 }
 
-/// An array as the system is told of it.
+/// Returns the address and the length of an array, for the system.
 fn table<T>(rows: &[T]) -> Result<Table, Error> {
     let count = u32::try_from(rows.len()).map_err(|_| Error::Full)?;
     Ok(Table {

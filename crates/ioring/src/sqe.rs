@@ -1,30 +1,32 @@
-//! The form of an entry in the submission queue of the NT calls.
+//! Layout of submission queue entries for the NT system calls.
 //!
-//! Nobody documents it. This is the form of Windows 11 22H2 and later (`_NT_IORING_SQE` of the
-//! kernel's public symbols): 64 bytes, here as eight words of 8.
+//! Microsoft does not document the layout. This module uses the layout of Windows 11 22H2 and later
+//! (`_NT_IORING_SQE` in the kernel's public symbols). An entry has 64 bytes, which are stored here
+//! as eight 64-bit words.
 //!
-//! | bytes | what |
+//! | byte offset | content |
 //! |---|---|
-//! | 0 | operation; its flags in 4 |
-//! | 8 | the user's data |
-//! | 16 | flags of file and buffer; the operation's own in 20 |
+//! | 0 | operation code; flags of the entry at 4 |
+//! | 8 | user data |
+//! | 16 | flags of file and buffer; flags of the operation at 20 |
 //! | 24 | file: handle or index |
-//! | 32 | buffer: address, or index and offset; of a cancellation, what to cancel |
+//! | 32 | buffer: address, or index and offset; in a cancellation the operation to cancel |
 //! | 40 | offset in the file |
-//! | 48 | length; key in 52 |
-//! | 56 | nothing |
+//! | 48 | length; key at 52 |
+//! | 56 | unused |
 //!
-//! Registrations have their flags in 20 and 24, the number of rows in 28, and their address in 32.
+//! Entries that register files or buffers have flags at offsets 20 and 24, the number of rows at 28
+//! and the address of the rows at 32.
 
 use crate::entry::{Entry, FileRef, MemoryRef, Table, Transfer};
 
-/// One entry.
+/// Encoded submission queue entry: eight 64-bit words.
 pub(crate) type Sqe = [u64; 8];
 
 const REGISTERED_FILE: u64 = 1;
 const REGISTERED_BUFFER: u64 = 2;
 
-/// `entry` as the kernel reads it.
+/// Encodes an entry for the kernel.
 pub(crate) fn encode(entry: &Entry, token: u64) -> Sqe {
     let mut words = [0; 8];
     words[0] = u64::from(entry.operation() as u32);
@@ -80,7 +82,8 @@ mod tests {
     use super::*;
     use crate::FlushMode;
 
-    /// The 64 bytes, with numbers at offsets as the symbols list them.
+    /// Returns a 64-byte entry that is zero except for the given fields. Each field has a byte
+    /// offset, as in the kernel's public symbols, and a value.
     fn bytes(fields: &[(usize, &[u8])]) -> [u8; 64] {
         let mut bytes = [0; 64];
         for (at, field) in fields {

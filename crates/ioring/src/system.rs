@@ -1,4 +1,5 @@
-//! The system's own rings: on 64-bit Windows the functions of its DLLs, elsewhere none.
+//! Access to the system's rings, through functions of DLLs on 64-bit Windows. Other systems have no
+//! rings, so there every access fails.
 
 #[cfg(not(all(windows, target_pointer_width = "64")))]
 mod absent;

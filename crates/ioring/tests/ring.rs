@@ -1,10 +1,11 @@
-//! Rings against a stand-in for the system's functions (`standin/lib.rs`), which cargo builds with
-//! the tests; `unsafe` only to say that it is trusted. On other systems, that there are none.
+//! Tests of rings with a stand-in for the system functions (`standin/lib.rs`), which cargo builds
+//! with the tests. Unsafe code is allowed to load the stand-in. Systems without rings have one
+//! test, which expects an error.
 
 #[cfg(not(all(windows, target_pointer_width = "64")))]
 #[test]
-fn elsewhere_rings_are_not_available() {
-    let error = ioring::Library::system().expect_err("there are none");
+fn other_systems_have_no_rings() {
+    let error = ioring::Library::system().expect_err("not available");
     assert!(matches!(error, ioring::Error::NotAvailable(_)), "{error}");
 }
 
@@ -20,7 +21,7 @@ mod windows {
 
     const BOTH: [Interface; 2] = [Interface::KernelBase, Interface::Nt];
 
-    /// Where the stand-in keeps a read under way until it is cancelled.
+    /// File offset from which the stand-in keeps a read in flight until the read is cancelled.
     const HELD: u64 = 1 << 62;
 
     #[expect(unsafe_code, reason = "the stand-in is trusted")]
@@ -31,11 +32,11 @@ mod windows {
         path.push("examples/standin.dll");
         assert!(
             path.exists(),
-            "{} is missing: `cargo build -p ioring --examples` for this target makes it",
+            "{} is missing; build it for this target with `cargo build -p ioring --examples`",
             path.display()
         );
-        // SAFETY: it keeps what the system's functions promise.
-        unsafe { Library::of_dll(&path) }.expect("the stand-in has every function")
+        // SAFETY: the stand-in keeps the promises of the system functions.
+        unsafe { Library::from_dll(&path) }.expect("the stand-in has every function")
     }
 
     fn ring(interface: Interface) -> Ring {
@@ -76,12 +77,16 @@ mod windows {
     }
 
     #[test]
-    #[expect(clippy::print_stderr, reason = "what is left out is said")]
-    fn wine_and_old_windows_have_none() {
+    fn the_system_has_rings_or_says_that_it_has_none() {
         match Library::system() {
             Err(Error::NotAvailable(_)) => {}
             Err(other) => panic!("{other}"),
-            Ok(_) => eprintln!("left out: this system has I/O rings"),
+            Ok(library) => {
+                let found = library
+                    .capabilities(Interface::KernelBase)
+                    .expect("queried");
+                assert!(found.newest >= Version::V1, "{found:?}");
+            }
         }
     }
 
@@ -306,7 +311,8 @@ mod windows {
             ring.read(&Target::File(queued.clone()), owned(16), 16, 0, 1)
                 .expect("queued");
             drop(ring);
-            // A file and its memory are held together: what keeps one open keeps the other.
+            // The ring holds the file and the memory of an operation together. The reference count
+            // of the file therefore shows whether both are still held.
             assert_eq!(Arc::strong_count(&held), 2, "leaked, not freed");
             assert_eq!(Arc::strong_count(&queued), 1, "never submitted: freed");
         }
@@ -328,11 +334,12 @@ mod windows {
 
     #[test]
     fn nt_structures_that_are_not_as_expected_are_refused() {
-        // As the stand-in's constants say: a wrong mask, a wrong token, zeros read.
+        // The stand-in returns a wrong mask if it is asked for 3 entries, a wrong token for 5, and
+        // zeros for 7.
         for (entries, says) in [
-            (3, "its queues are not what was asked for"),
-            (5, "an entry that does nothing did not come back"),
-            (7, "a read did not give what an ordinary one gives"),
+            (3, "the queues do not have the requested size"),
+            (5, "an entry without effect did not complete"),
+            (7, "a read returned other bytes than an ordinary read"),
         ] {
             let error = Ring::new(&standin(), Interface::Nt, entries).expect_err("it is wrong");
             assert!(matches!(error, Error::LayoutUnknown { .. }), "{error}");

@@ -1,83 +1,84 @@
-//! Whether one method is faster than another, and how sure that is.
+//! Statistical comparison of two methods.
 //!
-//! Methods are measured in runs next to each other, so that whatever else the machine does meets
-//! all of them. Each pair of runs gives one ratio of their medians; of these ratios' logarithms the
-//! centre and its confidence interval are those of Wilcoxon's signed-rank statistic (Hodges and
-//! Lehmann): the median of all pairwise means, and the order statistics of these at the statistic's
-//! critical value. A run that the machine disturbed moves it little, nothing is assumed about how
-//! latencies are spread, and samples of one run, which are not independent, count as one.
+//! The runs of both methods alternate, so that disturbances of the machine affect both. Each pair
+//! of runs yields a ratio of medians. The estimate is the Hodges–Lehmann centre of the logarithms
+//! of these ratios (the median of all pairwise means). Its confidence interval follows from the
+//! critical value of Wilcoxon's signed-rank statistic. This comparison assumes no distribution of
+//! latencies, and a single disturbed run has little influence. The samples of a run depend on each
+//! other, so they count as one value.
 
 use serde::Serialize;
 
-/// The share of intervals that hold the true value, at least.
+/// Minimum probability that a confidence interval contains the true value.
 const CONFIDENCE: f64 = 0.95;
 
-/// A value and between what bounds it lies, with 95 % confidence.
+/// An estimate with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// The best estimate.
+    /// Estimate.
     pub centre: f64,
-    /// The lower bound.
+    /// Lower bound.
     pub low: f64,
-    /// The upper bound.
+    /// Upper bound.
     pub high: f64,
 }
 
-/// How a method compares to another that was measured beside it.
+/// Comparison of a method with another one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Pairs of runs.
+    /// Number of pairs of runs.
     pub pairs: usize,
-    /// The method's latency divided by the other's.
+    /// Latency of the method divided by the latency of the other method.
     pub ratio: Interval,
 }
 
-/// What may be said of a comparison.
+/// Conclusion of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The method's latency is lower.
+    /// The method has a lower latency than the other method.
     Lower,
-    /// It is higher.
+    /// The method has a higher latency than the other method.
     Higher,
-    /// No difference is shown: the interval holds 1. There may be one that is smaller than it.
+    /// No difference is shown, because the interval contains 1. A smaller difference is possible.
     NoneShown,
 }
 
-/// Nothing can be said.
+/// Error of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Incomparable {
-    /// Too few pairs.
+    /// There are too few pairs of runs.
     #[error(
-        "{found} pairs of runs; it takes {} to say anything with 95 % confidence",
-        Comparison::LEAST_PAIRS
+        "too few pairs of runs: {found}; 95 % confidence needs {}",
+        Comparison::MIN_PAIRS
     )]
     TooFew {
-        /// How many there are.
+        /// Number of pairs.
         found: usize,
     },
-    /// Too many pairs.
+    /// There are too many pairs of runs.
     #[error(
-        "{found} pairs of runs; at most {} are compared",
-        Comparison::MOST_PAIRS
+        "too many pairs of runs: {found}; the maximum is {}",
+        Comparison::MAX_PAIRS
     )]
     TooMany {
-        /// How many there are.
+        /// Number of pairs.
         found: usize,
     },
-    /// A ratio of such medians means nothing.
-    #[error("a median is 0 or negative, and so has no ratio to another")]
+    /// A median is zero or negative.
+    #[error("a median is zero or negative, so there is no ratio")]
     NotPositive,
 }
 
 impl Comparison {
-    /// Of fewer pairs, no bounds hold with 95 % confidence: 2 · 2⁻⁵ is more than 5 %.
-    pub const LEAST_PAIRS: usize = 6;
+    /// Minimum number of pairs. With five pairs, no interval has 95 % confidence, because the
+    /// probability of an error is at least 2 · 2⁻⁵, which exceeds 5 %.
+    pub const MIN_PAIRS: usize = 6;
 
-    /// Bounds the memory: all means of two are held.
-    pub const MOST_PAIRS: usize = 4_096;
+    /// Maximum number of pairs. It limits the memory for all pairwise means.
+    pub const MAX_PAIRS: usize = 4_096;
 
-    /// What may be said.
+    /// Returns the conclusion from the interval.
     pub fn verdict(&self) -> Verdict {
         if self.ratio.high < 1.0 {
             Verdict::Lower
@@ -89,11 +90,11 @@ impl Comparison {
     }
 }
 
-/// Compares two methods by the medians of their runs, given as (method, other) of runs that were
-/// next to each other.
+/// Compares two methods by the medians of paired runs. Each pair contains the median of the method
+/// and the median of the other method.
 ///
 /// # Errors
-/// If there are too few or too many pairs, or one has no ratio.
+/// Returns an error if there are too few or too many pairs, or if a median is not positive.
 pub fn compare(pairs: &[(f64, f64)]) -> Result<Comparison, Incomparable> {
     let of_pair = |(method, other): &(f64, f64)| method / other;
     let ratio = positive_interval(pairs.iter().map(of_pair))?;
@@ -103,20 +104,19 @@ pub fn compare(pairs: &[(f64, f64)]) -> Result<Comparison, Incomparable> {
     })
 }
 
-/// Where the centre of positive values lies, of which each is as likely to be some factor above it
-/// as below.
+/// Estimates the centre of positive values whose logarithms scatter symmetrically.
 ///
 /// # Errors
-/// As of [`compare`].
+/// Returns the errors of [`compare`].
 pub(crate) fn positive_interval(
     values: impl Iterator<Item = f64>,
 ) -> Result<Interval, Incomparable> {
     let logs: Vec<f64> = values.map(f64::ln).collect();
     let found = logs.len();
-    if found < Comparison::LEAST_PAIRS {
+    if found < Comparison::MIN_PAIRS {
         return Err(Incomparable::TooFew { found });
     }
-    if found > Comparison::MOST_PAIRS {
+    if found > Comparison::MAX_PAIRS {
         return Err(Incomparable::TooMany { found });
     }
     if !logs.iter().all(|log| log.is_finite()) {
@@ -140,21 +140,22 @@ pub(crate) fn positive_interval(
     })
 }
 
-/// The greatest k such that the signed-rank statistic of so many values, all as likely positive as
-/// negative, is below k in at most half of what the confidence leaves.
+/// Returns the largest k with this property: the signed-rank statistic of `count` values with
+/// random signs is below k with a probability of at most (1 − `CONFIDENCE`) / 2.
 fn critical_rank(count: usize) -> usize {
-    /// Above, the normal approximation errs by less than one rank in thousands.
+    /// Maximum count for which the exact distribution is computed. For higher counts, the error of
+    /// the normal approximation is less than one rank in thousands.
     const EXACT: usize = 64;
 
     let tail = (1.0 - CONFIDENCE) / 2.0;
     let n = count as f64;
     if count > EXACT {
-        const QUANTILE: f64 = 1.959_964; // of the standard normal distribution, at 0.975
+        const QUANTILE: f64 = 1.959_964; // 0.975 quantile of the standard normal distribution
         let mean = n * (n + 1.0) / 4.0;
         let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
         return (mean - QUANTILE * deviation).floor().max(1.0) as usize;
     }
-    // The distribution of the sum of the ranks 1..=n of which each counts or not.
+    // `chances[sum]` is the probability that a random subset of the ranks 1..=n has this sum.
     let mut chances = vec![0.0; count * (count + 1) / 2 + 1];
     chances[0] = 1.0;
     for rank in 1..=count {
@@ -180,8 +181,9 @@ mod tests {
     use super::*;
     use testdata::Rng;
 
-    /// Pairs of which the first is `factor` times the second save for noise: the machine's, which
-    /// both share, and each one's own, of which one in ten is a disturbance many times as large.
+    /// Returns pairs of values in which the first value is `factor` times the second, with noise.
+    /// Both values of a pair share the noise of the machine, and each value has the noise of its
+    /// method. One in ten noise values is a large disturbance.
     fn pairs(rng: &mut Rng, count: usize, factor: f64) -> Vec<(f64, f64)> {
         let noise = |rng: &mut Rng, size: f64| {
             let uniform = rng.below(1_000_000) as f64 / 1e6 - 0.5;
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_methods_are_told_apart_no_more_often_than_stated() {
+    fn false_differences_are_as_rare_as_stated() {
         let mut rng = Rng(11);
         for count in [6, 10, 30, 100] {
             let rounds = 1_000;
@@ -212,13 +214,14 @@ mod tests {
                     comparison.verdict() != Verdict::NoneShown
                 })
                 .count();
-            // 5 % of 1,000 is 50; three standard deviations more are 71.
+            // The expected number of wrong results is 5 % of 1,000, which is 50. Three standard
+            // deviations more are 71.
             assert!(wrong <= 71, "{wrong} of {rounds} with {count} pairs");
         }
     }
 
     #[test]
-    fn ten_percent_are_found() {
+    fn a_difference_of_ten_percent_is_found() {
         let mut rng = Rng(12);
         for (factor, verdict) in [(1.1, Verdict::Higher), (1.0 / 1.1, Verdict::Lower)] {
             let found = (0..200)
@@ -234,9 +237,10 @@ mod tests {
     }
 
     #[test]
-    fn critical_values_are_those_of_published_tables() {
-        // Two-sided 5 % (Wilcoxon's signed-rank test): the statistic at or below which equality is
-        // rejected, for n = 6, 7, 8, 9, 10, 12, 15, 20, 25, 30. Ours is the next one.
+    fn critical_values_match_published_tables() {
+        // Published critical values of Wilcoxon's signed-rank test (two-sided, 5 %) for n = 6, 7,
+        // 8, 9, 10, 12, 15, 20, 25, 30. Equality is rejected up to this value; `critical_rank`
+        // returns the next value.
         let published = [
             (6, 0),
             (7, 2),
@@ -252,13 +256,13 @@ mod tests {
         for (count, value) in published {
             assert_eq!(critical_rank(count), value + 1, "{count}");
         }
-        // Where the approximation begins, it goes on.
+        // The normal approximation, which is used from 65 values on, continues the exact values.
         let (exact, next) = (critical_rank(64), critical_rank(65));
         assert!((1..=40).contains(&(next - exact)), "{exact}, {next}");
     }
 
     #[test]
-    fn nothing_is_said_of_too_little() {
+    fn too_few_or_invalid_pairs_are_errors() {
         let few = [(1.0, 2.0); 5];
         assert_eq!(compare(&few), Err(Incomparable::TooFew { found: 5 }));
         let mut zero = [(1.0, 2.0); 6];

@@ -1,6 +1,6 @@
-//! Instructions of the CPU itself. Its allowance of unsafe code is for two that every x86-64 CPU has
-//! and that only fill registers: `rdtsc`, and `cpuid`, which gives nonsense, not a fault, for leaves
-//! that are not there.
+//! CPU instructions. Unsafe code is allowed for `rdtsc` and `cpuid`. Every x86-64 CPU has these
+//! instructions, and they only write registers. For unknown leaves, `cpuid` returns arbitrary
+//! values and does not fault.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::{__cpuid, _rdtsc};
@@ -9,12 +9,12 @@ use std::arch::x86_64::{__cpuid, _rdtsc};
 #[inline]
 #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
 pub(crate) fn time_stamp() -> u64 {
-    // SAFETY: user programs may read it unless the system forbids it (CR4.TSD), which none does that
-    // laglab runs on; if one did, the program would end, not err.
+    // SAFETY: user programs may read the counter unless the system forbids it (CR4.TSD). The
+    // supported systems allow it. On other systems, the program would end with a fault.
     unsafe { _rdtsc() }
 }
 
-/// EAX, EBX, ECX and EDX of a leaf.
+/// Returns the registers EAX, EBX, ECX and EDX that `cpuid` writes for a leaf.
 #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
 pub(crate) fn cpuid(leaf: u32) -> [u32; 4] {
     // SAFETY: every x86-64 CPU has the instruction.
@@ -22,8 +22,8 @@ pub(crate) fn cpuid(leaf: u32) -> [u32; 4] {
     [found.eax, found.ebx, found.ecx, found.edx]
 }
 
-/// Whether the time-stamp counter counts at one rate in all states of the CPU: leaf 8000_0007h, EDX
-/// bit 8.
+/// Returns whether the time-stamp counter has a constant rate in all CPU states. The CPU reports
+/// this property in leaf 8000_0007h, EDX bit 8.
 pub(crate) fn has_invariant_time_stamp() -> bool {
     const HIGHEST: u32 = 0x8000_0000;
     const POWER: u32 = 0x8000_0007;

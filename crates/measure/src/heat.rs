@@ -1,47 +1,50 @@
-//! Where samples lie: time to the right, latency upward, how many as density.
+//! Heat maps of samples. Time is to the right, latency is upward, and density shows the number of
+//! samples.
 
 use serde::Serialize;
 use views::{Bounds, Rows, TimeBuckets, TimeRange};
 
 use crate::{Group, Sample, Series};
 
-/// How latencies go up the axis.
+/// Scale of the latency axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeatScale {
-    /// The same length for the same difference.
+    /// Scale on which equal differences have equal length.
     Linear,
-    /// The same length for the same factor: from what is usual to what is seldom and very late.
+    /// Scale on which equal factors have equal length. It shows usual and very late samples
+    /// together.
     #[default]
     Logarithmic,
 }
 
-/// The axis of latency that several maps have in common, so that they can be looked at side by side.
+/// Axes shared by several heat maps, so that the maps can be compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeatAxes {
     columns: usize,
-    /// The greatest latency of each row but the last, upward.
+    /// Upper latency bound of each row except the last, in ascending order.
     upper_ns: Vec<i64>,
     low_ns: i64,
     high_ns: i64,
 }
 
-/// How many samples lie in each cell.
+/// Heat map: the number of samples in each cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeatMap {
-    /// What it is of.
+    /// Title.
     pub title: String,
-    /// Length of its axis of time: of its own runs, one put after the other, since between them others
-    /// had their turn.
+    /// Length of the time axis. It is the sum of the lengths of the group's runs, without the gaps
+    /// in which other groups ran.
     pub span_ns: i64,
-    /// By column of time, then by row from the lowest latency up.
+    /// Number of samples in each cell, by column, then by row from the lowest latency.
     pub counts: Vec<Vec<u64>>,
-    /// Samples without a latency, which lie nowhere.
+    /// Number of samples without a latency, which are in no cell.
     pub unknown: u64,
 }
 
 impl HeatAxes {
-    /// Axes that hold all samples of the groups, in so many columns and rows (1 to 2,000 each).
+    /// Returns axes that cover all samples of the groups. The numbers of columns and rows are
+    /// limited to 1 to 2,000.
     pub fn around(groups: &[Group<'_>], scale: HeatScale, columns: usize, rows: usize) -> HeatAxes {
         let known = || {
             let samples = groups.iter().flat_map(|group| &group.runs);
@@ -49,7 +52,7 @@ impl HeatAxes {
         };
         let low_ns = match scale {
             HeatScale::Linear => 0,
-            // What is not above 0 has no logarithm and lies in the lowest row.
+            // Latencies up to 0 have no logarithm. They count in the lowest row.
             HeatScale::Logarithmic => known().filter(|ns| *ns > 0).min().unwrap_or(1),
         };
         let high_ns = known().max().unwrap_or(0).max(low_ns.saturating_add(1));
@@ -64,19 +67,21 @@ impl HeatAxes {
         };
         HeatAxes {
             columns: columns.clamp(1, 2_000),
-            // Edges of narrow rows may be the same number; each must be a row nevertheless.
+            // The bounds of narrow rows may be equal. Such bounds are kept, because each row needs
+            // one.
             upper_ns: (1..rows).map(edge).collect(),
             low_ns,
             high_ns,
         }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.upper_ns.len() + 1
     }
 
-    /// The latency at a row's lower edge; that of the number of rows is the upper end.
+    /// Returns the latency at the lower edge of a row. The index `rows` gives the upper end of the
+    /// axis.
     pub fn edge_ns(&self, row: usize) -> i64 {
         match row {
             0 => self.low_ns,
@@ -84,7 +89,7 @@ impl HeatAxes {
         }
     }
 
-    /// The map of a group.
+    /// Returns the map of a group.
     pub fn map(&self, group: &Group<'_>, title: &str) -> HeatMap {
         let lengths = group.runs.iter().map(|run| length_ns(run));
         let span_ns = lengths.fold(0, i64::saturating_add).max(1);
@@ -102,15 +107,17 @@ impl HeatAxes {
                 None => unknown += 1,
             }
         }
-        // Both have bounds far below what views refuses, and nothing cancels the pass.
+        // The numbers of columns and rows are far below the limits of `views`, and the computation
+        // is never cancelled.
         let buckets = TimeBuckets::new(range, self.columns);
         let mut map = views::HeatMap::new(buckets, bounds).expect("at most 2,000 by 2,000 cells");
         map.add(&known.0, &known.1, &Rows::of(0..known.0.len()))
-            .expect("nothing cancels it");
+            .expect("not cancelled");
         let spread = |column: Vec<u64>| {
             let mut rows = vec![0; self.rows()];
             for (class, count) in column.into_iter().enumerate() {
-                // The first of the rows that share an edge; the last class is above all edges.
+                // If several rows share a bound, the first of them gets the count. The last class,
+                // which is above all bounds, belongs to the last row.
                 let row = classes.iter().position(|of| *of == class);
                 rows[row.unwrap_or(self.rows() - 1)] += count;
             }
@@ -128,14 +135,15 @@ impl HeatAxes {
 }
 
 impl HeatMap {
-    /// The most samples in one cell.
+    /// Returns the maximum number of samples in a cell.
     pub fn most(&self) -> u64 {
         self.counts.iter().flatten().copied().max().unwrap_or(0)
     }
 }
 
-/// How long a run is: from its first sample's start until the last has ended, and at least 1 ns. All
-/// samples may have begun at once, as reads of a queue do.
+/// Returns the duration of a run, at least 1 ns: the time from the start of its first sample to the
+/// end of its last. The end matters because all samples may start at once, for example queued
+/// reads.
 fn length_ns(run: &Series) -> i64 {
     let first = run.samples.first().map_or(0, |sample| sample.start_ns);
     let end = |sample: &Sample| {
@@ -146,7 +154,8 @@ fn length_ns(run: &Series) -> i64 {
     last.max(0).saturating_add(1)
 }
 
-/// The samples of a group's runs, each with its time if the runs followed one another.
+/// Returns the samples of a group's runs with their times on the joined axis, on which the runs
+/// follow each other without gaps.
 fn in_a_row<'g>(group: &'g Group<'_>) -> impl Iterator<Item = (i64, &'g Sample)> {
     let mut offset_ns = 0i64;
     group.runs.iter().flat_map(move |run| {
@@ -166,7 +175,8 @@ mod tests {
     use super::*;
     use crate::Probe;
 
-    /// Two runs of 1 ms steps, with a pause of an hour between them.
+    /// Returns two runs that start one hour apart. Each run has one sample per latency, and its
+    /// samples start every millisecond.
     fn runs(latencies: &[i64]) -> Vec<Series> {
         let run = |number: i64| {
             let mut series = Series::new(Probe::Sleep, "m", "s", number as u32);
@@ -190,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sample_with_a_latency_lies_in_one_cell() {
+    fn every_sample_with_a_latency_is_in_one_cell() {
         let mut series = runs(&[100, 1_000, 10_000, 100_000, 1_000_000]);
         series[1].samples[2].latency_ns = None;
         let group = group(&series);
@@ -207,15 +217,15 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_decades_where_the_latencies_are() {
+    fn rows_cover_the_range_of_latencies() {
         let series = runs(&[100, 1_500, 15_000, 150_000, 1_000_000]);
         let group = group(&series);
         let axes = HeatAxes::around(std::slice::from_ref(&group), HeatScale::Logarithmic, 2, 4);
         assert_eq!(axes.edge_ns(0), 100);
         assert!((axes.edge_ns(1) - 1_000).abs() <= 1);
         assert_eq!(axes.edge_ns(4), 1_000_000);
-        // Two runs one after the other, in two columns: one each. Their last samples begin after 4 ms
-        // and take 1 ms.
+        // Each of the two runs fills one of the two columns. The last sample of a run starts after
+        // 4 ms and takes 1 ms, so both runs together take 10 ms.
         let map = axes.map(&group, "m");
         assert!((map.span_ns - 10_000_000).abs() < 10);
         assert_eq!(map.counts, [[1, 1, 1, 2], [1, 1, 1, 2]]);
@@ -224,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn each_map_is_as_long_as_its_own_runs() {
+    fn each_map_has_the_length_of_its_runs() {
         let (short, mut long) = (runs(&[100; 5]), runs(&[100; 5]));
         for sample in long.iter_mut().flat_map(|run| &mut run.samples) {
             sample.start_ns *= 30;
@@ -233,13 +243,14 @@ mod tests {
         let axes = HeatAxes::around(&groups, HeatScale::Linear, 10, 1);
         let maps = groups.each_ref().map(|group| axes.map(group, "m"));
         assert!(maps[1].span_ns > 29 * maps[0].span_ns);
-        // Ten samples at equal distances fill ten columns, however far apart they are.
+        // The ten samples have equal distances, so they fill the ten columns in the same way for
+        // every distance.
         assert_eq!(maps[0].counts, maps[1].counts);
         assert!(maps[0].counts.iter().filter(|column| column[0] > 0).count() > 8);
     }
 
     #[test]
-    fn runs_whose_samples_begin_at_once_are_as_long_as_these_take() {
+    fn simultaneous_samples_determine_the_length() {
         let mut series = runs(&[999; 5]);
         for sample in series.iter_mut().flat_map(|run| &mut run.samples) {
             sample.start_ns = 7;
@@ -253,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_early_or_nothing_at_all_has_its_place() {
+    fn early_and_unknown_samples_are_placed() {
         let series = runs(&[-5, 0, 1]);
         let group = group(&series);
         let axes = HeatAxes::around(std::slice::from_ref(&group), HeatScale::Logarithmic, 1, 8);

@@ -1,10 +1,10 @@
-//! Live probes: how late is this machine, right now?
+//! Live probes, which measure how late this machine is now.
 //!
-//! A probe takes samples on a [`Pacing`] that never leaves one out, reads a [`Clock`] whose cost and
-//! resolution are measured first, and puts what it saw into [`Series`]. A [`Measurement`] is all
-//! series of one command with what they were taken under: [`Machine`], clock, and what of the
-//! [`Scheduling`] asked for was granted. It becomes the table `latency_samples`.
-//!
+//! A probe starts its samples at the times of a [`Pacing`] and times them with a [`Clock`], whose
+//! cost and resolution are measured first. It stores the samples in [`Series`]. A [`Measurement`]
+//! holds all series of a command and the conditions: the [`Machine`], the clock, and the part of
+//! the requested [`Scheduling`] that the system granted. A measurement can be converted into the
+//! table `latency_samples`.
 //! ```
 //! use measure::{Clock, Now, Pacing};
 //!
@@ -12,14 +12,14 @@
 //! let mut pacing = Pacing::every(1_000_000, clock.now_ns());
 //! for _ in 0..3 {
 //!     let slot = pacing.slot();
-//!     // … wait for slot.intended_ns, do what is measured …
+//!     // Wait until slot.intended_ns, then do the operation.
 //!     assert!(slot.intended_ns <= clock.now_ns() + 2_000_000);
 //! }
 //! ```
 //!
-//! Methods are measured side by side: a [`Plan`] repeats runs of them in rotated order until the
-//! medians are known well enough, and [`compare`] says whether one differs from another, with a
-//! confidence interval. Nothing here prints or knows the command line.
+//! Methods are measured in turns: a [`Plan`] repeats runs in rotating order until the medians are
+//! known precisely enough, and [`compare`] tells with a confidence interval whether two methods
+//! differ. This crate does not print and does not parse arguments.
 
 mod clock;
 mod compare;
@@ -34,10 +34,12 @@ mod pacing;
 mod percentiles;
 mod picture;
 mod plan;
+mod refusal;
 mod sample;
 mod scheduling;
 mod sleep;
 mod spin;
+mod unknown_name;
 
 pub use clock::{Clock, ClockError, ClockFacts, ClockSource, Now};
 pub use compare::{Comparison, Incomparable, Interval, Verdict, compare};
@@ -52,14 +54,16 @@ pub use pacing::{Lateness, Pacing, Slot};
 pub use percentiles::{Percentiles, Summary};
 pub use picture::{density, heat_colour, heat_png, heat_svg, heat_svg_rows, short_time};
 pub use plan::{End, Plan, Turn};
+pub use refusal::Refusal;
 pub use sample::{Sample, Series};
 pub use scheduling::{Grant, Policy, Scheduling};
 pub use sleep::{
-    HeldResolution, Resolution, SleepError, SleepMethod, SleepPlan, SleepSetting, UnknownMethod,
-    hold_resolution,
+    HeldResolution, Resolution, SleepError, SleepMethod, SleepPlan, SleepSetting, hold_resolution,
 };
 pub use spin::Spin;
 pub use tables::{Probe, SampleOutcome};
+pub use unknown_name::UnknownName;
 
-/// Asked between samples; when it says true, a measurement ends and keeps what it has.
+/// Function that a probe calls between samples. If it returns true, the measurement ends and keeps
+/// its samples.
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);

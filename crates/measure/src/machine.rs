@@ -1,4 +1,4 @@
-//! The machine that is measured.
+//! Description of the measured machine.
 
 #[cfg(target_os = "linux")]
 #[path = "machine/linux.rs"]
@@ -12,45 +12,45 @@ mod system;
 
 use serde::Serialize;
 
-/// What a measurement was taken on. What the system does not say is unknown.
+/// Properties of the measured machine. A property is `None` if the system does not report it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Machine {
-    /// The CPU's name.
+    /// Name of the CPU.
     pub cpu: Option<String>,
-    /// CPUs that this program may use.
+    /// Number of CPUs available to this program.
     pub cpus: Option<usize>,
-    /// The system and its release.
+    /// Name and release of the operating system.
     pub kernel: Option<String>,
-    /// Whether the kernel is one for real time (PREEMPT_RT).
+    /// True if the kernel is a real-time kernel (PREEMPT_RT).
     pub is_real_time: Option<bool>,
-    /// Whether Wine stands in for Windows: a program that looks like Windows to others, on another
-    /// system whose scheduler and timers are what is measured.
+    /// True if the program runs under Wine. The scheduler and timers are then those of the host
+    /// system, not of Windows.
     pub is_wine: bool,
-    /// Whether it is a virtual machine.
+    /// Virtualisation.
     pub virtualised: Virtualised,
-    /// How many threads want a CPU, as an average of the last minute.
+    /// Load average: the mean number of threads that used or waited for a CPU in the last minute.
     pub load: Option<f64>,
-    /// What the kernel itself keeps time by.
+    /// Name of the clock source that the kernel uses.
     pub clock_source: Option<String>,
-    /// Ticks of the kernel's timer in a second.
+    /// Number of timer ticks of the kernel per second.
     pub hz: Option<u32>,
 }
 
-/// Whether a machine is a virtual one. In one, the host may take the CPU away at any moment, which
-/// no setting of the guest prevents.
+/// Virtualisation of the machine. A host can take the CPU away at any moment, and no setting of the
+/// guest can prevent it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Virtualised {
-    /// It does not say; a host may hide itself.
+    /// The machine reports no hypervisor. It may still be virtual, because a host may hide itself.
     #[default]
     NotSaid,
-    /// It says so; the host's name if it has one.
+    /// The machine is virtual. The text is the name of the hypervisor.
     By(String),
 }
 
 impl Machine {
-    /// This one, now.
-    pub fn here() -> Machine {
+    /// Returns a description of this machine.
+    pub fn detect() -> Machine {
         let mut machine = system::describe();
         machine.cpus = std::thread::available_parallelism().ok().map(usize::from);
         if machine.virtualised == Virtualised::NotSaid {
@@ -60,8 +60,8 @@ impl Machine {
     }
 }
 
-/// The hypervisor, as it introduces itself to CPUID: leaf 1, ECX bit 31 and leaf 4000_0000h, which
-/// AMD and Intel reserve for it.
+/// Returns the name of the hypervisor from CPUID. Leaf 1, ECX bit 31, reports that there is a
+/// hypervisor. Leaf 4000_0000h, which AMD and Intel reserve for hypervisors, contains its name.
 #[cfg(target_arch = "x86_64")]
 fn hypervisor() -> Option<String> {
     use crate::cpu::cpuid;
@@ -97,8 +97,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_machine_is_what_the_system_says_it_is() {
-        let machine = Machine::here();
+    fn the_description_matches_the_system() {
+        let machine = Machine::detect();
         assert!(machine.cpus.is_some_and(|cpus| cpus > 0));
         assert!(machine.kernel.is_some());
         #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! All that one command measured, and under what.
+//! Result of a measuring command, with its conditions.
 
 use std::collections::BTreeSet;
 
@@ -7,53 +7,54 @@ use tables::{LatencySamples, Probe};
 use crate::compare::{Comparison, Incomparable, compare};
 use crate::{ClockFacts, End, Grant, Lateness, Machine, Percentiles, Series};
 
-/// Everything that was measured.
+/// Result of a measuring command, with its conditions.
 #[derive(Clone, Debug)]
 pub struct Measurement {
-    /// What was probed.
+    /// Probe that took the samples.
     pub probe: Probe,
-    /// The machine.
+    /// Machine on which the command ran.
     pub machine: Machine,
-    /// The clock that it was timed by.
+    /// The clock that timed the samples.
     pub clock: ClockFacts,
-    /// What the probe itself needs for a sample, which is part of every latency; the mean.
+    /// Mean duration of taking a sample, which is part of every latency.
     pub sample_cost_ns: Option<f64>,
-    /// What of each setting was granted.
+    /// Scheduling requests of each setting, granted or refused.
     pub settings: Vec<SettingGrants>,
-    /// Methods that were asked for and are not there.
+    /// Requested methods that are not available.
     pub unavailable: Vec<Unavailable>,
-    /// The runs.
+    /// Runs of all methods and settings, with their samples.
     pub series: Vec<Series>,
-    /// Why it ended.
+    /// Reason why the measurement ended.
     pub end: End,
-    /// What else whoever reads the numbers should know; each a sentence.
+    /// Caveats, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// What of a setting the system granted.
+/// Scheduling requests of one setting, granted or refused.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct SettingGrants {
-    /// The setting, as [`Series::setting`] has it.
+    /// Name of the setting, as in [`Series::setting`].
     pub setting: String,
-    /// What was granted it so, where that is not all that was measured under the setting: carriers of
-    /// packets.
+    /// Carriers of packets for which the grants hold; empty if they hold for everything measured
+    /// under the setting.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub of: Vec<String>,
-    /// Each wish.
+    /// One grant per request.
     pub grants: Vec<Grant>,
 }
 
-/// A method that cannot be measured here.
+/// A method that is not available.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Unavailable {
-    /// Its name.
+    /// Name of the method.
     pub method: String,
-    /// Why: what is missing.
+    /// Reason.
     pub why: String,
 }
 
 impl Unavailable {
-    /// Several of them in a sentence.
+    /// Joins the names of several methods, and the reasons why they are not available, into one
+    /// text.
     pub(crate) fn list(several: &[Unavailable]) -> String {
         let each = several.iter();
         let each: Vec<String> = each
@@ -63,22 +64,23 @@ impl Unavailable {
     }
 }
 
-/// The runs of one method under one setting, of one phase and size.
+/// Runs of one method under one setting, with the same phase, requested duration and size.
 #[derive(Clone, Debug)]
 pub struct Group<'m> {
-    /// The first of them, which has the names.
+    /// First run. All runs of the group have its names.
     pub first: &'m Series,
-    /// All of them, in the order they were made.
+    /// All runs, in order.
     pub runs: Vec<&'m Series>,
 }
 
 impl Measurement {
-    /// All samples as a table, in order of their start.
+    /// Returns all samples as a table, in order of their start.
     pub fn table(&self) -> LatencySamples {
         crate::sample::table(self.series.iter())
     }
 
-    /// The runs by what they have in common, in the order they first appeared.
+    /// Groups the runs by method, setting, phase, requested duration and size, in order of first
+    /// appearance.
     pub fn groups(&self) -> Vec<Group<'_>> {
         let mut groups: Vec<Group<'_>> = Vec::new();
         for series in &self.series {
@@ -104,31 +106,31 @@ impl Group<'_> {
             && of(first) == of(series)
     }
 
-    /// How the latencies of all runs are spread.
+    /// Returns the distribution of the latencies of all runs.
     pub fn percentiles(&self) -> Percentiles {
         self.runs.iter().flat_map(|run| &run.samples).collect()
     }
 
-    /// How much later than intended its samples began: the jitter of the pacing.
+    /// Returns the distribution of the start delays, which is the jitter of the pacing.
     pub fn starts(&self) -> Percentiles {
-        let mut late = Percentiles::default();
-        for sample in self.runs.iter().flat_map(|run| &run.samples) {
-            late.add(sample.start_ns.checked_sub(sample.intended_start_ns));
-        }
-        late
+        let samples = self.runs.iter().flat_map(|run| &run.samples);
+        Percentiles::from_latencies(
+            samples.map(|sample| sample.start_ns.checked_sub(sample.intended_start_ns)),
+        )
     }
 
-    /// How well the pacing of all runs was kept.
+    /// Returns the lateness of the sample starts of all runs.
     pub fn lateness(&self) -> Lateness {
         let mut all = Lateness::default();
         self.runs.iter().for_each(|run| all.merge(run.lateness()));
         all
     }
 
-    /// How its medians compare to another group's, run by run.
+    /// Compares the median of each run with the median of the run with the same number in another
+    /// group.
     ///
     /// # Errors
-    /// If there are too few runs that both have, or a median is 0 or less.
+    /// Returns an error if the groups share too few run numbers, or if a median is not positive.
     pub fn compared_to(&self, other: &Group<'_>) -> Result<Comparison, Incomparable> {
         let medians = |group: &Group<'_>, number: u32| {
             let run = group.runs.iter().find(|run| run.run == number)?;
@@ -152,12 +154,13 @@ mod tests {
     fn runs_are_paired_by_their_number() {
         let mut series = Vec::new();
         for run in 0..8 {
-            // The machine is slower from run to run; one method is always twice the other.
+            // The machine gets slower from run to run; one method always takes twice as long.
             let speed = 1_000 * i64::from(run + 1);
             for (method, factor) in [("a", 1), ("b", 2)] {
                 let mut of = Series::new(Probe::Sleep, method, "usual", run);
                 of.samples = vec![Sample::timed(0, 0, speed * factor); 3];
-                // One of each run began a slot too late.
+                // One sample of each run starts 10 ns after its intended start, which is one
+                // interval.
                 of.interval_ns = Some(10);
                 of.samples[1].intended_start_ns = -10;
                 series.push(of);
@@ -165,8 +168,8 @@ mod tests {
         }
         let measurement = Measurement {
             probe: Probe::Sleep,
-            machine: Machine::here(),
-            clock: ClockFacts::of(&Clock::best(), ClockSource::BEST.name()),
+            machine: Machine::detect(),
+            clock: ClockFacts::measure(&Clock::best(), ClockSource::BEST.name()),
             sample_cost_ns: None,
             settings: vec![],
             unavailable: vec![],
@@ -182,7 +185,7 @@ mod tests {
         assert_eq!(comparison.pairs, 8);
         assert_eq!(comparison.verdict(), Verdict::Higher);
         let ratio = comparison.ratio;
-        // Medians are exact to 3 digits.
+        // Medians are exact to 3 digits, so the ratio may differ slightly from 2.
         assert!((ratio.low - 2.0).abs() < 0.004 && (ratio.high - 2.0).abs() < 0.004);
         assert_eq!(measurement.table().len(), 48);
     }

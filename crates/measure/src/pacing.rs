@@ -1,13 +1,12 @@
-//! When samples are to start.
+//! Intended start times of samples.
 
 use serde::Serialize;
 
-/// Slots at equal distances, none of which is ever left out.
+/// Sequence of slots at equal time intervals. No slot is skipped.
 ///
-/// After a stall, the slots that passed meanwhile are still given, one after the other, with the
-/// start they should have had. So what was late shows in as many samples as it would have hit; a
-/// pacing that waits for the machine first and then counts anew would hide just the stalls that are
-/// looked for (coordinated omission).
+/// After a stall, the missed slots are still returned, one after the other, with their intended
+/// times. A stall therefore shows in as many samples as it would have hit. A pacing that starts
+/// over after a stall would hide it (coordinated omission).
 #[derive(Clone, Debug)]
 pub struct Pacing {
     interval_ns: i64,
@@ -15,27 +14,28 @@ pub struct Pacing {
     given: u64,
 }
 
-/// A moment at which a sample is to start.
+/// Intended start of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Its number, from 0.
+    /// Number of the slot, from 0.
     pub number: u64,
-    /// When the sample is to start.
+    /// Intended start in nanoseconds.
     pub intended_ns: i64,
 }
 
-/// How well the slots were kept.
+/// Lateness of sample starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lateness {
-    /// Samples that began a whole slot too late, or more: the next one had begun.
+    /// Number of samples that started at least one interval late, so that the next sample was
+    /// already due.
     pub missed: u64,
-    /// The most that a sample began too late.
+    /// Largest delay of a sample start.
     pub worst_ns: i64,
 }
 
 impl Lateness {
-    /// Of samples that began so much after their slots' starts, in nanoseconds; earlier is negative.
-    pub fn of(delays_ns: impl Iterator<Item = i64>, interval_ns: i64) -> Lateness {
+    /// Computes the lateness from start delays in nanoseconds; early starts are negative.
+    pub fn from_delays(delays_ns: impl Iterator<Item = i64>, interval_ns: i64) -> Lateness {
         let mut lateness = Lateness::default();
         for late_ns in delays_ns {
             lateness.missed += u64::from(late_ns >= interval_ns.max(1));
@@ -44,7 +44,7 @@ impl Lateness {
         lateness
     }
 
-    /// Adds that of another run.
+    /// Adds the lateness of another run.
     pub fn merge(&mut self, other: Lateness) {
         self.missed += other.missed;
         self.worst_ns = self.worst_ns.max(other.worst_ns);
@@ -52,7 +52,7 @@ impl Lateness {
 }
 
 impl Pacing {
-    /// A slot every `interval_ns` (at least 1) from `start_ns` on.
+    /// Returns slots every `interval_ns` (at least 1), starting at `start_ns`.
     pub fn every(interval_ns: i64, start_ns: i64) -> Pacing {
         Pacing {
             interval_ns: interval_ns.max(1),
@@ -61,8 +61,8 @@ impl Pacing {
         }
     }
 
-    /// The next slot. The caller waits for its start if that is to come, and starts at once if it is
-    /// over.
+    /// Returns the next slot. The caller waits for its intended start. If that time has passed, the
+    /// caller starts at once.
     pub fn slot(&mut self) -> Slot {
         let slot = Slot {
             number: self.given,
@@ -80,9 +80,9 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Samples an operation of 0.1 ms every millisecond for three seconds, during which the machine
-    /// stands still from 1 s to 2 s. Gives what each sample shows to one who counts from its
-    /// intended start, and how late the samples began.
+    /// Simulates an operation of 0.1 ms every millisecond for 3 s, on a machine that stalls from 1
+    /// s to 2 s. Returns the time from the intended start of each sample to its end, and the
+    /// lateness of the starts.
     fn responses() -> (Vec<i64>, Lateness) {
         let mut now_ns = 0;
         let mut pacing = Pacing::every(MS, 0);
@@ -97,15 +97,16 @@ mod tests {
             }
             responses.push(now_ns - slot.intended_ns);
         }
-        (responses, Lateness::of(delays.into_iter(), MS))
+        (responses, Lateness::from_delays(delays.into_iter(), MS))
     }
 
     #[test]
-    fn a_stall_shows_in_the_samples_after_it() {
+    fn a_stall_shows_in_later_samples() {
         let (responses, lateness) = responses();
         assert_eq!(responses.len(), 3_000);
-        // By arithmetic: the sample of 1 s ends after 1 s; the k-th after it is worked off 0.1 ms
-        // later but was due 1 ms later, until nothing is left after 1,000 / 0.9 samples.
+        // The sample that is due at 1 s ends at 2 s, because of the stall. Each later sample ends
+        // 0.1 ms after the sample before it, but is due 1 ms after it. The backlog is gone after
+        // 1,000 / 0.9 samples.
         let late = |k: i64| 1_000 * MS - k * MS + k * MS / 10;
         for k in [0, 1, 500, 1_000] {
             assert_eq!(responses[1_000 + k as usize], late(k), "{k}");
@@ -114,26 +115,27 @@ mod tests {
         assert_eq!(over(500 * MS), 556);
         assert_eq!(responses[999], MS / 10);
         assert_eq!(responses[2_500], MS / 10);
-        // The k-th begins when the one before it ends, 0.1 ms sooner: 999.9 - 0.9 k ms late,
-        // which is a slot and more up to k = 1,109. A pacing that hides stalls would miss none.
+        // Each late sample starts when the sample before it ends, 0.1 ms before its own end. The
+        // start of the k-th sample is therefore 999.9 − 0.9 k ms late. This is at least one slot (1
+        // ms) up to k = 1,109. A pacing that hides stalls would count no missed samples.
         assert_eq!(lateness.worst_ns, late(1) - MS / 10);
         assert_eq!(lateness.missed, 1_109);
     }
 
     #[test]
-    fn slots_are_numbered_and_end_nowhere() {
+    fn slots_are_numbered_without_end() {
         let mut pacing = Pacing::every(10, 100);
         let slots: Vec<Slot> = (0..3).map(|_| pacing.slot()).collect();
         assert_eq!((slots[2].number, slots[2].intended_ns), (2, 120));
-        // Nonsense ends in no panic.
+        // Extreme values do not panic.
         let mut odd = Pacing::every(0, i64::MAX);
         odd.slot();
         assert_eq!(odd.slot().intended_ns, i64::MAX);
     }
 
     #[test]
-    fn what_begins_a_slot_too_late_has_missed_it() {
-        let lateness = |delays: &[i64]| Lateness::of(delays.iter().copied(), 10);
+    fn a_start_a_slot_late_counts_as_missed() {
+        let lateness = |delays: &[i64]| Lateness::from_delays(delays.iter().copied(), 10);
         assert_eq!(lateness(&[-5, 0]), Lateness::default());
         let told = |missed, worst_ns| Lateness { missed, worst_ns };
         assert_eq!(lateness(&[0, 9]), told(0, 9));

@@ -1,132 +1,113 @@
-//! How latencies are spread.
+//! Distribution of latencies.
 
-use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::Sample;
 
-/// Counts of latencies, exact to 3 digits, and of samples without one.
-///
-/// Nothing is left out as an outlier: what is seldom and late is what is looked for.
+/// Number of bits that keep 3 decimal digits. The relative error is at most 1/2,048.
+const BITS: u32 = 10;
+
+/// Distribution of latencies, exact to 3 digits, and number of samples without a latency. Outliers
+/// are not rejected, because the tail is the subject of the measurement.
 #[derive(Clone, Debug)]
 pub struct Percentiles {
-    /// Latencies of 0 and more.
-    late: Histogram<u64>,
-    /// How early the others were.
-    early: Histogram<u64>,
-    least_ns: Option<i64>,
-    most_ns: Option<i64>,
-    sum_ns: i128,
+    values: views::Percentiles<BITS>,
+    count: u64,
+    early: u64,
     unknown: u64,
+    min_ns: Option<i64>,
+    max_ns: Option<i64>,
+    sum_ns: i128,
 }
 
-/// What is usually said of latencies.
+/// Usual statistics of latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// Samples with a latency.
+    /// Number of samples with a latency.
     pub count: u64,
-    /// Samples without one: lost, failed, or the clock went back.
+    /// Number of samples without a latency, because they were lost or failed, or because the clock
+    /// went back.
     pub unknown: u64,
-    /// Samples that ended before they should have.
+    /// Number of samples that ended early, which means that their latency is negative.
     pub early: u64,
-    /// The least.
+    /// Minimum.
     pub min_ns: Option<i64>,
-    /// Half of them are at most that long.
+    /// Median.
     pub p50_ns: Option<i64>,
-    /// 90 of 100 are.
+    /// 90 % quantile.
     pub p90_ns: Option<i64>,
-    /// 99 of 100 are; unknown of fewer samples.
+    /// 99 % quantile; `None` with fewer than 100 samples.
     pub p99_ns: Option<i64>,
-    /// 999 of 1,000 are; unknown of fewer samples.
+    /// 99.9 % quantile; `None` with fewer than 1,000 samples.
     pub p99_9_ns: Option<i64>,
-    /// 9,999 of 10,000 are; unknown of fewer samples.
+    /// 99.99 % quantile; `None` with fewer than 10,000 samples.
     pub p99_99_ns: Option<i64>,
-    /// The longest.
+    /// Maximum.
     pub max_ns: Option<i64>,
-    /// The mean.
+    /// Mean.
     pub mean_ns: Option<f64>,
 }
 
-impl Default for Percentiles {
-    fn default() -> Self {
-        // Only a number of digits above 5 is refused.
-        let histogram = || Histogram::new(3).expect("3 digits are allowed");
-        Percentiles {
-            late: histogram(),
-            early: histogram(),
-            least_ns: None,
-            most_ns: None,
-            sum_ns: 0,
-            unknown: 0,
-        }
-    }
-}
-
 impl Percentiles {
-    /// Counts a latency, or that there is none.
-    pub fn add(&mut self, latency_ns: Option<i64>) {
-        let Some(ns) = latency_ns else {
-            self.unknown += 1;
-            return;
+    /// Collects latencies. `None` is a sample without a latency.
+    pub fn from_latencies(latencies_ns: impl IntoIterator<Item = Option<i64>>) -> Percentiles {
+        let mut all = Percentiles {
+            values: views::Percentiles::EMPTY,
+            count: 0,
+            early: 0,
+            unknown: 0,
+            min_ns: None,
+            max_ns: None,
+            sum_ns: 0,
         };
-        let histogram = match ns {
-            0.. => &mut self.late,
-            _ => &mut self.early,
-        };
-        // It grows as it must, to half a megabyte for the greatest value of all.
-        histogram
-            .record(ns.unsigned_abs())
-            .expect("there is room for any u64");
-        self.least_ns = Some(self.least_ns.map_or(ns, |least| least.min(ns)));
-        self.most_ns = Some(self.most_ns.map_or(ns, |most| most.max(ns)));
-        self.sum_ns += i128::from(ns);
+        for latency_ns in latencies_ns {
+            let Some(ns) = latency_ns else {
+                all.unknown += 1;
+                continue;
+            };
+            all.values.add(ns);
+            all.count += 1;
+            all.early += u64::from(ns < 0);
+            all.min_ns = Some(all.min_ns.map_or(ns, |min| min.min(ns)));
+            all.max_ns = Some(all.max_ns.map_or(ns, |max| max.max(ns)));
+            all.sum_ns += i128::from(ns);
+        }
+        all.values.sort();
+        all
     }
 
-    /// Latencies counted.
+    /// Returns the number of latencies.
     pub fn count(&self) -> u64 {
-        self.late.len() + self.early.len()
+        self.count
     }
 
-    /// The latency that a share of the samples does not exceed (0.5: the median), to 3 digits.
-    /// Unknown if there are none.
-    pub fn quantile(&self, share: f64) -> Option<i64> {
-        let (least, most) = (self.least_ns?, self.most_ns?);
-        let count = self.count();
-        let rank = ((share.clamp(0.0, 1.0) * count as f64).ceil() as u64).clamp(1, count);
-        let of = |histogram: &Histogram<u64>, rank: u64| {
-            // Between two ranks, so that rounding leads to neither neighbour.
-            let share = (rank as f64 - 0.5) / histogram.len() as f64;
-            histogram.value_at_quantile(share)
-        };
-        let early = self.early.len();
-        let ns = match rank <= early {
-            true => 0i64.saturating_sub_unsigned(of(&self.early, early - rank + 1)),
-            false => 0i64.saturating_add_unsigned(of(&self.late, rank - early)),
-        };
-        Some(ns.clamp(least, most))
+    /// Returns the latency that this fraction of the samples does not exceed, exact to 3 digits.
+    /// The fraction 0.5 gives the median. Returns `None` if there are no latencies.
+    pub fn quantile(&self, fraction: f64) -> Option<i64> {
+        self.values.at(fraction)
     }
 
-    /// The median.
+    /// Returns the median.
     pub fn median(&self) -> Option<i64> {
         self.quantile(0.5)
     }
 
-    /// What is usually said.
+    /// Returns the usual statistics.
     pub fn summary(&self) -> Summary {
         let count = self.count();
-        let of_enough =
-            |least: u64, share| (count >= least).then(|| self.quantile(share)).flatten();
+        let with_at_least =
+            |min: u64, fraction| (count >= min).then(|| self.quantile(fraction)).flatten();
         Summary {
             count,
             unknown: self.unknown,
-            early: self.early.len(),
-            min_ns: self.least_ns,
+            early: self.early,
+            min_ns: self.min_ns,
             p50_ns: self.median(),
             p90_ns: self.quantile(0.9),
-            p99_ns: of_enough(100, 0.99),
-            p99_9_ns: of_enough(1_000, 0.999),
-            p99_99_ns: of_enough(10_000, 0.9999),
-            max_ns: self.most_ns,
+            p99_ns: with_at_least(100, 0.99),
+            p99_9_ns: with_at_least(1_000, 0.999),
+            p99_99_ns: with_at_least(10_000, 0.9999),
+            max_ns: self.max_ns,
             mean_ns: (count > 0).then(|| self.sum_ns as f64 / count as f64),
         }
     }
@@ -134,11 +115,7 @@ impl Percentiles {
 
 impl<'s> FromIterator<&'s Sample> for Percentiles {
     fn from_iter<I: IntoIterator<Item = &'s Sample>>(samples: I) -> Self {
-        let mut percentiles = Percentiles::default();
-        for sample in samples {
-            percentiles.add(sample.latency_ns);
-        }
-        percentiles
+        Percentiles::from_latencies(samples.into_iter().map(|sample| sample.latency_ns))
     }
 }
 
@@ -148,11 +125,12 @@ mod tests {
     use testdata::Rng;
 
     #[test]
-    fn quantiles_are_those_of_the_sorted_values() {
+    fn quantiles_match_the_sorted_values() {
         let mut rng = Rng(7);
         for round in 0..40 {
             let count = 1 + rng.below(5_000);
-            // Spread over many powers of ten; in every other round some are early.
+            // The values spread over many powers of ten. In every other round, some values are
+            // negative (early).
             let mut values: Vec<i64> = (0..count)
                 .map(|_| {
                     let digits = rng.below(40);
@@ -164,8 +142,7 @@ mod tests {
                     }
                 })
                 .collect();
-            let mut percentiles = Percentiles::default();
-            values.iter().for_each(|ns| percentiles.add(Some(*ns)));
+            let percentiles = Percentiles::from_latencies(values.iter().copied().map(Some));
             values.sort_unstable();
             for share in [0.0, 0.001, 0.25, 0.5, 0.9, 0.99, 0.999, 1.0] {
                 let rank = ((share * count as f64).ceil() as usize).clamp(1, count);
@@ -190,14 +167,12 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_nothing_is_known() {
-        let mut percentiles = Percentiles::default();
-        percentiles.add(None);
+    fn without_samples_nothing_is_known() {
+        let percentiles = Percentiles::from_latencies([None]);
         let summary = percentiles.summary();
         assert_eq!((summary.count, summary.unknown), (0, 1));
         assert_eq!((summary.p50_ns, summary.mean_ns), (None, None));
-        percentiles.add(Some(i64::MAX));
-        percentiles.add(Some(i64::MIN));
+        let percentiles = Percentiles::from_latencies([Some(i64::MAX), Some(i64::MIN)]);
         assert_eq!(percentiles.quantile(0.0), Some(i64::MIN));
         assert_eq!(percentiles.quantile(1.0), Some(i64::MAX));
     }

@@ -1,4 +1,4 @@
-//! How often and in which order methods are measured.
+//! Number and order of the runs of a measurement.
 
 use std::time::Duration;
 
@@ -7,51 +7,53 @@ use serde::Serialize;
 use crate::compare::positive_interval;
 use crate::{Comparison, Now, Stop};
 
-/// Rounds of runs: in each, every method has one, and who begins rotates.
+/// Number of rounds, and conditions for their end. Each round has one run of each method. The
+/// method that runs first changes from round to round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// Rounds before the first that counts.
+    /// Number of warm-up rounds. Their samples do not count.
     pub warm_up: u32,
-    /// Rounds that are made, whatever time they take.
+    /// Minimum number of counted rounds, regardless of the time.
     pub at_least: u32,
-    /// The most rounds.
+    /// Maximum number of counted rounds.
     pub at_most: u32,
-    /// No round begins after this.
+    /// Time after which no further round starts.
     pub time: Duration,
-    /// Enough is known when the median of every method is to within this share of it: half the
-    /// width of its confidence interval.
+    /// Requested precision, as a fraction of the median. Measuring ends when half the width of the
+    /// confidence interval of every method's median is at most this fraction.
     pub precision: Option<f64>,
 }
 
-/// A run that is to be made.
+/// Method and number of the next run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// Index of the method.
     pub method: usize,
-    /// Number of the run, from 0; none while warming up, when results do not count.
+    /// Number of the run, from 0; `None` while warming up.
     pub run: Option<u32>,
 }
 
-/// Why measuring ended.
+/// Reason why measuring ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// All rounds were made.
+    /// All rounds were done.
     Rounds,
     /// The time was over.
     Time,
-    /// The medians are known as precisely as asked for.
+    /// The medians have the requested precision.
     Precision,
-    /// The user stopped it; what was measured so far is kept.
+    /// The user stopped the measurement. The samples so far are kept.
     Stopped,
 }
 
 impl Plan {
-    /// Has every run made until it is enough. A run gives its median, if it has one; a method that
-    /// had none in as many rounds as a comparison takes is no longer waited for.
+    /// Calls `run` for every run until the plan is done. `run` returns the median latency of the
+    /// run, if there is one. A method without a median in the last `Comparison::MIN_PAIRS` rounds
+    /// no longer delays the end.
     ///
     /// # Errors
-    /// The first that a run gives.
+    /// Returns the first error of `run`.
     pub fn carry_out<E>(
         &self,
         methods: usize,
@@ -100,10 +102,11 @@ impl Plan {
     }
 }
 
-/// Whether the centre of each method's medians is known to within a share of it.
+/// Returns whether the median of each method is known to this fraction. Ignores methods without a
+/// recent median, but one method must remain.
 fn all_known(medians: &[Vec<Option<f64>>], share: f64) -> bool {
     let is_there = |of: &&Vec<Option<f64>>| {
-        let mut last = of.iter().rev().take(Comparison::LEAST_PAIRS);
+        let mut last = of.iter().rev().take(Comparison::MIN_PAIRS);
         last.any(Option::is_some)
     };
     let mut there = medians.iter().filter(is_there).peekable();
@@ -137,7 +140,7 @@ mod tests {
         precision: None,
     };
 
-    /// Carries out a plan of which each run takes a second and gives what `median` says.
+    /// Carries out a plan for three methods, in which each run takes a second and returns `median`.
     fn turns(plan: Plan, stop: Stop<'_>, mut median: impl FnMut(Turn) -> f64) -> (Vec<Turn>, End) {
         let clock = Hand(Cell::new(0));
         let mut turns = Vec::new();
@@ -151,9 +154,10 @@ mod tests {
     }
 
     #[test]
-    fn methods_take_turns_and_who_begins_rotates() {
+    fn methods_take_turns_in_rotating_order() {
         let (turns, end) = turns(PLAN, &|| false, |_| 1.0);
-        // A round takes 3 s: after 12 s, that is one for warming up and three, the time is over.
+        // A round takes 3 s. After one warm-up round and three counted rounds, 12 s have passed,
+        // which exceeds the limit of 10 s.
         assert_eq!(end, End::Time);
         let methods: Vec<usize> = turns.iter().map(|turn| turn.method).collect();
         assert_eq!(methods, [0, 1, 2, 0, 1, 2, 1, 2, 0, 2, 0, 1]);
@@ -163,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn precision_ends_it_as_soon_as_all_medians_are_known() {
+    fn the_plan_ends_when_all_medians_are_precise() {
         let plan = Plan {
             at_least: 1,
             time: Duration::MAX,
@@ -172,8 +176,8 @@ mod tests {
         };
         let (steady, end) = turns(plan, &|| false, |_| 1_000.0);
         assert_eq!((steady.len(), end), (3 * 7, End::Precision));
-        // One method whose medians are anywhere between 1,000 and 1,500 keeps all going: after 50
-        // runs its centre is known to 4 %.
+        // The medians of one method vary between 1,000 and 1,500, so the plan runs all rounds.
+        // After 50 runs, the median of this method is known to only 4 %.
         let (jumping, end) = turns(plan, &|| false, |turn| match (turn.method, turn.run) {
             (1, Some(run)) => 1_000.0 + f64::from(run * 37 % 50) * 10.0,
             _ => 1_000.0,
@@ -182,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn precision_does_not_wait_for_a_method_that_is_gone() {
+    fn unavailable_methods_are_not_waited_for() {
         let plan = Plan {
             at_least: 1,
             time: Duration::MAX,
@@ -204,15 +208,16 @@ mod tests {
             let Ok(end) = end;
             (rounds, end)
         };
-        // It was there twice, and six rounds later nobody waits for it.
+        // The second method is available in the first two rounds. Six rounds later, it no longer
+        // delays the end.
         assert_eq!(rounds(|run| (run < 2).then_some(1.0)), (8, End::Precision));
-        // One that has none now and then must be known nevertheless.
+        // A method that is unavailable in every other round must still reach the precision.
         let now_and_then = rounds(|run| (run % 2 == 0).then_some(1.0));
         assert_eq!(now_and_then, (11, End::Precision));
     }
 
     #[test]
-    fn nothing_is_known_if_no_method_is_there() {
+    fn without_methods_nothing_is_precise() {
         let plan = Plan {
             time: Duration::MAX,
             precision: Some(0.01),
@@ -224,12 +229,12 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_between_two_runs() {
+    fn the_plan_stops_between_runs() {
         let asked = AtomicU32::new(0);
         let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 5;
         let (turns, end) = turns(PLAN, &stop, |_| 1.0);
         assert_eq!(end, End::Stopped);
-        // It asks before every run, and is told to stop the sixth time.
+        // `stop` is called before every run and returns true the sixth time.
         assert_eq!(turns.len(), 5);
     }
 }

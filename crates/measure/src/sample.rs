@@ -1,25 +1,25 @@
-//! Samples, and the table they become.
+//! Samples and their table.
 
 use tables::{LatencySamples, Probe, SampleOutcome};
 
 use crate::{Lateness, Percentiles};
 
-/// One sample. Times are nanoseconds since the measurement's start.
+/// A sample. Times are nanoseconds since the start of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When it began.
+    /// Start.
     pub start_ns: i64,
-    /// When it should have begun.
+    /// Intended start.
     pub intended_start_ns: i64,
-    /// How late or long it was; unknown if it never ended or the clock went back.
+    /// Duration or lateness. `None` if the operation did not end, or if the clock went back.
     pub latency_ns: Option<i64>,
-    /// How it ended.
+    /// Outcome.
     pub outcome: SampleOutcome,
 }
 
 impl Sample {
-    /// An operation that began at `start_ns` and ended at `end_ns`; its latency is how long it took.
-    /// If the clock went back meanwhile, it says so.
+    /// Returns the sample of an operation, with its duration as latency. If the clock went back,
+    /// the sample has no latency, and its outcome reports the reason.
     pub fn timed(intended_start_ns: i64, start_ns: i64, end_ns: i64) -> Sample {
         let (latency_ns, outcome) = match end_ns.checked_sub(start_ns) {
             Some(ns @ 0..) => (Some(ns), SampleOutcome::Done),
@@ -33,7 +33,7 @@ impl Sample {
         }
     }
 
-    /// An operation without an end.
+    /// Returns the sample of an operation that did not end.
     pub fn without_end(intended_start_ns: i64, start_ns: i64, outcome: SampleOutcome) -> Sample {
         Sample {
             start_ns,
@@ -44,34 +44,34 @@ impl Sample {
     }
 }
 
-/// The samples of one run: of one method under one setting.
+/// Samples of one run, which measures one method under one setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// What was probed.
+    /// Probe that took the samples.
     pub probe: Probe,
-    /// How.
+    /// Name of the method.
     pub method: String,
-    /// Under what, in words.
+    /// Description of the setting.
     pub setting: String,
-    /// The part of the operation, where a probe times several.
+    /// Phase of the operation, if the probe times several phases.
     pub phase: Option<String>,
     /// Number of the run, from 0.
     pub run: u32,
-    /// How long it was to sleep.
+    /// Requested duration of a sleep.
     pub requested_ns: Option<i64>,
-    /// How finely the system's timers were set: on Windows their resolution, on Linux the thread's
-    /// timer slack.
+    /// Granularity of the system's timers in nanoseconds: the timer resolution on Windows, the
+    /// thread's timer slack on Linux.
     pub resolution_ns: Option<i64>,
-    /// Bytes read, written or sent by a sample.
+    /// Bytes per sample.
     pub size_bytes: Option<u64>,
-    /// The samples, in order.
+    /// Samples, in order.
     pub samples: Vec<Sample>,
-    /// How far apart samples were to begin, where they were paced.
+    /// Intended time between sample starts, if the starts were paced.
     pub interval_ns: Option<i64>,
 }
 
 impl Series {
-    /// No samples yet.
+    /// Returns a series without samples.
     pub fn new(probe: Probe, method: &str, setting: &str, run: u32) -> Series {
         Series {
             probe,
@@ -87,21 +87,21 @@ impl Series {
         }
     }
 
-    /// How well the pacing was kept.
+    /// Returns the lateness of the sample starts, which is zero if the starts were not paced.
     pub fn lateness(&self) -> Lateness {
         let delays = self.samples.iter();
         let delays = delays.map(|sample| sample.start_ns.saturating_sub(sample.intended_start_ns));
-        let kept = |interval_ns| Lateness::of(delays, interval_ns);
+        let kept = |interval_ns| Lateness::from_delays(delays, interval_ns);
         self.interval_ns.map(kept).unwrap_or_default()
     }
 
-    /// How its latencies are spread.
+    /// Returns the distribution of the latencies.
     pub fn percentiles(&self) -> Percentiles {
         self.samples.iter().collect()
     }
 }
 
-/// The table of the samples of all series, in order of their start.
+/// Returns the samples of all series as a table, in order of their start.
 pub(crate) fn table<'s>(series: impl Iterator<Item = &'s Series>) -> LatencySamples {
     let mut rows: Vec<(&Series, u64, &Sample)> = series
         .flat_map(|series| (0..).zip(&series.samples).map(move |(n, s)| (series, n, s)))
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_in_order_of_their_start() {
+    fn rows_are_sorted_by_start() {
         let mut first = Series::new(Probe::Sleep, "nanosleep", "usual", 0);
         first.requested_ns = Some(1_000);
         first.samples = vec![Sample::timed(0, 1, 2), Sample::timed(20, 21, 25)];

@@ -1,15 +1,15 @@
-//! Spinning that cannot lock the machine.
+//! Polling that cannot lock up the machine.
 
 use std::time::Duration;
 
 use crate::Now;
 
-/// A loop that polls, within bounds: after each stretch of spinning it sleeps a little.
+/// A polling loop that sleeps a little after each period of spinning.
 ///
-/// A real-time thread that spins keeps everything of lower priority from its CPU, the kernel's own
-/// threads too, and on a machine of one CPU whoever could stop it. Linux' own guard (5 % of each
-/// second, `sched_rt_runtime_us`) may be off; this one is not. How often it rested is said, since a
-/// rest is seen in what is measured.
+/// A spinning real-time thread keeps all threads of lower priority from its CPU. This includes
+/// kernel threads and, on a machine with one CPU, the programs of the user who wants to stop it.
+/// Linux guards 5 % of each second against this (`sched_rt_runtime_us`), but the guard may be
+/// disabled. The number of rests is reported, because a rest shows in the measurement.
 #[derive(Debug)]
 pub struct Spin<'c, C> {
     clock: &'c C,
@@ -18,13 +18,13 @@ pub struct Spin<'c, C> {
 }
 
 impl<'c, C: Now> Spin<'c, C> {
-    /// The longest stretch of spinning.
-    pub const LONGEST: Duration = Duration::from_millis(50);
+    /// Maximum time of spinning without a rest.
+    pub const MAX_TIME: Duration = Duration::from_millis(50);
 
-    /// The rest after it.
+    /// Length of a rest.
     pub const REST: Duration = Duration::from_micros(500);
 
-    /// Begins to spin now.
+    /// Starts spinning.
     pub fn new(clock: &'c C) -> Spin<'c, C> {
         Spin {
             clock,
@@ -33,11 +33,11 @@ impl<'c, C: Now> Spin<'c, C> {
         }
     }
 
-    /// One turn of the loop. Gives the time.
+    /// Runs one turn of the loop, with a rest if one is due, and returns the time in nanoseconds.
     pub fn turn(&mut self) -> i64 {
         std::hint::spin_loop();
         let now_ns = self.clock.now_ns();
-        if now_ns - self.since_ns < Self::LONGEST.as_nanos() as i64 {
+        if now_ns - self.since_ns < Self::MAX_TIME.as_nanos() as i64 {
             return now_ns;
         }
         std::thread::sleep(Self::REST);
@@ -46,12 +46,13 @@ impl<'c, C: Now> Spin<'c, C> {
         self.since_ns
     }
 
-    /// What was waited for has come; the thread blocks now, and the next stretch is a new one.
+    /// Restarts the period of spinning. Call it after the thread blocked, because blocking counts
+    /// as a rest.
     pub fn has_blocked(&mut self) {
         self.since_ns = self.clock.now_ns();
     }
 
-    /// Spins until that time, or until after it where it had to rest. Gives the time.
+    /// Spins until the time `due_ns`, or longer if a rest is due. Returns the time afterwards.
     pub fn until(&mut self, due_ns: i64) -> i64 {
         loop {
             let now_ns = self.turn();
@@ -61,7 +62,7 @@ impl<'c, C: Now> Spin<'c, C> {
         }
     }
 
-    /// How often it rested.
+    /// Returns the number of rests.
     pub fn rests(&self) -> u64 {
         self.rests
     }
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Each reading takes a millisecond.
+    /// Clock that advances one millisecond with each reading.
     struct Slow(Cell<i64>);
 
     impl Now for Slow {
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn it_rests_after_each_long_stretch_and_only_then() {
+    fn it_rests_after_each_long_period_only() {
         let clock = Slow(Cell::new(0));
         let mut spin = Spin::new(&clock);
         spin.until(45_000_000);

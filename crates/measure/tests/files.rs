@@ -1,5 +1,5 @@
-//! The files probe on sets of its own: every method reads all bytes, and what goes wrong meanwhile is
-//! told with the file's name. `unsafe` only to say that the stand-in for I/O rings is trusted.
+//! Tests of the file probe with their own sets of files: every method reads all bytes, and errors
+//! name the file. Unsafe code is allowed to load the stand-in for I/O rings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,14 @@ const TWO_ROUNDS: Plan = Plan {
     precision: None,
 };
 
-/// FileSizes around those of a chunk, and none.
+/// File sizes in bytes: zero, and sizes below, at and above the size of a chunk.
 const ODD_SIZES: [usize; 7] = [0, 1, 4096, 65_535, 65_536, 65_537, 200_000];
 
-/// The parts' and that of each read.
+/// Number of series per run: one for each phase and one for the single reads.
 const SERIES_OF_A_RUN: usize = FilesPhase::PARTS.len() + 1;
 
-/// A folder with files of odd sizes in it and in a folder in it, and their paths.
+/// Creates a folder with files of odd sizes, some of them in a subfolder. Returns the folder and
+/// the paths of the files.
 fn odd_files() -> (tempfile::TempDir, Vec<PathBuf>) {
     let folder = tempfile::tempdir().expect("a folder");
     let inner = folder.path().join("inner");
@@ -68,11 +69,11 @@ fn standin() -> Option<ioring::Library> {
     path.push("examples/ioring_standin.dll");
     assert!(
         path.exists(),
-        "{} is missing: `cargo build -p measure --examples` for this target makes it",
+        "{} is missing; build it for this target with `cargo build -p measure --examples`",
         path.display()
     );
-    // SAFETY: it keeps what the system's functions promise.
-    Some(unsafe { ioring::Library::of_dll(&path) }.expect("the stand-in has every function"))
+    // SAFETY: the stand-in keeps the promises of the system functions.
+    Some(unsafe { ioring::Library::from_dll(&path) }.expect("the stand-in has every function"))
 }
 
 #[cfg(not(windows))]
@@ -81,8 +82,7 @@ fn standin() -> Option<ioring::Library> {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "what is left out is said")]
-fn every_method_reads_all_that_an_ordinary_read_does() {
+fn every_method_reads_all_bytes() {
     let (folder, paths) = odd_files();
     let caches = [CacheState::Warm, CacheState::Evicted, CacheState::Direct];
     let probe = probe(folder.path(), &caches);
@@ -95,15 +95,17 @@ fn every_method_reads_all_that_an_ordinary_read_does() {
     assert_eq!(measurement.end, End::Rounds);
     let first = FilesMethod::all().next().expect("every system has one");
     assert_eq!(measurement.groups()[0].first.method, first.name());
-    for missing in &measurement.unavailable {
-        eprintln!("left out: {}: {}", missing.method, missing.why);
+    let forbidden = |name: &str| name.starts_with("io_uring");
+    if let Some(missing) = (measurement.unavailable.iter()).find(|one| forbidden(&one.method)) {
+        testdata::skip(&format!("{}: {}", missing.method, missing.why));
     }
     for method in FilesMethod::all() {
         let series = measurement.series.iter();
         let warm: Vec<_> = series
             .filter(|series| series.method == method.name() && series.setting == "warm")
             .collect();
-        // What a kernel or container forbids of io_uring must be said, and may be missing.
+        // A kernel or container may forbid io_uring. The measurement must then report it as
+        // unavailable.
         let unavailable = measurement.unavailable.iter();
         let is_forbidden = matches!(method, FilesMethod::Uring { .. })
             && unavailable
@@ -114,7 +116,8 @@ fn every_method_reads_all_that_an_ordinary_read_does() {
             "{method}: {} series",
             warm.len()
         );
-        // Each of the odd sizes but 0 takes one read for each chunk begun; mmap one a file.
+        // A file takes one read per chunk. With mmap, it takes one read. A file of size 0 takes no
+        // read.
         let least = ODD_SIZES.iter().filter(|&&size| size > 0).count();
         let each = warm
             .iter()
@@ -145,7 +148,7 @@ fn phases_add_up_and_carry_the_size() {
     }
 }
 
-/// Measures with something happening before a turn: the probe asks whether to stop.
+/// Measures and runs `happens` before a turn. The probe calls `stop` before each turn.
 fn measure_while(probe: &FilesProbe, turn: u32, happens: impl Fn() + Sync) -> FilesMeasured {
     let asked = AtomicU32::new(0);
     let stop = || {
@@ -159,7 +162,7 @@ fn measure_while(probe: &FilesProbe, turn: u32, happens: impl Fn() + Sync) -> Fi
 }
 
 #[test]
-fn a_file_that_vanishes_is_named_and_what_was_measured_is_kept() {
+fn a_vanished_file_is_named_and_earlier_runs_are_kept() {
     let (folder, paths) = odd_files();
     let mut probe = probe(folder.path(), &[CacheState::Warm]);
     probe.methods.truncate(2);
@@ -174,9 +177,10 @@ fn a_file_that_vanishes_is_named_and_what_was_measured_is_kept() {
 }
 
 #[test]
-fn a_file_that_changes_is_named_with_what_was_found() {
+fn a_changed_file_is_named_with_its_content() {
     let (folder, paths) = odd_files();
-    // Of the one of one byte: as many as before, whose sum is another, and then more.
+    // The file of one byte gets another byte first, so that its length is the same but its sum
+    // differs. Then it gets more bytes.
     for content in ["x", "longer"] {
         let mut probe = probe(folder.path(), &[CacheState::Warm]);
         probe.methods.truncate(1);
@@ -191,7 +195,7 @@ fn a_file_that_changes_is_named_with_what_was_found() {
 }
 
 #[test]
-fn stopping_keeps_what_was_measured() {
+fn a_stop_keeps_earlier_runs() {
     let (folder, _) = odd_files();
     let asked = AtomicU32::new(0);
     let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 3;
@@ -204,7 +208,7 @@ fn stopping_keeps_what_was_measured() {
 }
 
 #[test]
-fn a_set_that_was_made_is_measured_and_removed() {
+fn a_generated_set_is_measured_and_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let inner = folder.path().join("set");
     let set = FileSet::make(&inner, 100, FileSizes::Small, 42, &|| false).expect("made");
@@ -217,11 +221,10 @@ fn a_set_that_was_made_is_measured_and_removed() {
     assert!(!inner.exists());
 }
 
-/// A disk of its own that is too small, which only root can mount.
+/// Uses a small separate disk, which only root can mount.
 #[cfg(target_os = "linux")]
 #[test]
-#[expect(clippy::print_stderr, reason = "what is left out is said")]
-fn a_disk_that_is_full_is_told_and_left_as_it_was() {
+fn a_full_disk_is_reported_and_cleaned_up() {
     use std::process::Command;
 
     let folder = tempfile::tempdir().expect("a folder");
@@ -230,7 +233,7 @@ fn a_disk_that_is_full_is_told_and_left_as_it_was() {
         .arg(folder.path())
         .output();
     if !mount.is_ok_and(|mount| mount.status.success()) {
-        eprintln!("left out: no right to mount a small disk");
+        testdata::skip("no right to mount a small disk");
         return;
     }
     let inner = folder.path().join("set");
@@ -239,6 +242,6 @@ fn a_disk_that_is_full_is_told_and_left_as_it_was() {
     let unmount = Command::new("umount").arg(folder.path()).status();
     assert!(unmount.is_ok_and(|status| status.success()));
     let error = result.expect_err("1,000 files of 4 KiB do not fit into 256 KiB");
-    assert!(error.to_string().contains("make room"), "{error}");
-    assert!(!is_left, "nothing stays of it");
+    assert!(error.to_string().contains("free some space"), "{error}");
+    assert!(!is_left, "all files are removed");
 }

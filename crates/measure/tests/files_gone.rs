@@ -1,7 +1,6 @@
-//! A method that works when it is tried out and not in a later round. It has a program of its own, since
-//! it takes away from all threads of it the right to open more files.
+//! Test of a method that works in the trial and fails in a later round. It needs a separate test
+//! program, because it lowers the limit of open files for all threads.
 #![cfg(target_os = "linux")]
-#![allow(clippy::print_stderr, reason = "what is left out is said")]
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -15,7 +14,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 const FILES: usize = 5;
 
-/// So many files may be open as a run has, and not the ring's own descriptor.
+/// Limits open files to the files of a run, so that no descriptor is left for a ring.
 fn allow_no_ring() {
     let files: Vec<File> = (0..FILES)
         .map(|_| File::open("/dev/null").expect("opened"))
@@ -29,7 +28,7 @@ fn allow_no_ring() {
 }
 
 #[test]
-fn a_ring_that_cannot_be_made_in_a_round_is_left_out_and_the_others_are_measured() {
+fn a_method_that_fails_in_a_round_is_dropped() {
     let folder = tempfile::tempdir().expect("a folder");
     for number in 0..FILES {
         fs::write(folder.path().join(number.to_string()), "content").expect("written");
@@ -51,7 +50,8 @@ fn a_ring_that_cannot_be_made_in_a_round_is_left_out_and_the_others_are_measured
         scheduling: Scheduling::default(),
         rings: None,
     };
-    // It is asked before each of the three runs of a round and after them.
+    // `stop` is called before each of the three runs of a round, and after the last. The fourth
+    // call is therefore after the first round.
     let asked = AtomicU32::new(0);
     let stop = || {
         if asked.fetch_add(1, Ordering::Relaxed) == 3 {
@@ -67,7 +67,7 @@ fn a_ring_that_cannot_be_made_in_a_round_is_left_out_and_the_others_are_measured
     let unavailable = &measurement.unavailable;
     let is_forbidden = |why: &str| !why.contains("open files");
     if unavailable.iter().any(|one| is_forbidden(&one.why)) {
-        eprintln!("left out: there is no io_uring here: {unavailable:?}");
+        testdata::skip(&format!("io_uring is not available: {unavailable:?}"));
         return;
     }
     assert_eq!(measurement.end, End::Rounds);
@@ -77,7 +77,7 @@ fn a_ring_that_cannot_be_made_in_a_round_is_left_out_and_the_others_are_measured
         assert!(one.why.contains("warm, in round 2"), "{}", one.why);
         assert!(one.why.contains("left out"), "{}", one.why);
     }
-    // Of the three rounds of the method that stays, and nothing of the others.
+    // The result has three rounds of the remaining method and no series of the other methods.
     assert!(
         measurement
             .series

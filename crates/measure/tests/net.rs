@@ -1,4 +1,4 @@
-//! The network probe over real sockets of this machine.
+//! Tests of the network probe over real sockets of this machine.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::num::NonZeroU32;
@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
 use measure::net::peers::{self, PeerError};
 use measure::net::throughput::{self, Load, Method, ThroughputPlan};
 use measure::net::{
@@ -24,20 +25,19 @@ const TRAFFIC: Traffic = Traffic {
     patience: Duration::from_secs(3),
 };
 
-/// Says on stderr that a test was left out, and why.
 fn left_out(why: impl std::fmt::Display) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "left out: {why}");
+    testdata::skip(&why.to_string());
 }
 
-/// Measures while a reflector of its own answers, and gives what both saw.
+/// Measures with a reflector on another thread. Runs `disturb` before the measurement. Returns the
+/// results of the source and the reflector.
 fn both(
     source: Udp,
     reflector: Udp,
     traffic: &Traffic,
-    meanwhile: impl FnOnce(),
+    disturb: impl FnOnce(),
 ) -> (RoundTrips, Reflected) {
-    let (measured, reflected) = attempt(source, reflector, traffic, meanwhile);
+    let (measured, reflected) = attempt(source, reflector, traffic, disturb);
     (measured.expect("measured"), reflected)
 }
 
@@ -45,14 +45,14 @@ fn attempt(
     source: Udp,
     mut reflector: Udp,
     traffic: &Traffic,
-    meanwhile: impl FnOnce(),
+    disturb: impl FnOnce(),
 ) -> (Result<RoundTrips, NetError>, Reflected) {
     let stop = AtomicBool::new(false);
     let has_stopped = || stop.load(Ordering::Relaxed);
     thread::scope(|scope| {
         let reflecting =
             scope.spawn(|| net::reflect(&mut reflector, Patience::default(), &has_stopped));
-        meanwhile();
+        disturb();
         let around = Around {
             clock: &Clock::best(),
             scheduling: &Scheduling::default(),
@@ -69,7 +69,7 @@ fn open(place: &Place, options: &UdpOptions) -> Result<(Udp, UdpGrants), NetErro
     Udp::open(place, options)
 }
 
-/// The two ends on one side each of a test bed.
+/// Opens a source on the near side of a test bed and a reflector on the far side.
 fn unicast(testbed: &Testbed, family: Family, options: &UdpOptions) -> (Udp, Udp) {
     let listen = Place::Answering((testbed.address(Side::Far, family), 0).into());
     let far = testbed
@@ -83,12 +83,15 @@ fn unicast(testbed: &Testbed, family: Family, options: &UdpOptions) -> (Udp, Udp
     (near.expect("opened").0, far)
 }
 
-/// The loopback, and namespaces where the rights for them are there.
+/// Returns a test bed on the loopback interface and, if the program has the privilege, a test bed
+/// with namespaces.
 fn testbeds() -> Vec<Testbed> {
     let mut testbeds = vec![Testbed::loopback()];
-    match Testbed::namespaces() {
-        Ok(testbed) => testbeds.push(testbed),
-        Err(error) => left_out(error),
+    if cfg!(target_os = "linux") {
+        match Testbed::namespaces() {
+            Ok(testbed) => testbeds.push(testbed),
+            Err(error) => left_out(error),
+        }
     }
     testbeds
 }
@@ -112,11 +115,9 @@ fn packets_return_over_ipv4_and_ipv6() {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn the_mark_is_read_back_at_the_other_end() {
-    if !cfg!(target_os = "linux") {
-        return left_out("only Linux tells with which mark a packet came");
-    }
     for testbed in testbeds() {
         for family in [Family::V4, Family::V6] {
             for dscp in [0, 8, 46] {
@@ -129,7 +130,7 @@ fn the_mark_is_read_back_at_the_other_end() {
                 let [(class, count)] = result.seen_classes[..] else {
                     panic!("{:?}", result.seen_classes)
                 };
-                // The mark is the upper six bits of the octet (RFC 2474).
+                // The mark is in the upper six bits of the octet (RFC 2474).
                 assert_eq!(class, dscp << 2);
                 assert!(count >= result.tally.returned);
             }
@@ -138,14 +139,14 @@ fn the_mark_is_read_back_at_the_other_end() {
 }
 
 #[test]
-fn a_group_is_heard_by_both() {
+fn a_group_reaches_both_ends() {
     let groups = [
         ("239.255.77.3:0", Family::V4),
         ("[ff15::6c6c]:0", Family::V6),
     ];
     for testbed in testbeds() {
         for (group, family) in groups {
-            // A port that nobody has.
+            // A socket with port 0 gets a free port, which the group then uses.
             let free = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("bound");
             let mut group: SocketAddr = group.parse().expect("an address");
             group.set_port(free.local_addr().expect("an address").port());
@@ -160,34 +161,35 @@ fn a_group_is_heard_by_both() {
             };
             let (near, far) = match (end(Side::Near), end(Side::Far)) {
                 (Ok((near, _)), Ok((far, _))) => (near, far),
+                // Systems differ in routing IPv6 groups over the loopback interface.
                 (Err(error), _) | (_, Err(error)) => {
-                    assert!(testbed.is_loopback(), "{error}");
-                    left_out(error);
+                    assert!(testbed.is_loopback() && family == Family::V6, "{error}");
                     continue;
                 }
             };
             let result = match attempt(near, far, &TRAFFIC, || {}).0 {
                 Ok(result) => result,
-                // Not every system routes groups of IPv6 over its loopback.
-                Err(error @ NetError::NoAnswer { said: Some(_), .. }) if testbed.is_loopback() => {
-                    left_out(error);
+                Err(NetError::NoAnswer { said: Some(_), .. })
+                    if testbed.is_loopback() && family == Family::V6 =>
+                {
                     continue;
                 }
                 Err(error) => panic!("{error}"),
             };
             assert!(result.tally.returned > 0);
-            // Our own packets, which a loopback brings back, are no strangers and no duplicates.
+            // A loopback interface returns the source's own packets. They are neither foreign nor
+            // duplicates.
             assert_eq!((result.tally.strangers, result.tally.duplicates), (0, 0));
         }
     }
 }
 
 #[test]
-fn noise_is_counted_and_answered_with_nothing() {
+fn foreign_packets_are_counted_and_not_answered() {
     let (near, far) = unicast(&Testbed::loopback(), Family::V4, &UdpOptions::default());
     let at = far.local_address().expect("an address");
     let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
-    // A probe of a run that nobody introduced, by the layout that the documentation gives.
+    // The forged packet is a probe of an unknown run, in the documented layout.
     let mut forged = b"LLNP\x01\x03\0\0".to_vec();
     forged.resize(100, 7);
     let (result, reflected) = both(near, far, &TRAFFIC, || {
@@ -200,7 +202,7 @@ fn noise_is_counted_and_answered_with_nothing() {
     stranger.set_nonblocking(true).expect("set");
     assert!(
         stranger.recv_from(&mut [0; 2_000]).is_err(),
-        "a stranger was answered"
+        "a foreign packet was answered"
     );
 }
 
@@ -224,7 +226,7 @@ fn a_reflector_ends_when_nothing_comes() {
 }
 
 #[test]
-fn a_closed_port_is_no_reflector() {
+fn a_closed_port_is_an_error() {
     let closed = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
     let at = closed.local_addr().expect("an address");
     drop(closed);
@@ -246,7 +248,7 @@ fn a_closed_port_is_no_reflector() {
 }
 
 #[test]
-fn what_cannot_be_opened_says_why() {
+fn errors_of_opening_tell_the_reason() {
     let refused = |place: Place| {
         let error = open(&place, &UdpOptions::default()).map(|_| ());
         error.expect_err("refused").to_string()
@@ -255,18 +257,18 @@ fn what_cannot_be_opened_says_why() {
     let at = taken.local_addr().expect("an address");
     let said = refused(Place::Answering(at));
     assert!(
-        said.starts_with(&format!("port {} of 127.0.0.1 is taken", at.port())),
+        said.starts_with(&format!("cannot listen on {at}: the port is in use")),
         "{said}"
     );
 
-    // Of Unix, for those who are not root.
+    // On Unix, only root may use a port below 1024, so other users get an error.
     let for_root = SocketAddr::from((Ipv4Addr::LOCALHOST, 81));
     let denied = UdpSocket::bind(for_root)
         .is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
     if denied {
         let said = refused(Place::Answering(for_root));
         assert!(
-            said.starts_with("port 81 of 127.0.0.1 is not for this program: "),
+            said.starts_with("cannot listen on 127.0.0.1:81: "),
             "{said}"
         );
     }
@@ -274,7 +276,7 @@ fn what_cannot_be_opened_says_why() {
     let elsewhere = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 77), 0));
     assert_eq!(
         refused(Place::Answering(elsewhere)),
-        "192.0.2.77 is not an address of this machine"
+        "192.0.2.77 is not an address of this machine; use one of its addresses"
     );
     let no_group = Place::Group {
         group: (Ipv4Addr::new(10, 1, 2, 3), 7_000).into(),
@@ -288,10 +290,11 @@ fn what_cannot_be_opened_says_why() {
     assert!(Interface::find("no such interface").is_err());
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_group_without_a_route_asks_for_an_interface() {
     let Ok(testbed) = Testbed::namespaces() else {
-        return left_out("without namespaces every machine has its own routes");
+        return left_out("it needs network namespaces");
     };
     let removed = testbed.on(Side::Near, || {
         let routes = ["route", "del", "224.0.0.0/4"];
@@ -308,7 +311,7 @@ fn a_group_without_a_route_asks_for_an_interface() {
     let error = opened.map(|_| ()).expect_err("no route");
     assert_eq!(
         error.to_string(),
-        "no multicast route to 239.255.0.1: name the interface to use with --interface"
+        "no multicast route to 239.255.0.1; name the interface with --interface"
     );
     let far_away = Place::Peer("198.51.100.1:7".parse().expect("an address"));
     let opened = testbed.on(Side::Near, || open(&far_away, &UdpOptions::default()));
@@ -320,7 +323,7 @@ fn a_group_without_a_route_asks_for_an_interface() {
 }
 
 #[test]
-fn every_method_brings_packets_through() {
+fn every_method_transfers_packets() {
     let around = Around {
         clock: &Clock::best(),
         scheduling: &Scheduling::default(),
@@ -346,6 +349,11 @@ fn every_method_brings_packets_through() {
                 let through = throughput::measure(load, method, around);
                 let through = match through {
                     Ok(through) => through,
+                    // On the loopback interface, both ends share one interface and one IPv6
+                    // address.
+                    Err(NetError::OneAddress | NetError::OneInterface) if testbed.is_loopback() => {
+                        continue;
+                    }
                     Err(error) => {
                         left_out(error);
                         continue;
@@ -360,13 +368,14 @@ fn every_method_brings_packets_through() {
     }
 }
 
-/// A port that other runs on this machine are not likely to have, with two free ones after it.
+/// Returns a port that other test runs on this machine are unlikely to use. The same is true of the
+/// two ports after it.
 fn port() -> u16 {
     20_000 + (std::process::id() % 10_000) as u16 * 3
 }
 
 #[test]
-fn reliable_multicast_stands_beside_udp() {
+fn reliable_multicast_is_measured_with_udp() {
     for testbed in testbeds() {
         let told = Mutex::new(Vec::new());
         let plan = RoundTripPlan {
@@ -380,7 +389,7 @@ fn reliable_multicast_stands_beside_udp() {
         let tell = |runs| told.lock().expect("no panic").push(runs);
         let report = match plan.measure(&Clock::best(), &|| false, &tell) {
             Err(error @ NetError::NoAnswer { .. }) => {
-                left_out(format!("multicast does not go through here: {error}"));
+                left_out(format!("multicast does not work here: {error}"));
                 continue;
             }
             report => report.expect("measured"),
@@ -404,13 +413,13 @@ fn reliable_multicast_stands_beside_udp() {
             );
         }
         let told = told.into_inner().expect("no panic");
-        let expected: Vec<Runs> = (0..6).map(|done| Runs { done, of: 6 }).collect();
+        let expected: Vec<Runs> = (0..6).map(|done| Runs { done, total: 6 }).collect();
         assert_eq!(told, expected);
     }
 }
 
 #[test]
-fn what_was_granted_is_said_of_each_carrier() {
+fn grants_are_listed_per_carrier() {
     let wishes = NetSetting {
         udp: UdpOptions {
             dscp: Some(46),
@@ -431,7 +440,7 @@ fn what_was_granted_is_said_of_each_carrier() {
         };
         let report = match plan.measure(&Clock::best(), &|| false, &|_| {}) {
             Err(error @ NetError::NoAnswer { .. }) => {
-                left_out(format!("multicast does not go through here: {error}"));
+                left_out(format!("multicast does not work here: {error}"));
                 continue;
             }
             report => report.expect("measured"),
@@ -444,8 +453,8 @@ fn what_was_granted_is_said_of_each_carrier() {
             let refused = of.grants.iter().filter(|grant| !grant.is_granted());
             refused.map(|grant| grant.asked.clone()).collect::<Vec<_>>()
         };
-        let (mark, reading) = ("DSCP 46", "reading the DSCP of what comes");
-        let spinning = "spinning for at most 50µs";
+        let (mark, reading) = ("DSCP 46", "reading the DSCP of received packets");
+        let spinning = "polling for at most 50µs";
         let expected: [&[&str]; 2] = match () {
             () if cfg!(target_os = "linux") => [&[], &[reading]],
             () if cfg!(windows) => [&[mark, reading, spinning], &[mark, reading]],
@@ -492,11 +501,11 @@ fn reliable_multicast_needs_a_group_and_two_more_ports() {
 }
 
 #[test]
-fn a_name_that_resolves_to_nothing_is_no_interface() {
-    let error = Interface::find("203.0.113.200").expect_err("nobody has it");
+fn an_unknown_address_is_no_interface() {
+    let error = Interface::find("203.0.113.200").expect_err("unknown");
     assert!(matches!(error, NetError::UnknownInterface { .. }));
     let loopback = Interface::find(&IpAddr::V4(Ipv4Addr::LOCALHOST).to_string());
-    assert!(loopback.expect("everybody has it").is_loopback());
+    assert!(loopback.expect("exists").is_loopback());
 }
 
 const TURNS: Plan = Plan {
@@ -586,13 +595,14 @@ fn rates_and_settings_are_measured_in_turns() {
 }
 
 #[test]
-fn a_reflector_that_dies_in_the_second_run_leaves_the_first() {
+fn runs_before_a_dead_reflector_are_kept() {
     let place = Place::Answering((Ipv4Addr::LOCALHOST, 0).into());
     let (mut reflector, _) = open(&place, &UdpOptions::default()).expect("opened");
     let at = reflector.local_address().expect("an address");
     let is_over = AtomicBool::new(false);
     let asked = AtomicU64::new(0);
-    // It is asked before each packet; a run is 4,000 and a hello.
+    // The reflector calls `dies` before each packet. A run has a hello and 4,000 packets, so the
+    // reflector ends in the second run.
     let dies = || {
         let packets = asked.fetch_add(1, Ordering::Relaxed);
         packets >= 5_000 || is_over.load(Ordering::Relaxed)
@@ -612,16 +622,16 @@ fn a_reflector_that_dies_in_the_second_run_leaves_the_first() {
     let last = report.fates.last().expect("there is one");
     assert_eq!(last.ended, Ended::Silent);
     assert!(report.fates.iter().any(|fates| fates.tally.returned > 0));
-    let failed = report.failed.expect("it is said");
+    let failed = report.failed.expect("the failure is reported");
     assert!(
         failed.starts_with("the reflector fell silent in run"),
         "{failed}"
     );
-    assert_eq!(report.measurement.end, End::Rounds, "nobody stopped it");
+    assert_eq!(report.measurement.end, End::Rounds, "not stopped");
 }
 
 #[test]
-fn a_plan_that_finds_nobody_is_an_error() {
+fn a_plan_without_reflector_is_an_error() {
     let closed = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
     let at = closed.local_addr().expect("an address");
     drop(closed);
@@ -644,7 +654,7 @@ fn methods_are_measured_in_turns() {
         patience: Duration::from_secs(2),
         methods: ["poll", "blocking"]
             .iter()
-            .filter_map(|name| Method::named(name))
+            .filter_map(|name| Method::from_name(name))
             .collect(),
         scheduling: Scheduling::default(),
         size: 100,
@@ -671,8 +681,9 @@ fn methods_are_measured_in_turns() {
     assert_eq!((stopped.end, stopped.runs.len()), (End::Stopped, 0));
 }
 
+#[cfg(target_os = "linux")]
 #[test]
-fn peers_are_understood_where_they_are_installed() {
+fn installed_peers_are_parsed() {
     let testbed = Testbed::loopback();
     match peers::round_trips(&testbed, Family::V4, None, &TRAFFIC, &|| false) {
         Err(error @ PeerError::Absent(_)) => left_out(error),

@@ -1,6 +1,6 @@
-//! Other people's libraries as carriers, between network namespaces.
+//! Tests of libraries of other projects as carriers, between network namespaces.
 //!
-//! Left out, with a word on stderr, where a library is not installed or this user may not make namespaces.
+//! The tests are skipped if a library is not installed, or if the user may not create namespaces.
 
 #![cfg(target_os = "linux")]
 
@@ -15,8 +15,7 @@ use measure::net::{
 use measure::{Clock, Plan, Scheduling};
 
 fn left_out(why: impl std::fmt::Display) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "left out: {why}");
+    testdata::skip(&why.to_string());
 }
 
 fn namespaces() -> Option<Testbed> {
@@ -60,7 +59,7 @@ fn plan(testbed: Testbed, family: Family, carriers: &[Carrier], size: usize) -> 
 }
 
 #[test]
-fn their_round_trips_stand_beside_ours() {
+fn round_trips_of_libraries_are_measured() {
     let all = [Carrier::Pgm, Carrier::OpenPgm, Carrier::Epgm];
     for family in [Family::V4, Family::V6] {
         let Some(testbed) = namespaces() else { return };
@@ -85,10 +84,10 @@ fn their_round_trips_stand_beside_ours() {
     }
 }
 
-/// Its `pgm_send` ends the program for messages that it does not bear; those of any length that we let
-/// through it must bear, and all of their bytes must come.
+/// `pgm_send` aborts the process on messages that it does not support. All lengths that laglab
+/// allows must work, and all bytes must arrive.
 #[test]
-fn every_length_comes_as_it_was_sent() {
+fn messages_of_every_length_arrive() {
     let Some(testbed) = namespaces() else { return };
     for (carrier, longest) in [(Carrier::OpenPgm, 1_400), (Carrier::Epgm, 5_000)] {
         let open = |side| {
@@ -109,7 +108,8 @@ fn every_length_comes_as_it_was_sent() {
             }
             (Err(error), _) | (_, Err(error)) => panic!("{error}"),
         };
-        // Whoever joins late hears what is sent from then on.
+        // A receiver that joins late gets only later packets. Empty packets are therefore sent
+        // until one arrives.
         let mut buffer = vec![0; 65_535];
         until(|| {
             near.send(&[], None).expect("sent");
@@ -127,7 +127,7 @@ fn every_length_comes_as_it_was_sent() {
                 buffer[..received] == message,
                 "{carrier:?}: {received} bytes instead of {length}"
             );
-            // The source serves what is asked for when it looks for messages.
+            // The source serves repair requests while it looks for messages.
             if length % 100 == 0 && carrier == Carrier::OpenPgm {
                 assert_eq!(near.receive(&mut buffer).expect("received"), None);
             }
@@ -145,12 +145,12 @@ fn until_some<T>(mut look: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = look() {
             return found;
         }
-        assert!(started.elapsed() < Duration::from_secs(10), "in vain");
+        assert!(started.elapsed() < Duration::from_secs(10), "timed out");
     }
 }
 
 #[test]
-fn what_they_cannot_do_is_said() {
+fn unsupported_requests_are_errors() {
     for carrier in [Carrier::OpenPgm, Carrier::Epgm] {
         let refused = |size| {
             plan(Testbed::loopback(), Family::V4, &[carrier], size)
@@ -166,10 +166,13 @@ fn what_they_cannot_do_is_said() {
             NetError::OneInterface => {}
             other => panic!("{other}"),
         }
-        // Longer ones end a program that has OpenPGM send them.
+        // Longer messages would abort a program that uses OpenPGM.
         if carrier == Carrier::OpenPgm {
             let said = refused(1_401).to_string();
-            assert!(said.starts_with("libpgm-5.3.so.0 ends a program"), "{said}");
+            assert!(
+                said.starts_with("cannot use libpgm-5.3.so.0: it aborts programs"),
+                "{said}"
+            );
         }
     }
 }

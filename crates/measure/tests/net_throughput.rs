@@ -1,4 +1,5 @@
-//! Throughput to an end that counts, as on another machine: over the loopback, and between namespaces.
+//! Tests of the throughput to a counter, as on another machine: over the loopback interface and
+//! between network namespaces.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -6,14 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use measure::net::Family;
 use measure::net::throughput::{Counted, Counter, Method, ThroughputPlan, ThroughputReport};
-use measure::net::{Around, Family, NetError, Patience, Place, Route, Side, Testbed};
+use measure::net::{Around, NetError, Patience, Place, Route, Side, Testbed};
 use measure::{Clock, Plan, Scheduling};
 
 const SIZE: usize = 200;
 
 fn left_out(why: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stderr(), "left out: {why}");
+    testdata::skip(&why.to_string());
 }
 
 fn plan(to: SocketAddr, methods: &[Method]) -> ThroughputPlan {
@@ -36,7 +39,7 @@ fn plan(to: SocketAddr, methods: &[Method]) -> ThroughputPlan {
     }
 }
 
-/// Does something while a counter counts on the far side, and gives what both have.
+/// Runs `work` while a counter counts on the far side. Returns both results.
 fn while_counting<T>(
     testbed: &Testbed,
     counter: &Counter,
@@ -72,7 +75,8 @@ fn measure(to: SocketAddr, methods: &[Method]) -> Result<ThroughputReport, NetEr
     plan(to, methods).measure(&Clock::best(), &|| false, &|_| {})
 }
 
-/// Each run is counted twice: once to see whether the method is there.
+/// Checks a report with the counts of the counter. The counter counts two runs per run of the
+/// report, because each method has a trial first.
 fn check(report: &ThroughputReport, counted: Counted) {
     assert_eq!(report.failed, None);
     let here = report.unavailable.iter().filter(|one| {
@@ -85,7 +89,11 @@ fn check(report: &ThroughputReport, counted: Counted) {
     let both_here = Method::ALL
         .iter()
         .filter(|method| method.carrier() != measure::net::Carrier::Udp);
-    assert_eq!(here.count(), both_here.count(), "PGM's and the like");
+    assert_eq!(
+        here.count(),
+        both_here.count(),
+        "methods that need both ends here"
+    );
     assert!(report.runs.len() >= 3, "{report:?}");
     for run in &report.runs {
         let through = run.through;
@@ -102,7 +110,7 @@ fn check(report: &ThroughputReport, counted: Counted) {
 }
 
 #[test]
-fn every_method_is_counted_by_the_other_end() {
+fn every_method_is_counted() {
     let (report, counted) = while_counting(&Testbed::loopback(), &counter(), |at| {
         measure(at, Method::ALL)
     });
@@ -113,6 +121,7 @@ fn every_method_is_counted_by_the_other_end() {
     check(&report.expect("measured"), counted);
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn packets_go_from_one_namespace_to_another() {
     let testbed = match Testbed::namespaces() {
@@ -129,30 +138,32 @@ fn packets_go_from_one_namespace_to_another() {
 }
 
 #[test]
-fn nobody_there_is_said_at_once() {
+fn a_missing_counter_is_reported_at_once() {
     let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
     let at = closed.local_addr().expect("an address");
     drop(closed);
-    let error = measure(at, Method::ALL).map(|_| ()).expect_err("nobody");
+    let error = measure(at, Method::ALL)
+        .map(|_| ())
+        .expect_err("no counter");
     let said = error.to_string();
     assert!(
-        said.starts_with(&format!("nobody counts at {at} (")),
+        said.starts_with(&format!("no counter answers at {at}: ")),
         "{said}"
     );
 }
 
-/// What the counting end says to a line, if anything.
+/// Returns the counter's answer to a line, or an empty text if there is no answer.
 fn said_to(at: SocketAddr, line: &[u8]) -> String {
     let mut stream = TcpStream::connect(at).expect("connected");
     stream.write_all(line).expect("written");
     let mut said = String::new();
-    // A connection that is reset has said nothing.
+    // A reset connection has no answer, so the error is ignored.
     let _ = BufReader::new(stream).read_line(&mut said);
     said
 }
 
 #[test]
-fn strangers_are_refused_and_others_served_after_them() {
+fn invalid_requests_are_refused_and_others_served() {
     let request = |version: u32, method: &str, size: usize, time_ms: u64| {
         format!(
             "{{\"laglab_throughput\":{version},\"method\":\"{method}\",\"size\":{size},\
@@ -163,19 +174,22 @@ fn strangers_are_refused_and_others_served_after_them() {
         for (line, words) in [
             (
                 request(2, "blocking", 100, 10),
-                "and was spoken to in version 2",
+                "version 2 of the protocol is not supported",
             ),
             (request(1, "telepathy", 100, 10), "no such method"),
-            (request(1, "pgm", 100, 10), "only where both ends are here"),
+            (request(1, "pgm", 100, 10), "both ends on this machine"),
             (
                 request(1, "blocking", 0, 10),
-                "packets of 0 bytes cannot be",
+                "invalid packet size of 0 bytes",
             ),
             (request(1, "blocking", 100, u64::MAX), "at most 3600 s"),
-            ("GET / HTTP/1.1\r\n".to_owned(), "it said `GET / HTTP/1.1`"),
+            (
+                "GET / HTTP/1.1\r\n".to_owned(),
+                "unexpected message `GET / HTTP/1.1`",
+            ),
             (
                 "{\"laglab_throughput\":1}\n".to_owned(),
-                "is it another version?",
+                "use the same laglab version",
             ),
         ] {
             let said = said_to(at, line.as_bytes());
@@ -184,10 +198,10 @@ fn strangers_are_refused_and_others_served_after_them() {
                 "{line}: {said}"
             );
         }
-        // More than a line is, and nothing at all.
+        // The counter does not answer a line that is too long, or a connection without a line.
         assert_eq!(said_to(at, &[b'x'; 10_000]), "");
         drop(TcpStream::connect(at).expect("connected"));
-        let blocking = Method::named("blocking").expect("there is");
+        let blocking = Method::from_name("blocking").expect("exists");
         measure(at, &[blocking])
     });
     let report = report.expect("measured");
@@ -195,9 +209,10 @@ fn strangers_are_refused_and_others_served_after_them() {
     assert_eq!((counted.runs, counted.others), (2, 9));
 }
 
-/// Somebody who asked for nothing sends in the midst of a run, and when all was sent but not yet received.
+/// Sends foreign packets during a run, and again after the source has reported the end of its
+/// sending but while its packets still arrive.
 #[test]
-fn packets_of_strangers_are_not_counted_and_do_not_end_the_count() {
+fn foreign_packets_are_not_counted() {
     for method in ["blocking", "sendto"] {
         let (_, counted) = while_counting(&Testbed::loopback(), &counter(), |at| {
             let own = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
@@ -215,7 +230,8 @@ fn packets_of_strangers_are_not_counted_and_do_not_end_the_count() {
             own.send_to(&[0; 100], at).expect("sent");
             stranger.send_to(&[0; 100], at).expect("sent");
             stream.write_all(b"{\"sent\":3}\n").expect("said");
-            // Later than that was said, but not too late.
+            // These packets arrive after the source has reported the end, but while the counter
+            // still waits for packets.
             thread::sleep(Duration::from_millis(20));
             stranger.send_to(&[0; 100], at).expect("sent");
             own.send_to(&[0; 100], at).expect("sent");
@@ -230,7 +246,8 @@ fn packets_of_strangers_are_not_counted_and_do_not_end_the_count() {
     }
 }
 
-/// An end that answers the first lines so, and then is gone.
+/// Starts a false counter, which answers the first lines as given and then closes the connection.
+/// Returns its address.
 fn impostor(answers: &'static [&'static str]) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
     let at = listener.local_addr().expect("an address");
@@ -243,7 +260,7 @@ fn impostor(answers: &'static [&'static str]) -> SocketAddr {
                     break;
                 }
             }
-            // What was not read when a connection is closed resets it.
+            // Closing a connection with unread data resets it, so the next line is read first.
             let _ = lines.next();
         }
     });
@@ -251,27 +268,28 @@ fn impostor(answers: &'static [&'static str]) -> SocketAddr {
 }
 
 #[test]
-fn an_end_that_dies_or_talks_nonsense_is_named() {
+fn a_counter_that_fails_is_named() {
     const READY: &str = "{\"ready\":{\"buffers\":{\"asked\":null,\"send\":1,\"receive\":1}}}\n";
-    // Of a connected socket nobody would take the packets.
-    let sendto = Method::named("sendto").expect("there is");
+    // The test uses `sendto`, because its socket is not connected. On a connected socket, the
+    // system would report that packets are refused.
+    let sendto = Method::from_name("sendto").expect("exists");
     for (answers, words) in [
-        (&[][..], "it closed the connection"),
+        (&[][..], "the connection was closed"),
         (
             &["SSH-2.0-x\n"][..],
-            "it said `SSH-2.0-x`: is it another version?",
+            "unexpected message `SSH-2.0-x`; use the same laglab version at both ends",
         ),
         (
             &["{\"counted\":{\"packets\":1,\"bytes\":1,\"took_ns\":1}}\n"][..],
-            "out of turn",
+            "out of order",
         ),
-        (&[READY][..], "it closed the connection"),
-        (&[READY, READY][..], "out of turn"),
+        (&[READY][..], "the connection was closed"),
+        (&[READY, READY][..], "out of order"),
     ] {
         let at = impostor(answers);
         let error = measure(at, &[sendto]).map(|_| ()).expect_err("no counter");
         let said = error.to_string();
-        let start = format!("the other end, at {at}, stopped counting: ");
+        let start = format!("the counter at {at} stopped: ");
         assert!(
             said.starts_with(&start) && said.contains(words),
             "{answers:?}: {said}"

@@ -1,14 +1,13 @@
-//! What Linux itself says of threads that asked for something.
+//! Checks with Linux itself that granted requests hold.
 #![cfg(target_os = "linux")]
-#![allow(clippy::print_stderr, reason = "what is left out is said")]
 
 use std::time::Duration;
 
 use measure::{Policy, Scheduling};
 
-/// The system itself is asked what it did.
+/// Reads the properties of the thread from /proc.
 #[test]
-fn what_is_granted_holds_in_that_thread_only() {
+fn grants_hold_in_their_thread_only() {
     let asked = Scheduling {
         policy: Policy::RoundRobin(3),
         cpu: Some(0),
@@ -33,16 +32,16 @@ fn what_is_granted_holds_in_that_thread_only() {
     if granted("CPU 0") {
         assert_eq!(cpus, "0");
     } else {
-        eprintln!("left out: CPU 0 is not this process's to use");
+        testdata::skip("CPU 0 is not available to this process");
     }
     if granted("SCHED_RR 3") {
-        // The fields 40 and 41: real-time priority and policy (2: SCHED_RR).
+        // Fields 40 and 41 are the real-time priority and the policy (2 means SCHED_RR).
         let after_name = stat.rsplit_once(')').unwrap().1;
         let fields: Vec<&str> = after_name.split_whitespace().collect();
         assert_eq!((fields[37], fields[38]), ("3", "2"));
     } else {
-        eprintln!("left out: no right to real-time scheduling here");
-        // Real-time threads are shown without slack.
+        testdata::skip("no right to real-time scheduling");
+        // Real-time threads report no slack, so only other threads are checked.
         assert_eq!(slack.as_deref().map(str::trim), Some("4321"));
     }
     assert_eq!(allowed(&status()), before);

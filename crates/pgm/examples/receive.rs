@@ -1,4 +1,4 @@
-//! Writes each message that it receives as a line, until a source has ended: `receive INTERFACE GROUP
+//! Writes each received message as a line until a source has ended: `receive INTERFACE GROUP
 //! [raw]`.
 
 use std::{

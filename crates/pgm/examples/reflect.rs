@@ -1,5 +1,5 @@
-//! Sends each message that it receives back to the group: `reflect INTERFACE GROUP [raw]`. Whoever
-//! sent it knows its own by the time until it comes back.
+//! Sends each received message back to the group: `reflect INTERFACE GROUP [raw]`. A sender can use
+//! this program to measure the round-trip time.
 
 use std::{env, error::Error};
 

@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut socket = Socket::open(&config, Some(source), None)?;
     for line in io::stdin().lock().lines() {
         socket.send_blocking(line?.as_bytes())?;
-        // Serves what was asked for meanwhile.
+        // Sends the repairs that receivers have requested so far.
         while !matches!(
             socket.recv()?,
             Received::WouldBlock | Received::TimerPending(_)

@@ -1,5 +1,6 @@
-//! Congestion control for one rate (PGMCC, draft-ietf-rmt-bb-pgmcc-03): the slowest receiver, the
-//! acker, acknowledges data, and a window much like TCP's sets the source's pace.
+//! Congestion control with a single send rate for all receivers (PGMCC,
+//! draft-ietf-rmt-bb-pgmcc-03). The slowest receiver, called the acker, acknowledges data packets.
+//! A window similar to TCP's limits the number of packets in flight.
 
 mod acknowledger;
 mod controller;
@@ -11,14 +12,15 @@ pub(crate) use acknowledger::Acknowledger;
 pub(crate) use controller::Controller;
 pub(crate) use loss_filter::Losses;
 
-/// How a source chooses its acker and how long it waits for it.
+/// Parameters of congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CongestionConfig {
-    /// Another receiver becomes the acker when its throughput is below so much of the acker's. Below
-    /// 1, so that two that are much alike do not take turns.
+    /// Fraction of the acker's throughput. A receiver with a throughput below this fraction
+    /// replaces the acker. A value below 1 prevents two similar receivers from replacing each other
+    /// again and again.
     pub switch_below: f64,
-    /// Without acknowledgement for so long, the pace begins anew; after twice, another acker is
-    /// sought.
+    /// Time without an acknowledgement after which the congestion window starts again at one
+    /// packet. After twice this time, the source looks for another acker.
     pub timeout: Duration,
 }
 

@@ -1,10 +1,9 @@
-//! Forward error correction: parity packets, any of which replaces any lost packet of its group
-//! (RFC 3208 appendix A).
+//! Forward error correction: a parity packet can replace any lost packet of its group (RFC 3208
+//! appendix A).
 //!
-//! The code is a systematic Reed–Solomon code over GF(2⁸), in the layout of L. Rizzo's erasure code,
-//! which PGM's implementations share. It is neither that of RFC 5510 nor that of the well-known
-//! libraries, whose evaluation points are others, so that none of them could repair what a PGM
-//! source sends.
+//! The code is a systematic Reed–Solomon code over GF(2⁸) with the layout of L. Rizzo's erasure
+//! code, as in other PGM implementations. RFC 5510 and the well-known libraries use other
+//! evaluation points, so they cannot repair the packets of a PGM source.
 
 mod code;
 mod field;

@@ -4,10 +4,10 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`wire`] | packets, read and written |
-//! | [`fec`] | the code that makes parity |
-//! | [`Source`], [`Receiver`] | the two ends, without I/O |
-//! | [`Socket`] | both on real sockets |
+//! | [`wire`] | the wire format |
+//! | [`fec`] | forward error correction |
+//! | [`Source`], [`Receiver`] | sending and receiving side of the protocol, without I/O |
+//! | [`Socket`] | sending and receiving side on network sockets |
 
 mod congestion;
 pub mod fec;
@@ -21,7 +21,8 @@ pub mod wire;
 pub use congestion::CongestionConfig;
 pub use receiver::{Event, Order, Receiver, ReceiverConfig, ReceiverError, ReceiverStatistics};
 pub use socket::{
-    Buffers, Encapsulation, Interface, Received, Socket, SocketConfig, SocketError, Waiter,
+    Buffers, Encapsulation, Interface, Received, Refusals, Socket, SocketConfig, SocketError,
+    Waiter,
 };
 pub use source::{
     BackOffTuning, ConfigError, LossReport, ParityConfig, Rate, SendError, Source, SourceConfig,

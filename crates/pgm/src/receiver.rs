@@ -1,9 +1,11 @@
-//! The receiving end of all sessions of a group.
+//! The receiver of all sessions of a multicast group.
 
 mod config;
+mod credit;
 mod event;
 mod groups;
 mod naks;
+mod pace;
 mod peer;
 mod request;
 mod statistics;
@@ -17,6 +19,7 @@ use std::{
 use bytes::Bytes;
 pub use config::{Order, ReceiverConfig};
 pub use event::Event;
+use pace::Pace;
 use peer::Peer;
 pub use statistics::ReceiverStatistics;
 
@@ -25,40 +28,44 @@ use crate::{
     wire::{Body, Dialect, Packet, Tsi},
 };
 
-/// The receiving end: all sources of one group and port.
+/// Receiver of all sources of one multicast group and port, without I/O.
 ///
-/// Whoever owns it calls [`Receiver::handle`] with packets that were received, then
-/// [`Receiver::poll_transmit`] and [`Receiver::poll_event`] until they give nothing more, and both
-/// again at the moment that [`Receiver::timeout`] says.
+/// Call [`Receiver::handle`] with each received packet, then [`Receiver::poll_transmit`] and
+/// [`Receiver::poll_event`] until both return `None`. Call both again at the time that
+/// [`Receiver::timeout`] returns.
 #[derive(Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
     peers: BTreeMap<Tsi, Peer>,
-    /// Sources that may have events, each once.
+    /// Sources that may have events to report. Each source is listed at most once.
     pending: VecDeque<Tsi>,
+    pace: Pace,
     rng: fastrand::Rng,
     ignored: u64,
 }
 
-/// What is wrong with a receiver's configuration.
+/// Error in a receiver's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiverError {
-    /// The group is no multicast group.
-    #[error("{0} is no multicast group: 224.0.0.0/4 and ff00::/8 are")]
+    /// The group is not a multicast address.
+    #[error("{0} is not a multicast group; use an address of 224.0.0.0/4 or ff00::/8")]
     NotMulticast(IpAddr),
-    /// The window holds nothing, or more than numbers can tell apart.
-    #[error("a window of {0} packets is not possible: from 2 to 16,777,216 are")]
+    /// The window is too small, or larger than sequence numbers can distinguish.
+    #[error("invalid window of {0} packets; use 2 to 16,777,216")]
     Window(u32),
-    /// No memory, or no source.
-    #[error("a receiver needs room for at least 65,536 bytes and one source")]
-    Room,
+    /// A limit in the configuration is too small.
+    #[error(
+        "the limits of a receiver are too low; allow at least 65,536 bytes, one source, 256 bytes of \
+         requests and one packet per second"
+    )]
+    Limits,
 }
 
 impl Receiver {
-    /// Begins to listen.
+    /// Creates a receiver.
     ///
     /// # Errors
-    /// When the configuration is not possible.
+    /// If the configuration is invalid.
     pub fn new(config: ReceiverConfig) -> Result<Receiver, ReceiverError> {
         if !config.group.is_multicast() {
             return Err(ReceiverError::NotMulticast(config.group));
@@ -66,11 +73,16 @@ impl Receiver {
         if !(2..=1 << 24).contains(&config.window) {
             return Err(ReceiverError::Window(config.window));
         }
-        if config.bytes < 1 << 16 || config.sources == 0 {
-            return Err(ReceiverError::Room);
+        if config.bytes < 1 << 16
+            || config.sources == 0
+            || config.request_bytes < 256
+            || config.packets_per_second == 0
+        {
+            return Err(ReceiverError::Limits);
         }
         Ok(Receiver {
             rng: fastrand::Rng::with_seed(config.seed),
+            pace: Pace::per_second(config.packets_per_second),
             config,
             peers: BTreeMap::new(),
             pending: VecDeque::new(),
@@ -82,27 +94,29 @@ impl Receiver {
         self.config.dialect
     }
 
-    /// The sources that are known.
+    /// Returns all known sources.
     pub fn sources(&self) -> impl Iterator<Item = Tsi> {
         self.peers.keys().copied()
     }
 
-    /// What was had of a source, while it is known.
+    /// Returns the statistics of a source; `None` if the source is not known.
     pub fn statistics(&self, source: Tsi) -> Option<ReceiverStatistics> {
         self.peers.get(&source).map(Peer::statistics)
     }
 
-    /// How many packets were ignored since they are of more sources than are listened to.
+    /// Returns the number of packets that were ignored because the maximum number of sources was
+    /// reached.
     pub fn ignored(&self) -> u64 {
         self.ignored
     }
 
-    /// Handles a packet that came from the address `from`; those for other ports are ignored.
+    /// Handles a packet received from address `from`. Packets for other ports are ignored.
     pub fn handle(&mut self, now: Time, from: IpAddr, packet: &Packet<'_>) {
         self.handle_from(now, from, packet, None);
     }
 
-    /// As [`Receiver::handle`], where the packet lies in memory that messages may share.
+    /// Handles a packet like [`Receiver::handle`]. `room` is the memory that contains the packet,
+    /// if messages may share it.
     pub(crate) fn handle_from(
         &mut self,
         now: Time,
@@ -115,7 +129,7 @@ impl Receiver {
             if packet.source_port == self.config.destination_port
                 && let Some(peer) = self.peers.get_mut(&tsi)
             {
-                peer.overhear(now, packet);
+                peer.handle_from_receiver(now, packet);
             }
             return;
         }
@@ -124,7 +138,7 @@ impl Receiver {
         }
         let peer = match self.peers.get_mut(&tsi) {
             Some(known) => Some(known),
-            None => self.meet(now, from, packet),
+            None => self.add_peer(now, from, packet),
         };
         if let Some(peer) = peer {
             peer.handle(now, from, packet, room);
@@ -132,10 +146,10 @@ impl Receiver {
         }
     }
 
-    /// A source that is heard for the first time, if the packet introduces it and there is room for one
-    /// more.
+    /// Adds a new source. Returns `None` if the packet is neither an SPM nor a data packet, or if
+    /// the maximum number of sources is reached.
     #[cold]
-    fn meet(&mut self, now: Time, from: IpAddr, packet: &Packet<'_>) -> Option<&mut Peer> {
+    fn add_peer(&mut self, now: Time, from: IpAddr, packet: &Packet<'_>) -> Option<&mut Peer> {
         if !matches!(packet.body, Body::Spm(_) | Body::Odata(_) | Body::Rdata(_)) {
             return None;
         }
@@ -155,7 +169,7 @@ impl Receiver {
         }
     }
 
-    /// What has happened to one of the sources.
+    /// Returns the next event of any source.
     pub fn poll_event(&mut self, now: Time) -> Option<Event> {
         while let Some(tsi) = self.pending.front().copied() {
             if let Some(peer) = self.peers.get_mut(&tsi) {
@@ -175,8 +189,11 @@ impl Receiver {
         None
     }
 
-    /// Appends the next packet that is to be sent now to `out`, if there is one.
+    /// Appends the next due packet to `out`. Returns `None` if no packet is due.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        if self.pace.free_at() > now {
+            return None;
+        }
         let start = out.len();
         let mut changed = Vec::new();
         let mut to = None;
@@ -185,10 +202,11 @@ impl Receiver {
                 continue;
             }
             peer.expire(now);
-            // Requests that were given up make events.
+            // `expire` may give up requests, which causes events.
             changed.push(*tsi);
             to = peer.poll_transmit(now, out);
             if to.is_some() {
+                self.pace.sent(now);
                 break;
             }
         }
@@ -198,13 +216,15 @@ impl Receiver {
         to.map(|to| Transmit {
             to,
             size: out.len() - start,
-            // It goes to its receiver's own address, or no further than the own network.
+            // Routers need not inspect the packet. It is sent to the address of the recipient or
+            // stays in the local network.
             router_alert: false,
         })
     }
 
-    /// When `poll_transmit` and `poll_event` may have something next.
+    /// Returns the time at which `poll_transmit` or `poll_event` may next return something.
     pub fn timeout(&self) -> Option<Time> {
-        self.peers.values().filter_map(Peer::timeout).min()
+        let due = self.peers.values().filter_map(Peer::timeout).min();
+        due.map(|due| due.max(self.pace.free_at()))
     }
 }

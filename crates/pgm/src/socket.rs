@@ -1,4 +1,4 @@
-//! The protocol on real sockets.
+//! PGM over the network sockets of the system.
 
 mod buffers;
 mod datagrams;
@@ -8,7 +8,7 @@ mod interface;
 mod join_source;
 mod link;
 mod raw;
-mod room;
+mod receive_buffer;
 mod udp;
 mod wait;
 
@@ -18,7 +18,7 @@ use std::{
 };
 
 pub use buffers::Buffers;
-use error::Doing;
+use error::Context;
 pub use error::SocketError;
 pub use interface::Interface;
 use link::{Ends, Link, More};
@@ -31,47 +31,51 @@ use crate::{
     wire::{Packet, Sqn, Tsi},
 };
 
-/// Where a socket sends and listens.
+/// Addresses and options of a socket.
 #[derive(Clone, Debug)]
 pub struct SocketConfig {
-    /// The interface.
+    /// Network interface for sending and receiving.
     pub interface: Interface,
-    /// The group.
+    /// Address of the multicast group.
     pub group: IpAddr,
-    /// How packets are packed.
+    /// Encapsulation of PGM packets.
     pub encapsulation: Encapsulation,
-    /// How many routers multicast packets may pass, plus one.
+    /// Time to live of multicast packets: the number of routers they may pass, plus one.
     pub hops: u32,
-    /// Whether other sockets of this machine hear what this one sends.
+    /// True to deliver sent packets to other sockets on this machine too.
     pub loopback: bool,
-    /// Only these sources are heard (source-specific multicast); if there are none, all are. The
-    /// network is told so, over IPv6 on Linux only; elsewhere the others' packets come and are dropped.
+    /// Addresses of the accepted sources (source-specific multicast). If the list is empty, all
+    /// sources are accepted. For IPv4, and on Linux also for IPv6, the network gets these addresses
+    /// and delivers only packets of these sources. Otherwise, packets of other sources arrive and
+    /// are dropped.
     pub only: Vec<IpAddr>,
-    /// How many bytes the system is asked to buffer for each direction; see [`Socket::buffers`].
+    /// Requested size in bytes of the system's send buffer and of its receive buffer; see
+    /// [`Socket::buffers`].
     pub buffer: usize,
-    /// Whether the system may hand over packets of a group joined, as many as it can in one call.
+    /// True to let the system deliver several packets in one call (receive offload).
     pub joined: bool,
-    /// The DSCP mark of all packets, 0 to 63 (RFC 2474). Windows marks by its own policies only and
-    /// refuses all but 0.
+    /// DSCP mark of all sent packets, 0 to 63 (RFC 2474). On Windows only 0 is accepted, because
+    /// Windows marks packets only by its own policies.
     pub dscp: u8,
 }
 
-/// How packets are packed.
+/// Encapsulation of PGM packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encapsulation {
-    /// In UDP.
+    /// UDP.
     Udp {
-        /// The port of what goes to one member: requests for repair. May be the same as the other.
+        /// Port for packets to a single member, such as NAKs. It may equal the multicast port.
         unicast: u16,
-        /// The port of what goes to the group.
+        /// Port for packets to the group.
         multicast: u16,
     },
-    /// Bare, as IP protocol 113, which needs the system's permission.
+    /// IP protocol 113 without UDP. The program needs a privilege to open such a raw socket.
     Raw,
 }
 
 impl SocketConfig {
-    /// UDP at the ports that other implementations have, for what is near.
+    /// Returns a configuration for a local network. It uses UDP on the ports that other PGM
+    /// implementations use.
     pub fn new(interface: Interface, group: IpAddr) -> SocketConfig {
         SocketConfig {
             interface,
@@ -89,15 +93,15 @@ impl SocketConfig {
         }
     }
 
-    /// The octet of IP's header that has the mark (RFC 2474: in its upper six bits).
+    /// Returns the octet of the IP header that has the DSCP mark in its upper six bits (RFC 2474).
     fn traffic_class(&self) -> u8 {
         self.dscp << 2
     }
 
-    /// The interface's own address of the group's family.
+    /// Returns the interface's address in the address family (IPv4 or IPv6) of the group.
     ///
     /// # Errors
-    /// When it has none.
+    /// If the interface has no such address.
     pub fn address(&self) -> Result<IpAddr, SocketError> {
         self.interface
             .address_for(self.group)
@@ -108,12 +112,12 @@ impl SocketConfig {
     }
 }
 
-/// A member of a group: a source, a receiver, or both.
+/// Member of a multicast group: a source, a receiver, or both.
 ///
-/// It has no thread of its own and never blocks unless told to. [`Socket::recv`] does all that is to be
-/// done, also for a socket that only sends: requests for repair are served there, all that are due in
-/// one call. Call it when one of [`Socket::sockets`] can be read and when the time that it gave last has
-/// passed; or leave that to [`Socket::recv_blocking`].
+/// The socket has no thread. It blocks only in the methods that say so. [`Socket::recv`] does all
+/// pending work. Call it also for a socket that only sends, because it serves repairs. Call it when
+/// a socket of [`Socket::sockets`] is readable, and when the time that it last returned has passed.
+/// [`Socket::recv_blocking`] does this for you.
 #[derive(Debug)]
 pub struct Socket {
     link: Link,
@@ -121,66 +125,82 @@ pub struct Socket {
     only: Vec<IpAddr>,
     source: Option<Source>,
     receiver: Option<Receiver>,
-    begun: Instant,
-    /// When the clock was read last.
-    moment: Time,
-    /// Packets written and not yet sent: all of one length, but the last may be shorter.
+    started: Instant,
+    /// Time of the last reading of the clock.
+    last_reading: Time,
+    /// Packets to send. All have the same length, except that the last may be shorter.
     train: Train,
-    /// All that had come was received: the next thing to do is to wait.
-    is_drained: bool,
+    /// True if all packets that had arrived were received. The next step is to wait.
+    is_idle: bool,
     unreadable: u64,
+    refusals: Refusals,
 }
 
-/// Packets that go to the same place and can go in one call.
+/// Counts of the calls to send or receive that the system refused. PGM repairs the affected packets
+/// like lost packets.
+#[derive(Debug, Default)]
+pub struct Refusals {
+    /// Number of refused calls to send.
+    pub sends: u64,
+    /// Number of refused calls to receive.
+    pub receives: u64,
+    /// Error of the last refused call.
+    pub last: Option<SocketError>,
+}
+
+/// Packets with the same destination that are sent in one system call.
 #[derive(Debug, Default)]
 struct Train {
     bytes: Vec<u8>,
-    /// The length of all packets but the last.
+    /// Length in bytes of each packet except the last.
     packet: usize,
-    /// How many bytes at the front go in the next call; what is after them is another packet.
+    /// Number of bytes to send in the next call. In `bytes`, one packet for a later call may follow
+    /// them.
     ready: usize,
     to: Option<(Destination, bool)>,
-    /// Of the packet after `ready`.
+    /// Destination of the packet after `ready`.
     next: Option<(Destination, bool)>,
 }
 
 impl Train {
-    /// Whether a packet that was written behind those that are ready can go with them.
+    /// Returns true if the packet that was written last can be sent in the same call as the packets
+    /// that are ready.
     fn goes_with(&self, transmit: &Transmit) -> bool {
         let to = self.to.as_ref();
         to.is_some_and(|(to, alert)| *alert == transmit.router_alert && *to == transmit.to)
             && transmit.size <= self.packet
-            && self.ready + transmit.size <= Link::MOST_BYTES
+            && self.ready + transmit.size <= Link::MAX_BYTES
     }
 }
 
-/// Whether messages may share the memory in which they came: only if all are handed out before more is
-/// received, or a few short ones could hold much of it.
+/// Permission for messages to share the memory in which they arrived. They may share it if all of
+/// them are returned before the next packets are received. Otherwise a few short messages could
+/// keep much memory in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Share {
     Yes,
     No,
 }
 
-/// What [`Socket::recv`] has to say.
+/// Result of [`Socket::recv`].
 #[derive(Debug)]
 pub enum Received {
-    /// Something has happened to a source.
+    /// An event of a source.
     Event(Event),
-    /// Nothing now, and there is nothing to be done before a packet comes.
+    /// There is no work until a packet arrives.
     WouldBlock,
-    /// Nothing now; call again when a packet comes or this has passed.
+    /// There is no work until a packet arrives or this time has passed.
     TimerPending(Duration),
-    /// The session was closed and repairs are served no longer.
+    /// The session was closed, and the time for repairs is over.
     End,
 }
 
 impl Socket {
-    /// Opens the sockets and joins the group. Seeds that are 0 are chosen at random.
+    /// Opens the sockets and joins the group. If a configured seed is 0, a random seed replaces it.
     ///
     /// # Errors
-    /// When a configuration is not possible, or the system refuses: no such address, a port taken, no
-    /// permission for raw packets.
+    /// If a configuration is invalid, or if the system refuses to open the sockets, for example
+    /// because the address does not exist, a port is in use, or raw packets are not permitted.
     pub fn open(
         config: &SocketConfig,
         source: Option<SourceConfig>,
@@ -190,7 +210,7 @@ impl Socket {
             return Err(SocketError::Dscp(config.dscp));
         }
         let address = config.address()?;
-        let begun = Instant::now();
+        let started = Instant::now();
         let seed = |seed| if seed == 0 { fastrand::u64(..) } else { seed };
         let source = source.map(|source| SourceConfig {
             seed: seed(source.seed),
@@ -212,91 +232,99 @@ impl Socket {
             link: Link::open(config, address, ends)?,
             group: config.group,
             only: config.only.clone(),
-            begun,
-            moment: Time::default(),
+            started,
+            last_reading: Time::default(),
             train: Train::default(),
-            is_drained: false,
+            is_idle: false,
             unreadable: 0,
+            refusals: Refusals::default(),
         })
     }
 
-    /// What the system has granted of the buffers that it was asked for.
+    /// Returns the buffer sizes that the system granted.
     ///
     /// # Errors
-    /// When it does not say.
+    /// If the system does not report the sizes.
     pub fn buffers(&self) -> Result<Buffers, SocketError> {
         self.link.buffers()
     }
 
-    /// The sockets to be watched, by epoll, `mio` or `tokio`.
+    /// Returns the sockets to watch with epoll, `mio` or `tokio`.
     pub fn sockets(&self) -> impl Iterator<Item = &UdpSocket> {
         self.link.sockets()
     }
 
-    /// What waits for packets on another thread, while this one sends.
+    /// Returns an object that waits for packets on another thread while the current thread sends.
     ///
     /// # Errors
-    /// When the system gives no further handles of the sockets.
+    /// If the sockets cannot be duplicated.
     pub fn waiter(&self) -> Result<Waiter, SocketError> {
         let handles = self.sockets().map(UdpSocket::try_clone).collect();
         let handles: std::io::Result<Vec<UdpSocket>> = handles;
         handles
             .map(Waiter)
-            .doing(|| "open sockets a second time".to_owned())
+            .context(|| "open sockets a second time".to_owned())
     }
 
-    /// What was sent, if this is a source.
+    /// Returns the statistics of this socket's source, if it has a source.
     pub fn source_statistics(&self) -> Option<SourceStatistics> {
         self.source.as_ref().map(Source::statistics)
     }
 
-    /// What was had of a source.
+    /// Returns the statistics about a source; `None` if this socket's receiver does not know the
+    /// source.
     pub fn statistics(&self, source: Tsi) -> Option<ReceiverStatistics> {
         self.receiver.as_ref()?.statistics(source)
     }
 
-    /// The sources that are heard.
+    /// Returns the sources that this socket's receiver knows.
     pub fn sources(&self) -> impl Iterator<Item = Tsi> {
         self.receiver.iter().flat_map(Receiver::sources)
     }
 
-    /// How many packets came that are none of PGM.
+    /// Returns the number of received packets that are not valid PGM packets.
     pub fn unreadable(&self) -> u64 {
         self.unreadable
     }
 
+    /// Returns the counts of calls that the system refused, for example because there is no route
+    /// to an address. Such an error does not close the socket, because any member of the group
+    /// could cause it.
+    pub fn refusals(&self) -> &Refusals {
+        &self.refusals
+    }
+
     fn now(&mut self) -> Time {
-        self.moment = Time::default().plus(self.begun.elapsed());
-        self.moment
+        self.last_reading = Time::default().plus(self.started.elapsed());
+        self.last_reading
     }
 
     /// Sends a message to the group.
     ///
     /// # Errors
-    /// When it cannot be sent yet, or at all: see [`SocketError`]. Where the system refuses
-    /// ([`SocketError::System`]: the interface is down), the message was taken all the same, and is
-    /// repaired like one that was lost on its way.
+    /// If the message cannot be sent now, or can never be sent; see [`SocketError`]. It is not an
+    /// error if the system refuses the message, for example because the interface is down. Such a
+    /// message is repaired like a lost one and counted in [`Socket::refusals`].
     pub fn send(&mut self, message: &[u8]) -> Result<Sqn, SocketError> {
         let source = self.source.as_mut().ok_or(SocketError::NoSource)?;
         let sent = source.send(message);
         let now = self.now();
-        let flushed = self.flush(now);
+        self.flush(now);
         match sent {
-            Ok(sqn) => flushed.map(|()| sqn),
-            Err(SendError::NotYet { until }) => Err(SocketError::NotYet {
+            Ok(sqn) => Ok(sqn),
+            Err(SendError::WouldBlock { until }) => Err(SocketError::WouldBlock {
                 wait: until.map(|until| until.since(now)),
             }),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Sends as many of the messages as can be sent now, and says how many. Packets of the same
-    /// length go to the system in one call where it can take them so, which costs a fraction of as
-    /// many calls.
+    /// Sends as many messages as possible now, and returns their number. Packets of the same length
+    /// go to the system in one call if it supports that, which is several times faster.
     ///
     /// # Errors
-    /// As [`Socket::send`], but for what has to wait: that is not sent and not counted. Where the system
-    /// refuses, all were taken; where some have to wait, too, the refusal is left to the next call.
+    /// The errors of [`Socket::send`], if they concern the first message. Messages that must wait
+    /// are not an error; they are not sent and not counted.
     pub fn send_many<'a>(
         &mut self,
         messages: impl IntoIterator<Item = &'a [u8]>,
@@ -314,28 +342,26 @@ impl Socket {
             }
         }
         let now = self.now();
-        let flushed = self.flush(now);
+        self.flush(now);
         match failed {
-            None => flushed.map(|()| count),
-            Some(SendError::NotYet { .. }) => Ok(count),
+            None => Ok(count),
+            Some(SendError::WouldBlock { .. }) => Ok(count),
             Some(_) if count > 0 => Ok(count),
             Some(error) => Err(error.into()),
         }
     }
 
-    /// Sends a message, waiting until it can be.
+    /// Sends a message, and waits until that is possible.
     ///
     /// # Errors
-    /// As [`Socket::send`], but for having to wait.
+    /// The errors of [`Socket::send`], except [`SocketError::WouldBlock`].
     pub fn send_blocking(&mut self, message: &[u8]) -> Result<Sqn, SocketError> {
         loop {
             match self.send(message) {
-                Err(SocketError::NotYet { .. }) => {
-                    // The message has not been taken yet. What the system refuses meanwhile is lost on its
-                    // way, and told once it was, if that lasts.
+                Err(SocketError::WouldBlock { .. }) => {
                     let now = self.now();
-                    while matches!(self.receive(now, Share::No), Ok(More::Perhaps)) {}
-                    let _ = self.flush(now);
+                    while matches!(self.receive(now, Share::No), Ok(More::Maybe)) {}
+                    self.flush(now);
                     let wait = self.timeout(now).unwrap_or(Duration::from_millis(10));
                     if !wait.is_zero() && self.wait(Some(wait)).is_err() {
                         std::thread::sleep(wait.min(Duration::from_millis(10)));
@@ -346,31 +372,32 @@ impl Socket {
         }
     }
 
-    /// Ends the session: what is waiting is sent, then its end is announced. Go on calling
-    /// [`Socket::recv`], which serves repairs, until it says [`Received::End`].
+    /// Ends the session: sends the waiting packets, then announces the end. Keep calling
+    /// [`Socket::recv`], which serves repairs, until it returns [`Received::End`].
     pub fn close(&mut self) {
         if let Some(source) = &mut self.source {
             source.close();
         }
     }
 
-    /// Does all that is to be done now, and gives the next message or what else has happened.
+    /// Does all pending work, and returns the next event.
     ///
     /// # Errors
-    /// When the system refuses to send or receive. The socket can still be used: what could not be
-    /// sent counts as lost on its way.
+    /// If the socket itself is broken. Errors that a packet from the network can cause are counted
+    /// in [`Socket::refusals`] instead.
     pub fn recv(&mut self) -> Result<Received, SocketError> {
         loop {
-            // The clock is read for all that came in one call, not for each message of it.
+            // The clock is read once per batch, not per message.
             let event = self.receiver.as_mut();
-            if let Some(event) = event.and_then(|receiver| receiver.poll_event(self.moment)) {
+            if let Some(event) = event.and_then(|receiver| receiver.poll_event(self.last_reading)) {
                 return Ok(Received::Event(event));
             }
             let now = self.now();
-            if !std::mem::take(&mut self.is_drained) {
-                // What is due is sent after that: a packet may have made it needless.
-                self.is_drained = self.receive(now, Share::Yes)? == More::No;
-                self.flush(now)?;
+            if !std::mem::take(&mut self.is_idle) {
+                // Sending comes after receiving, because a received packet can make a request
+                // unnecessary.
+                self.is_idle = self.receive(now, Share::Yes)? == More::No;
+                self.flush(now);
                 continue;
             }
             if self.receiver.is_none() && self.source.as_ref().is_some_and(|s| s.is_finished(now)) {
@@ -382,10 +409,10 @@ impl Socket {
         }
     }
 
-    /// As [`Socket::recv`], but waits until there is something to say.
+    /// Waits for the next event, and returns it as [`Socket::recv`] does.
     ///
     /// # Errors
-    /// As [`Socket::recv`].
+    /// The errors of [`Socket::recv`].
     pub fn recv_blocking(&mut self) -> Result<Received, SocketError> {
         loop {
             match self.recv()? {
@@ -396,22 +423,40 @@ impl Socket {
         }
     }
 
-    /// Waits until a packet can be received, or at most so long; it may end earlier.
+    /// Waits until a packet can be received or the timeout is over. The wait may end earlier.
     ///
     /// # Errors
-    /// When the system refuses to wait.
-    pub fn wait(&mut self, most: Option<Duration>) -> Result<(), SocketError> {
-        self.link.wait(most, !self.train.bytes.is_empty())
+    /// If the system refuses to wait.
+    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<(), SocketError> {
+        let waited = self.link.wait(timeout, !self.train.bytes.is_empty());
+        self.unless_refused(waited, ())
     }
 
-    /// How long until something is to be done.
+    /// Counts an error that a packet from the network can cause, and returns `otherwise` instead of
+    /// the error. Other results are returned unchanged.
+    fn unless_refused<T>(
+        &mut self,
+        received: Result<T, SocketError>,
+        otherwise: T,
+    ) -> Result<T, SocketError> {
+        match received {
+            Err(error) if error.is_caused_by_network() => {
+                self.refusals.receives += 1;
+                self.refusals.last = Some(error);
+                Ok(otherwise)
+            }
+            received => received,
+        }
+    }
+
+    /// Returns the time until the next action.
     fn timeout(&self, now: Time) -> Option<Duration> {
         let source = self.source.as_ref().filter(|s| !s.is_finished(now));
         let timeout = earlier(
             source.and_then(Source::timeout),
             self.receiver.as_ref().and_then(Receiver::timeout),
         )?;
-        // While the system takes nothing, waiting ends when it does.
+        // If the system accepts no packets, the wait must end soon to try again.
         let is_stuck = !self.train.bytes.is_empty();
         Some(if is_stuck {
             Duration::from_millis(10)
@@ -420,7 +465,7 @@ impl Socket {
         })
     }
 
-    /// Receives one batch of packets.
+    /// Receives a batch of packets.
     fn receive(&mut self, now: Time, share: Share) -> Result<More, SocketError> {
         let Self {
             link,
@@ -432,8 +477,8 @@ impl Socket {
         } = self;
         let own = source.as_ref().map(Source::tsi);
         let dialect = link.dialect(source.as_ref(), receiver.as_ref());
-        link.receive(&mut |from, bytes, room| {
-            // By reference: a packet with all that it may have is long to move.
+        let received = link.receive(&mut |from, bytes, room| {
+            // A parsed packet is large, so it is passed by reference.
             let parsed = Packet::parse(bytes, dialect);
             let Ok(packet) = &parsed else {
                 *unreadable += 1;
@@ -447,33 +492,34 @@ impl Socket {
             {
                 receiver.handle_from(now, from, packet, room.filter(|_| share == Share::Yes));
             }
-        })
+        });
+        self.unless_refused(received, More::No)
     }
 
-    /// Sends all that is to be sent now, as far as the system takes it.
-    fn flush(&mut self, now: Time) -> Result<(), SocketError> {
-        let mut after = More::Perhaps;
-        while self.train.ready == 0 || self.send_train()? {
+    /// Sends all due packets, as far as the system accepts them.
+    fn flush(&mut self, now: Time) {
+        let mut after = More::Maybe;
+        while self.train.ready == 0 || self.send_train() {
             if after == More::No {
                 break;
             }
             after = self.fill_train(now);
         }
-        Ok(())
     }
 
-    /// Collects packets that can go in one call, and says whether there may be more after them.
+    /// Collects packets for one system call. Returns `More::Maybe` if further packets may be due.
     fn fill_train(&mut self, now: Time) -> More {
-        let most = self.link.most_packets();
+        let most = self.link.max_packets();
         let train = &mut self.train;
-        // What did not fit the last train begins this one.
+        // The packet that did not fit the last call is the first packet of this call.
         let mut count = usize::from(train.next.is_some());
         train.to = train.next.take();
         train.packet = train.bytes.len();
         train.ready = train.bytes.len();
-        let mut more = More::Perhaps;
+        let mut more = More::Maybe;
         while count < most.max(1) {
-            // Looked at where they are: reading what was just written, to move it, waits.
+            // Each packet is written to the end of the buffer and inspected there, because moving
+            // bytes that were just written would stall the processor.
             let source = self.source.as_mut();
             let of_source = source.and_then(|s| s.poll_transmit(now, &mut train.bytes));
             let receiver = self.receiver.as_mut().filter(|_| of_source.is_none());
@@ -498,22 +544,28 @@ impl Socket {
         more
     }
 
-    /// Sends what is ready, and says whether the system took it.
-    fn send_train(&mut self) -> Result<bool, SocketError> {
+    /// Sends the packets that are ready. Returns false if they must be sent later because the
+    /// system's buffer is full.
+    fn send_train(&mut self) -> bool {
         let train = &mut self.train;
         let Some((to, router_alert)) = train.to else {
             train.ready = 0;
-            return Ok(true);
+            return true;
         };
         let bytes = &train.bytes[..train.ready];
         let sent = self
             .link
             .send(bytes, train.packet, to, self.group, router_alert);
-        if matches!(sent, Ok(false)) {
-            return Ok(false);
+        match sent {
+            Ok(true) => {}
+            Ok(false) => return false,
+            Err(error) => {
+                self.refusals.sends += 1;
+                self.refusals.last = Some(error);
+            }
         }
         train.bytes.drain(..train.ready);
         train.ready = 0;
-        sent
+        true
     }
 }

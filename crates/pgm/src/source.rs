@@ -1,4 +1,4 @@
-//! The sending end of a session.
+//! The source of a session, which sends its messages.
 
 mod back_off;
 mod config;
@@ -35,11 +35,11 @@ use spm_schedule::SpmSchedule;
 pub use statistics::{LossReport, SourceStatistics};
 use window::TransmitWindow;
 
-/// The sending end of one session.
+/// Source of one session, without I/O.
 ///
-/// Whoever owns it calls [`Source::send`] with messages and [`Source::handle`] with packets that were
-/// received; then [`Source::poll_transmit`] until it gives nothing more, and again at the moment that
-/// [`Source::timeout`] says.
+/// Call [`Source::send`] with messages and [`Source::handle`] with received packets. Then call
+/// [`Source::poll_transmit`] until it returns `None`. Call it again at the time that
+/// [`Source::timeout`] returns.
 #[derive(Debug)]
 pub struct Source {
     config: SourceConfig,
@@ -49,7 +49,8 @@ pub struct Source {
     spm_sqn: Sqn,
     repairs: Repairs,
     parity: ParityGroups,
-    /// Repairs sent since the last original, while both were waiting.
+    /// Number of repairs sent since the last original packet, while packets of both kinds were
+    /// waiting.
     repairs_in_turn: u32,
     rate: Option<TokenBucket>,
     back_off: Option<BackOff>,
@@ -60,31 +61,31 @@ pub struct Source {
     statistics: SourceStatistics,
 }
 
-/// How a session ends.
+/// End of a session.
 #[derive(Clone, Copy, Debug)]
 struct End {
     reset: Option<Reset>,
-    /// When repairs are served no longer; known once everything has been sent.
+    /// Time until which repairs are served; `None` until everything has been sent.
     until: Option<Time>,
 }
 
-/// Why a message was not taken.
+/// Error of [`Source::send`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// Too much is waiting to be sent. Try again once `poll_transmit` has sent some of it.
-    #[error("too much is waiting to be sent; try again once some of it has been")]
-    NotYet {
-        /// When the rate lets the next packet go; unknown while congestion control waits for an
-        /// acknowledgement.
+    /// Too many packets wait to be sent. Try again after `poll_transmit` has sent some of them.
+    #[error("too many packets wait to be sent; try again later")]
+    WouldBlock {
+        /// Time at which the rate allows the next packet; `None` while congestion control waits for
+        /// an acknowledgement.
         until: Option<Time>,
     },
-    /// The message needs more packets than the window can keep.
-    #[error("the message needs {packets} packets and the window keeps {most}")]
+    /// The message needs more packets than the window holds.
+    #[error("the message needs {packets} packets; the window holds {max}")]
     TooLong {
-        /// Packets that the message needs.
+        /// Number of packets that the message needs.
         packets: usize,
-        /// Packets that the window keeps.
-        most: usize,
+        /// Number of packets that the window holds.
+        max: usize,
     },
     /// The session was closed.
     #[error("the session was closed")]
@@ -92,16 +93,16 @@ pub enum SendError {
 }
 
 impl Source {
-    /// Begins a session, which announces itself as soon as it is polled.
+    /// Starts a session. The first call of `poll_transmit` returns an SPM.
     ///
     /// # Errors
-    /// When the configuration contradicts itself.
+    /// If the configuration is invalid.
     pub fn new(config: SourceConfig, now: Time) -> Result<Source, ConfigError> {
         config.check()?;
         let parity = config.parity;
         let group_size = parity.map_or(1, |parity| parity.group_size);
         Ok(Source {
-            code: parity.and_then(|parity| Code::of(parity.group_size)),
+            code: parity.and_then(|parity| Code::for_group_size(parity.group_size)),
             window: TransmitWindow::new(config.first, config.window, group_size),
             spms: SpmSchedule::new(&config, now),
             spm_sqn: Sqn(0),
@@ -121,7 +122,7 @@ impl Source {
         })
     }
 
-    /// The session.
+    /// Returns the identifier of the session.
     pub fn tsi(&self) -> Tsi {
         self.config.tsi
     }
@@ -130,18 +131,18 @@ impl Source {
         self.config.dialect
     }
 
-    /// What has happened so far.
+    /// Returns the statistics since the start of the session.
     pub fn statistics(&self) -> SourceStatistics {
         self.statistics
     }
 
-    /// The numbers of the first packet that can be repaired and the last that was sent; the latter is
-    /// the former less one while there is none.
+    /// Returns the sequence numbers of the first packet that can be repaired and of the last packet
+    /// sent. If there are no packets, the second number is the first number minus one.
     pub fn window(&self) -> (Sqn, Sqn) {
         (self.window.trail(), self.window.lead())
     }
 
-    /// Handles a packet that came for this session; others are ignored.
+    /// Handles a received packet. Packets of other sessions are ignored.
     pub fn handle(&mut self, now: Time, packet: &Packet<'_>) {
         if packet.tsi() != self.config.tsi || packet.source_port != self.config.destination_port {
             return;
@@ -169,10 +170,10 @@ impl Source {
         }
     }
 
-    /// Confirms a NAK and queues its repairs, unless they are waiting already.
+    /// Confirms a NAK and queues its repairs, unless they are queued already.
     fn handle_nak(&mut self, now: Time, nak: Nak, packet: &Packet<'_>) {
         if nak.source != self.config.address || nak.group != self.config.group {
-            self.statistics.foreign_naks += 1;
+            self.statistics.other_naks += 1;
             return;
         }
         self.statistics.naks += 1;
@@ -204,7 +205,8 @@ impl Source {
                     continue;
                 };
                 if kept.is_unused {
-                    // Whoever asks has not heard that its group was cut short; all its parity says so.
+                    // The receiver requests an unused number, so it does not know that the group
+                    // was shortened. A parity packet of the group contains this information.
                     is_parity = true;
                     self.parity.request(sqn.group(self.parity.group_size()), 1)
                 } else {
@@ -212,7 +214,7 @@ impl Source {
                 }
             };
             if let Some(back_off) = &mut self.back_off {
-                back_off.measured(!is_new);
+                back_off.on_request(!is_new);
             }
             if is_new {
                 self.repairs.push(if is_parity {
@@ -232,8 +234,8 @@ impl Source {
         self.repairs.confirm(now, confirmation);
     }
 
-    /// Ends the session: what is waiting is sent, then its end is announced, and repairs are served
-    /// for the configured time.
+    /// Ends the session: sends the waiting packets, announces the end, and serves repairs for the
+    /// configured time.
     pub fn close(&mut self) {
         if self.end.is_none() {
             self.end = Some(End {
@@ -244,8 +246,8 @@ impl Source {
         }
     }
 
-    /// Breaks the session off: what has not been sent is dropped and receivers are told `code`,
-    /// which has six bits.
+    /// Aborts the session: drops the packets that were not sent yet, and sends `code`, which has
+    /// six bits, to the receivers. If `no_repairs` is true, repairs are no longer served.
     pub fn reset(&mut self, code: u8, no_repairs: bool) {
         self.end = Some(End {
             reset: Some(Reset {
@@ -260,25 +262,27 @@ impl Source {
         }
     }
 
-    /// Whether the session has ended and repairs are served no longer: then it may be dropped.
+    /// Returns true if the session has ended and repairs are no longer served. The source can then
+    /// be dropped.
     pub fn is_finished(&self, now: Time) -> bool {
         self.end
             .and_then(|end| end.until)
             .is_some_and(|until| until <= now)
     }
 
-    /// Asks receivers to answer, so that their number can be estimated: each with a chance of one in
-    /// 2^`rarity`, after a random time up to `back_off`. See [`Source::receivers`].
+    /// Polls receivers to estimate their number. Each receiver answers with a probability of 1 in
+    /// 2^`rarity`, after a random time up to `back_off`. [`Source::receivers`] returns the
+    /// estimate.
     pub fn poll_receivers(&mut self, back_off: Duration, rarity: u32) {
         self.estimate.begin(back_off, rarity, self.rng.u32(..));
     }
 
-    /// How many receivers the answers to the last poll tell of; `None` before the first.
+    /// Returns the number of receivers estimated from the last poll; `None` before the first poll.
     pub fn receivers(&self) -> Option<u64> {
         self.estimate.receivers()
     }
 
-    /// Appends the next packet that is to be sent now to `out`, if there is one.
+    /// Appends the next due packet to `out`. Returns `None` if no packet is due.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         if self.is_finished(now) {
             return None;
@@ -300,8 +304,8 @@ impl Source {
             })
     }
 
-    /// When `poll_transmit` may have something next, or the session is finished; now or earlier if
-    /// it may at once.
+    /// Returns the time at which `poll_transmit` may return a packet or the session is finished.
+    /// This time may be in the past.
     pub fn timeout(&self) -> Option<Time> {
         if self.repairs.has_confirmation() || self.estimate.is_waiting() {
             return Some(Time::default());
@@ -350,9 +354,9 @@ impl Source {
         let confirmation = self.repairs.next_confirmation(now)?;
         let parity = confirmation.parity;
         let (first, rest) = confirmation.numbers.split_first()?;
-        let mut room = [0; 4 * NakList::MOST];
+        let mut room = [0; 4 * NakList::MAX];
         let options = Options {
-            nak_list: (!rest.is_empty()).then(|| NakList::of(rest, &mut room)),
+            nak_list: (!rest.is_empty()).then(|| NakList::new(rest, &mut room)),
             back_off_interval,
             ..Options::default()
         };
@@ -374,7 +378,7 @@ impl Source {
         self.back_off.as_ref().map(BackOff::interval)
     }
 
-    /// Writes an SPM if one is due: by its timers, on request, or because the session now ends.
+    /// Writes an SPM if one is due because of a timer, a request, or the end of the session.
     fn write_end_or_spm(&mut self, now: Time, out: &mut Vec<u8>) -> Option<bool> {
         let mut is_due = self.spms.is_due(now);
         if let Some(end) = &mut self.end
@@ -389,14 +393,15 @@ impl Source {
             return None;
         }
         let is_pause = self.spms.is_pause(now) || self.end.is_some();
-        if self.parity.cuts_short()
+        if self.parity.shortens_groups()
             && is_pause
-            && let Some(group) = self.window.cut_short(now)
+            && let Some(group) = self.window.shorten_groups(now)
         {
             self.parity.complete(group);
         }
         self.spms.sent(now);
-        // While data is waiting, the end is not yet known to be the end.
+        // While data is waiting, the SPM must not announce the end, because the last packet sent is
+        // not the last packet of the session.
         let end = self.end.filter(|end| end.until.is_some());
         let options = Options {
             join: self.config.late_join.then(|| self.window.trail()),
@@ -439,7 +444,7 @@ impl Source {
         Some(true)
     }
 
-    /// Writes proactive parity, a repair or an original, whichever's turn it is.
+    /// Writes one packet. Proactive parity comes first; repairs and originals take turns.
     fn write_data(&mut self, now: Time, out: &mut Vec<u8>) -> Option<bool> {
         if !self.has_data() || self.rate.is_some_and(|rate| rate.ready() > now) {
             return None;
@@ -465,7 +470,7 @@ impl Source {
         Some(is_repair)
     }
 
-    /// Writes the next proactive parity packet that is waiting, and says whether there was one.
+    /// Writes the next proactive parity packet. Returns false if there is no such packet.
     fn write_proactive(&mut self, out: &mut Vec<u8>) -> bool {
         while let Some((group, index)) = self.parity.next_proactive() {
             if let Some(parity) = self.encode(group, index) {
@@ -477,7 +482,7 @@ impl Source {
         false
     }
 
-    /// Writes the next repair that is waiting and still possible, and says whether there was one.
+    /// Writes the next repair that is still possible. Returns false if there is none.
     fn write_repair(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         while let Some(repair) = self.repairs.next_repair() {
             match repair {
@@ -521,7 +526,7 @@ impl Source {
         self.parity.sent(sqn);
     }
 
-    /// Writes a packet that is in the window, and says how long its payload is.
+    /// Writes a packet of the window and returns the length of its payload in bytes.
     fn write_kept(&self, now: Time, sqn: Sqn, body: fn(Data) -> Body, out: &mut Vec<u8>) -> usize {
         let Some(kept) = self.window.get(sqn) else {
             return 0;
@@ -545,9 +550,9 @@ impl Source {
         kept.payload.len()
     }
 
-    /// How many packets the group has that a packet is in, if it was cut short.
+    /// Returns the number of packets in the group of `sqn`, if the group was shortened.
     fn short_size(&self, sqn: Sqn) -> Option<u32> {
-        let is_possible = self.parity.cuts_short();
+        let is_possible = self.parity.shortens_groups();
         is_possible.then(|| self.window.short_size(sqn.group(self.parity.group_size())))?
     }
 
@@ -557,7 +562,7 @@ impl Source {
             .map(|at| self.window.get(group.plus(at)))
             .collect::<Option<Vec<_>>>()?;
         let members = members.into_iter().filter(|kept| !kept.is_unused);
-        let members: Vec<_> = members.map(window::Kept::member).collect();
+        let members: Vec<_> = members.map(window::WindowPacket::member).collect();
         Some(crate::fec::encode(code, index, &members))
     }
 

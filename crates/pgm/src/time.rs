@@ -1,26 +1,26 @@
-//! Moments, which the caller says.
+//! Points in time, which the caller supplies.
 
 use std::time::Duration;
 
-/// A moment, in nanoseconds since one that the caller has chosen.
+/// A point in time, in nanoseconds since an origin of the caller's choice.
 ///
-/// The protocol has no clock: it is told what time it is and says when it wants to be called again.
-/// Time that goes backwards does no harm beyond timers that fire late.
+/// The protocol has no clock. Calls take the current time, and return the time of the next call. If
+/// the time runs backwards, the only effect is that timers fire late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
 impl Time {
-    /// The moment `duration` later, or the last one that there is.
+    /// Returns the time that is `duration` later, limited to the maximum time.
     pub fn plus(self, duration: Duration) -> Time {
         Time(self.0.saturating_add(nanoseconds(duration)))
     }
 
-    /// How long after `earlier` this is; nothing if it is before.
+    /// Returns the time since `earlier`; zero if `earlier` is later than this time.
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// Whole milliseconds, which go round after 49 days.
+    /// Returns the time in whole milliseconds, which wrap around after 49 days.
     pub(crate) fn milliseconds(self) -> u32 {
         (self.0 / 1_000_000) as u32
     }
@@ -30,7 +30,7 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The earlier of two moments that may not come.
+/// Returns the earlier of two optional times.
 pub(crate) fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

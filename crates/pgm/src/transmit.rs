@@ -1,25 +1,26 @@
-//! Where a packet goes.
+//! Outgoing packets.
 
 use std::net::IpAddr;
 
-/// A packet that was appended to the caller's buffer and is to be sent.
+/// Packet that was appended to the caller's buffer and that the caller must send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Where to.
+    /// Destination of the packet.
     pub to: Destination,
-    /// How many bytes.
+    /// Size of the packet in bytes.
     pub size: usize,
-    /// Whether network elements are to look at it: over raw IP, it carries the Router Alert option.
+    /// True if network elements such as routers must inspect the packet. Over raw IP, such a packet
+    /// carries the Router Alert option.
     pub router_alert: bool,
 }
 
-/// Where a packet goes.
+/// Destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// To the session's group.
+    /// The session's multicast group.
     Group,
-    /// To the group, but no further than the own network: with a hop limit of 1.
+    /// The session's multicast group with a hop limit of 1. The packet stays in the local network.
     GroupOneHop,
-    /// To one address; encapsulated in UDP, to its port for unicast.
+    /// A single address. Over UDP, the packet goes to the unicast port of this address.
     Unicast(IpAddr),
 }

@@ -1,10 +1,10 @@
-//! Packets as they are on the wire: read from hostile bytes without allocating, written back byte
-//! for byte.
+//! Wire format: parsing and writing of packets. Parsing accepts hostile bytes and does not allocate
+//! memory.
 //!
-//! [`Packet::parse`] checks everything that a packet says of itself (version, lengths, address
-//! families, checksum) and gives borrowed fields; [`Packet::write`] is its mirror image. All
-//! integers are big-endian. Layouts are those of RFC 3208 section 8 and its appendices; where its
-//! text contradicts its figures, the figures hold, as they do in every implementation.
+//! [`Packet::parse`] checks the version, lengths, address families and checksum, and returns
+//! borrowed fields. [`Packet::write`] is its inverse. All integers are big-endian. Layouts follow
+//! RFC 3208 section 8 and its appendices. If the text of the RFC contradicts its figures, the code
+//! follows the figures, as all implementations do.
 //!
 //! ```
 //! use pgm::wire::{Body, Dialect, Gsi, Options, Packet};

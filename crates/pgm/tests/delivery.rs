@@ -1,5 +1,5 @@
-//! Whatever the network does, short of losing for ever: each message is handed out once and in order,
-//! or reported lost; windows never move back; and nobody asks too much.
+//! Tests random sessions in a bad network. Each message is delivered once and in order, or reported
+//! as lost. Windows never move back, and the number of requests is limited.
 
 mod simulation;
 
@@ -13,8 +13,8 @@ use pgm::{
 use simulation::{Network, Weather, microseconds, milliseconds, receiver_config, source_config};
 use testdata::Rng;
 
-/// Sends messages at random moments, then closes the session and gives it time to finish. Gives each
-/// message with the number of its first packet.
+/// Sends messages at random times, closes the session and waits for its end. Returns each message with
+/// the number of its first packet.
 fn send_and_close(network: &mut Network, rng: &mut Rng, count: usize) -> Vec<(Sqn, Vec<u8>)> {
     let mut sent = Vec::new();
     for number in 0..count {
@@ -23,13 +23,13 @@ fn send_and_close(network: &mut Network, rng: &mut Rng, count: usize) -> Vec<(Sq
             1 => rng.below(9_000),
             _ => rng.below(300),
         };
-        // No two are alike.
+        // The message starts with its number, so that all messages differ.
         let mut message = (number as u32).to_be_bytes().to_vec();
         message.extend((0..length).map(|_| rng.bits() as u8));
         let first = loop {
             match network.source().send(&message) {
                 Ok(first) => break first,
-                Err(SendError::NotYet { .. }) => network.run_for(milliseconds(1)),
+                Err(SendError::WouldBlock { .. }) => network.run_for(milliseconds(1)),
                 Err(error) => panic!("{error}"),
             }
         };
@@ -43,7 +43,7 @@ fn send_and_close(network: &mut Network, rng: &mut Rng, count: usize) -> Vec<(Sq
     sent
 }
 
-/// Checks what one node was handed against what was sent.
+/// Compares the messages that a node received with the messages that were sent.
 fn check(network: &Network, node: usize, order: Order, sent: &[(Sqn, Vec<u8>)]) {
     let events = &network.nodes[node].events;
     assert!(
@@ -61,7 +61,7 @@ fn check(network: &Network, node: usize, order: Order, sent: &[(Sqn, Vec<u8>)]) 
                 let at = sent.iter().position(|(first, _)| first == sqn);
                 let at = at.expect("a message that was sent");
                 assert_eq!(payload, &sent[at].1);
-                assert!(handed_out.insert(*sqn), "twice the same");
+                assert!(handed_out.insert(*sqn), "delivered twice");
                 if order == Order::AsSent {
                     assert!(at >= next, "message {at} after message {next}");
                     next = at;
@@ -85,7 +85,7 @@ fn check(network: &Network, node: usize, order: Order, sent: &[(Sqn, Vec<u8>)]) 
     }
 }
 
-/// The windows that a source has told never move back.
+/// Checks that the window in the SPMs of a source never moves back.
 fn check_windows(network: &Network) {
     let Body::Spm(first) = network.sent[0].packet().body else {
         panic!("a session begins with an SPM");
@@ -106,7 +106,8 @@ fn check_windows(network: &Network) {
     }
 }
 
-/// A session in some weather, with one to three receivers.
+/// Runs a session with one to three receivers in a random bad network, and checks its events.
+/// `change` adapts the configuration of each receiver.
 fn session(
     seed: u64,
     source: SourceConfig,
@@ -122,7 +123,7 @@ fn session(
         .collect();
     let orders: Vec<Order> = receivers.iter().map(|config| config.order).collect();
     let mut network = Network::of(seed, source, receivers);
-    // All have joined before the weather changes.
+    // All receivers join before the network degrades.
     network.run_for(milliseconds(1));
     network.weather = Weather {
         lost: rng.below(400),
@@ -140,32 +141,32 @@ fn session(
 
 fn parity(rng: &mut Rng) -> Option<ParityConfig> {
     let group_size = [2, 4, 8, 16, 64][rng.below(5)];
-    let cut_short = rng.below(2) == 0;
+    let shorten_groups = rng.below(2) == 0;
     [
         None,
         Some(ParityConfig {
             group_size,
             proactive: 1 + rng.below(3),
             on_demand: false,
-            cut_short,
+            shorten_groups,
         }),
         Some(ParityConfig {
             group_size,
             proactive: 0,
             on_demand: true,
-            cut_short,
+            shorten_groups,
         }),
         Some(ParityConfig {
             group_size,
             proactive: 1,
             on_demand: true,
-            cut_short,
+            shorten_groups,
         }),
     ][rng.below(4)]
 }
 
 #[test]
-fn with_enough_of_a_window_nothing_is_lost() {
+fn a_large_window_loses_nothing() {
     for seed in 0..150 {
         let mut rng = Rng(seed);
         let source = SourceConfig {
@@ -184,7 +185,7 @@ fn with_enough_of_a_window_nothing_is_lost() {
 }
 
 #[test]
-fn what_a_small_window_loses_is_reported() {
+fn losses_of_a_small_window_are_reported() {
     let mut lost = 0;
     for seed in 990..1090 {
         let mut rng = Rng(seed);
@@ -208,11 +209,11 @@ fn what_a_small_window_loses_is_reported() {
             .map(|node| network.losses(node).len())
             .sum::<usize>();
     }
-    assert!(lost > 0, "nothing was ever lost, so nothing was tested");
+    assert!(lost > 0, "nothing was lost, so the test tested nothing");
 }
 
 #[test]
-fn congestion_control_loses_nothing_and_never_stands_still() {
+fn congestion_control_loses_nothing_and_keeps_sending() {
     for seed in 0..20 {
         let source = SourceConfig {
             congestion: Some(CongestionConfig {
@@ -228,10 +229,10 @@ fn congestion_control_loses_nothing_and_never_stands_still() {
     }
 }
 
-/// Thousands of packets with every field wrong in some way, to a receiver and a source that are in
-/// the middle of a session: nothing panics, and time goes on.
+/// Sends thousands of packets with wrong fields to the receiver and the source of a running
+/// session. Checks that both continue without a panic.
 #[test]
-fn garbage_and_lies_do_no_harm() {
+fn malformed_and_lying_packets_do_no_harm() {
     for seed in 0..40 {
         let mut rng = Rng(seed);
         let source = SourceConfig {
@@ -256,7 +257,7 @@ fn garbage_and_lies_do_no_harm() {
         let mut heard = 0;
         for _ in 0..400 {
             let message = vec![1; rng.below(4000)];
-            // A liar may keep the window full.
+            // Packets with wrong fields may keep the window full, so an error is ignored.
             let _ = network.source().send(&message);
             network.run_for(microseconds(rng.below(3_000) as u64));
             for _ in 0..rng.below(5) {
@@ -264,7 +265,8 @@ fn garbage_and_lies_do_no_harm() {
                 let sent = network.sent[at].clone();
                 let mut bytes = sent.bytes;
                 for _ in 0..=rng.below(3) {
-                    // Past the ports and the source's name, so that the packet finds its session.
+                    // The changed bytes follow the ports and the identifier, so that the packet
+                    // still belongs to the session.
                     let at = if bytes.len() > 16 {
                         16 + rng.below(bytes.len() - 16)
                     } else {
@@ -283,6 +285,6 @@ fn garbage_and_lies_do_no_harm() {
         }
         network.source().close();
         network.run_for(milliseconds(1_000));
-        assert!(heard > 300, "{heard} packets were heard");
+        assert!(heard > 300, "{heard} packets were accepted");
     }
 }

@@ -1,11 +1,10 @@
-//! Members in network namespaces that lose packets, among themselves and with OpenPGM's.
+//! Sessions between network namespaces that lose packets. Members use this crate or OpenPGM.
 //!
-//! Left out, with a word on stderr, where the system lacks `ip`, `nft`, `gcc`, `tshark` or OpenPGM, or
-//! does not let this user make namespaces.
+//! A test is skipped if `ip`, `nft`, `gcc` or OpenPGM is missing, or if the user may not create
+//! namespaces.
 
 #![cfg(target_os = "linux")]
-// What a machine does not allow is left out, and that is said.
-#![allow(clippy::print_stderr)]
+#![allow(clippy::print_stderr, reason = "members log to stderr")]
 
 use std::{
     env,
@@ -23,14 +22,14 @@ use pgm::{
 const COUNT: u32 = 2_000;
 const PORT: u16 = 3056;
 
-/// As the peer in C makes them.
+/// Returns message `number`, in the format that the C program `peer.c` also uses.
 fn message(number: u32) -> Vec<u8> {
     let mut message = number.to_be_bytes().to_vec();
     message.resize(4 + number as usize % 1_300, number as u8);
     message
 }
 
-/// Two namespaces, joined by one cable.
+/// Two network namespaces connected by a virtual Ethernet cable.
 struct Pair {
     names: [String; 2],
     addresses: [&'static str; 2],
@@ -41,7 +40,7 @@ const V4: ([&str; 2], &str) = (["10.77.0.1", "10.77.0.2"], "239.192.0.1");
 const V6: ([&str; 2], &str) = (["fd77::1", "fd77::2"], "ff08::1");
 
 impl Pair {
-    /// Makes them, unless the machine does not allow it.
+    /// Creates the namespaces. Returns `None` if the machine does not allow it.
     fn new(test: &str, (addresses, group): ([&'static str; 2], &'static str)) -> Option<Pair> {
         let names = ["A", "B"].map(|end| format!("pgm{}{test}{end}", std::process::id()));
         let pair = Pair {
@@ -70,14 +69,14 @@ impl Pair {
         }
         for step in steps {
             if !is_done(&step) {
-                eprintln!("left out: `{step}` is not possible here");
+                testdata::skip(&format!("`{step}` failed"));
                 return None;
             }
         }
         Some(pair)
     }
 
-    /// Each end loses so many of 1,000 packets that come.
+    /// Makes both namespaces drop `of_thousand` of 1,000 received packets.
     fn lose(&self, of_thousand: u32) {
         for name in &self.names {
             let rules = format!(
@@ -91,7 +90,7 @@ impl Pair {
         }
     }
 
-    /// A command in one of the namespaces.
+    /// Returns a command that runs `program` in the namespace with the index `end`.
     fn command(&self, end: usize, program: &Path) -> Command {
         let mut command = Command::new("ip");
         command
@@ -100,7 +99,7 @@ impl Pair {
         command
     }
 
-    /// One of our members, which is this very program.
+    /// Starts a member that uses this crate. It is a further process of this test program.
     fn ours(&self, end: usize, role: &str, encapsulation: &str) -> Running {
         Running::start(self.our_command(end, role, encapsulation))
     }
@@ -116,7 +115,7 @@ impl Pair {
         command
     }
 
-    /// One of OpenPGM's.
+    /// Starts a member that uses OpenPGM.
     fn theirs(&self, end: usize, role: &str, peer: &Path, encapsulation: &str) -> Running {
         let port = if encapsulation == "raw" { 0 } else { PORT };
         let mut command = self.command(end, peer);
@@ -146,7 +145,7 @@ fn is_done(command: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// A member at work, which ends with this value.
+/// Running process of a member. The process is killed on drop.
 struct Running {
     child: Child,
     out: BufReader<std::process::ChildStdout>,
@@ -159,7 +158,7 @@ impl Running {
         Running { child, out }
     }
 
-    /// Waits for a line that ends so.
+    /// Waits for an output line that ends with `end`.
     fn wait_for(&mut self, end: &str) {
         let mut said = String::new();
         loop {
@@ -182,14 +181,14 @@ impl Drop for Running {
     }
 }
 
-/// The peer, compiled; nothing where that is not possible.
+/// Compiles `peer.c` and returns the path of the program; `None` if that is not possible.
 fn peer(test: &str) -> Option<PathBuf> {
     let flags = Command::new("pkg-config")
         .args(["--cflags", "--libs", "openpgm-5.3"])
         .output();
     let flags = flags.ok().filter(|flags| flags.status.success());
     let Some(flags) = flags else {
-        eprintln!("left out: OpenPGM is not installed");
+        testdata::skip("OpenPGM is not installed (pkg-config openpgm-5.3)");
         return None;
     };
     let program = env::temp_dir().join(format!("pgm-peer-{}-{test}", std::process::id()));
@@ -206,11 +205,11 @@ fn peer(test: &str) -> Option<PathBuf> {
     if compiled.is_ok_and(|status| status.success()) {
         return Some(program);
     }
-    eprintln!("left out: gcc does not compile a program with OpenPGM");
+    testdata::skip("gcc cannot compile a program with OpenPGM");
     None
 }
 
-/// What a member does; the tests start it as a process of its own.
+/// Runs a member if `PGM_ROLE` is set. The other tests start this test in a separate process.
 #[test]
 fn member() {
     let Ok(role) = env::var("PGM_ROLE") else {
@@ -243,15 +242,16 @@ fn member() {
             group_size: 8,
             proactive: 2,
             on_demand: true,
-            cut_short: false,
+            shorten_groups: false,
         }),
         late_join: true,
         ..SourceConfig::new(Tsi::random(), address, config.group)
     };
     let receiver = ReceiverConfig {
-        // An interface over IPv6 hears nothing for a while after it has come up.
+        // An IPv6 interface receives nothing for some time after it came up, so the receiver must
+        // join late.
         late_join: true,
-        // However busy the machine is, what can be repaired is not given up.
+        // On a busy machine, repairs may take long. The receiver must not give them up.
         confirmation_retries: u16::MAX,
         repair_retries: u16::MAX,
         ..ReceiverConfig::new(address, config.group)
@@ -262,7 +262,7 @@ fn member() {
         (!is_source).then_some(receiver),
     )
     .unwrap();
-    // With its interface down, the system refuses; then it is called again.
+    // While the interface is down, the system refuses calls. They are then repeated.
     let has_outage = env::var("PGM_OUTAGE").is_ok();
     let or_refused = |error| {
         let is_outage = has_outage && matches!(error, SocketError::System { .. });
@@ -274,10 +274,11 @@ fn member() {
         let begun = Instant::now();
         let mut number = 0;
         loop {
-            // Whoever listens hears of the source first; then a message each 200 µs.
+            // In the first 300 ms, receivers learn about the source. Then a message follows every
+            // 200 µs.
             let due = Duration::from_millis(300) + Duration::from_micros(200) * number;
             if number < COUNT && begun.elapsed() >= due {
-                // What is refused was taken all the same.
+                // The source keeps a refused message, so it is not sent again.
                 if let Err(error) = socket.send_blocking(&message(number)) {
                     or_refused(error);
                 }
@@ -312,7 +313,7 @@ fn member() {
             }
             Ok(Received::WouldBlock) => Duration::from_secs(1),
             Ok(Received::TimerPending(wait)) => wait.min(Duration::from_secs(1)),
-            Ok(other) => panic!("{other:?} instead of message {number}"),
+            Ok(other) => panic!("expected message {number}, got {other:?}"),
             Err(error) => {
                 or_refused(error);
                 Duration::from_millis(1)
@@ -323,11 +324,14 @@ fn member() {
     let source = socket.sources().next().unwrap();
     let statistics = socket.statistics(source).unwrap();
     eprintln!("{statistics:?}");
-    assert!(!has_outage || statistics.repairs > 0, "nothing went down");
+    assert!(
+        !has_outage || statistics.repairs > 0,
+        "the outage had no effect"
+    );
     say("complete");
 }
 
-/// Writes to the pipe that the starter reads, past what the test framework keeps.
+/// Writes a line to the pipe of the parent process. The test harness does not capture this output.
 fn say(what: &str) {
     use std::io::Write;
     let mut out = std::io::stdout();
@@ -335,8 +339,9 @@ fn say(what: &str) {
     out.flush().unwrap();
 }
 
-/// Ours to ours, then with OpenPGM's at either end, all of it whatever is lost.
-fn all_arrives(
+/// Checks complete delivery in a network that loses packets. If `with_theirs` is true, one member
+/// uses OpenPGM: first the receiver, then the source. Otherwise both members use this crate.
+fn check_delivery(
     test: &str,
     network: ([&'static str; 2], &'static str),
     encapsulation: &str,
@@ -367,7 +372,8 @@ fn all_arrives(
         receiver.wait_for("ready");
         let mut source = member(0, "send", *is_source_ours);
         source.wait_for("ready");
-        // Joining needs the first SPM; the data come 300 ms later.
+        // The receiver needs the first SPM to join, so the losses start after it. The data starts
+        // after 300 ms.
         std::thread::sleep(Duration::from_millis(150));
         pair.lose(lost);
         receiver.wait_for("complete");
@@ -379,24 +385,25 @@ fn all_arrives(
 
 #[test]
 fn ours_over_udp() {
-    all_arrives("u0", V4, "one", 0, false);
-    all_arrives("u1", V4, "two", 300, false);
+    check_delivery("u0", V4, "one", 0, false);
+    check_delivery("u1", V4, "two", 300, false);
 }
 
 #[test]
 fn ours_over_ip() {
-    all_arrives("r", V4, "raw", 100, false);
+    check_delivery("r", V4, "raw", 100, false);
 }
 
 #[test]
 fn ours_over_ipv6() {
-    all_arrives("s", V6, "two", 100, false);
-    all_arrives("t", V6, "raw", 100, false);
+    check_delivery("s", V6, "two", 100, false);
+    check_delivery("t", V6, "raw", 100, false);
 }
 
-/// The kernel lists which sources a group was joined for, addresses as 32 digits.
+/// Checks that the kernel joined the group for one source. The kernel lists such joins with
+/// addresses of 32 digits.
 #[test]
-fn of_one_source_over_ipv6() {
+fn source_specific_over_ipv6() {
     let Some(pair) = Pair::new("x", V6) else {
         return;
     };
@@ -422,7 +429,7 @@ fn of_one_source_over_ipv6() {
     }
 }
 
-/// The interface of either end goes down for a while, and comes up again.
+/// Checks that a session continues after the interface of one member was down for 200 ms.
 #[test]
 fn an_interface_goes_down() {
     for end in [0, 1] {
@@ -448,17 +455,17 @@ fn an_interface_goes_down() {
 
 #[test]
 fn ours_with_parity() {
-    all_arrives("p", V4, "parity", 100, false);
+    check_delivery("p", V4, "parity", 100, false);
 }
 
 #[test]
 fn with_openpgm_over_udp() {
     for lost in [0, 20, 100, 300] {
-        all_arrives(&format!("o{lost}"), V4, "one", lost, true);
+        check_delivery(&format!("o{lost}"), V4, "one", lost, true);
     }
 }
 
 #[test]
 fn with_openpgm_over_ip() {
-    all_arrives("q", V4, "raw", 20, true);
+    check_delivery("q", V4, "raw", 20, true);
 }

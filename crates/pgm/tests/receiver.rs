@@ -1,4 +1,4 @@
-//! A receiver under test: what it hands out and asks for after packets made by hand.
+//! Tests a receiver with constructed packets: its events and the packets that it sends.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -90,7 +90,7 @@ fn parity_parameters(proactive: bool, on_demand: bool) -> Options<'static> {
     }
 }
 
-/// Times that are easily told apart, in milliseconds.
+/// Returns a configuration in which all times differ, so that tests can tell them apart.
 fn config() -> ReceiverConfig {
     ReceiverConfig {
         back_off: Duration::from_millis(10),
@@ -115,7 +115,7 @@ impl Script {
         }
     }
 
-    /// A receiver that knows its source and has had all up to number 999.
+    /// Returns a receiver that knows the source and misses no packet up to number 999.
     fn begun(config: ReceiverConfig, options: Options<'_>) -> Script {
         let mut script = Script::new(config);
         script.receive(Packet {
@@ -125,8 +125,19 @@ impl Script {
         script
     }
 
+    /// Receives old data packets, so that the limit on bytes sent to the source allows many
+    /// requests.
+    fn receive_much(&mut self) {
+        for _ in 0..4 {
+            self.receive(Packet {
+                payload: &[0; 4_096],
+                ..rdata(990)
+            });
+        }
+    }
+
     fn receive(&mut self, packet: Packet<'_>) {
-        // Through bytes, as on a network.
+        // The packet is written and parsed, as on a network.
         let mut bytes = Vec::new();
         packet.write(Dialect::Rfc3208, &mut bytes);
         let packet = Packet::parse(&bytes, Dialect::Rfc3208).unwrap();
@@ -139,7 +150,8 @@ impl Script {
         }
     }
 
-    /// Lets time pass, and gives what is sent meanwhile with its moment in milliseconds.
+    /// Advances the time. Returns the packets that the receiver sends, with their times in
+    /// milliseconds.
     fn wait(&mut self, milliseconds: u64) -> Vec<(u64, String)> {
         let end = Time(self.now.0 + milliseconds * 1_000_000);
         let mut sent = Vec::new();
@@ -159,7 +171,7 @@ impl Script {
         sent
     }
 
-    /// The names alone of what is sent in the next milliseconds.
+    /// Returns the names of the packets that the receiver sends in the next milliseconds.
     fn sent_within(&mut self, milliseconds: u64) -> Vec<String> {
         let sent = self.wait(milliseconds).into_iter();
         sent.map(|(_, name)| name).collect()
@@ -205,7 +217,7 @@ fn name(packet: &Packet<'_>, to: Destination) -> String {
 }
 
 #[test]
-fn data_is_handed_out_in_order() {
+fn data_is_delivered_in_order() {
     let mut script = Script::begun(config(), Options::default());
     script.receive_all([odata(1000), odata(1001)]);
     assert_eq!(script.events(), ["1000 data", "1001 data"]);
@@ -213,7 +225,7 @@ fn data_is_handed_out_in_order() {
     assert!(script.events().is_empty());
     script.receive(rdata(1002));
     assert_eq!(script.events(), ["1002 data", "1003 data", "1004 data"]);
-    // What was there already is not handed out again.
+    // Duplicates are not delivered.
     script.receive_all([odata(1003), rdata(1001)]);
     assert!(script.events().is_empty());
     assert_eq!(script.receiver.statistics(TSI).unwrap().duplicates, 2);
@@ -229,7 +241,7 @@ fn a_session_can_begin_with_data() {
 }
 
 #[test]
-fn jumps_are_asked_for_within_the_back_off() {
+fn gaps_are_requested_within_the_back_off() {
     for jump in [odata(1003), rdata(1003), spm(1, 1002)] {
         let mut script = Script::begun(config(), Options::default());
         script.receive(jump);
@@ -241,8 +253,9 @@ fn jumps_are_asked_for_within_the_back_off() {
 }
 
 #[test]
-fn a_jump_longer_than_a_list_is_asked_for_in_several() {
+fn a_gap_longer_than_a_list_needs_several_naks() {
     let mut script = Script::begun(config(), Options::default());
+    script.receive_much();
     script.receive(odata(1130));
     let sent = script.sent_within(50);
     let numbers: Vec<usize> = sent
@@ -253,7 +266,7 @@ fn a_jump_longer_than_a_list_is_asked_for_in_several() {
 }
 
 #[test]
-fn originals_and_repairs_end_asking() {
+fn originals_and_repairs_end_requests() {
     for repair in [odata(1000), rdata(1000)] {
         let mut script = Script::begun(config(), Options::default());
         script.receive(odata(1001));
@@ -272,23 +285,26 @@ fn a_late_original_cancels_the_request() {
 }
 
 #[test]
-fn a_confirmation_ends_asking_until_the_repair_is_overdue() {
+fn a_confirmed_request_is_repeated_when_the_repair_is_overdue() {
     let mut script = Script::begun(config(), Options::default());
     script.receive(odata(1001));
     assert_eq!(script.sent_within(20), ["NAK 1000"]);
     script.receive(ncf(1000));
     let sent = script.wait(400);
-    // 200 ms after the confirmation at 20, plus a back-off.
+    // The request is repeated 200 ms after the confirmation at 20 ms, plus a back-off of up to 10
+    // ms.
     assert!((220..=230).contains(&sent[0].0), "{sent:?}");
 }
 
 #[test]
-fn a_request_without_confirmation_is_made_again() {
+fn an_unconfirmed_request_is_repeated() {
     let mut script = Script::begun(config(), Options::default());
+    script.receive_much();
     script.receive(odata(1001));
     let sent = script.wait(7_000).into_iter();
     let times: Vec<u64> = sent.map(|(time, _)| time).collect();
-    // Twice as long each time, up to 16 times, and a back-off of up to 10 ms.
+    // The interval doubles from 100 ms up to 16 times this value. A back-off of up to 10 ms is
+    // added each time.
     let waits = [100, 200, 400, 800, 1_600, 1_600, 1_600];
     assert_eq!(times.len(), 1 + waits.len(), "{times:?}");
     for (two, wait) in times.windows(2).zip(waits) {
@@ -297,7 +313,7 @@ fn a_request_without_confirmation_is_made_again() {
 }
 
 #[test]
-fn another_receivers_request_or_its_confirmation_suppresses_the_own() {
+fn requests_of_others_and_confirmations_suppress_own_ones() {
     for (heard, wait) in [(packet(Body::Nak(about(1000))), 100), (ncf(1000), 200)] {
         let mut script = Script::begun(config(), Options::default());
         script.receive(odata(1001));
@@ -308,13 +324,13 @@ fn another_receivers_request_or_its_confirmation_suppresses_the_own() {
 }
 
 #[test]
-fn a_list_suppresses_all_that_it_names() {
+fn a_nak_list_suppresses_all_its_numbers() {
     let mut script = Script::begun(config(), Options::default());
     script.receive(odata(1004));
     let mut room = [0; 248];
     script.receive(Packet {
         options: Options {
-            nak_list: Some(NakList::of(&[Sqn(1001), Sqn(1003)], &mut room)),
+            nak_list: Some(NakList::new(&[Sqn(1001), Sqn(1003)], &mut room)),
             ..Options::default()
         },
         ..ncf(1000)
@@ -323,14 +339,14 @@ fn a_list_suppresses_all_that_it_names() {
 }
 
 #[test]
-fn a_confirmation_tells_of_data_not_yet_heard_of() {
+fn a_confirmation_reveals_unseen_data() {
     let mut script = Script::begun(config(), Options::default());
     script.receive(ncf(1002));
     assert_eq!(script.sent_within(50), ["NAK 1000+1001"]);
 }
 
 #[test]
-fn a_confirmation_out_of_the_window_changes_nothing() {
+fn a_confirmation_outside_the_window_is_ignored() {
     let small = ReceiverConfig {
         window: 16,
         ..config()
@@ -343,8 +359,8 @@ fn a_confirmation_out_of_the_window_changes_nothing() {
 }
 
 #[test]
-fn what_is_asked_for_in_vain_is_lost_after_the_retries() {
-    // The times of the original script: back-off 5 s, others 10 s, 15 and 10 retries.
+fn packets_are_lost_after_the_retries() {
+    // The back-off is 5 s. Confirmations and repairs may take 10 s, with 15 and 10 retries.
     let patient = ReceiverConfig {
         back_off: Duration::from_secs(5),
         confirmation: Duration::from_secs(10),
@@ -355,12 +371,13 @@ fn what_is_asked_for_in_vain_is_lost_after_the_retries() {
         ..config()
     };
     let mut script = Script::begun(patient, Options::default());
+    script.receive_much();
     script.receive(odata(1001));
     let sent = script.sent_within(3_000_000);
     assert_eq!(sent.len(), 15);
     assert_eq!(script.events(), ["lost 1 from 1000", "1001 data"]);
 
-    // Each request confirmed, none repaired.
+    // All requests are confirmed, but no repair follows.
     let mut script = Script::begun(patient, Options::default());
     script.receive(odata(1001));
     let mut asked = 0;
@@ -376,7 +393,7 @@ fn what_is_asked_for_in_vain_is_lost_after_the_retries() {
 }
 
 #[test]
-fn what_the_source_no_longer_has_is_lost() {
+fn packets_before_the_trail_are_lost() {
     let mut script = Script::begun(config(), Options::default());
     script.receive(odata(1003));
     let beyond = Data {
@@ -387,7 +404,7 @@ fn what_the_source_no_longer_has_is_lost() {
     assert_eq!(script.events(), ["lost 2 from 1000"]);
     script.receive(rdata(1002));
     assert_eq!(script.events(), ["1002 data", "1003 data", "1004 "]);
-    // A trail far beyond all that is known.
+    // The next SPM has a trail far beyond the known packets.
     script.receive(packet(Body::Spm(Spm {
         sqn: Sqn(1),
         trail: Sqn(1_001_005),
@@ -400,13 +417,13 @@ fn what_the_source_no_longer_has_is_lost() {
         trail: Sqn(1_001_005),
     })));
     assert_eq!(script.events(), ["1001005 "]);
-    // A trail that moves back is not believed.
+    // A trail that moves back is ignored.
     script.receive(spm(2, 1_001_007));
     assert_eq!(script.sent_within(50), ["NAK 1001006+1001007"]);
 }
 
 #[test]
-fn an_unknown_source_is_asked_to_introduce_itself() {
+fn an_unknown_source_is_asked_for_an_spm() {
     let mut script = Script::new(config());
     script.receive(odata(1000));
     let sent = script.wait(1_200);
@@ -414,11 +431,11 @@ fn an_unknown_source_is_asked_to_introduce_itself() {
     let pair = ["SPMR GroupOneHop", "SPMR Unicast(10.77.0.1)"];
     assert_eq!(names[..2], pair);
     assert!(sent[0].0 <= 250, "{sent:?}");
-    assert_eq!(sent[2].0 - sent[0].0, 500, "and again without an answer");
+    assert_eq!(sent[2].0 - sent[0].0, 500, "repeated without an answer");
 }
 
 #[test]
-fn a_source_that_introduces_itself_is_not_asked() {
+fn a_source_that_sent_an_spm_is_not_asked() {
     let mut script = Script::new(config());
     script.receive_all([odata(1000), spm(0, 1000)]);
     assert!(script.sent_within(1_000).is_empty());
@@ -428,7 +445,7 @@ fn a_source_that_introduces_itself_is_not_asked() {
 }
 
 #[test]
-fn another_receivers_question_suppresses_the_own() {
+fn spm_requests_of_others_suppress_own_ones() {
     let mut script = Script::new(config());
     script.receive_all([odata(1000), packet(Body::Spmr)]);
     assert!(script.sent_within(499).is_empty());
@@ -436,7 +453,7 @@ fn another_receivers_question_suppresses_the_own() {
 }
 
 #[test]
-fn what_is_missing_before_the_introduction_is_asked_for_after_it() {
+fn gaps_before_the_first_spm_are_requested_after_it() {
     let mut script = Script::new(config());
     script.receive_all([odata(1000), odata(1002)]);
     script.wait(300);
@@ -460,7 +477,7 @@ fn fragment(sqn: u32, first: u32, at: u32, length: u32, payload: &'static [u8]) 
 }
 
 #[test]
-fn a_message_in_parts_is_handed_out_whole() {
+fn fragments_are_reassembled() {
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
         let mut script = Script::begun(config(), Options::default());
         for at in order {
@@ -474,7 +491,7 @@ fn a_message_in_parts_is_handed_out_whole() {
 }
 
 #[test]
-fn a_message_that_lost_a_part_is_lost_as_a_whole() {
+fn a_message_with_a_lost_fragment_is_lost() {
     let mut script = Script::begun(config(), Options::default());
     script.receive_all([
         fragment(1000, 1000, 0, 15, b"one, "),
@@ -490,7 +507,7 @@ fn a_message_that_lost_a_part_is_lost_as_a_whole() {
 }
 
 #[test]
-fn parts_that_contradict_each_other_are_no_message() {
+fn contradictory_fragments_are_lost() {
     for wrong in [
         fragment(1001, 1000, 4, 10, b"wrong"),
         fragment(1001, 1000, 5, 11, b"wrong"),
@@ -505,15 +522,15 @@ fn parts_that_contradict_each_other_are_no_message() {
 }
 
 #[test]
-fn who_joins_within_a_message_does_not_miss_its_beginning() {
+fn joining_within_a_message_skips_its_rest() {
     let mut script = Script::new(config());
     script.receive_all([fragment(1001, 1000, 5, 10, b"part"), odata(1002)]);
     assert_eq!(script.events(), ["1002 data"]);
     assert_eq!(script.receiver.statistics(TSI).unwrap().skipped, 1);
 }
 
-/// Parity packets of the group 1000 to 1003, of which 1001 is shorter if the lengths vary, and the
-/// packets of the group.
+/// Returns the payloads of the group 1000 to 1003, and two parity payloads for the group. If
+/// `is_variable` is true, the payload of 1001 is shorter.
 fn group(is_variable: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let data: Vec<Vec<u8>> = [b"zero", b"one.", b"two.", b"tre."]
         .iter()
@@ -523,7 +540,7 @@ fn group(is_variable: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     if is_variable {
         data[1] = b"1".to_vec();
     }
-    let code = Code::of(4).unwrap();
+    let code = Code::for_group_size(4).unwrap();
     let parity = (0..2)
         .map(|index| {
             let mut parity = code.encode(index, data.iter().map(|data| &data[..]), 4);
@@ -550,21 +567,22 @@ fn parity(sqn: u32, payload: &[u8], is_variable: bool) -> Packet<'_> {
 }
 
 #[test]
-fn a_group_without_enough_packets_is_asked_for_parity_never_for_packets() {
+fn incomplete_groups_request_parity_not_packets() {
     for end in [
-        odata(1003),              // the last of the group
-        odata(1004),              // one of the next
-        parity(1000, b"", false), // parity, which tells that the group is complete
+        odata(1003),              // the last packet of the group
+        odata(1004),              // a packet of the next group
+        parity(1000, b"", false), // parity on request, which shows that the source has sent the whole group
     ] {
         let mut script = Script::begun(config(), parity_parameters(false, true));
         script.receive(odata(1001));
-        assert!(script.sent_within(50).is_empty(), "the group is not over");
+        assert!(script.sent_within(50).is_empty(), "the group is not closed");
         script.receive(end);
         let missing = match end.body {
             Body::Odata(data) if data.sqn == Sqn(1004) => 3,
             _ => 2,
         };
-        // The number is the group's plus the count less one.
+        // The request has the first number of the group plus the number of missing packets minus
+        // one.
         let expected = format!("parity NAK {}", 1000 + missing - 1);
         assert_eq!(script.sent_within(50), [expected]);
     }
@@ -588,7 +606,7 @@ fn a_parity_confirmation_suppresses_smaller_requests_only() {
 }
 
 #[test]
-fn packets_are_made_of_parity() {
+fn packets_are_recovered_from_parity() {
     for is_variable in [false, true] {
         let (data, parities) = group(is_variable);
         let mut script = Script::begun(config(), parity_parameters(false, true));
@@ -622,13 +640,13 @@ fn proactive_parity_repairs_without_a_request() {
     assert!(script.sent_within(500).is_empty(), "parity may follow");
     script.receive(parity(1000, &parities[0], false));
     assert_eq!(script.events().len(), 4);
-    // Where it does not suffice, packets are asked for once the group is over.
+    // If the parity does not suffice, packets are requested after the group is closed.
     script.receive_all([odata(1004), odata(1007), odata(1008)]);
     assert_eq!(script.sent_within(50), ["NAK 1005+1006"]);
 }
 
 #[test]
-fn a_last_group_that_is_not_complete_is_asked_for_by_packets() {
+fn packets_of_an_incomplete_last_group_are_requested() {
     let mut script = Script::begun(config(), parity_parameters(false, true));
     script.receive_all([odata(1000), odata(1002), spm(1, 1002)]);
     assert_eq!(script.sent_within(50), ["NAK 1001"]);
@@ -637,7 +655,7 @@ fn a_last_group_that_is_not_complete_is_asked_for_by_packets() {
 #[test]
 fn a_shortened_group_is_complete_with_fewer() {
     let (data, _) = group(false);
-    let code = Code::of(4).unwrap();
+    let code = Code::for_group_size(4).unwrap();
     let bytes = code.encode(0, data[..2].iter().map(|data| &data[..]), 4);
     let mut script = Script::begun(config(), parity_parameters(false, true));
     script.receive(Packet {
@@ -657,16 +675,16 @@ fn a_shortened_group_is_complete_with_fewer() {
 }
 
 #[test]
-fn a_message_is_put_together_of_parity() {
+fn fragments_are_recovered_from_parity() {
     let parts = [b"one, ", b"two, ", b"tre, ", b"four."];
     let option = |at: u32| Fragment {
         first: Sqn(1000),
         offset: 5 * at,
         length: 20,
     };
-    let code = Code::of(4).unwrap();
+    let code = Code::for_group_size(4).unwrap();
     let payload = code.encode(0, parts.iter().map(|part| &part[..]), 5);
-    // The options from their fourth byte on: nothing, then their three numbers.
+    // The encoded bytes of an option start at its fourth byte: a zero, then the three numbers.
     let options: Vec<Vec<u8>> = (0..4)
         .map(|at| {
             [
@@ -701,7 +719,7 @@ fn a_message_is_put_together_of_parity() {
 }
 
 #[test]
-fn where_order_does_not_matter_nothing_waits() {
+fn messages_are_delivered_as_received() {
     let any = ReceiverConfig {
         order: Order::AsReceived,
         ..config()
@@ -718,7 +736,7 @@ fn where_order_does_not_matter_nothing_waits() {
 }
 
 #[test]
-fn who_joins_late_may_ask_for_what_was_before() {
+fn late_joiners_request_earlier_packets() {
     for (late_join, asked) in [(true, vec!["NAK 1005+1006"]), (false, vec![])] {
         let mut script = Script::new(ReceiverConfig {
             late_join,
@@ -738,7 +756,7 @@ fn who_joins_late_may_ask_for_what_was_before() {
 }
 
 #[test]
-fn who_joins_late_begins_where_the_spm_says_whatever_comes_before() {
+fn late_joiners_start_where_the_spm_says() {
     let mut script = Script::new(ReceiverConfig {
         late_join: true,
         ..config()
@@ -757,7 +775,7 @@ fn who_joins_late_begins_where_the_spm_says_whatever_comes_before() {
 }
 
 #[test]
-fn the_end_is_told_after_all_data() {
+fn the_end_is_reported_after_all_data() {
     let mut script = Script::begun(config(), Options::default());
     let end = Packet {
         options: Options {
@@ -770,7 +788,7 @@ fn the_end_is_told_after_all_data() {
     assert!(script.events().is_empty());
     script.receive(rdata(1000));
     assert_eq!(script.events(), ["1000 data", "1001 data", "finished"]);
-    // It goes on saying so, and is then forgotten without a word.
+    // The source repeats its SPM. After its expiry, it is dropped without an event.
     script.receive(Packet {
         options: end.options,
         ..spm(2, 1001)
@@ -781,7 +799,7 @@ fn the_end_is_told_after_all_data() {
 }
 
 #[test]
-fn a_reset_is_told_and_without_repairs_what_is_missing_is_lost() {
+fn a_reset_is_reported_and_loses_gaps_without_repairs() {
     let mut script = Script::begun(config(), Options::default());
     script.receive(odata(1001));
     script.receive(Packet {
@@ -802,7 +820,7 @@ fn a_reset_is_told_and_without_repairs_what_is_missing_is_lost() {
 }
 
 #[test]
-fn a_silent_source_is_forgotten_and_that_is_told() {
+fn a_silent_source_expires() {
     let mut script = Script::begun(config(), Options::default());
     script.receive_all([odata(1000), odata(1002)]);
     assert_eq!(script.events(), ["1000 data"]);
@@ -824,14 +842,17 @@ fn old_spms_are_ignored() {
 }
 
 #[test]
-fn a_full_window_refuses_and_asks_once_there_is_room() {
+fn a_full_window_refuses_packets_until_there_is_room() {
     let small = ReceiverConfig {
         window: 4,
         ..config()
     };
     let mut script = Script::begun(small, Options::default());
     script.receive_all((1000..1006).map(odata));
-    assert!(script.sent_within(500).is_empty(), "asking would not help");
+    assert!(
+        script.sent_within(500).is_empty(),
+        "a request would not help"
+    );
     assert_eq!(script.events().len(), 4);
     assert_eq!(script.sent_within(50), ["NAK 1004+1005"]);
     assert_eq!(script.receiver.statistics(TSI).unwrap().refused, 2);
@@ -854,7 +875,7 @@ fn memory_is_bounded_in_bytes_and_sources() {
             ..odata(sqn)
         });
     }
-    // Two reach the limit; what follows has to wait, and is not asked for.
+    // Two packets reach the memory limit. The following packets must wait and are not requested.
     assert_eq!(script.receiver.statistics(TSI).unwrap().packets, 2);
     assert_eq!(script.sent_within(50), ["NAK 1000"]);
     script.receive(rdata(1000));
@@ -884,7 +905,7 @@ fn a_passive_receiver_never_sends() {
 }
 
 #[test]
-fn polls_are_answered_by_those_that_they_choose() {
+fn polls_are_answered_by_selected_receivers() {
     let poll = |random, mask| {
         packet(Body::Poll(Poll {
             sqn: Sqn(3),
@@ -899,7 +920,7 @@ fn polls_are_answered_by_those_that_they_choose() {
     let mut script = Script::begun(config(), Options::default());
     script.receive(poll(0, 0));
     assert_eq!(script.sent_within(10), ["POLR 3"]);
-    // Of the two that differ in one bit, one chooses this receiver.
+    // The two polls differ in one bit, so exactly one of them selects this receiver.
     let answers: usize = [0, 1]
         .map(|random| {
             script.receive(poll(random, 1));
@@ -911,7 +932,7 @@ fn polls_are_answered_by_those_that_they_choose() {
 }
 
 #[test]
-fn the_sources_back_off_is_obeyed() {
+fn the_back_off_of_the_source_applies() {
     let mut script = Script::begun(config(), Options::default());
     script.receive(Packet {
         options: Options {
@@ -925,11 +946,14 @@ fn the_sources_back_off_is_obeyed() {
     });
     script.receive(odata(1050));
     let sent = script.wait(5_001);
-    assert!(sent[0].0 > 10, "one in 500 would be sooner: {sent:?}");
+    assert!(
+        sent[0].0 > 10,
+        "the chance of an earlier request is 1 in 500: {sent:?}"
+    );
 }
 
 #[test]
-fn spms_that_span_more_than_half_the_circle_tell_of_no_window() {
+fn spms_with_too_long_a_window_are_ignored() {
     let mut script = Script::begun(config(), Options::default());
     script.receive_all([spm(1, 999 + 0x7fff_fffe), spm(2, 998), spm(3, 0x8000_0000)]);
     script.receive(packet(Body::Spm(Spm {
@@ -941,4 +965,188 @@ fn spms_that_span_more_than_half_the_circle_tell_of_no_window() {
     assert!(script.events().is_empty());
     script.receive(odata(1000));
     assert_eq!(script.events(), ["1000 data"]);
+}
+
+/// Address that forged packets name as the destination for requests.
+const VICTIM: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 255));
+
+/// Sends packets of 16 spoofed sources to a receiver. Returns for each source the number of bytes
+/// that the receiver sent to it and the number of bytes received from it.
+fn attack(seed: u64, config: ReceiverConfig, packets: usize) -> Vec<(usize, usize)> {
+    const SOURCES: usize = 16;
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut receiver = Receiver::new(config).unwrap();
+    let mut now = Time(0);
+    let mut bytes = vec![(0, 0); SOURCES];
+    for number in 0..packets {
+        let from = rng.usize(..SOURCES);
+        let near = Sqn(rng.u32(..40));
+        let far = Sqn(rng.u32(..20_000));
+        let trail = Sqn(0);
+        let body = match rng.u8(..6) {
+            0 => Body::Spm(Spm {
+                sqn: Sqn(number as u32),
+                trail,
+                lead: far,
+                path: VICTIM,
+            }),
+            1 => Body::Ncf(about(far.0)),
+            2 => Body::Poll(Poll {
+                sqn: near,
+                round: 0,
+                sub_type: 0,
+                path: VICTIM,
+                back_off: 1,
+                random: 0,
+                mask: 0,
+            }),
+            3 => Body::Rdata(Data { sqn: far, trail }),
+            _ => Body::Odata(Data { sqn: near, trail }),
+        };
+        let packet = Packet {
+            source_port: 1 + from as u16,
+            payload: &[0; 100][..rng.usize(..100)],
+            ..packet(body)
+        };
+        let packet = Packet {
+            payload: if packet.body.is_data() {
+                packet.payload
+            } else {
+                b""
+            },
+            ..packet
+        };
+        let mut written = Vec::new();
+        packet.write(Dialect::Rfc3208, &mut written);
+        let (_, received) = &mut bytes[from];
+        *received += written.len();
+        receiver.handle(
+            now,
+            SOURCE,
+            &Packet::parse(&written, Dialect::Rfc3208).unwrap(),
+        );
+        // Most packets come in bursts. After the last packet, the sources are silent for 60 s.
+        let pause = [0, 1_000_000, 100_000_000][rng.usize(..3)];
+        let end = Time(
+            now.0
+                + if number + 1 == packets {
+                    60_000_000_000
+                } else {
+                    pause
+                },
+        );
+        loop {
+            let mut out = Vec::new();
+            while let Some(transmit) = receiver.poll_transmit(now, &mut out) {
+                assert_ne!(transmit.to, Destination::Unicast(VICTIM));
+                let answered = Packet::parse(&out, Dialect::Rfc3208).unwrap().tsi();
+                bytes[usize::from(answered.port) - 1].0 += out.len();
+                out.clear();
+            }
+            while receiver.poll_event(now).is_some() {}
+            match receiver.timeout() {
+                Some(next) if next <= end => now = now.max(next),
+                _ => break,
+            }
+        }
+        now = end;
+    }
+    bytes
+}
+
+#[test]
+fn a_spoofed_source_is_sent_at_most_twice_its_bytes() {
+    for seed in 0..20 {
+        for late_join in [false, true] {
+            let config = ReceiverConfig {
+                late_join,
+                ..ReceiverConfig::new(OWN, GROUP)
+            };
+            let bytes = attack(seed, config, 300);
+            assert!(bytes.iter().any(|(sent, _)| *sent > 0));
+            for (sent, received) in bytes {
+                assert!(sent <= 2 * received, "{sent} bytes for {received}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_source_that_dies_after_an_spm_is_sent_a_bounded_number_of_bytes() {
+    let config = ReceiverConfig::new(OWN, GROUP);
+    let mut script = Script::begun(config, Options::default());
+    for number in 0..1_000 {
+        script.receive(Packet {
+            payload: &[0; 1_000],
+            ..odata(1_000 + number)
+        });
+    }
+    script.events();
+    script.receive(spm(1, 15_000));
+    let sent = script.wait(60_000);
+    // The shortest request has 36 bytes, which limits the number of requests.
+    assert!(
+        (1..=config.request_bytes / 36).contains(&sent.len()),
+        "{}",
+        sent.len()
+    );
+    assert!(script.events().contains(&"lost 13001 from 2000".to_owned()));
+}
+
+#[test]
+fn requests_go_to_another_address_only_if_it_is_trusted() {
+    for (trusts_path, expected) in [(false, SOURCE), (true, VICTIM)] {
+        let mut receiver = Receiver::new(ReceiverConfig {
+            trusts_path,
+            ..config()
+        })
+        .unwrap();
+        let body = Body::Spm(Spm {
+            sqn: Sqn(1),
+            trail: TRAIL,
+            lead: Sqn(999),
+            path: VICTIM,
+        });
+        receiver.handle(Time(0), SOURCE, &packet(body));
+        receiver.handle(Time(0), SOURCE, &odata(1_001));
+        let due = Time(20_000_000);
+        let transmit = receiver.poll_transmit(due, &mut Vec::new()).unwrap();
+        assert_eq!(transmit.to, Destination::Unicast(expected));
+        assert_eq!(receiver.statistics(TSI).unwrap().foreign_paths, 1);
+    }
+}
+
+#[test]
+fn all_sources_together_are_sent_a_limited_number_of_packets() {
+    let mut receiver = Receiver::new(ReceiverConfig {
+        packets_per_second: 1_000,
+        ..ReceiverConfig::new(OWN, GROUP)
+    })
+    .unwrap();
+    let mut now = Time(0);
+    let mut sent = 0;
+    // Each of 200 sources loses every second packet. Together, 20,000 packets per second are lost.
+    for round in 0..1_000 {
+        for source in 0..200 {
+            let packet = Packet {
+                source_port: 1 + source,
+                ..odata(1_000 + 2 * round)
+            };
+            receiver.handle(now, SOURCE, &packet);
+            receiver.handle(
+                now,
+                SOURCE,
+                &Packet {
+                    source_port: 1 + source,
+                    ..spm(round, 1_000 + 2 * round)
+                },
+            );
+        }
+        now = Time(now.0 + 10_000_000);
+        while receiver.poll_transmit(now, &mut Vec::new()).is_some() {
+            sent += 1;
+        }
+    }
+    // The test takes 10 s at 1,000 packets per second, and starts with a burst of up to 50 packets.
+    assert!((9_000..=10_060).contains(&sent), "{sent}");
 }

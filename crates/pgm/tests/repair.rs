@@ -1,5 +1,5 @@
-//! How well repair works: how quickly, how often it is asked for, and what becomes of members that
-//! are slow, late, cut off or gone.
+//! Tests the quality of repair: its speed, the number of requests, and sessions with members that
+//! are slow, late, disconnected or gone.
 
 mod simulation;
 
@@ -25,15 +25,16 @@ fn is_nak(body: &Body) -> bool {
 }
 
 #[test]
-fn a_hundred_receivers_do_not_ask_a_hundred_times() {
+fn requests_of_a_hundred_receivers_are_suppressed() {
     let receivers = (1..=100).map(|node| ReceiverConfig {
-        // Long against the network's 50 µs, as it must be for so many.
+        // With a hundred receivers, the back-off must be long compared with the network's delay of
+        // 50 µs.
         back_off: Duration::from_millis(20),
         ..receiver_config(node)
     });
     let mut network = Network::of(1, source_config(0), receivers);
     network.run_for(milliseconds(1));
-    // Every tenth original is lost to all.
+    // All receivers lose every tenth original.
     network.filter = Box::new(|packet, _, _| match packet.body {
         Body::Odata(data) => data.sqn.0 % 10 == 5,
         _ => false,
@@ -44,7 +45,8 @@ fn a_hundred_receivers_do_not_ask_a_hundred_times() {
     for node in 1..=100 {
         assert_eq!(network.messages(node).len(), 200);
     }
-    // 20 losses; with 100 µs until a confirmation is heard, of a hundred one or two ask.
+    // There are 20 losses. A confirmation arrives 100 µs after the request, so for each loss one or
+    // two of the hundred receivers send a request.
     assert!((20..=60).contains(&naks), "{naks} NAKs for 20 losses");
 }
 
@@ -65,9 +67,10 @@ fn one_receiver_asks_once_for_each_loss() {
         (statistics.repairs, statistics.late, statistics.lost),
         (20, 20, 0)
     );
-    // Noticed a millisecond later; then the back-off and the way there and back.
+    // A loss is noticed when the next packet arrives. Then the repair takes the back-off of up to
+    // 500 µs and a round trip of 100 µs.
     assert!(
-        statistics.late_most < Duration::from_micros(700),
+        statistics.late_max < Duration::from_micros(700),
         "{statistics:?}"
     );
 }
@@ -78,7 +81,8 @@ fn the_last_packet_is_missed_soon() {
     network.run_for(milliseconds(1));
     network.filter = Box::new(|packet, _, _| matches!(packet.body, Body::Odata(_)));
     network.send(b"only");
-    // A heartbeat after 5 ms, then the back-off and the repair.
+    // A heartbeat SPM after 5 ms shows the loss. Then the back-off and the repair take less than 1
+    // ms.
     network.run_for(milliseconds(6));
     assert_eq!(network.messages(1), [b"only"]);
 }
@@ -90,7 +94,7 @@ fn parity_repairs_most_groups_without_a_request() {
             group_size: 8,
             proactive: 2,
             on_demand: true,
-            cut_short: false,
+            shorten_groups: false,
         }),
         ..source_config(0)
     };
@@ -117,12 +121,13 @@ fn parity_repairs_most_groups_without_a_request() {
                 .collect()
         })
         .collect();
-    // More than two of ten are lost in 7.0 % of all groups: 1 − Σ C(10,i) 0.1^i 0.9^(10−i), i ≤ 2.
+    // A group needs a request if more than two of its ten packets are lost. This happens in 7.0 %
+    // of all groups: 1 − Σ C(10,i) 0.1^i 0.9^(10−i), i ≤ 2.
     assert!((40..100).contains(&asked.len()), "{} groups", asked.len());
 }
 
 #[test]
-fn a_hundred_requests_at_once_are_confirmed_once() {
+fn a_hundred_simultaneous_requests_get_one_confirmation() {
     let config = source_config(0);
     let mut source = Source::new(config, Time(0)).unwrap();
     source.send(b"a").unwrap();
@@ -150,23 +155,24 @@ fn a_hundred_requests_at_once_are_confirmed_once() {
     let statistics = source.statistics();
     assert_eq!((statistics.naks, statistics.ncfs), (100, 1));
     assert!(statistics.repairs > 0);
-    // Who asks again later has not heard it.
+    // A receiver that requests the packet again after 2 ms did not get the confirmation, so it is
+    // repeated.
     source.handle(milliseconds(2), &request);
     while source.poll_transmit(milliseconds(2), &mut bytes).is_some() {}
     assert_eq!(source.statistics().ncfs, 2);
 }
 
-/// The receiver that loses a tenth is told apart from the one that loses nothing.
+/// Checks the reported loss of a receiver that loses a tenth of the packets.
 #[test]
-fn the_source_hears_how_much_is_lost() {
-    for cut_short in [false, true] {
+fn receivers_report_their_loss() {
+    for shorten_groups in [false, true] {
         let source = SourceConfig {
             loss_reports: true,
-            parity: cut_short.then_some(ParityConfig {
+            parity: shorten_groups.then_some(ParityConfig {
                 group_size: 4,
                 proactive: 1,
                 on_demand: false,
-                cut_short,
+                shorten_groups,
             }),
             ..source_config(0)
         };
@@ -180,22 +186,23 @@ fn the_source_hears_how_much_is_lost() {
         }
         let loss = network.source().statistics().loss.unwrap();
         assert_eq!(loss.receiver, receiver_config(1).address);
-        // 0.1 × 65,536 ± three times the deviation of an average over 131 packets and more:
-        // √(0.1 × 0.9 × 500 / (2 × 65,536 − 500)) = 0.0185.
+        // The expected loss is 0.1 × 65,536, plus or minus three standard deviations. The loss is a
+        // moving average in which each packet weighs 500/65,536. Its standard deviation is √(0.1 ×
+        // 0.9 × 500 / (2 × 65,536 − 500)) = 0.0185.
         assert!((2_900..10_200).contains(&loss.loss), "{loss:?}");
     }
 }
 
-/// Three packets at a time, of which the last group is rarely whole.
+/// Sends bursts of three packets. The last group of a burst is rarely complete.
 #[test]
-fn what_was_sent_last_before_a_pause_is_repaired_without_a_request() {
-    let requests = |cut_short| {
+fn parity_of_shortened_groups_repairs_without_requests() {
+    let requests = |shorten_groups| {
         let source = SourceConfig {
             parity: Some(ParityConfig {
                 group_size: 8,
                 proactive: 2,
                 on_demand: true,
-                cut_short,
+                shorten_groups,
             }),
             ..source_config(0)
         };
@@ -213,14 +220,16 @@ fn what_was_sent_last_before_a_pause_is_repaired_without_a_request() {
         naks.count()
     };
     let (without, with) = (requests(false), requests(true));
-    // Of a burst something is lost in 27 %, and without parity asked for, but where its group is whole by
-    // then. With it, more than two of five packets are lost in 0.9 %, or all that says where it ends.
+    // 27 % of the bursts lose at least one packet. If groups are not shortened, the receiver
+    // requests the lost packet, unless its group is complete by then. If groups are shortened,
+    // there is a request only if more than two of the five packets are lost (0.9 %), or if all
+    // packets are lost that tell the end of the group.
     assert!(without > 60, "{without} requests without");
     assert!(with < without / 4, "{with} requests with");
 }
 
 #[test]
-fn who_is_cut_off_for_a_while_catches_up() {
+fn a_disconnected_receiver_catches_up() {
     let receivers = [receiver_config(1), receiver_config(2)];
     let mut network = Network::of(1, source_config(0), receivers);
     send(&mut network, 100, 100);
@@ -229,7 +238,7 @@ fn who_is_cut_off_for_a_while_catches_up() {
     assert_eq!(
         network.messages(2).len(),
         1_100,
-        "one that is gone holds up nobody"
+        "a receiver that is gone does not delay the others"
     );
     network.nodes[1].is_cut_off = false;
     send(&mut network, 10, 100);
@@ -238,7 +247,7 @@ fn who_is_cut_off_for_a_while_catches_up() {
 }
 
 #[test]
-fn who_is_cut_off_for_too_long_is_told_what_it_lost() {
+fn a_long_disconnected_receiver_gets_its_losses() {
     let source = SourceConfig {
         window: WindowLimit {
             packets: 100,
@@ -254,8 +263,8 @@ fn who_is_cut_off_for_too_long_is_told_what_it_lost() {
     network.nodes[1].is_cut_off = false;
     send(&mut network, 10, 100);
     network.run_for(milliseconds(200));
-    // The first packet heard again has number 1,100, when the window begins at 1,001; it moves on for
-    // some packets before a request arrives.
+    // The first packet that the receiver gets again has number 1,100. The source's window then
+    // starts at 1,001, and it advances by some packets before a request arrives.
     let mut end = 100;
     for (first, packets) in network.losses(1) {
         assert_eq!(first, end);
@@ -266,7 +275,7 @@ fn who_is_cut_off_for_too_long_is_told_what_it_lost() {
 }
 
 #[test]
-fn who_comes_late_gets_what_is_in_the_window_if_both_agree() {
+fn late_joiners_get_the_window_if_both_ends_agree() {
     let source = SourceConfig {
         late_join: true,
         ..source_config(0)
@@ -281,7 +290,7 @@ fn who_comes_late_gets_what_is_in_the_window_if_both_agree() {
     send(&mut network, 50, 100);
     network.nodes[1].is_cut_off = false;
     network.nodes[2].is_cut_off = false;
-    network.run_for(milliseconds(100)); // a heartbeat tells them where they are
+    network.run_for(milliseconds(100)); // a heartbeat SPM tells the receivers the current sequence number
     send(&mut network, 50, 100);
     network.run_for(milliseconds(100));
     assert_eq!(network.messages(1).len(), 100);
@@ -289,15 +298,16 @@ fn who_comes_late_gets_what_is_in_the_window_if_both_agree() {
 }
 
 #[test]
-fn a_source_that_crashes_is_told_and_another_takes_its_place() {
+fn a_crashed_source_is_reported_and_replaced() {
     let mut network = Network::of(1, source_config(0), [receiver_config(1)]);
     send(&mut network, 10, 100);
     network.filter = Box::new(|packet, _, _| matches!(packet.body, Body::Odata(_)));
     network.send(b"lost");
-    network.run_for(milliseconds(5) /* the heartbeat that tells of it */);
+    network.run_for(milliseconds(5) /* the heartbeat that announces it */);
     network.nodes[0].source = None;
     network.filter = Box::new(|_, _, _| false);
-    network.run_for(milliseconds(10_000));
+    // The receiver must not send requests without end while the source is silent.
+    network.run_for(milliseconds(31_000));
     assert_eq!(network.losses(1), [(10, 1)]);
     let mut again = source_config(0);
     again.tsi.port += 1;
@@ -316,7 +326,7 @@ fn a_source_that_crashes_is_told_and_another_takes_its_place() {
 }
 
 #[test]
-fn a_source_that_begins_anew_under_the_same_name_is_heard() {
+fn a_source_restarted_under_its_name_is_received() {
     let source = SourceConfig {
         late_join: true,
         ..source_config(0)
@@ -328,7 +338,8 @@ fn a_source_that_begins_anew_under_the_same_name_is_heard() {
     let mut network = Network::of(1, source, [receiver]);
     send(&mut network, 50, 1_000);
     network.run_for(milliseconds(1_000));
-    // It had said more SPMs than the new one will have for a while.
+    // The old source had sent many SPMs, so the SPM numbers of the new source are lower for some
+    // time.
     network.nodes[0].source = Some(Source::new(source, network.now).unwrap());
     send(&mut network, 10, 100);
     network.run_for(milliseconds(1_000));
@@ -338,13 +349,13 @@ fn a_source_that_begins_anew_under_the_same_name_is_heard() {
 }
 
 #[test]
-fn an_idle_source_hardly_sends() {
+fn an_idle_source_sends_little() {
     let mut network = Network::of(1, source_config(0), [receiver_config(1)]);
     network.send(b"only");
     network.run_for(milliseconds(1_000));
     network.sent.clear();
     network.run_for(milliseconds(60_000));
-    // Heartbeats every 5 s at last, and one that lives every 10 s.
+    // At this time, a heartbeat SPM is sent every 5 s and an ambient SPM every 10 s.
     assert!(network.sent.len() <= 22, "{} packets", network.sent.len());
 }
 
@@ -366,14 +377,16 @@ fn receivers_are_counted() {
     assert!((120..=280).contains(&estimate), "{estimate} receivers");
 }
 
-/// How many packets a second a source sends to receivers of which one has a slow link.
+/// Returns the number of packets per second that a source sends if one of its two receivers has a
+/// slow link.
 fn pace(packets_a_second: u64) -> u64 {
     let source = SourceConfig {
         congestion: Some(CongestionConfig::default()),
         ..source_config(0)
     };
     let mut network = Network::of(1, source, [receiver_config(1), receiver_config(2)]);
-    // The link of node 2 carries so many packets a second, with a short queue.
+    // The link of node 2 carries `packets_a_second` packets per second and has a queue for ten
+    // packets.
     let mut free_at = 0u64;
     let clock = std::rc::Rc::new(std::cell::Cell::new(0u64));
     let seen = clock.clone();

@@ -1,7 +1,4 @@
-//! Real sockets, between two addresses of the loopback interface.
-
-// What a machine does not allow is left out, and that is said.
-#![allow(clippy::print_stderr)]
+//! Sessions between two addresses of the loopback interface.
 
 use std::{
     net::IpAddr,
@@ -11,13 +8,14 @@ use std::{
 
 use pgm::{
     Encapsulation, Event, Interface, Received, ReceiverConfig, Socket, SocketConfig, SocketError,
-    SourceConfig, wire::Tsi,
+    SourceConfig,
+    wire::{Body, Data, Dialect, Gsi, Options, Packet, Spm, Sqn, Tsi},
 };
 use testdata::Rng;
 
 const GROUP: &str = "239.192.77.1";
 
-/// Ports that other runs on this machine are not likely to have.
+/// Returns ports that other test runs on this machine are unlikely to use.
 fn ports(test: u16) -> (u16, u16) {
     let base = 20_000 + (std::process::id() % 2_000) as u16 * 10 + 2 * test;
     (base, base + 1)
@@ -41,14 +39,15 @@ fn source_config(config: &SocketConfig) -> SourceConfig {
 
 fn receiver_config(config: &SocketConfig) -> ReceiverConfig {
     ReceiverConfig {
-        // However busy the machine is, what can be repaired is not given up.
+        // On a busy machine, repairs may take long. The receiver must not give them up.
         confirmation_retries: u16::MAX,
         repair_retries: u16::MAX,
         ..ReceiverConfig::new(config.address().unwrap(), config.group)
     }
 }
 
-/// Messages from empty to several packets, and many of one length, which share calls.
+/// Returns messages of different lengths, from empty to several packets long, and then many
+/// messages of equal length, which one call can send together.
 fn messages() -> Vec<Vec<u8>> {
     let mut rng = Rng(77);
     let lengths = (0..300).map(|at| if at % 10 == 0 { 40_000 } else { at });
@@ -58,7 +57,7 @@ fn messages() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Sends all messages from one address, and receives them at another.
+/// Sends all messages from one address and receives them at another.
 fn transfer(encapsulation: Encapsulation, joined: bool) {
     let at = SocketConfig {
         joined,
@@ -66,15 +65,14 @@ fn transfer(encapsulation: Encapsulation, joined: bool) {
     };
     let mut receiver = match Socket::open(&at, None, Some(receiver_config(&at))) {
         Err(error @ (SocketError::NoPermission | SocketError::System { .. })) => {
-            eprintln!("left out, since this machine does not allow it: {error}");
-            return;
+            return testdata::skip(&error.to_string());
         }
         receiver => receiver.unwrap(),
     };
     let sending = thread::spawn(move || {
         let at = config("127.0.0.1", encapsulation);
         let mut socket = Socket::open(&at, Some(source_config(&at)), None).unwrap();
-        // The receiver joins with the first SPM.
+        // The receiver joins with the first SPM, so the data waits for 200 ms.
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_millis(200) {
             if let Received::TimerPending(wait) = socket.recv().unwrap() {
@@ -83,7 +81,7 @@ fn transfer(encapsulation: Encapsulation, joined: bool) {
                     .unwrap();
             }
         }
-        // One by one, then many at once.
+        // The first 100 messages are sent one by one, the others with many messages per call.
         let messages = messages();
         let (single, many) = messages.split_at(100);
         for message in single {
@@ -99,7 +97,8 @@ fn transfer(encapsulation: Encapsulation, joined: bool) {
         while !matches!(socket.recv_blocking().unwrap(), Received::End) {}
         socket.source_statistics().unwrap()
     });
-    // Kept until all have come: none may change what another holds.
+    // All messages are kept until the end, to check that later packets do not overwrite earlier
+    // messages.
     let mut came = Vec::new();
     let begun = Instant::now();
     loop {
@@ -115,11 +114,10 @@ fn transfer(encapsulation: Encapsulation, joined: bool) {
             other => panic!("{other:?}"),
         }
         if begun.elapsed() > Duration::from_secs(10) && receiver.sources().next().is_none() {
-            eprintln!("left out: multicast does not go through this machine's loopback interface");
-            return;
+            return testdata::skip("the loopback interface does not deliver multicast packets");
         }
     }
-    assert!(came == messages(), "{} messages came", came.len());
+    assert!(came == messages(), "{} messages arrived", came.len());
     assert!(sending.join().unwrap().packets > 300);
 }
 
@@ -130,7 +128,7 @@ fn over_udp_with_two_ports() {
 }
 
 #[test]
-fn packets_come_one_by_one() {
+fn without_receive_offload() {
     let (unicast, multicast) = ports(4);
     transfer(Encapsulation::Udp { unicast, multicast }, false);
 }
@@ -151,11 +149,14 @@ fn over_ip() {
 }
 
 #[test]
-fn what_is_not_possible_is_said() {
+fn invalid_configurations_are_errors() {
     let error = Interface::find("no such interface")
         .unwrap_err()
         .to_string();
-    assert!(error.contains("127.0.0.1"), "says what there is: {error}");
+    assert!(
+        error.contains("127.0.0.1"),
+        "does not list the interfaces: {error}"
+    );
 
     let (unicast, multicast) = ports(2);
     let udp = Encapsulation::Udp { unicast, multicast };
@@ -215,10 +216,11 @@ fn garbage_is_counted() {
     assert_eq!(socket.sources().count(), 0);
 }
 
-/// The octet of IP's header, as the system tells it to a socket that is none of ours.
+/// Checks that sent packets have the DSCP mark, in the octet of the IP header that the system
+/// reports to an ordinary socket.
 #[cfg(target_os = "linux")]
 #[test]
-fn packets_bear_their_mark() {
+fn packets_carry_their_mark() {
     use std::{
         io::IoSliceMut,
         net::{Ipv4Addr, SocketAddrV4},
@@ -259,6 +261,88 @@ fn packets_bear_their_mark() {
         ControlMessageOwned::Ipv4Tos(class) => Some(class),
         _ => None,
     });
-    // In the upper six bits (RFC 2474).
+    // The mark is in the upper six bits (RFC 2474).
     assert_eq!(class, Some(46 << 2));
+}
+
+/// Checks that an unreachable address for requests does not end a receiver. Any member of the group
+/// can name any address, and the system refuses to send to some of them.
+#[test]
+fn an_address_that_cannot_be_reached_ends_no_receiver() {
+    let (unicast, multicast) = ports(5);
+    let at = config("127.0.0.2", Encapsulation::Udp { unicast, multicast });
+    for path in ["192.0.2.255", "255.255.255.255", "240.0.0.1", "0.0.0.1"] {
+        let receiving = ReceiverConfig {
+            trusts_path: true,
+            ..receiver_config(&at)
+        };
+        let mut receiver = Socket::open(&at, None, Some(receiving)).unwrap();
+        let attacker = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        attacker.set_multicast_loop_v4(true).unwrap();
+        socket2::SockRef::from(&attacker)
+            .set_multicast_if_v4(&std::net::Ipv4Addr::LOCALHOST)
+            .unwrap();
+        let send = |body: Body, payload: &[u8]| {
+            let mut bytes = Vec::new();
+            let packet = Packet {
+                source_port: 4_321,
+                destination_port: 7_500,
+                gsi: Gsi(*b"abcdef"),
+                parity: false,
+                variable_length: false,
+                body,
+                options: Options::default(),
+                payload,
+            };
+            packet.write(Dialect::Rfc3208, &mut bytes);
+            attacker.send_to(&bytes, (GROUP, multicast)).unwrap();
+        };
+        let data = |sqn| {
+            Body::Odata(Data {
+                sqn: Sqn(sqn),
+                trail: Sqn(1),
+            })
+        };
+        let path: IpAddr = path.parse().unwrap();
+        send(
+            Body::Spm(Spm {
+                sqn: Sqn(0),
+                trail: Sqn(1),
+                lead: Sqn(0),
+                path,
+            }),
+            b"",
+        );
+        send(data(1), b"one");
+        send(data(3), b"three");
+        let mut messages = 0;
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(300) {
+            match receiver.recv().unwrap() {
+                Received::Event(Event::Message { .. }) => messages += 1,
+                Received::Event(other) => panic!("{other:?}"),
+                _ => receiver.wait(Some(Duration::from_millis(1))).unwrap(),
+            }
+        }
+        if messages == 0 {
+            return testdata::skip("the loopback interface does not deliver multicast packets");
+        }
+        let naks = receiver.statistics(receiver.sources().next().unwrap());
+        assert!(naks.unwrap().naks > 0);
+        if path.to_string() == "255.255.255.255" {
+            // The system lets a socket send to the broadcast address only with a special option.
+            assert!(receiver.refusals().sends > 0);
+            assert!(receiver.refusals().last.is_some());
+        }
+        // The receiver still receives packets.
+        send(data(2), b"two");
+        let mut rest = Vec::new();
+        while rest.len() < 2 {
+            match receiver.recv_blocking().unwrap() {
+                Received::Event(Event::Message { payload, .. }) => rest.push(payload),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(rest, [&b"two"[..], b"three"]);
+    }
 }

@@ -1,4 +1,4 @@
-//! A source under test: what it sends of itself, and what it answers to packets made by hand.
+//! Tests a source with constructed packets: the packets that it sends by itself and as answers.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -19,7 +19,7 @@ fn config() -> SourceConfig {
     SourceConfig::new(TSI, SOURCE, GROUP)
 }
 
-/// A source that has said that it lives.
+/// Returns a source that has sent its first SPM.
 fn begun(config: SourceConfig) -> Source {
     let mut source = Source::new(config, Time(0)).unwrap();
     sent(&mut source, Time(0), |_| ());
@@ -34,7 +34,7 @@ fn milliseconds(count: u64) -> Time {
     Time(count * 1_000_000)
 }
 
-/// What `look` makes of each packet that the source sends at one moment.
+/// Calls `look` with each packet that the source sends at the time `now`, and returns the results.
 fn sent<T>(source: &mut Source, now: Time, look: impl Fn(&Packet<'_>) -> T) -> Vec<T> {
     let mut looks = Vec::new();
     let mut bytes = Vec::new();
@@ -46,7 +46,7 @@ fn sent<T>(source: &mut Source, now: Time, look: impl Fn(&Packet<'_>) -> T) -> V
     looks
 }
 
-/// The names and numbers of the packets that the source sends at one moment.
+/// Returns the names and numbers of the packets that the source sends at the time `now`.
 fn names(source: &mut Source, now: Time) -> Vec<String> {
     sent(source, now, name)
 }
@@ -93,7 +93,7 @@ fn handle_list(source: &mut Source, now: Time, numbers: &[u32]) {
     let mut room = [0; 248];
     let packet = Packet {
         options: Options {
-            nak_list: Some(NakList::of(&rest, &mut room)),
+            nak_list: Some(NakList::new(&rest, &mut room)),
             ..Options::default()
         },
         ..nak(numbers[0])
@@ -108,7 +108,7 @@ fn send(source: &mut Source, count: usize) {
 }
 
 #[test]
-fn an_spm_says_who_sends_what() {
+fn an_spm_announces_source_and_window() {
     let config = SourceConfig {
         late_join: true,
         first: Sqn(100),
@@ -141,7 +141,8 @@ fn an_spm_says_who_sends_what() {
     assert_eq!(next, [Some((spm(102, 1), Some(Sqn(100))))]);
 }
 
-/// The times in milliseconds at which the source sends something, driven by its own timer.
+/// Runs the timers of the source until a time in milliseconds. Returns the times at which it sends
+/// packets.
 fn times(source: &mut Source, until: u64) -> Vec<u64> {
     let mut times = Vec::new();
     loop {
@@ -178,7 +179,7 @@ fn heartbeats_follow_data_at_doubling_intervals() {
     times(&mut source, 999);
     send(&mut source, 1);
     assert_eq!(names(&mut source, milliseconds(1000)), ["ODATA 0"]);
-    // 10, 20, 40, then 50 each.
+    // The intervals are 10, 20 and 40 ms, then 50 ms each.
     assert_eq!(times(&mut source, 1200), [1010, 1030, 1070, 1120, 1170]);
 }
 
@@ -203,7 +204,7 @@ fn data_is_numbered_one_after_the_other() {
 }
 
 #[test]
-fn a_long_message_is_cut_into_full_packets() {
+fn long_messages_are_fragmented() {
     let mut source = begun(config());
     source.send(b"first").unwrap();
     sent(&mut source, Time(0), |_| ());
@@ -215,7 +216,8 @@ fn a_long_message_is_cut_into_full_packets() {
         assert_eq!(packet.payload, &message[at..at + packet.payload.len()]);
         (fragment.first.0, fragment.length, at, packet.payload.len())
     };
-    // Over UDP and IPv4 with 1,500 bytes, a fragment has 1,428, as OpenPGM's do.
+    // With UDP over IPv4 and IP packets of 1,500 bytes, a fragment has 1,428 bytes, as with
+    // OpenPGM.
     assert_eq!(
         sent(&mut source, Time(0), look),
         [
@@ -240,7 +242,8 @@ fn no_packet_is_longer_than_configured() {
             let mut longest = 0;
             for length in (0..1000).step_by(7) {
                 source.send(&vec![1; length]).unwrap();
-                // Congestion control lets one packet go at each timeout.
+                // Because nothing is acknowledged, congestion control allows one packet at each
+                // timeout.
                 for _ in 0..20 {
                     let now = source.timeout().unwrap();
                     let mut bytes = Vec::new();
@@ -272,12 +275,12 @@ fn the_rate_is_kept() {
         }
         now = source.timeout().unwrap().max(Time(now.0 + 1));
     }
-    // Two seconds' worth, the burst, and less than a packet beyond.
+    // The total is two seconds at the rate, plus the burst, plus less than one packet.
     assert!((198_000..203_000).contains(&bytes), "{bytes} bytes in 2 s");
 }
 
 #[test]
-fn a_full_backlog_says_when_to_try_again() {
+fn a_full_backlog_returns_the_time_to_retry() {
     let mut source = begun(SourceConfig {
         rate: Some(Rate {
             bytes_per_second: 1_000,
@@ -294,7 +297,7 @@ fn a_full_backlog_says_when_to_try_again() {
         }
         sent(&mut source, Time(0), |_| ());
     };
-    let SendError::NotYet { until: Some(until) } = error else {
+    let SendError::WouldBlock { until: Some(until) } = error else {
         panic!("{error}");
     };
     assert!(until > Time(0));
@@ -315,12 +318,13 @@ fn a_nak_is_confirmed_and_repaired_each_time() {
     let mut source = begun(config());
     send(&mut source, 5);
     sent(&mut source, Time(0), |_| ());
-    // Not so soon that it may be another receiver's, sent before it could hear the confirmation.
+    // The second NAK comes more than 1 ms after the confirmation, so it was not sent before the
+    // confirmation arrived.
     for now in [0, 1_001].map(microseconds) {
         source.handle(now, &nak(3));
         assert_eq!(names(&mut source, now), ["NCF 3", "RDATA 3"]);
     }
-    // Those that wait already are asked for in vain.
+    // A request for a repair that is already queued has no effect.
     let now = microseconds(2_500);
     source.handle(now, &nak(3));
     source.handle(now, &nak(3));
@@ -341,7 +345,7 @@ fn a_nak_list_is_confirmed_as_a_list_and_all_of_it_repaired() {
 }
 
 #[test]
-fn what_is_not_in_the_window_is_not_confirmed() {
+fn packets_outside_the_window_are_not_confirmed() {
     let mut source = begun(SourceConfig {
         window: window(4),
         ..config()
@@ -363,11 +367,11 @@ fn what_is_not_in_the_window_is_not_confirmed() {
     };
     source.handle(Time(0), &foreign);
     assert!(names(&mut source, Time(0)).is_empty());
-    assert_eq!(source.statistics().foreign_naks, 1);
+    assert_eq!(source.statistics().other_naks, 1);
 }
 
 #[test]
-fn repairs_and_originals_share_the_way() {
+fn repairs_and_originals_alternate() {
     let mut source = begun(SourceConfig {
         repairs_per_original: 2,
         ..config()
@@ -411,7 +415,7 @@ fn fec(group_size: u32, proactive: usize, on_demand: bool) -> ParityConfig {
         group_size,
         proactive,
         on_demand,
-        cut_short: false,
+        shorten_groups: false,
     }
 }
 
@@ -431,10 +435,10 @@ fn spms_carry_the_parity_parameters() {
 }
 
 #[test]
-fn a_group_is_cut_short_where_the_source_pauses() {
+fn groups_are_shortened_at_pauses() {
     let mut source = begun(SourceConfig {
         parity: Some(ParityConfig {
-            cut_short: true,
+            shorten_groups: true,
             ..fec(4, 1, true)
         }),
         ..config()
@@ -444,7 +448,7 @@ fn a_group_is_cut_short_where_the_source_pauses() {
     let before = sent(&mut source, Time(0), look);
     assert_eq!(before.last(), Some(&("ODATA 5".to_owned(), None)));
     assert_eq!(source.window().1, Sqn(5));
-    // The first heartbeat says it, and the parity of two packets follows.
+    // The first heartbeat SPM announces the shortened group. The parity of its two packets follows.
     let pause = sent(&mut source, milliseconds(5), look);
     assert_eq!(pause.len(), 2, "{pause:?}");
     assert!(
@@ -452,7 +456,8 @@ fn a_group_is_cut_short_where_the_source_pauses() {
         "{pause:?}"
     );
     assert_eq!(pause[1], ("parity ODATA 4".to_owned(), Some(2)));
-    // Numbers 6 and 7 are not used. Who asks for one gets parity, which says so.
+    // Numbers 6 and 7 are unused. The answer to a request for one of them is parity, which contains
+    // the group size.
     send(&mut source, 1);
     assert_eq!(names(&mut source, milliseconds(5)), ["ODATA 8"]);
     source.handle(milliseconds(5), &nak(6));
@@ -463,7 +468,7 @@ fn a_group_is_cut_short_where_the_source_pauses() {
             ("parity RDATA 5".to_owned(), Some(2))
         ]
     );
-    // No second time without data.
+    // Without new data, no further group is shortened.
     let later = sent(&mut source, milliseconds(10), look);
     assert_eq!(later.len(), 2, "SPM and parity of group 8: {later:?}");
     let later = sent(&mut source, milliseconds(20), look);
@@ -473,14 +478,14 @@ fn a_group_is_cut_short_where_the_source_pauses() {
     let both = SourceConfig {
         congestion: Some(pgm::CongestionConfig::default()),
         parity: Some(ParityConfig {
-            cut_short: true,
+            shorten_groups: true,
             ..fec(4, 1, true)
         }),
         ..config()
     };
     assert_eq!(
         Source::new(both, Time(0)).unwrap_err(),
-        ConfigError::CutShort
+        ConfigError::ShortenGroups
     );
 }
 
@@ -503,7 +508,8 @@ fn parity_is_sent_after_its_group_and_new_parity_on_demand() {
             "ODATA 5"
         ]
     );
-    // Two of group 0: the number is the group's plus the count less one. Then all four.
+    // The first request asks for two parity packets of group 0, the second for four. Its number is
+    // the first number of the group plus the count minus one.
     for (sqn, answer) in [
         (1, vec!["parity NCF 1", "parity RDATA 1", "parity RDATA 2"]),
         (
@@ -524,7 +530,7 @@ fn parity_is_sent_after_its_group_and_new_parity_on_demand() {
         source.handle(Time(0), &request);
         assert_eq!(names(&mut source, Time(0)), answer);
     }
-    // Group 4 is not complete.
+    // Group 4 is not complete, so it has no parity yet.
     let request = Packet {
         parity: true,
         ..nak(4)
@@ -535,7 +541,7 @@ fn parity_is_sent_after_its_group_and_new_parity_on_demand() {
 }
 
 #[test]
-fn parity_is_that_of_the_published_vectors() {
+fn parity_matches_the_published_vectors() {
     let mut source = begun(SourceConfig {
         parity: Some(fec(2, 2, false)),
         ..config()
@@ -561,7 +567,7 @@ fn a_request_for_an_spm_is_answered_at_once_but_not_too_often() {
     assert_eq!(names(&mut source, milliseconds(100)), ["SPM 1"]);
     source.handle(milliseconds(200), &request);
     assert!(names(&mut source, milliseconds(200)).is_empty());
-    sent(&mut source, milliseconds(1000), |_| ()); // the heartbeat
+    sent(&mut source, milliseconds(1000), |_| ()); // the heartbeat SPM
     assert_eq!(names(&mut source, milliseconds(1100)), ["SPM 3"]);
 }
 
@@ -590,7 +596,7 @@ fn packets_of_others_are_ignored() {
 }
 
 #[test]
-fn the_end_is_said_after_all_data_and_repairs_go_on() {
+fn the_end_is_announced_after_all_data_and_repairs_continue() {
     let mut source = begun(SourceConfig {
         linger: Duration::from_millis(100),
         ..config()
@@ -610,7 +616,7 @@ fn the_end_is_said_after_all_data_and_repairs_go_on() {
 }
 
 #[test]
-fn a_reset_says_its_reason_and_may_end_repairs() {
+fn a_reset_carries_its_code_and_may_end_repairs() {
     let mut source = begun(config());
     send(&mut source, 2);
     sent(&mut source, Time(0), |_| ());
@@ -668,7 +674,7 @@ fn duplicate_requests_make_receivers_wait_longer() {
 }
 
 #[test]
-fn contradictions_in_a_configuration_are_found() {
+fn invalid_configurations_are_errors() {
     let refused = |change: fn(&mut SourceConfig)| {
         let mut config = config();
         change(&mut config);
@@ -694,6 +700,13 @@ fn contradictions_in_a_configuration_are_found() {
         refused(|config| config.parity = Some(fec(8, 248, false))),
         ConfigError::Parity { .. }
     ));
+    assert_eq!(
+        refused(|config| {
+            config.parity = Some(fec(4, 1, false));
+            config.dialect = Dialect::OpenPgm;
+        }),
+        ConfigError::ParityToOpenPgm
+    );
     assert!(matches!(
         refused(|config| config.window.packets = 0),
         ConfigError::Window { .. }
@@ -715,10 +728,7 @@ fn a_message_longer_than_the_window_is_refused() {
     });
     assert_eq!(
         source.send(&[0; 6_000]),
-        Err(SendError::TooLong {
-            packets: 5,
-            most: 4
-        })
+        Err(SendError::TooLong { packets: 5, max: 4 })
     );
     assert!(source.send(&[0; 4 * 1424]).is_ok());
 }

@@ -1,8 +1,7 @@
-//! A receiver in tokio: called when a packet came and when its time has passed, it blocks no thread.
+//! Tests a receiver in tokio. It is called when a packet arrives or its timer has expired, and does
+//! not block the thread.
 
 #![cfg(unix)]
-// What a machine does not allow is left out, and that is said.
-#![allow(clippy::print_stderr)]
 
 use std::{io, thread, time::Duration};
 
@@ -30,7 +29,8 @@ fn config(address: &str) -> SocketConfig {
     }
 }
 
-/// The next thing that happens. Between calls of `recv` only the socket and the clock are waited for.
+/// Returns the next event. Between calls of `recv`, the task waits only for the socket and the
+/// timer.
 async fn next(socket: &mut Socket, watched: &UdpSocket) -> Result<Event, SocketError> {
     loop {
         let wait = match socket.recv()? {
@@ -41,7 +41,8 @@ async fn next(socket: &mut Socket, watched: &UdpSocket) -> Result<Event, SocketE
         tokio::select! {
             readable = watched.readable() => {
                 readable.expect("the runtime runs");
-                // `recv` takes all that is there. Tokio is told so: else it would say the same for ever.
+                // `recv` will read all packets. This call tells tokio that the socket is no longer
+                // readable.
                 let nothing = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
                 let _ = watched.try_io(Interest::READABLE, nothing);
             }
@@ -56,8 +57,7 @@ fn a_receiver_shares_its_thread() {
     let receiver = ReceiverConfig::new(at.address().unwrap(), at.group);
     let mut socket = match Socket::open(&at, None, Some(receiver)) {
         Err(error @ SocketError::System { .. }) => {
-            eprintln!("left out, since this machine does not allow it: {error}");
-            return;
+            return testdata::skip(&error.to_string());
         }
         socket => socket.unwrap(),
     };
@@ -69,7 +69,7 @@ fn a_receiver_shares_its_thread() {
         };
         let mut socket = Socket::open(&at, Some(source), None).unwrap();
         for number in 0..MESSAGES {
-            // The receiver joins with the first packet.
+            // The receiver joins with the first packet that it gets.
             socket.send_blocking(&number.to_be_bytes()).unwrap();
             thread::sleep(Duration::from_micros(200));
         }
@@ -95,7 +95,7 @@ fn a_receiver_shares_its_thread() {
                 }
             }
         };
-        // Another task on the same thread goes on meanwhile.
+        // Another task on the same thread keeps running.
         let mut ticks = 0;
         let tick = async {
             loop {
@@ -107,7 +107,7 @@ fn a_receiver_shares_its_thread() {
             came = receive => assert_eq!(came, (0..MESSAGES).collect::<Vec<_>>()),
             () = tick => {}
             () = sleep(Duration::from_secs(20)) => {
-                eprintln!("left out: multicast does not go through this machine's loopback interface");
+                testdata::skip("the loopback interface does not deliver multicast packets");
             }
         }
         assert!(ticks > 5, "{ticks} ticks in 100 ms and more");

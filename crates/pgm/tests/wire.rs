@@ -1,4 +1,5 @@
-//! Packets are read and written as the RFC lays them out, and nothing else is taken for one.
+//! Checks that packets are parsed and written in the layout of RFC 3208, and that all other input
+//! is rejected.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -42,7 +43,8 @@ fn hex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// What is written, with its checksum (which has tests of its own) made zero.
+/// Returns the bytes of a packet with its checksum set to zero, because the checksum has separate
+/// tests.
 fn written(packet: &Packet<'_>) -> Vec<u8> {
     let mut bytes = write(packet);
     assert_eq!(&Packet::parse(&bytes, Dialect::Rfc3208).unwrap(), packet);
@@ -50,7 +52,7 @@ fn written(packet: &Packet<'_>) -> Vec<u8> {
     bytes
 }
 
-/// Laid out by hand after the tables of RFC 3208 section 8.
+/// Checks packets against bytes that were written by hand from the tables of RFC 3208 section 8.
 #[test]
 fn layouts() {
     let spm = Body::Spm(Spm {
@@ -90,7 +92,7 @@ fn layouts() {
         group: GROUP,
     });
     let options = Options {
-        nak_list: Some(NakList::of(&[Sqn(8), Sqn(10)], &mut room)),
+        nak_list: Some(NakList::new(&[Sqn(8), Sqn(10)], &mut room)),
         ..Options::default()
     };
     assert_eq!(
@@ -118,7 +120,7 @@ fn layouts() {
     );
 }
 
-/// The totals of the reference's table: type, bytes over IPv4, over IPv6.
+/// Checks the size in bytes of each packet type, over IPv4 and over IPv6.
 #[test]
 fn sizes() {
     let v6 = IpAddr::V6(Ipv6Addr::LOCALHOST);
@@ -137,7 +139,7 @@ fn sizes() {
 }
 
 #[test]
-fn the_session_of_a_packet_is_its_sources() {
+fn the_session_of_a_packet_is_that_of_its_source() {
     let tsi = Tsi {
         gsi: Gsi([1, 2, 3, 4, 5, 6]),
         port: 0xabcd,
@@ -204,7 +206,8 @@ fn address(rng: &mut Rng) -> IpAddr {
     }
 }
 
-/// Each option with a chance of one in eight, so that there are hardly ever more than sixteen.
+/// Returns random options. Each option is included with a probability of 1/8, so that more than
+/// sixteen options are very unlikely.
 fn options<'a>(
     rng: &mut Rng,
     parity_data: bool,
@@ -223,7 +226,7 @@ fn options<'a>(
         })
         .filter(|_| !parity_data),
         encoded_fragment: maybe(rng, |rng| [rng.bits() as u8; 13]).filter(|_| parity_data),
-        nak_list: maybe(rng, |_| NakList::of(list, room)),
+        nak_list: maybe(rng, |_| NakList::new(list, room)),
         join: maybe(rng, |rng| Sqn(word(rng))),
         back_off_interval: maybe(rng, |rng| BackOffInterval {
             interval: word(rng),
@@ -270,7 +273,7 @@ fn options<'a>(
     }
 }
 
-/// Calls `check` with many packets of all sorts.
+/// Calls `check` with each of 20,000 random packets.
 fn each_random_packet(check: impl Fn(&mut Rng, &Packet<'_>, Dialect)) {
     let mut rng = Rng(3208);
     for _ in 0..20_000 {
@@ -293,7 +296,7 @@ fn each_random_packet(check: impl Fn(&mut Rng, &Packet<'_>, Dialect)) {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn written_packets_parse_to_the_same() {
     each_random_packet(|_, packet, dialect| {
         let mut bytes = vec![0xee; 3];
         packet.write(dialect, &mut bytes);
@@ -302,7 +305,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn a_packet_cut_off_is_none() {
+fn truncated_packets_are_rejected() {
     each_random_packet(|rng, packet, dialect| {
         let mut bytes = Vec::new();
         packet.write(dialect, &mut bytes);
@@ -311,10 +314,10 @@ fn a_packet_cut_off_is_none() {
     });
 }
 
-/// What still reads after bytes were changed (and the checksum made to fit) reads the same once it
-/// has been written.
+/// Damages packets and corrects their checksums. If a damaged packet can still be parsed, it is
+/// written and parsed again, with the same result.
 #[test]
-fn damaged_packets_are_read_the_same_twice() {
+fn damaged_packets_round_trip() {
     each_random_packet(|rng, packet, dialect| {
         let mut bytes = Vec::new();
         packet.write(dialect, &mut bytes);
@@ -334,7 +337,7 @@ fn damaged_packets_are_read_the_same_twice() {
 }
 
 #[test]
-fn any_single_bit_wrong_is_noticed_by_the_checksum() {
+fn the_checksum_detects_any_single_bit_error() {
     let data = Body::Odata(Data {
         sqn: Sqn(5),
         trail: Sqn(1),
@@ -363,9 +366,10 @@ fn only_data_needs_a_checksum() {
     }
 }
 
-/// The option as OpenPGM sends it for an on-demand session: 0x02, which the RFC calls proactive.
+/// Parses the parity option of an on-demand session of OpenPGM. Its bit 0x02 means proactive parity
+/// in RFC 3208.
 #[test]
-fn openpgm_has_two_bits_otherwise() {
+fn openpgm_differs_in_two_bits() {
     let spm = hex("abcd 1d4c 00 03 0000 010203040506 0000
                    00000003 00000000 ffffffff 0001 0000 0a4d0001
                    00 04 000c  88 08 2e 02 00000008");
@@ -406,7 +410,7 @@ fn openpgm_has_two_bits_otherwise() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_describe_the_problem() {
     let cases = [
         (
             "abcd 1d4c 40 00 0000 010203040506 0000",

@@ -1,6 +1,6 @@
-//! Stands in for recorders: writes what it is called with to the file that `STAND_IN_LOG` names, one
-//! line a call, makes the trace that it is told to save, and fails if its arguments begin with those
-//! of `STAND_IN_FAILS`.
+//! Fake recorder for tests of scripts. For each call, it appends a line with its arguments to the file in
+//! `STAND_IN_LOG`. It also creates the trace that a real recorder would save. It fails if its arguments
+//! start with the text in `STAND_IN_FAILS`.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     writeln!(log, "{name} {}", words.join(" ")).expect("the log can be written");
     let fails = std::env::var("STAND_IN_FAILS").unwrap_or_default();
     if !fails.is_empty() && arguments.join(" ").starts_with(&fails) {
-        // As WPR does.
+        // Exit codes of WPR are negative.
         std::process::exit(0xC558_0612_u32.cast_signed());
     }
     let saved = arguments.iter().find(|word| word.ends_with(".etl"));

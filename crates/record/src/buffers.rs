@@ -1,63 +1,66 @@
-//! How many buffers a session gets.
+//! Number and size of the buffers of a logging session.
 
-/// The machine that is recorded.
+/// A machine on which a trace is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// Its memory in bytes.
+    /// Size of the memory, in bytes.
     pub memory_bytes: u64,
-    /// Its logical processors.
+    /// Number of logical processors.
     pub cpus: u32,
-    /// Its NUMA nodes.
+    /// Number of NUMA nodes.
     pub nodes: u32,
 }
 
 impl Machine {
-    /// An ordinary one, where nothing is known of it.
-    pub const ORDINARY: Machine = Machine {
+    /// Assumed machine if the actual machine is unknown.
+    pub const TYPICAL: Machine = Machine {
         memory_bytes: 16 << 30,
         cpus: 8,
         nodes: 1,
     };
 
-    /// With so much memory, buffers counted in percent of it would take too much of what is not
-    /// paged: 24 GiB, by the case of the flooded backup server.
+    /// Minimum memory of a large server, in bytes. If buffers are given in percent of such a memory, they
+    /// take too much of the non-paged pool. A backup server with 24 GiB ran out of it.
     const LARGE_MEMORY_BYTES: u64 = 24 << 30;
 
-    /// With so many CPUs, stacks of all that is switched fill buffers faster than a disk takes them.
+    /// Minimum number of CPUs of a large server. On so large a number of CPUs, stacks of context switches
+    /// fill buffers faster than a disk can write them.
     const MANY_CPUS: u32 = 24;
 
-    /// Whether it is recorded as a large server.
+    /// Returns whether the machine is a large server, on which less is recorded.
     pub fn is_large_server(&self) -> bool {
         self.memory_bytes >= Machine::LARGE_MEMORY_BYTES && self.cpus >= Machine::MANY_CPUS
     }
 }
 
-/// Buffers of a session.
+/// Number and size of a logging session's buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffers {
-    /// Size of one in KiB.
+    /// Size of one buffer, in KiB.
     pub size_kib: u32,
-    /// How many.
+    /// Number of buffers.
     pub count: u32,
 }
 
-/// Of the kernel's session in memory at most, in KiB: what UIforETW takes on a workstation.
-const MOST_KIB: u64 = 600 << 10;
-/// And at least.
-const LEAST_KIB: u64 = 64 << 10;
-/// Of the memory, the part that the kernel's session takes.
-const PART_OF_MEMORY: u64 = 32;
-/// Each CPU fills one buffer while another is written.
+/// Maximum size of all buffers of a kernel session in memory, in KiB. UIforETW uses the same maximum on a
+/// workstation.
+const MAX_KIB: u64 = 600 << 10;
+/// Minimum size of all buffers of a kernel session in memory, in KiB.
+const MIN_KIB: u64 = 64 << 10;
+/// Divisor of the memory size. A kernel session in memory takes 1/32 of the memory.
+const MEMORY_DIVISOR: u64 = 32;
+/// Minimum number of buffers per CPU. While one buffer is written, the CPU fills the other.
 const PER_CPU: u32 = 2;
 
 impl Buffers {
-    /// Of the kernel's session that keeps in memory what just happened.
+    /// Returns the buffers of a kernel session that keeps the latest events in memory.
     pub fn kernel_in_memory(machine: Machine) -> Buffers {
-        let part_kib = machine.memory_bytes / 1024 / PART_OF_MEMORY;
-        of_size(part_kib.clamp(LEAST_KIB, MOST_KIB), machine.cpus)
+        let part_kib = machine.memory_bytes / 1024 / MEMORY_DIVISOR;
+        with_total_size(part_kib.clamp(MIN_KIB, MAX_KIB), machine.cpus)
     }
 
-    /// Of the kernel's session that writes a file: enough for bursts that the disk is too slow for.
+    /// Returns the buffers of a kernel session that writes to a file. They can hold bursts of events that
+    /// the disk cannot write fast enough.
     pub fn kernel_to_file(machine: Machine) -> Buffers {
         let in_memory = Buffers::kernel_in_memory(machine);
         let count = machine.cpus.saturating_mul(8).max(64);
@@ -67,7 +70,7 @@ impl Buffers {
         }
     }
 
-    /// Of the session of other providers, of which few events come.
+    /// Returns the buffers of the session for all other providers, which log few events.
     pub fn providers(machine: Machine, in_memory: bool) -> Buffers {
         let count = if in_memory { 256 } else { 64 };
         Buffers {
@@ -76,15 +79,15 @@ impl Buffers {
         }
     }
 
-    /// Their bytes together.
+    /// Returns the size of all buffers, in bytes.
     pub fn bytes(&self) -> u64 {
         (u64::from(self.size_kib) * u64::from(self.count)) << 10
     }
 }
 
-/// Buffers of so many KiB together: of 1 MiB each, the most that xperf takes, or of less where CPUs
-/// are too many for that.
-fn of_size(all_kib: u64, cpus: u32) -> Buffers {
+/// Divides a total size into buffers of 1 MiB, which is the maximum of xperf. If the machine has too many
+/// CPUs for this size, the buffers are smaller.
+fn with_total_size(all_kib: u64, cpus: u32) -> Buffers {
     let least = cpus.max(1).saturating_mul(PER_CPU);
     let mut size_kib = 1024;
     while size_kib > 64 && u64::from(size_kib) * u64::from(least) > all_kib {
@@ -110,13 +113,13 @@ mod tests {
     }
 
     #[test]
-    fn a_workstation_gets_what_uiforetw_gives_it() {
+    fn a_workstation_gets_the_buffers_of_uiforetw() {
         let buffers = Buffers::kernel_in_memory(machine(32, 16));
         assert_eq!((buffers.size_kib, buffers.count), (1024, 600));
     }
 
     #[test]
-    fn nobody_is_starved_and_every_cpu_has_two() {
+    fn every_cpu_has_two_buffers_within_the_limits() {
         let mut rng = testdata::Rng(10);
         for _ in 0..2_000 {
             let machine = machine(rng.below(4096) as u64, rng.below(2048) as u32);
@@ -131,7 +134,7 @@ mod tests {
                     "{machine:?}: {buffers:?}"
                 );
                 assert!((4..=1024).contains(&buffers.size_kib));
-                // Never more than 600 MiB, but for CPUs that need two of the smallest each.
+                // The total is at most 600 MiB, unless two buffers of the minimum size per CPU need more.
                 let least = u64::from(2 * machine.cpus) * (128 << 10);
                 assert!(
                     buffers.bytes() <= (600 << 20).max(least),

@@ -1,11 +1,10 @@
-//! What a recording holds.
+//! Captures: the kernel keywords, stacks and providers that a recording enables.
 
 use std::collections::BTreeSet;
 
-use crate::{Keyword, Kind, Needs, Provider, RecordedBy, StackWalk};
+use crate::{Keyword, Kind, Provider, RecordedBy, StackWalk};
 
-/// What a recording holds: the keywords, stacks and providers that it has switched on, of those that
-/// laglab uses.
+/// Kernel keywords, stacks and providers that a recording enables, limited to those that laglab uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capture {
     keywords: BTreeSet<Keyword>,
@@ -13,22 +12,22 @@ pub struct Capture {
     providers: Vec<Enabled>,
 }
 
-/// A provider that is switched on.
+/// A provider that a recording enables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Enabled {
     /// The provider.
     pub provider: Provider,
-    /// Its keywords: events that have any of them are recorded. 0 stands for all.
+    /// Keyword mask. Events with any of its keywords are recorded. 0 means all events.
     pub keywords: u64,
 }
 
 impl Capture {
-    /// What records these kinds of events, and no more.
-    pub fn of(kinds: impl IntoIterator<Item = Kind>) -> Capture {
+    /// Returns the smallest capture that records these kinds of events.
+    pub fn from_kinds(kinds: impl IntoIterator<Item = Kind>) -> Capture {
         let mut capture = Capture::default();
         for kind in kinds {
             if matches!(kind, Kind::ContextSwitches | Kind::SwitchStacks) {
-                // Without it WPR refuses them.
+                // WPR refuses profiles with these keywords if they lack `CpuConfig`.
                 capture.add_keyword(Keyword::CpuConfig);
             }
             match kind.recorded_by() {
@@ -45,17 +44,17 @@ impl Capture {
         capture
     }
 
-    /// Switches a keyword on; nothing beside it.
+    /// Enables a kernel keyword, but no stacks.
     pub fn add_keyword(&mut self, keyword: Keyword) {
         self.keywords.insert(keyword);
     }
 
-    /// Switches the walking of stacks on.
+    /// Enables stacks of an event, but not the keyword that records the event.
     pub fn add_stack(&mut self, stack: StackWalk) {
         self.stacks.insert(stack);
     }
 
-    /// Switches a provider on; one that is on already gets these keywords too.
+    /// Enables a provider. If it is already enabled, adds the keywords.
     pub fn add_provider(&mut self, more: Enabled) {
         let mut providers = self.providers.iter_mut();
         match providers.find(|there| there.provider == more.provider) {
@@ -66,23 +65,41 @@ impl Capture {
         self.providers.sort_by_key(|enabled| enabled.provider);
     }
 
-    /// Keywords of the kernel's session, in the order of [`Keyword::ALL`].
+    /// Returns the keywords of the kernel session, in the order of [`Keyword::ALL`].
     pub fn keywords(&self) -> impl Iterator<Item = Keyword> + '_ {
         self.keywords.iter().copied()
     }
 
-    /// Stacks that are walked, in the order of [`StackWalk::ALL`].
+    /// Returns the events whose stacks are recorded, in the order of [`StackWalk::ALL`].
     pub fn stacks(&self) -> impl Iterator<Item = StackWalk> + '_ {
         self.stacks.iter().copied()
     }
 
-    /// Providers other than the kernel's session.
+    /// Returns the arguments of `xperf -on` for the kernel session: flags joined by `+`, and `-stackwalk` if
+    /// stacks are recorded. Returns `None` if the capture has no flag.
+    pub fn xperf_flags(&self) -> Option<String> {
+        // All versions of xperf record `CpuConfig`, but older versions refuse the flag.
+        let flags = (self.keywords()).filter(|keyword| *keyword != Keyword::CpuConfig);
+        let flags: Vec<&str> = flags.map(Keyword::xperf).collect();
+        let stacks: Vec<&str> = self.stacks().map(StackWalk::xperf).collect();
+        match (flags.is_empty(), stacks.is_empty()) {
+            (true, _) => None,
+            (false, true) => Some(flags.join("+")),
+            (false, false) => Some(format!(
+                "{} -stackwalk {}",
+                flags.join("+"),
+                stacks.join("+")
+            )),
+        }
+    }
+
+    /// Returns the enabled providers, without the kernel session.
     pub fn providers(&self) -> &[Enabled] {
         &self.providers
     }
 
-    /// Whether it holds events of that kind, should there be any. Stacks need the keyword of the
-    /// events that they are of.
+    /// Returns whether events of the kind are recorded. Stacks are recorded only if the keyword of their
+    /// events is also enabled.
     pub fn records(&self, kind: Kind) -> bool {
         match kind.recorded_by() {
             RecordedBy::Kernel(keyword) => self.keywords.contains(&keyword),
@@ -96,12 +113,12 @@ impl Capture {
         }
     }
 
-    /// The kinds of events that it holds.
+    /// Returns the kinds of events that are recorded.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
         Kind::ALL.into_iter().filter(|kind| self.records(*kind))
     }
 
-    /// The same without one kind; without the stacks of events that are not recorded any more, too.
+    /// Returns the capture without one kind. Stacks of events that are then not recorded are also removed.
     #[must_use]
     pub fn without(&self, left_out: Kind) -> Capture {
         let mut less = self.clone();
@@ -120,12 +137,6 @@ impl Capture {
         }
         less
     }
-
-    /// Whether a theory of these needs can be judged by it.
-    pub fn satisfies(&self, needs: &Needs) -> bool {
-        let has_any = |any: &&[Kind]| any.iter().any(|kind| self.records(*kind));
-        needs.each_of.iter().all(has_any)
-    }
 }
 
 #[cfg(test)]
@@ -133,12 +144,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stacks_bring_the_keyword_of_their_events_and_go_with_it() {
-        let capture = Capture::of([Kind::SwitchStacks, Kind::Images]);
+    fn stack_kinds_include_the_keyword_of_their_events() {
+        let capture = Capture::from_kinds([Kind::SwitchStacks, Kind::Images]);
         assert!(capture.records(Kind::ContextSwitches));
         assert!(capture.records(Kind::SwitchStacks));
         let less = capture.without(Kind::ContextSwitches);
-        assert_eq!(less, Capture::of([Kind::Images, Kind::CpuConfig]));
+        assert_eq!(less, Capture::from_kinds([Kind::Images, Kind::CpuConfig]));
         assert!(
             capture
                 .without(Kind::SwitchStacks)
@@ -147,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_records_what_its_keywords_let_through() {
+    fn provider_keywords_select_kinds() {
         let mut capture = Capture::default();
         let mut enable = |keywords| {
             capture.add_provider(Enabled {

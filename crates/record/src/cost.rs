@@ -1,36 +1,37 @@
-//! What a recording costs, roughly.
+//! Estimated size of a recording, by time.
 
 use crate::{Capture, Kind};
 
-/// How fast a recording grows. These are assumptions for orders of magnitude, not measurements: only
-/// samples come at a rate that is set (in two public traces, PerfView's of .NET 4.5, 937 and 987 in a
-/// second on a CPU). Sizes are those of layouts; the events that public traces of Windows 7, 8 and 11
-/// have are not larger.
+/// Estimated growth of a recording. The rates are assumptions, which are right to an order of magnitude.
+/// Only the rate of CPU samples is fixed: two public traces (PerfView's of .NET 4.5) have 937 and 987
+/// samples per second and CPU. The sizes of events are those of their layouts. Events in public traces of
+/// Windows 7, 8 and 11 are not larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Bytes in a second while the machine does little.
+    /// Bytes per second that an idle machine logs.
     pub quiet_bytes_per_second: u64,
-    /// Bytes in a second while it is busy.
+    /// Bytes per second that a busy machine logs.
     pub busy_bytes_per_second: u64,
-    /// Events in a second while it is busy; a stack is one of its own.
+    /// Events per second that a busy machine logs. A stack counts as an event.
     pub busy_events_per_second: u64,
 }
 
-/// How many events of a kind a CPU logs in a second, quiet and busy, and the bytes of each.
+/// Events per second and CPU on an idle and on a busy machine, and bytes per event.
 struct Rate {
     events: [u64; 2],
     bytes: u64,
 }
 
-/// A stack: 24 frames with the event that has them. In public traces it is less on average: 87 bytes
-/// of samples (Windows 7), 206 of context switches (Windows 11); and where WPR caches stacks, a frequent
-/// one is a key of 40 bytes.
+/// Size of a stack event with 24 frames, in bytes. Averages in public traces are smaller: 87 bytes for
+/// stacks of samples (Windows 7), 206 for stacks of context switches (Windows 11). If WPR caches stacks, a
+/// frequent stack is a key of 40 bytes.
 const STACK_BYTES: u64 = 32 + 8 * 24;
-/// Samples of a CPU in a second: one a millisecond.
+/// CPU samples per second and CPU.
 const SAMPLES: u64 = 1_000;
 const SWITCHES: [u64; 2] = [300, 8_000];
 const READIED: [u64; 2] = [200, 6_000];
 const REQUESTS: [u64; 2] = [5, 1_000];
+const OPERATIONS: [u64; 2] = [20, 5_000];
 const FAULTS: [u64; 2] = [1, 200];
 
 fn rate(kind: Kind) -> Rate {
@@ -45,6 +46,8 @@ fn rate(kind: Kind) -> Rate {
         Kind::DiskRequests => (REQUESTS, 80),
         Kind::DiskStarts => (REQUESTS, 56),
         Kind::FileNames => ([1, 100], 200),
+        Kind::FileOperations => (OPERATIONS, 60),
+        Kind::FileStarts => (OPERATIONS, 90),
         Kind::HardFaults => (FAULTS, 64),
         Kind::Traffic => ([10, 5_000], 80),
         Kind::SwitchStacks => (SWITCHES, STACK_BYTES),
@@ -59,8 +62,8 @@ fn rate(kind: Kind) -> Rate {
 }
 
 impl Cost {
-    /// What a capture costs on a machine of so many CPUs.
-    pub fn of(capture: &Capture, cpus: u32) -> Cost {
+    /// Estimates the growth of a recording on a machine with this number of CPUs.
+    pub fn estimate(capture: &Capture, cpus: u32) -> Cost {
         let sum = |of: fn(Rate) -> u64| {
             let on_each: u64 = capture.kinds().map(rate).map(of).sum();
             on_each * u64::from(cpus)
@@ -72,7 +75,8 @@ impl Cost {
         }
     }
 
-    /// How long so many bytes last: while the machine is busy, and while it does little.
+    /// Returns the time in seconds until a recording reaches a size: on a busy machine, and on an idle
+    /// machine.
     pub fn seconds_in(&self, bytes: u64) -> (u64, u64) {
         (
             bytes / self.busy_bytes_per_second.max(1),
@@ -86,13 +90,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_costs_more() {
-        let few = Capture::of([Kind::Samples]);
-        let many = Capture::of([Kind::Samples, Kind::SwitchStacks]);
-        // 1,000 samples of 32 bytes on each of 4 CPUs.
-        assert_eq!(Cost::of(&few, 4).busy_bytes_per_second, 128_000);
-        assert_eq!(Cost::of(&few, 4).busy_events_per_second, 4_000);
-        assert!(Cost::of(&many, 4).quiet_bytes_per_second > 128_000);
-        assert_eq!(Cost::of(&few, 4).seconds_in(1_280_000), (10, 10));
+    fn cost_grows_with_kinds_and_cpus() {
+        let few = Capture::from_kinds([Kind::Samples]);
+        let many = Capture::from_kinds([Kind::Samples, Kind::SwitchStacks]);
+        // A machine with 4 CPUs logs 1,000 samples of 32 bytes per second and CPU.
+        assert_eq!(Cost::estimate(&few, 4).busy_bytes_per_second, 128_000);
+        assert_eq!(Cost::estimate(&few, 4).busy_events_per_second, 4_000);
+        assert!(Cost::estimate(&many, 4).quiet_bytes_per_second > 128_000);
+        assert_eq!(Cost::estimate(&few, 4).seconds_in(1_280_000), (10, 10));
     }
 }

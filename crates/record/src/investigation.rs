@@ -1,23 +1,23 @@
-//! Questions that people have, and what answers them.
+//! Investigations: questions of users, each with the theories that answer it.
 
 use crate::{Capture, Kind, Needs, needs};
 
-/// A question about a machine that is recorded for.
+/// A question about a machine. A kit records the events that its theories need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Investigation {
     /// Something took long although the machine was not busy.
     LongWait,
-    /// DPCs and service routines.
+    /// DPCs and interrupt service routines that take long.
     Dpc,
-    /// Threads behind others of lower priority.
+    /// Threads that wait behind others of lower priority.
     Rank,
-    /// What the CPUs are used for.
+    /// CPU use.
     Cpu,
     /// Sleeps that take too long.
     Timer,
     /// Slow transfers.
     Network,
-    /// Marks of packets.
+    /// DSCP marks of packets.
     Dscp,
     /// Slow disks and paging.
     Disk,
@@ -25,15 +25,15 @@ pub enum Investigation {
     Resume,
     /// Slow boot.
     Boot,
-    /// Everything that laglab can judge.
+    /// All questions together.
     Full,
 }
 
-/// What is always recorded: who it was.
+/// Kinds of events that every kit records. Without them, events of other kinds have no names.
 const BASE: [Kind; 3] = [Kind::Processes, Kind::Images, Kind::CpuConfig];
 
 impl Investigation {
-    /// All of them.
+    /// All investigations.
     pub const ALL: [Investigation; 11] = [
         Investigation::LongWait,
         Investigation::Dpc,
@@ -48,7 +48,7 @@ impl Investigation {
         Investigation::Full,
     ];
 
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Investigation::LongWait => "long-wait",
@@ -65,13 +65,13 @@ impl Investigation {
         }
     }
 
-    /// The investigation of that name.
-    pub fn named(name: &str) -> Option<Investigation> {
+    /// Returns the investigation with this name.
+    pub fn from_name(name: &str) -> Option<Investigation> {
         let mut all = Investigation::ALL.into_iter();
         all.find(|investigation| investigation.name() == name)
     }
 
-    /// The question.
+    /// Returns the question as a sentence.
     pub fn question(self) -> &'static str {
         match self {
             Investigation::LongWait => "Why does something wait for so long?",
@@ -88,7 +88,7 @@ impl Investigation {
         }
     }
 
-    /// The ids of the theories that answer it.
+    /// Returns the ids of the theories that answer the question.
     pub fn theories(self) -> &'static [&'static str] {
         match self {
             Investigation::LongWait => &[
@@ -175,27 +175,29 @@ impl Investigation {
         }
     }
 
-    /// What these theories must have recorded.
+    /// Returns the kinds of events that these theories need.
     pub fn needs(self) -> impl Iterator<Item = &'static Needs> {
         self.theories()
             .iter()
-            .filter_map(|theory| needs::of(theory))
+            .filter_map(|theory| needs::for_theory(theory))
     }
 
-    /// What is recorded for it: all that these theories need or are better with, and who it was.
+    /// Returns the full capture: the basic kinds, and all kinds that the theories need or that make their
+    /// answers more precise.
     pub fn capture(self) -> Capture {
-        Capture::of(BASE.into_iter().chain(self.needs().flat_map(Needs::kinds)))
+        Capture::from_kinds(BASE.into_iter().chain(self.needs().flat_map(Needs::kinds)))
     }
 
-    /// As little of it as lets these theories be judged. What makes them say more is left out: stacks
-    /// above all.
+    /// Returns the smallest capture with which the theories get a verdict. It lacks the kinds that only make
+    /// answers more precise, which are mostly stacks.
     pub fn light_capture(self) -> Capture {
         let needed = self.needs().flat_map(|needs| needs.each_of.concat());
-        Capture::of(BASE.into_iter().chain(needed))
+        Capture::from_kinds(BASE.into_iter().chain(needed))
     }
 
-    /// The whole for a large server: without the stacks of what happens most, which cost more than
-    /// the events themselves. No theory needs them; they tell what code waited and who woke it.
+    /// Returns the capture for a large server. It lacks the stacks of the most frequent events, because
+    /// these stacks are larger than the events themselves. No theory needs them. They show which code waited
+    /// and which code woke it.
     pub fn capture_for_large_server(self) -> Capture {
         let capture = self.capture();
         let dropped = [Kind::SwitchStacks, Kind::ReadyStacks];
@@ -210,10 +212,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_captures_what_its_theories_need() {
+    fn captures_meet_the_needs_of_their_theories() {
         for investigation in Investigation::ALL {
             assert_eq!(
-                Investigation::named(investigation.name()),
+                Investigation::from_name(investigation.name()),
                 Some(investigation)
             );
             let captures = [
@@ -229,7 +231,7 @@ mod tests {
             for needs in investigation.needs() {
                 for capture in &captures {
                     assert!(
-                        capture.satisfies(needs),
+                        needs.are_met_by(capture),
                         "{investigation:?}: {}",
                         needs.theory
                     );
@@ -239,23 +241,24 @@ mod tests {
     }
 
     #[test]
-    fn the_light_one_records_a_part_of_the_whole() {
+    fn the_light_capture_is_a_part_of_the_full_one() {
         for investigation in Investigation::ALL {
             let whole = investigation.capture();
             let light = investigation.light_capture();
             let more: Vec<Kind> = light.kinds().filter(|kind| !whole.records(*kind)).collect();
             assert_eq!(more, [], "{investigation:?}");
             assert!(!light.records(Kind::SwitchStacks), "{investigation:?}");
-            // Packets and traffic are all that is of use to it.
+            // The investigation `dscp` only uses packets and traffic, and its theories need both.
             let is_whole = investigation == Investigation::Dscp;
             assert_eq!(light == whole, is_whole, "{investigation:?}");
         }
     }
 
     #[test]
-    fn ready_investigations_are_those_of_the_books() {
-        // Of DPCs: xperf -on PROC_THREAD+LOADER+INTERRUPT+DPC; of ranks: PROC_THREAD+LOADER+CSWITCH+
-        // DISPATCHER+PRIORITY+DPC+INTERRUPT+PROFILE -stackwalk CSwitch+ReadyThread+Profile.
+    fn captures_include_the_published_flags() {
+        // The published flags are `xperf -on PROC_THREAD+LOADER+INTERRUPT+DPC` for DPCs, and
+        // `PROC_THREAD+LOADER+CSWITCH+DISPATCHER+PRIORITY+DPC+INTERRUPT+PROFILE -stackwalk
+        // CSwitch+ReadyThread+Profile` for ranks.
         let has = |investigation: Investigation, flags: &str, stacks: &str| {
             let capture = investigation.capture();
             let recorded: Vec<&str> = capture.keywords().map(|keyword| keyword.xperf()).collect();
@@ -278,11 +281,11 @@ mod tests {
     }
 
     #[test]
-    fn the_full_one_asks_all_theories() {
+    fn the_full_investigation_has_all_theories() {
         let asked = Investigation::Full.theories();
         let missing = needs::THEORIES.iter().map(|needs| needs.theory);
         let missing: Vec<&str> = missing.filter(|theory| !asked.contains(theory)).collect();
-        // Which needs nothing recorded.
+        // The theory `capture` needs no particular events.
         assert_eq!(missing, ["capture"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What the kernel records: its keywords, and the events whose stacks it can walk.
+//! Kernel keywords, and kernel events whose stacks can be recorded.
 
 macro_rules! named {
     ($(#[$about:meta])* $name:ident: $($(#[$doc:meta])* $value:ident $xperf:literal $wpr:literal;)+) => {
@@ -9,25 +9,25 @@ macro_rules! named {
         }
 
         impl $name {
-            /// All that laglab knows how to use.
+            /// All values, which are those that laglab uses.
             pub const ALL: [$name; [$($name::$value),+].len()] = [$($name::$value),+];
 
-            /// Its name on the command line of xperf.
+            /// Returns the name on the command line of xperf.
             pub fn xperf(self) -> &'static str {
                 match self {
                     $($name::$value => $xperf,)+
                 }
             }
 
-            /// Its name in profiles of WPR.
+            /// Returns the name in a WPR profile.
             pub fn wpr(self) -> &'static str {
                 match self {
                     $($name::$value => $wpr,)+
                 }
             }
 
-            /// The one of that name in profiles of WPR.
-            pub fn of_wpr(name: &str) -> Option<$name> {
+            /// Returns the value with this name in WPR profiles.
+            pub fn from_wpr_name(name: &str) -> Option<$name> {
                 $name::ALL.into_iter().find(|value| value.wpr() == name)
             }
         }
@@ -35,31 +35,32 @@ macro_rules! named {
 }
 
 named! {
-    /// A keyword (a flag, for xperf) of the kernel's session.
+    /// A keyword of the kernel session. In xperf, it is called a flag.
     Keyword:
-    /// Processes and threads: begin, end, and which there are.
+    /// Processes and threads: start, end and rundown.
     ProcessThread "PROC_THREAD" "ProcessThread";
-    /// Images loaded and unloaded, and which there are.
+    /// Images: load, unload and rundown.
     Loader "LOADER" "Loader";
-    /// Groups and nodes of processors. xperf always records it; WPR wants it beside `CSwitch`.
+    /// Groups and NUMA nodes of processors. xperf always records them. In WPR, `CSwitch` requires this
+    /// keyword.
     CpuConfig "CPU_CONFIG" "CpuConfig";
     /// Context switches.
     CSwitch "CSWITCH" "CSwitch";
     /// Threads made ready.
     ReadyThread "DISPATCHER" "ReadyThread";
-    /// Changes of priorities.
+    /// Priority changes.
     ThreadPriority "PRIORITY" "ThreadPriority";
-    /// Samples of what processors execute.
+    /// CPU samples.
     SampledProfile "PROFILE" "SampledProfile";
     /// Deferred procedure calls.
     Dpc "DPC" "DPC";
     /// Interrupt service routines.
     Interrupt "INTERRUPT" "Interrupt";
-    /// Requests to disks, when they are done.
+    /// Completed disk requests.
     DiskIo "DISK_IO" "DiskIO";
-    /// Requests to disks, when they begin.
+    /// Started disk requests.
     DiskIoInit "DISK_IO_INIT" "DiskIOInit";
-    /// Names of files.
+    /// File names.
     FileName "FILENAME" "Filename";
     /// Page faults that read from a disk.
     HardFaults "HARD_FAULTS" "HardFaults";
@@ -67,28 +68,31 @@ named! {
     NetworkTrace "NETWORKTRACE" "NetworkTrace";
     /// Sleep, resume and performance states.
     Power "POWER" "Power";
+    /// Completed file operations.
+    FileIo "FILE_IO" "FileIO";
+    /// Started file operations.
+    FileIoInit "FILE_IO_INIT" "FileIOInit";
 }
 
 named! {
-    /// Events whose stacks the kernel can walk.
+    /// A kernel event whose stack can be recorded.
     StackWalk:
-    /// Context switches: where the new thread had waited.
+    /// Context switches. The stack shows where the new thread waited.
     CSwitch "CSwitch" "CSwitch";
-    /// Threads made ready: by whom.
+    /// Threads made ready. The stack shows the code that made the thread ready.
     ReadyThread "ReadyThread" "ReadyThread";
-    /// Samples: who called what is executed.
+    /// CPU samples. The stack shows the callers of the sampled code.
     SampledProfile "Profile" "SampledProfile";
-    /// Disk reads that begin.
+    /// Started disk reads.
     DiskReadInit "DiskReadInit" "DiskReadInit";
-    /// Disk writes that begin.
+    /// Started disk writes.
     DiskWriteInit "DiskWriteInit" "DiskWriteInit";
     /// Page faults that read from a disk.
     HardFault "HardFault" "HardFault";
 }
 
 impl StackWalk {
-    /// The keyword without which there is no event that the stack could be of: the pairs of
-    /// UIforETW's `StackWalkFlags.txt`.
+    /// Returns the keyword that records the event. Source of the pairs: `StackWalkFlags.txt` of UIforETW.
     pub fn needs(self) -> Keyword {
         match self {
             StackWalk::CSwitch => Keyword::CSwitch,

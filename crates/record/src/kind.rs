@@ -1,43 +1,47 @@
-//! Kinds of events, and what records them.
+//! Kinds of events, and the option of a recorder that records each kind.
 
 use crate::{Keyword, Provider, StackWalk};
 
-/// A kind of events that theories are judged by.
+/// A kind of events that theories and tables use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// Processes and threads.
+    /// Starts, ends and lists of processes and threads.
     Processes,
-    /// Images.
+    /// Loads, unloads and lists of images.
     Images,
-    /// Groups and nodes of processors.
+    /// Groups and NUMA nodes of processors.
     CpuConfig,
     /// Context switches.
     ContextSwitches,
     /// Threads made ready.
     ReadyThreads,
-    /// Changes of priorities.
+    /// Priority changes.
     Priorities,
-    /// Samples.
+    /// CPU samples.
     Samples,
     /// DPCs.
     Dpcs,
     /// Interrupt service routines.
     ServiceRoutines,
-    /// Requests to disks, when they are done.
+    /// Completed disk requests.
     DiskRequests,
-    /// Requests to disks, when they begin.
+    /// Started disk requests.
     DiskStarts,
-    /// Names of files.
+    /// File names.
     FileNames,
+    /// Completed file operations.
+    FileOperations,
+    /// Started file operations.
+    FileStarts,
     /// Hard page faults.
     HardFaults,
-    /// Data sent and received.
+    /// Data sent and received by TCP and UDP.
     Traffic,
-    /// Sleep, resume and performance states, as the kernel logs them.
+    /// Sleep, resume and performance states from the kernel session.
     PowerStates,
     /// Stacks of context switches.
     SwitchStacks,
-    /// Stacks of what made threads ready.
+    /// Stacks of the code that made threads ready.
     ReadyStacks,
     /// Stacks of samples.
     SampleStacks,
@@ -47,32 +51,33 @@ pub enum Kind {
     DiskWriteStacks,
     /// Stacks of hard page faults.
     FaultStacks,
-    /// Which process has the focus.
+    /// Changes of the process in focus.
     Focus,
-    /// Processes frozen and thawed.
+    /// Processes that Windows freezes and thaws.
     Freezes,
     /// Requests for timer resolutions, sleep and resume.
     TimerRequests,
-    /// Packets.
+    /// Network packets.
     Packets,
-    /// Times of the user's input.
+    /// Times of user input.
     Input,
 }
 
-/// What records a kind of events.
+/// Option of a recorder that records a kind of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RecordedBy {
-    /// A keyword of the kernel's session.
+    /// A keyword of the kernel session.
     Kernel(Keyword),
-    /// Walking the stacks of its events, beside the keyword of these.
+    /// Stacks of an event. The keyword that records the event is also necessary.
     Stack(StackWalk),
-    /// A provider, with at least these keywords; 0 where it needs no particular one.
+    /// A provider, and the keywords that are at least necessary. 0 means that no particular keyword is
+    /// necessary.
     Provider(Provider, u64),
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 26] = [
+    pub const ALL: [Kind; 28] = [
         Kind::Processes,
         Kind::Images,
         Kind::CpuConfig,
@@ -85,6 +90,8 @@ impl Kind {
         Kind::DiskRequests,
         Kind::DiskStarts,
         Kind::FileNames,
+        Kind::FileOperations,
+        Kind::FileStarts,
         Kind::HardFaults,
         Kind::Traffic,
         Kind::PowerStates,
@@ -101,7 +108,7 @@ impl Kind {
         Kind::Input,
     ];
 
-    /// What it is called, in the plural.
+    /// Returns the name for the user, in the plural.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Processes => "processes and threads",
@@ -116,6 +123,8 @@ impl Kind {
             Kind::DiskRequests => "disk requests",
             Kind::DiskStarts => "beginnings of disk requests",
             Kind::FileNames => "names of files",
+            Kind::FileOperations => "file operations",
+            Kind::FileStarts => "starts of file operations",
             Kind::HardFaults => "hard faults",
             Kind::Traffic => "traffic",
             Kind::PowerStates => "power states",
@@ -133,9 +142,9 @@ impl Kind {
         }
     }
 
-    /// What records it. Keywords of providers: `Microsoft-Windows-Win32k` 0x20000 is `UserActivity`,
-    /// and 0x2000 goes with it in UIforETW; `Microsoft-Windows-Kernel-Process` 0x200 is
-    /// `PROCESS_FREEZE`.
+    /// Returns the option of a recorder that records the kind. Provider keywords: 0x20000 of
+    /// `Microsoft-Windows-Win32k` is `UserActivity`, and UIforETW enables 0x2000 with it. 0x200 of
+    /// `Microsoft-Windows-Kernel-Process` is `PROCESS_FREEZE`.
     pub fn recorded_by(self) -> RecordedBy {
         use RecordedBy::{Kernel, Stack};
         match self {
@@ -151,6 +160,8 @@ impl Kind {
             Kind::DiskRequests => Kernel(Keyword::DiskIo),
             Kind::DiskStarts => Kernel(Keyword::DiskIoInit),
             Kind::FileNames => Kernel(Keyword::FileName),
+            Kind::FileOperations => Kernel(Keyword::FileIo),
+            Kind::FileStarts => Kernel(Keyword::FileIoInit),
             Kind::HardFaults => Kernel(Keyword::HardFaults),
             Kind::Traffic => Kernel(Keyword::NetworkTrace),
             Kind::PowerStates => Kernel(Keyword::Power),
@@ -165,6 +176,37 @@ impl Kind {
             Kind::TimerRequests => RecordedBy::Provider(Provider::KernelPower, 0),
             Kind::Packets => RecordedBy::Provider(Provider::PacketCapture, 0),
             Kind::Input => RecordedBy::Provider(Provider::Input, 0),
+        }
+    }
+
+    /// Returns the built-in profile of WPR that records the kind, if any.
+    pub fn wpr_profile(self) -> Option<&'static str> {
+        match self {
+            Kind::Processes
+            | Kind::Images
+            | Kind::CpuConfig
+            | Kind::ContextSwitches
+            | Kind::ReadyThreads
+            | Kind::Samples
+            | Kind::Dpcs
+            | Kind::ServiceRoutines
+            | Kind::SwitchStacks
+            | Kind::ReadyStacks
+            | Kind::SampleStacks => Some("CPU"),
+            Kind::DiskRequests | Kind::DiskStarts => Some("DiskIO"),
+            Kind::FileNames | Kind::FileOperations | Kind::FileStarts => Some("FileIO"),
+            Kind::HardFaults => Some("GeneralProfile"),
+            Kind::Traffic => Some("Network"),
+            Kind::Priorities
+            | Kind::PowerStates
+            | Kind::DiskReadStacks
+            | Kind::DiskWriteStacks
+            | Kind::FaultStacks
+            | Kind::Focus
+            | Kind::Freezes
+            | Kind::TimerRequests
+            | Kind::Packets
+            | Kind::Input => None,
         }
     }
 }

@@ -1,15 +1,14 @@
-//! How to capture the evidence.
+//! Recording of evidence: the events to record, kits that record them, and a checker of profiles.
 //!
-//! A finding is only as good as its capture. [`needs`] is the one table of what each theory must have
-//! recorded to be judged; `explain` says from it what to record, and an [`Investigation`] collects
-//! from it what a [`Capture`] for a question holds. A [`Kit`] is that capture as files: a profile of
-//! Windows Performance Recorder, scripts, and what it costs and what it will let `explain` judge.
-//! [`wprp`] reads profiles, anybody's, and checks them.
+//! [`needs`] lists the kinds of events that each theory and table needs, and [`advice`] formats them as
+//! options of the recorders. An [`Investigation`] combines the needs of its theories to a [`Capture`]. A
+//! [`Kit`] writes the capture as a profile of Windows Performance Recorder, scripts and a README. [`wprp`]
+//! reads and checks profiles from any source.
 
+mod advice;
 mod buffers;
 mod capture;
 mod cost;
-mod here;
 pub mod input;
 mod investigation;
 mod kernel;
@@ -17,8 +16,10 @@ mod kind;
 mod kit;
 pub mod needs;
 mod provider;
+mod this_machine;
 pub mod wprp;
 
+pub use advice::advice;
 pub use buffers::{Buffers, Machine};
 pub use capture::{Capture, Enabled};
 pub use cost::Cost;

@@ -1,22 +1,22 @@
-//! Providers other than the kernel's session, and what of theirs is recorded.
+//! Event providers other than the kernel session.
 
 /// A provider whose events laglab reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Provider {
     /// The window manager.
     Win32k,
-    /// Processes, as a manifest provider.
+    /// Provider with a manifest that logs events about processes.
     KernelProcess,
-    /// Power and timer resolution.
+    /// Power states and requests for timer resolutions.
     KernelPower,
-    /// Packets, where the filter driver of NDIS is bound to the adapter.
+    /// Network packets. They are logged only while the NDIS filter driver is bound to the adapter.
     PacketCapture,
-    /// Times of the user's input, from `laglab record input`.
+    /// Times of user input that `laglab record input` logs.
     Input,
 }
 
 impl Provider {
-    /// All of them.
+    /// All providers.
     pub const ALL: [Provider; 5] = [
         Provider::Win32k,
         Provider::KernelProcess,
@@ -25,8 +25,8 @@ impl Provider {
         Provider::Input,
     ];
 
-    /// Its name, as Windows registers it. `Laglab-Input` is registered nowhere: its GUID must be
-    /// used (see [`Provider::session_name`]).
+    /// Returns the name of the provider. The name `Laglab-Input` is not registered in Windows, so sessions
+    /// must use its GUID (see [`Provider::session_name`]).
     pub fn name(self) -> &'static str {
         match self {
             Provider::Win32k => "Microsoft-Windows-Win32k",
@@ -37,7 +37,8 @@ impl Provider {
         }
     }
 
-    /// Its GUID, in lower case. That of `Laglab-Input` is made of its name, as TraceLogging does.
+    /// Returns the GUID in lower case. The GUID of `Laglab-Input` is a hash of its name, computed as
+    /// TraceLogging specifies.
     pub fn guid(self) -> &'static str {
         match self {
             Provider::Win32k => "8c416c79-d49b-4f01-a467-e56d3aa8234c",
@@ -48,7 +49,7 @@ impl Provider {
         }
     }
 
-    /// What profiles and command lines call it by.
+    /// Returns the name or GUID that is used in profiles and command lines.
     pub fn session_name(self) -> &'static str {
         match self {
             Provider::Input => self.guid(),
@@ -56,8 +57,8 @@ impl Provider {
         }
     }
 
-    /// The one of that name or GUID, in any case, with or without braces.
-    pub fn of(name: &str) -> Option<Provider> {
+    /// Returns the provider with this name or GUID, ignoring case and braces.
+    pub fn from_name(name: &str) -> Option<Provider> {
         let name = name.trim_start_matches('{').trim_end_matches('}');
         Provider::ALL.into_iter().find(|provider| {
             name.eq_ignore_ascii_case(provider.name()) || name.eq_ignore_ascii_case(provider.guid())

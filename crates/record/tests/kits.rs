@@ -1,5 +1,5 @@
-//! Kits: what they record is what their investigation needs, their profiles are classic and select
-//! what the kit says, and their scripts hold the commands that they must.
+//! Tests of kits: captures match investigations, profiles pass the checker and select the kinds that the kit
+//! records, and scripts contain the correct commands.
 
 use record::wprp::{check, select};
 use record::{Detail, Investigation, Kit, Machine, Variant};
@@ -18,7 +18,7 @@ const SMALL: Machine = Machine {
 
 fn kits() -> impl Iterator<Item = Kit> {
     Investigation::ALL.into_iter().flat_map(|investigation| {
-        [Machine::ORDINARY, SERVER, SMALL]
+        [Machine::TYPICAL, SERVER, SMALL]
             .map(|machine| Kit::new(investigation, machine))
             .into_iter()
             .flat_map(|kit| Detail::ALL.map(|detail| kit.with_detail(detail)))
@@ -32,7 +32,7 @@ fn file(kit: &Kit, name: &str) -> String {
 }
 
 #[test]
-fn profiles_of_kits_pass_the_checker_without_a_word() {
+fn profiles_of_kits_pass_the_checker() {
     for kit in kits() {
         assert_eq!(check(&kit.profile()).unwrap(), [], "{kit:?}");
     }
@@ -50,10 +50,10 @@ fn profiles_of_kits_select_what_the_kit_records() {
     }
 }
 
-/// The light form is what WPR takes by `NAME.light`; the other it takes by itself.
+/// In WPR, `NAME.light` selects the light level. The verbose level is the default.
 #[test]
-fn scripts_start_the_form_of_the_profile_that_is_asked_for() {
-    let kit = Kit::new(Investigation::LongWait, Machine::ORDINARY);
+fn scripts_start_the_requested_level_of_detail() {
+    let kit = Kit::new(Investigation::LongWait, Machine::TYPICAL);
     let light = kit.with_detail(Detail::Light);
     for (kit, named) in [
         (kit, "!laglab-long-wait"),
@@ -75,15 +75,15 @@ fn scripts_start_the_form_of_the_profile_that_is_asked_for() {
 }
 
 #[test]
-fn what_is_light_costs_less_and_says_what_it_leaves_out() {
-    let kit = Kit::new(Investigation::LongWait, Machine::ORDINARY);
+fn the_light_level_costs_less_and_lists_what_it_leaves_out() {
+    let kit = Kit::new(Investigation::LongWait, Machine::TYPICAL);
     let light = kit.with_detail(Detail::Light);
     assert!(2 * light.cost().busy_bytes_per_second < kit.cost().busy_bytes_per_second);
     let readme = file(&light, "README.md");
     assert!(readme.contains("stacks of context switches"), "{readme}");
-    // Which needs samples, their stacks and images: no theory of this question, so not in the light
-    // form.
-    let not_judged = readme.split("Not judged by it: ").nth(1).unwrap();
+    // The theory `busy-waiting` needs samples with stacks and images. It does not belong to this
+    // investigation, so the light level does not record them.
+    let not_judged = readme.split("Theories it cannot judge: ").nth(1).unwrap();
     assert!(
         not_judged
             .lines()
@@ -94,25 +94,25 @@ fn what_is_light_costs_less_and_says_what_it_leaves_out() {
 }
 
 #[test]
-fn a_large_server_records_less_and_runs_beside_what_it_records() {
+fn a_large_server_records_less_on_another_node() {
     let kit = Kit::new(Investigation::Dpc, SERVER);
     assert_eq!((kit.variant, kit.node), (Variant::LargeServer, Some(1)));
     assert!(file(&kit, "record.cmd").contains("/high /node 1 wpr.exe -start"));
     assert!(file(&kit, "record.ps1").contains("$node = 1\r\n"));
-    let ordinary = Kit::new(Investigation::Dpc, Machine::ORDINARY);
+    let ordinary = Kit::new(Investigation::Dpc, Machine::TYPICAL);
     assert!(!file(&ordinary, "record.cmd").contains("/node"));
     assert!(file(&ordinary, "record.ps1").contains("$node = $null\r\n"));
     let per_cpu = |machine: Machine| {
         let kit = Kit::new(Investigation::LongWait, machine);
         kit.cost().busy_bytes_per_second / u64::from(machine.cpus)
     };
-    assert!(per_cpu(SERVER) * 2 < per_cpu(Machine::ORDINARY));
+    assert!(per_cpu(SERVER) * 2 < per_cpu(Machine::TYPICAL));
 }
 
-/// The published script had four faults: dashes that are none, no `/wait`, a ping too few, and a stop
-/// that may come before the start is over.
+/// The published script had four faults: typographic dashes, a missing `/wait`, one ping too few, and a stop
+/// that could run before the start had ended.
 #[test]
-fn scripts_have_none_of_the_published_faults() {
+fn scripts_avoid_the_faults_of_the_published_script() {
     for kit in kits() {
         for name in ["record.cmd", "record-xperf.cmd", "record.ps1"] {
             let text = file(&kit, name);
@@ -129,7 +129,7 @@ fn scripts_have_none_of_the_published_faults() {
 }
 
 #[test]
-fn the_readme_tells_what_will_be_judged() {
+fn the_readme_lists_the_theories() {
     for kit in kits() {
         let readme = file(&kit, "README.md");
         for theory in kit.investigation.theories() {
@@ -151,9 +151,10 @@ fn powershell_scripts_parse() {
     }
 }
 
-/// What Windows PowerShell 5.1 does otherwise than PowerShell 7, and would end the script by.
+/// The test searches for code that Windows PowerShell 5.1 and PowerShell 7 handle differently and that would
+/// end the script.
 #[test]
-fn powershell_scripts_hold_nothing_that_5_1_stumbles_over() {
+fn powershell_scripts_run_on_5_1() {
     for kit in kits() {
         let text = file(&kit, "record.ps1");
         let code: Vec<&str> = text
@@ -162,8 +163,8 @@ fn powershell_scripts_hold_nothing_that_5_1_stumbles_over() {
             .collect();
         for line in &code {
             assert!(!line.contains("&&") && !line.contains("??"), "{line}");
-            // Programs are run by `Invoke-Line` alone: others' words on stderr would be errors, and
-            // quotes within their arguments changed.
+            // Only `Invoke-Line` may run programs. The operator `&` would convert their output on stderr to
+            // errors, and change quotation marks inside arguments.
             assert!(!line.trim_start().starts_with("& "), "{line}");
             let redirects = line.contains("2>&1");
             assert!(!redirects || line.contains(">nul 2>&1"), "{line}");

@@ -1,12 +1,12 @@
-//! The checker of profiles: what is right passes, each rule that is broken is found at its place, and
-//! what is no profile is refused.
+//! Tests of the profile checker. Correct profiles pass. For each broken rule, the position is reported.
+//! Files that are not profiles are refused.
 
-use record::wprp::{Gravity, MOST_REMARKS, Remark, check, select, text};
+use record::wprp::{MAX_REMARKS, Remark, Severity, check, select, text};
 use record::{Enabled, Kind, Provider};
 
-/// A profile after the examples of the documentation, in the classic subset.
+/// A correct profile in the classic subset, similar to the examples in the documentation.
 const GOOD: &str = r#"<?xml version="1.0" encoding="utf-8"?>
-<WindowsPerformanceRecorder Version="1.0" Author="somebody" Comments="an example">
+<WindowsPerformanceRecorder Version="1.0" Author="author" Comments="an example">
   <Profiles>
     <SystemCollector Id="Kernel" Name="NT Kernel Logger">
       <BufferSize Value="1024"/>
@@ -46,16 +46,17 @@ const GOOD: &str = r#"<?xml version="1.0" encoding="utf-8"?>
 </WindowsPerformanceRecorder>
 "#;
 
-/// What is said of the good profile after a piece of it is replaced.
+/// Returns the remarks on `GOOD` after one replacement.
 #[track_caller]
 fn after(piece: &str, replacement: &str) -> Vec<Remark> {
     assert!(GOOD.contains(piece), "{piece}");
     check(&GOOD.replacen(piece, replacement, 1)).unwrap()
 }
 
-/// The only remark after a piece is replaced, which must be where the piece that is marked was.
+/// Asserts that one replacement in `GOOD` leads to a single remark. Its position must be that of the text
+/// `at`.
 #[track_caller]
-fn only(piece: &str, replacement: &str, at: &str, gravity: Gravity, says: &str) {
+fn only(piece: &str, replacement: &str, at: &str, severity: Severity, says: &str) {
     let remarks = after(piece, replacement);
     let changed = GOOD.replacen(piece, replacement, 1);
     let offset = changed.find(at).unwrap();
@@ -65,11 +66,15 @@ fn only(piece: &str, replacement: &str, at: &str, gravity: Gravity, says: &str) 
         panic!("{remarks:#?}");
     };
     assert_eq!(
-        (remark.line as usize, remark.column as usize, remark.gravity),
-        (line, column, gravity),
+        (
+            remark.line as usize,
+            remark.column as usize,
+            remark.severity
+        ),
+        (line, column, severity),
         "{remark}"
     );
-    assert!(remark.what.contains(says), "{remark}");
+    assert!(remark.message.contains(says), "{remark}");
 }
 
 #[test]
@@ -78,65 +83,69 @@ fn a_profile_of_the_classic_subset_passes() {
 }
 
 #[test]
-fn elements_have_their_place_and_number() {
-    use Gravity::Wrong;
+fn order_and_number_of_elements_are_checked() {
+    use Severity::Error;
     only(
         "<BufferSize Value=\"1024\"/>\n      <Buffers Value=\"3\" PercentageOfTotalMemory=\"true\"/>",
         "<Buffers Value=\"3\"/><BufferSize Value=\"1024\"/>",
         "<BufferSize Value=\"1024\"",
-        Wrong,
-        "before `Buffers`",
+        Error,
+        "must come before `Buffers`",
     );
     only(
         "<BufferSize Value=\"256\"/>",
         "<BufferSize Value=\"256\"/><BufferSize Value=\"512\"/>",
         "<BufferSize Value=\"512\"/>",
-        Wrong,
-        "one `BufferSize` only",
+        Error,
+        "only one `BufferSize`",
     );
     only(
         "<PoolTags>",
         "<Pooltag/><PoolTags>",
         "<Pooltag/>",
-        Wrong,
-        "`PoolTags` is meant?",
+        Error,
+        "did you mean `PoolTags`?",
     );
     only(
         "<PoolTag Value=\"a*\"/>",
         "<PoolTag Value=\"a\"/><PoolTag Value=\"b\"/><PoolTag Value=\"c\"/><PoolTag Value=\"d\"/><PoolTag \
          Value=\"e\"/>",
         "<PoolTag Value=\"e\"/>",
-        Wrong,
+        Error,
         "at most 4",
     );
     only(
         "<Profiles>",
         "<Profiles>text",
         "text",
-        Wrong,
-        "holds no text",
+        Error,
+        "cannot contain text",
     );
     let empty = "<WindowsPerformanceRecorder Version=\"1\" Author=\"a\"/>";
     assert!(
         check(empty).unwrap()[0]
-            .what
-            .contains("lacks its `Profiles`")
+            .message
+            .contains("has no `Profiles`")
     );
-    assert!(check("<Profile/>").unwrap()[0].what.contains("outermost"));
+    assert!(
+        check("<Profile/>").unwrap()[0]
+            .message
+            .contains("root element")
+    );
 }
 
 #[test]
-fn attributes_are_what_they_must_be() {
-    use Gravity::{Advice, Wrong};
+fn attribute_values_are_checked() {
+    use Severity::{Advice, Error};
     only(
         " Version=\"1.0\"",
         " Version=\"one\"",
         "Version=\"one\"",
-        Wrong,
+        Error,
         "a number",
     );
     only(
-        " Author=\"somebody\"",
+        " Author=\"author\"",
         "",
         "<WindowsPerformanceRecorder",
         Advice,
@@ -146,42 +155,42 @@ fn attributes_are_what_they_must_be() {
         "LoggingMode=\"Memory\"",
         "LoggingMode=\"Memory\" Detaillevel=\"Light\"",
         "Detaillevel=\"Light\"",
-        Wrong,
-        "`DetailLevel` is meant?",
+        Error,
+        "did you mean `DetailLevel`?",
     );
     only(
         "Level=\"5\"",
         "Level=\"256\"",
         "Level=\"256\"",
-        Wrong,
+        Error,
         "0 to 255",
     );
     only(
         "PercentageOfTotalMemory=\"true\"",
         "PercentageOfTotalMemory=\"yes\"",
         "PercentageOfTotalMemory=\"yes\"",
-        Wrong,
+        Error,
         "`true` or `false`",
     );
     only(
         "<Keyword Value=\"0x10\"/>",
         "<Keyword Value=\"0x10000000000000000\"/>",
         "Value=\"0x10000000000000000\"",
-        Wrong,
+        Error,
         "64 bits",
     );
     only(
         "0x20000200",
         "0x123456789",
         "Value=\"0x123456789\"",
-        Wrong,
+        Error,
         "1 to 8 digits",
     );
 }
 
-/// What the published schema lets be, more than once or beside the rest.
+/// The constructs in this test are allowed by the published schema.
 #[test]
-fn what_the_schema_allows_is_not_complained_of() {
+fn what_the_schema_allows_passes() {
     for (piece, replacement) in [
         (
             "<Keyword Value=\"Loader\"/>",
@@ -206,7 +215,7 @@ fn what_the_schema_allows_is_not_complained_of() {
     ] {
         assert_eq!(after(piece, replacement), [], "{replacement}");
     }
-    // Ids are unique within lists; of providers that a profile defines for itself it is not asked.
+    // Ids must be unique within lists. For providers inside a profile, the schema does not require this.
     let itself = "<EventProvider Id=\"Freezes\" Name=\"Other\"/>";
     let own = after(
         "<EventProviderId Value=\"Freezes\"/>",
@@ -216,8 +225,8 @@ fn what_the_schema_allows_is_not_complained_of() {
 }
 
 #[test]
-fn what_only_newer_documentation_has_is_newer() {
-    use Gravity::Newer;
+fn newer_features_are_reported_as_newer() {
+    use Severity::Newer;
     for (piece, replacement, at) in [
         (
             "<StackCaching",
@@ -245,106 +254,109 @@ fn what_only_newer_documentation_has_is_newer() {
             "<SystemCollector Id=\"Kernel\"",
         ),
     ] {
-        only(piece, replacement, at, Newer, "newer WPR only");
+        only(piece, replacement, at, Newer, "needs a newer WPR");
     }
 }
 
 #[test]
-fn a_mask_is_in_its_list_once() {
+fn repeated_masks_are_reported() {
     only(
         "<Keyword Value=\"0x200\"/>",
         "<Keyword Value=\"0x200\"/><Keyword Value=\"0x10\"/>",
         "Value=\"0x10\"/></Keywords>",
-        Gravity::Wrong,
-        "in the list already",
+        Severity::Error,
+        "in the list twice",
     );
 }
 
 #[test]
-fn pool_tags_are_short() {
+fn long_pool_tags_are_reported() {
     only(
         "<PoolTag Value=\"a*\"/>",
         "<PoolTag Value=\"Proc*\"/>",
         "Value=\"Proc*\"",
-        Gravity::Wrong,
+        Severity::Error,
         "1 to 4 characters",
     );
 }
 
 #[test]
-fn ids_are_unique() {
+fn duplicate_ids_are_reported() {
     let remarks = after(
         "<SystemProvider Id=\"Base\">",
         "<SystemProvider Id=\"Kernel\">",
     );
-    let said: Vec<&str> = remarks.iter().map(|remark| remark.what.as_str()).collect();
+    let messages: Vec<&str> = remarks
+        .iter()
+        .map(|remark| remark.message.as_str())
+        .collect();
     assert_eq!(
-        said[0],
-        "the id `Kernel` is taken already, by a `SystemCollector`"
+        messages[0],
+        "the id `Kernel` is already used by a `SystemCollector`"
     );
-    // What was derived from the other name is derived from nothing now.
+    // The other provider refers to the old id, so its base is missing.
     assert!(
-        said[1].contains("no `SystemProvider` of id `Base`"),
-        "{said:?}"
+        messages[1].contains("no `SystemProvider` with the id `Base`"),
+        "{messages:?}"
     );
 }
 
 #[test]
-fn references_lead_somewhere() {
-    use Gravity::{Advice, Wrong};
+fn dangling_references_are_reported() {
+    use Severity::{Advice, Error};
     only(
         "<SystemProviderId Value=\"Switches\"/>",
         "<SystemProviderId Value=\"Swiches\"/>",
         "Value=\"Swiches\"",
-        Wrong,
-        "no `SystemProvider` of id `Swiches`",
+        Error,
+        "no `SystemProvider` with the id `Swiches`",
     );
     only(
         "Base=\"Lag.Verbose.File\"",
         "Base=\"Other.Verbose.File\"",
         "Base=\"Other.Verbose.File\"",
         Advice,
-        "has to be started with the one",
+        "start WPR with the file",
     );
     only(
         "<SystemProvider Id=\"Base\">",
         "<SystemProvider Id=\"Base\" Base=\"Base\">",
         "Base=\"Base\"",
-        Wrong,
-        "in turn",
+        Error,
+        "circular base",
     );
 }
 
 #[test]
-fn names_are_known_newer_or_wrong() {
-    use Gravity::{Newer, Wrong};
+fn unknown_and_newer_names_are_reported() {
+    use Severity::{Error, Newer};
     only(
         "<Keyword Value=\"Loader\"/>",
         "<Keyword Value=\"Loader\"/><Keyword Value=\"DiskIOInitialization\"/>",
         "Value=\"DiskIOInitialization\"",
-        Wrong,
-        "`DiskIOInit` is meant?",
+        Error,
+        "did you mean `DiskIOInit`?",
     );
     only(
         "<Keyword Value=\"Loader\"/>",
         "<Keyword Value=\"Loader\"/><Keyword Value=\"WDFDPC\"/>",
         "Value=\"WDFDPC\"",
         Newer,
-        "newer WPR only",
+        "needs a newer WPR",
     );
     only(
         "<Stack Value=\"CSwitch\"/>",
         "<Stack Value=\"CSwitch\"/><Stack Value=\"Profile\"/>",
         "Value=\"Profile\"",
-        Wrong,
-        "no stack `Profile`",
+        Error,
+        "unknown stack `Profile`",
     );
     only(
         "<CustomEvent Value=\"BuildInfo\"/>",
         "<CustomEvent Value=\"BuildInformation\"/>",
         "Value=\"BuildInformation\"",
-        Wrong,
-        "`BuildInfo` is meant?",
+        Error,
+        "did you mean `BuildInfo`?",
     );
     only(
         "Name=\"NT Kernel Logger\"",
@@ -358,13 +370,13 @@ fn names_are_known_newer_or_wrong() {
         "<DeletePreMergedTraceFiles Value=\"true\"/><FileCompression Value=\"true\"/>",
         "<FileCompression",
         Newer,
-        "newer WPR only",
+        "needs a newer WPR",
     );
 }
 
 #[test]
-fn stacks_need_their_keyword() {
-    // A custom keyword may be any, so it must be gone for that to be known.
+fn stacks_without_their_keyword_are_reported() {
+    // A custom keyword may enable any event, so the test removes it first.
     let without_custom = GOOD.replace("<CustomKeyword Value=\"0x20000200\"/>", "");
     let ready = without_custom.replace(
         "<Stack Value=\"CSwitch\"/>",
@@ -372,39 +384,43 @@ fn stacks_need_their_keyword() {
     );
     let remarks = check(&ready).unwrap();
     assert_eq!(remarks.len(), 1, "{remarks:#?}");
-    assert_eq!(remarks[0].gravity, Gravity::Wrong);
-    assert!(remarks[0].what.contains("need the keyword `ReadyThread`"));
-    // The keyword of ImageLoad is the base's.
+    assert_eq!(remarks[0].severity, Severity::Error);
+    assert!(
+        remarks[0]
+            .message
+            .contains("need the keyword `ReadyThread`")
+    );
+    // The base of the provider contains the keyword for `ImageLoad`.
     assert_eq!(check(&without_custom).unwrap(), []);
     let removed = without_custom.replace("Operation=\"Add\"", "Operation=\"Set\"");
     assert!(
         check(&removed).unwrap()[0]
-            .what
+            .message
             .contains("need the keyword `Loader`")
     );
 }
 
 #[test]
-fn profiles_are_called_by_their_parts_and_come_in_pairs() {
-    use Gravity::{Advice, Wrong};
+fn profile_ids_and_missing_logging_modes_are_reported() {
+    use Severity::{Advice, Error};
     let renamed = after("Id=\"Lag.Verbose.Memory\"", "Id=\"LagMemory\"");
     assert_eq!(renamed.len(), 1);
-    assert_eq!(renamed[0].gravity, Wrong);
-    assert!(renamed[0].what.contains("`Lag.Verbose.Memory`"));
+    assert_eq!(renamed[0].severity, Error);
+    assert!(renamed[0].message.contains("`Lag.Verbose.Memory`"));
     let alone = after(
         "<Profile Id=\"Lag.Verbose.Memory\" Name=\"Lag\" Description=\"d\" Base=\"Lag.Verbose.File\" \
          LoggingMode=\"Memory\" DetailLevel=\"Verbose\"/>",
         "",
     );
     assert_eq!(alone.len(), 1);
-    assert_eq!(alone[0].gravity, Advice);
-    assert!(alone[0].what.contains("logging mode Memory"));
+    assert_eq!(alone[0].severity, Advice);
+    assert!(alone[0].message.contains("logging mode Memory"));
     let lost = after("<CustomEvent Value=\"ImageId\"/>", "");
-    assert!(lost[0].what.contains("symbols"));
+    assert!(lost[0].message.contains("symbols"));
 }
 
 #[test]
-fn a_selection_follows_what_is_inherited() {
+fn selection_includes_inherited_values() {
     let selected = select(GOOD, Some("Lag")).unwrap();
     let kinds: Vec<Kind> = selected.capture.kinds().collect();
     let expected = [
@@ -421,10 +437,10 @@ fn a_selection_follows_what_is_inherited() {
         keywords: 0x210,
     };
     assert_eq!(selected.capture.providers(), [freezes]);
-    // The form for memory has what its base has.
+    // The profile for recording in memory inherits from the profile for files.
     let in_memory = select(GOOD, Some("Lag.Verbose.Memory")).unwrap();
     assert_eq!(in_memory.capture, selected.capture);
-    // As WPR is told a level of detail.
+    // In names for WPR, the level of detail follows a dot.
     assert_eq!(
         select(GOOD, Some("Lag.verbose")).unwrap().profile,
         "Lag.Verbose.File"
@@ -439,11 +455,11 @@ fn a_selection_follows_what_is_inherited() {
 }
 
 #[test]
-fn what_is_hostile_is_refused() {
+fn hostile_xml_is_refused() {
     let entities = "<!DOCTYPE a [<!ENTITY b \"b\"><!ENTITY c \"&b;&b;\">]><a>&c;</a>";
     assert!(check(entities).unwrap_err().to_string().contains("DTD"));
     let deep = "<a>".repeat(100_000);
-    assert!(check(&deep).unwrap_err().to_string().contains("deeper"));
+    assert!(check(&deep).unwrap_err().to_string().contains("nested"));
     let wide = format!("<a>{}</a>", "<b/>".repeat(150_000));
     check(&wide).unwrap_err();
     let long = " ".repeat(2 << 20);
@@ -453,11 +469,11 @@ fn what_is_hostile_is_refused() {
         "<WindowsPerformanceRecorder>{}</WindowsPerformanceRecorder>",
         "<b/>".repeat(20_000)
     );
-    assert_eq!(check(&noise).unwrap().len(), MOST_REMARKS);
+    assert_eq!(check(&noise).unwrap().len(), MAX_REMARKS);
 }
 
 #[test]
-fn any_piece_of_a_profile_can_be_anything() {
+fn damaged_profiles_do_not_panic() {
     let mut rng = testdata::Rng(1601);
     for _ in 0..3_000 {
         let mut bytes = GOOD.as_bytes().to_vec();
@@ -481,7 +497,7 @@ fn any_piece_of_a_profile_can_be_anything() {
 }
 
 #[test]
-fn text_is_utf_8_or_utf_16() {
+fn text_is_decoded_from_utf_8_and_utf_16() {
     let utf16 = |unit: fn(u16) -> [u8; 2], mark: [u8; 2]| {
         let units = GOOD.encode_utf16().flat_map(unit);
         mark.into_iter().chain(units).collect::<Vec<u8>>()

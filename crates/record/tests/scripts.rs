@@ -1,14 +1,7 @@
-//! Batch files, run by Wine's command interpreter with programs that stand in for the recorders: what
-//! these are called with, in what order, and what is left behind. Elsewhere they cannot be run.
-#![allow(clippy::print_stderr, reason = "what is left out is said")]
+//! Tests that run batch files with fake recorders in the Windows command interpreter (also that of Wine).
+//! They check the commands that the files run, the order of the commands, and the files that they leave.
+#![cfg(windows)]
 
-#[cfg(not(windows))]
-#[test]
-fn scripts_run_where_there_is_a_command_interpreter() {
-    eprintln!("left out: batch files are run on Windows and under Wine only");
-}
-
-#[cfg(windows)]
 mod on_windows {
     use std::fs;
     use std::path::{Path, PathBuf};
@@ -17,7 +10,7 @@ mod on_windows {
     use record::{Investigation, Kit, Machine};
     use tempfile::TempDir;
 
-    /// A kit in a folder whose name has a space, beside stand-ins for what it runs.
+    /// A kit in a folder that also contains the fake recorders. The name of the folder has a space.
     struct Bench {
         folder: TempDir,
         kit: Kit,
@@ -44,8 +37,8 @@ mod on_windows {
             self.folder.path().join(name)
         }
 
-        /// Runs a script of the kit; gives what the stand-ins were called with. The interpreter looks
-        /// for programs in the present folder first, which is the kit's.
+        /// Runs a script and returns its output and the logged commands. The interpreter first searches for
+        /// programs in the current folder, which is the folder of the kit.
         fn run(&self, script: &str, arguments: &[&str], fails: &str) -> (Output, Vec<String>) {
             let log = self.path("log");
             let _ = fs::remove_file(&log);
@@ -61,13 +54,13 @@ mod on_windows {
             (output, log.lines().map(str::to_owned).collect())
         }
 
-        /// A path of the kit's folder as scripts see it, in brackets.
+        /// Returns the path of a file in the kit's folder, in brackets and as scripts write it.
         fn bracketed(&self, name: &str) -> String {
             format!("[{}]", self.path(name).display())
         }
     }
 
-    /// The programs and their first arguments.
+    /// Returns the program and the first argument of each logged command.
     fn verbs(log: &[String]) -> Vec<String> {
         let words = log.iter().map(|line| line.split(' ').take(2));
         words
@@ -76,8 +69,8 @@ mod on_windows {
     }
 
     #[test]
-    fn a_timed_recording_starts_waits_stops_and_keeps_settings() {
-        let bench = Bench::new(Investigation::Dpc, Machine::ORDINARY);
+    fn a_timed_recording_starts_waits_stops_and_saves_settings() {
+        let bench = Bench::new(Investigation::Dpc, Machine::TYPICAL);
         let (output, log) = bench.run("record.cmd", &["3", "after resume"], "");
         assert!(output.status.success(), "{output:?}");
         assert_eq!(
@@ -96,14 +89,14 @@ mod on_windows {
         assert_eq!(log.len(), 3 + record::SETTINGS.len());
         let notes = fs::read_to_string(bench.path("laglab-dpc-1.etl.notes.txt")).unwrap();
         assert!(notes.contains("after resume"), "{notes}");
-        // The next recording takes the next number.
+        // The file name of the next recording contains the next number.
         let (_, log) = bench.run("record.cmd", &["stop"], "");
         assert!(log[0].contains("laglab-dpc-2.etl"), "{log:?}");
     }
 
     #[test]
-    fn a_start_that_fails_is_not_waited_for() {
-        let bench = Bench::new(Investigation::Dpc, Machine::ORDINARY);
+    fn a_failed_start_ends_the_script() {
+        let bench = Bench::new(Investigation::Dpc, Machine::TYPICAL);
         let (output, log) = bench.run("record.cmd", &["3"], "-start");
         assert_eq!(output.status.code(), Some(1));
         assert_eq!(verbs(&log), ["wpr [-start]"]);
@@ -111,11 +104,11 @@ mod on_windows {
         assert!(!bench.path(r"temp\wpr-runs").exists());
     }
 
-    /// Somebody else's recording is left alone: only what this file started, and nobody stopped, is
-    /// ended by the next.
+    /// A new recording ends only a recording that this kit started and that was not stopped. Recordings of
+    /// other programs continue.
     #[test]
-    fn only_its_own_recording_is_ended_by_a_new_one() {
-        let bench = Bench::new(Investigation::Dpc, Machine::ORDINARY);
+    fn a_new_recording_ends_only_its_own_predecessor() {
+        let bench = Bench::new(Investigation::Dpc, Machine::TYPICAL);
         bench.run("record.cmd", &["start"], "");
         assert!(bench.path(r"temp\wpr-runs").exists());
         let (_, log) = bench.run("record.cmd", &["2"], "");
@@ -135,8 +128,8 @@ mod on_windows {
     }
 
     #[test]
-    fn where_timeout_does_not_wait_ping_does() {
-        let bench = Bench::new(Investigation::Cpu, Machine::ORDINARY);
+    fn ping_replaces_a_failing_timeout() {
+        let bench = Bench::new(Investigation::Cpu, Machine::TYPICAL);
         fs::copy(bench.path("timeout.exe"), bench.path("ping.exe")).unwrap();
         let (_, log) = bench.run("record.cmd", &["3"], "/t");
         assert_eq!(log[2], "ping [-n] [4] [127.0.0.1]");
@@ -144,8 +137,8 @@ mod on_windows {
     }
 
     #[test]
-    fn single_steps_do_what_they_say() {
-        let bench = Bench::new(Investigation::Rank, Machine::ORDINARY);
+    fn single_steps_run_their_commands() {
+        let bench = Bench::new(Investigation::Rank, Machine::TYPICAL);
         let profile = bench.bracketed("laglab-rank.wprp!laglab-rank");
         let lines = |arguments: &[&str]| {
             let (output, log) = bench.run("record.cmd", arguments, "");
@@ -156,7 +149,7 @@ mod on_windows {
         assert_eq!(lines(&["mark", "now"]), ["wpr [-marker] [now]"]);
         let saved = lines(&["save", "frozen"]);
         assert!(saved[0].starts_with("wpr [-stop]") && saved[0].ends_with("[frozen]"));
-        // What surrounds the trace is kept before it goes on, which may fail.
+        // Settings must be saved before recording starts again, because this start may fail.
         assert_eq!(saved.len(), 2 + record::SETTINGS.len());
         assert_eq!(saved.last().unwrap(), &format!("wpr [-start] {profile}"));
         assert_eq!(lines(&["cancel"]), ["wpr [-cancel]"]);
@@ -171,23 +164,23 @@ mod on_windows {
     }
 
     #[test]
-    fn packets_are_captured_beside_the_rest() {
-        let bench = Bench::new(Investigation::Dscp, Machine::ORDINARY);
+    fn packets_are_captured_too() {
+        let bench = Bench::new(Investigation::Dscp, Machine::TYPICAL);
         let (output, log) = bench.run("record.cmd", &["1"], "");
         assert!(output.status.success(), "{output:?}");
         let verbs = verbs(&log);
         let of_netsh = verbs.iter().filter(|verb| verb.starts_with("netsh"));
         assert_eq!(of_netsh.count(), 2, "{log:?}");
         assert!(log[0].contains("[capture=yes]"), "{log:?}");
-        // What netsh was not started for by this kit, it does not stop.
+        // If this kit did not start the netsh capture, it does not stop it.
         let (_, log) = bench.run("record.cmd", &["1"], "trace");
         let of_netsh = log.iter().filter(|line| line.starts_with("netsh"));
         assert_eq!(of_netsh.count(), 1, "{log:?}");
     }
 
     #[test]
-    fn a_start_that_fails_leaves_nothing_running() {
-        let bench = Bench::new(Investigation::Dscp, Machine::ORDINARY);
+    fn a_failed_start_leaves_nothing_running() {
+        let bench = Bench::new(Investigation::Dscp, Machine::TYPICAL);
         let (output, log) = bench.run("record.cmd", &["start"], "-start");
         assert_eq!(output.status.code(), Some(1));
         assert_eq!(
@@ -195,20 +188,20 @@ mod on_windows {
             ["netsh [trace]", "wpr [-start]", "netsh [trace]"]
         );
         assert_eq!(log[2], "netsh [trace] [stop]");
-        let bench = Bench::new(Investigation::Timer, Machine::ORDINARY);
-        // The kernel's session starts, that of the providers does not.
+        let bench = Bench::new(Investigation::Timer, Machine::TYPICAL);
+        // In this case, the kernel session starts but the provider session fails.
         let (output, log) = bench.run("record-xperf.cmd", &["start"], "-start laglab");
         assert_eq!(output.status.code(), Some(1));
         assert_eq!(log.len(), 3, "{log:?}");
         assert_eq!(log[2], "xperf [-stop] [NT Kernel Logger]");
-        // Where somebody else has the kernel's session, it is left to them.
+        // If another program has started the kernel session, the script does not stop it.
         let (_, log) = bench.run("record-xperf.cmd", &["start"], "-start NT Kernel Logger");
         assert_eq!(log.len(), 1, "{log:?}");
     }
 
     #[test]
     fn xperf_is_started_and_merged() {
-        let bench = Bench::new(Investigation::Timer, Machine::ORDINARY);
+        let bench = Bench::new(Investigation::Timer, Machine::TYPICAL);
         let (output, log) = bench.run("record-xperf.cmd", &["1"], "");
         assert!(output.status.success(), "{output:?}");
         assert_eq!(
@@ -228,7 +221,7 @@ mod on_windows {
         );
         assert!(log[4].ends_with("[-compress]"));
         assert_eq!(bench.kit.investigation, Investigation::Timer);
-        // Where traces cannot be compressed they are merged as they are.
+        // If merging with compression fails, the script merges without compression.
         let (_, log) = bench.run("record-xperf.cmd", &["stop"], "-merge");
         assert!(log[1].ends_with("[-compress]"), "{log:?}");
         assert!(log[2].starts_with("xperf [-merge]"), "{log:?}");

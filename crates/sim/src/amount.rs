@@ -1,4 +1,5 @@
-//! Amounts that are fixed or drawn anew each time: `15us`, `exp(200us)`, `normal(1ms, 0.1ms)`.
+//! Amounts in scenarios, fixed or drawn at random for each use: `15us`, `exp(200us)`, `normal(1ms,
+//! 0.1ms)`.
 
 use std::str::FromStr;
 
@@ -8,65 +9,67 @@ use thiserror::Error;
 use crate::quantity::{Bytes, Nanoseconds, QuantityError, Share, Written, from_string};
 use crate::random::Random;
 
-/// A quantity, [`Nanoseconds`] or [`Bytes`], or the distribution that it is drawn from.
+/// An amount of [`Nanoseconds`] or [`Bytes`]: a fixed value or a random distribution.
 ///
-/// Draws are whole, never below 0, and the same on every system.
+/// Drawn values are whole numbers of at least 0. The same seed gives the same values on every
+/// system.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Amount<Q> {
-    /// Always the same: `15us`.
+pub(crate) enum Amount<Q> {
+    /// Constant value: `15us`.
     Fixed(Q),
-    /// Exponential: `exp(200us)`.
+    /// Exponential distribution: `exp(200us)`.
     Exponential {
-        /// The mean.
+        /// Mean of the distribution.
         mean: Q,
     },
-    /// Each value between two ends, both included, as likely: `uniform(1ms, 3ms)`, or
-    /// `around(1ms, 10%)` for 0.9 to 1.1 ms.
+    /// Uniform distribution that includes both ends: `uniform(1ms, 3ms)`, or `around(1ms, 10%)` for
+    /// 0.9 to 1.1 ms.
     Uniform {
-        /// The least value.
+        /// Smallest value.
         low: Q,
-        /// The greatest value, not below `low`.
+        /// Largest value, at least `low`.
         high: Q,
     },
-    /// Normal, with what falls below 0 taken as 0: `normal(1ms, 0.1ms)`.
+    /// Normal distribution with negative values replaced by 0: `normal(1ms, 0.1ms)`.
     Normal {
-        /// The mean, before the cut at 0.
+        /// Mean of the distribution before negative values are replaced by 0.
         mean: Q,
-        /// The standard deviation, before the cut at 0.
+        /// Standard deviation before negative values are replaced by 0.
         deviation: Q,
     },
-    /// Log-normal: `lognormal(220us, 0.4)`.
+    /// Log-normal distribution: `lognormal(220us, 0.4)`.
     LogNormal {
-        /// The mean of the values themselves.
+        /// Mean of the values, not of their logarithms.
         mean: Q,
-        /// The standard deviation of their logarithms.
+        /// Standard deviation of the natural logarithms of the values.
         sigma: f64,
     },
 }
 
-/// What is written is no amount.
+/// Error in the text of an amount.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum AmountError {
-    /// A quantity, or part of a distribution, is not what belongs there.
+pub(crate) enum AmountError {
+    /// A fixed quantity, or a number in a distribution, is invalid.
     #[error(transparent)]
     Quantity(#[from] QuantityError),
-    /// It looks like a distribution, but is none that is known.
+    /// The text contains `(` but is not one of the known distributions.
     #[error(
         "expected exp(mean), uniform(low, high), around(middle, share), normal(mean, deviation) or \
          lognormal(mean, sigma), found `{0}`"
     )]
     Distribution(String),
-    /// The ends of a uniform distribution are the wrong way round.
+    /// The ends of a uniform distribution are in the wrong order.
     #[error("expected uniform(low, high) with low not above high, found `{0}`")]
     Ends(String),
 }
 
-/// No draw is greater: 13 days, or a pebibyte. A few of them can be added up.
+/// Largest drawn value: 2^50 ns are 13 days, 2^50 bytes are a pebibyte. Because of this limit, the
+/// sum of several drawn values fits into 64 bits.
 const GREATEST: u64 = 1 << 50;
 
 impl<Q: Copy + From<u64> + Into<u64>> Amount<Q> {
-    /// The value, or the mean or middle of the distribution.
-    pub fn middle(&self) -> Q {
+    /// Returns the fixed value, or the mean or middle of the distribution.
+    pub(crate) fn middle(&self) -> Q {
         match *self {
             Amount::Fixed(value) => value,
             Amount::Uniform { low, high } => Q::from(low.into().midpoint(high.into())),
@@ -76,8 +79,8 @@ impl<Q: Copy + From<u64> + Into<u64>> Amount<Q> {
         }
     }
 
-    /// The next draw, 2^50 at most.
-    pub fn sample(&self, random: &mut Random) -> Q {
+    /// Returns the next drawn value, at most 2^50.
+    pub(crate) fn sample(&self, random: &mut Random) -> Q {
         Q::from(self.draw(random).into().min(GREATEST))
     }
 
@@ -103,7 +106,7 @@ fn real<Q: Into<u64>>(quantity: Q) -> f64 {
     quantity.into() as f64
 }
 
-/// The nearest whole quantity that there is, not below 0.
+/// Returns the whole quantity nearest to `value`, or 0 if `value` is negative.
 fn nearest<Q: From<u64>>(value: f64) -> Q {
     Q::from((value + 0.5) as u64)
 }
@@ -157,8 +160,8 @@ where
     }
 }
 
-/// The sigma of a log-normal distribution. More than 10 would be a slip: half of such values are
-/// below a 10²² th of their mean.
+/// Parses the sigma of a log-normal distribution. A sigma above 10 is refused as a mistake, because
+/// half of the values would be less than 2 · 10⁻²² of the mean.
 fn parse_sigma(text: &str) -> Result<f64, QuantityError> {
     text.parse()
         .ok()
@@ -201,8 +204,9 @@ mod tests {
         (0..count).map(|_| amount.sample(&mut random).0).collect()
     }
 
-    /// Mean and standard deviation in nanoseconds, from what each distribution's definition says;
-    /// a log-normal one has the deviation mean · √(exp(σ²) − 1).
+    /// Compares the mean and standard deviation of many drawn values with those that follow from
+    /// the definition of each distribution, in nanoseconds. The standard deviation of a log-normal
+    /// distribution is mean · √(exp(σ²) − 1).
     #[test]
     fn draws_have_the_mean_and_deviation_that_are_written() {
         let lognormal = 220_000.0 * (0.16_f64.exp() - 1.0).sqrt();
@@ -226,7 +230,8 @@ mod tests {
         }
     }
 
-    /// Pins what every system must draw. Computed by a Python program from the definitions.
+    /// A Python program computed the expected values from the definitions of the random generator
+    /// and the distributions.
     #[test]
     fn draws_are_the_same_everywhere() {
         for (stream, text, expected) in [
@@ -251,7 +256,8 @@ mod tests {
             let drawn = [(); 4].map(|()| amount(text).sample(&mut random).0);
             assert_eq!(drawn, expected, "{text}");
         }
-        // Long enough to meet the rare ways to a normal deviate.
+        // A thousand draws also reach the rarely used branches of the code that draws normal
+        // deviates.
         let mut random = Random::new(1, "lognormal");
         let thousand = (0..1_000).map(|_| amount("lognormal(220us, 0.4)").sample(&mut random).0);
         assert_eq!(thousand.sum::<u64>(), 223_723_903);

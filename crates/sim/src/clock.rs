@@ -1,40 +1,43 @@
-//! The clock interrupt: how often it comes, which process's timers it serves, and so when a sleep
-//! ends.
+//! The clock interrupt of Windows: its period, the processes whose timers an interrupt checks, and
+//! the times at which sleeps end.
 //!
-//! Times are ticks of the trace's clock since the trace began; periods are in 100 ns, as Windows'
-//! own interfaces count them.
+//! Times are ticks of the trace's clock, counted from the trace's start. Periods are in units of
+//! 100 ns, as in the interfaces of Windows.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
 
 use crate::windows::Windows;
 
-/// Time between clock interrupts when nobody asks for less: 15.625 ms, in 100 ns.
-pub const DEFAULT_PERIOD: u32 = 156_250;
+/// Time between clock interrupts if no process requests a shorter one: 15.625 ms, in units of 100
+/// ns.
+pub(crate) const DEFAULT_PERIOD: u32 = 156_250;
 
-/// The least time between clock interrupts: 0.5 ms, in 100 ns.
-pub const FINEST_PERIOD: u32 = 5_000;
+/// Minimum time between clock interrupts: 0.5 ms, in units of 100 ns.
+pub(crate) const FINEST_PERIOD: u32 = 5_000;
 
-/// The 100 ns of which periods are counted, in a second.
+/// Number of period units (100 ns) in a second.
 const UNITS_PER_SECOND: u128 = 10_000_000;
 
-/// The clock interrupt of a machine and the processes that ask for it to come more often
+/// The clock interrupt of a machine, and the processes that request a shorter period
 /// (`timeBeginPeriod`, `NtSetTimerResolution`).
 ///
-/// Interrupt *k* comes at the floor of *k* periods in ticks, so that no error builds up at any clock
-/// frequency. When the period changes, the next one is counted from the last interrupt.
+/// Interrupt *k* occurs after *k* periods, converted to ticks and rounded down. Rounding errors
+/// therefore do not accumulate at any clock frequency. When the period changes, the new period
+/// counts from the last interrupt.
 #[derive(Clone, Debug)]
-pub struct ClockInterrupt {
+pub(crate) struct ClockInterrupt {
     windows: Windows,
     frequency: u128,
     global_requests: bool,
     period: u32,
-    /// The interrupt from which `period` is counted, in 100 ns since the trace began.
+    /// Time of the interrupt from which `period` counts, in units of 100 ns since the trace's
+    /// start.
     anchor: u128,
     processes: BTreeMap<u32, Process>,
 }
 
-/// What a process has said or shown that bears on its timers.
+/// State of a process that affects its timers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Process {
     requested: Option<u32>,
@@ -43,10 +46,14 @@ struct Process {
 }
 
 impl ClockInterrupt {
-    /// A clock interrupt at time 0 and every [`DEFAULT_PERIOD`] after it, on a clock of `frequency`
-    /// ticks per second. `global_requests` is the registry value `GlobalTimerResolutionRequests`,
-    /// which Windows 11 (and Server 2022) obeys and others ignore.
-    pub fn new(windows: Windows, frequency: NonZero<u64>, global_requests: bool) -> ClockInterrupt {
+    /// Creates a clock interrupt that occurs at time 0 and every [`DEFAULT_PERIOD`] after it. The
+    /// trace's clock has `frequency` ticks per second. `global_requests` is the registry value
+    /// `GlobalTimerResolutionRequests`, which only Windows 11 (and Server 2022) uses.
+    pub(crate) fn new(
+        windows: Windows,
+        frequency: NonZero<u64>,
+        global_requests: bool,
+    ) -> ClockInterrupt {
         ClockInterrupt {
             windows,
             frequency: frequency.get().into(),
@@ -57,52 +64,55 @@ impl ClockInterrupt {
         }
     }
 
-    /// A process asks for a period of 100 ns units, or with `None` takes its request back. A new
-    /// request replaces its former one.
-    pub fn request(&mut self, now: u64, process: u32, period: Option<u32>) {
+    /// Sets the period that a process requests, in units of 100 ns. `None` withdraws the request.
+    pub(crate) fn request(&mut self, now: u64, process: u32, period: Option<u32>) {
         self.change(now, process, |process| process.requested = period);
     }
 
-    /// A process's windows become visible, or all hidden: occluded or minimised.
-    pub fn set_visible(&mut self, now: u64, process: u32, visible: bool) {
+    /// Sets whether a process has visible windows: false if all its windows are occluded or
+    /// minimised.
+    pub(crate) fn set_visible(&mut self, now: u64, process: u32, visible: bool) {
         self.change(now, process, |process| process.hidden = !visible);
     }
 
-    /// A process says whether its request must count even while it is hidden:
-    /// `PROCESS_POWER_THROTTLING_IGNORE_TIMER_RESOLUTION` under control and off.
-    pub fn set_always_honoured(&mut self, now: u64, process: u32, always: bool) {
+    /// Sets whether a process's request counts even while its windows are hidden. In Windows, a
+    /// process achieves this if it sets `PROCESS_POWER_THROTTLING_IGNORE_TIMER_RESOLUTION` in the
+    /// control mask and clears it in the state mask.
+    pub(crate) fn set_always_honoured(&mut self, now: u64, process: u32, always: bool) {
         self.change(now, process, |process| process.always_honoured = always);
     }
 
-    /// A process ends, and with it what it asked for.
-    pub fn end_process(&mut self, now: u64, process: u32) {
+    /// Removes a process and its request.
+    pub(crate) fn end_process(&mut self, now: u64, process: u32) {
         self.processes.remove(&process);
         self.follow_requests(now);
     }
 
-    /// Whether a process has a request that Windows ignores, because it is Windows 11 and the
-    /// process is hidden. What `RequestIgnored` of Microsoft-Windows-Kernel-Power tells.
-    pub fn is_request_ignored(&self, process: u32) -> bool {
+    /// Returns true if Windows 11 ignores the process's request because its windows are hidden. The
+    /// provider Microsoft-Windows-Kernel-Power logs this as `RequestIgnored`.
+    pub(crate) fn is_request_ignored(&self, process: u32) -> bool {
         self.processes
             .get(&process)
             .is_some_and(|process| process.requested.is_some() && self.honoured(process).is_none())
     }
 
-    /// The time between clock interrupts now, in 100 ns: the finest request that is honoured.
-    pub fn hardware_period(&self) -> u32 {
+    /// Returns the current time between clock interrupts, in units of 100 ns. It is the shortest
+    /// requested period that Windows does not ignore, or the default period.
+    pub(crate) fn hardware_period(&self) -> u32 {
         self.period
     }
 
-    /// How often a process's timers are looked at, in 100 ns; always a multiple of the
-    /// [hardware's period](ClockInterrupt::hardware_period).
+    /// Returns the period at which Windows checks a process's timers, in units of 100 ns. It is a
+    /// multiple of the [hardware's period](ClockInterrupt::hardware_period).
     ///
-    /// Before Windows 10 2004, and with global requests, every interrupt serves everyone. Since
-    /// then only a process's own request counts for it: without one it is served at the default
-    /// period, or, when the hardware runs at a finer one for somebody else, at as many whole
-    /// periods as the default holds. That last rule is inferred: `Sleep(1)` was measured to take
-    /// 15.48 to 15.58 ms on Windows 10 21H2 while the hardware ran at 0.4992 ms, of which 31 make
-    /// 15.4752 ms.
-    pub fn period_for(&self, process: u32) -> u32 {
+    /// Before Windows 10 2004, and if requests are global, every interrupt serves all processes.
+    /// Since Windows 10 2004, a process benefits only from its own request. A process without a
+    /// request is served at the default period. If another process's request shortens the hardware
+    /// period, the default is rounded down to whole hardware periods.
+    ///
+    /// This rounding is inferred from a measurement on Windows 10 21H2: `Sleep(1)` took 15.48 to
+    /// 15.58 ms while the hardware period was 0.4992 ms. 31 hardware periods are 15.4752 ms.
+    pub(crate) fn period_for(&self, process: u32) -> u32 {
         if self.requests_are_global() {
             return self.period;
         }
@@ -113,18 +123,19 @@ impl ClockInterrupt {
         whole_periods(wanted, self.period)
     }
 
-    /// The first clock interrupt at or after `time`.
-    pub fn next_interrupt(&self, time: u64) -> u64 {
+    /// Returns the time of the first clock interrupt at or after `time`.
+    pub(crate) fn next_interrupt(&self, time: u64) -> u64 {
         self.next_multiple(time, self.period)
     }
 
-    /// When a wait of `delay` ticks that a thread of `process` begins `now` ends: at the first clock
-    /// interrupt that serves the process at or after its due time. It holds until the next change
-    /// of a request.
+    /// Returns the end of a wait of `delay` ticks that a thread of `process` begins at `now`. The
+    /// wait ends at the first clock interrupt that serves the process and is not before the due
+    /// time. The result is valid until the next change of a request.
     ///
-    /// The due time counts from the precise present since Windows 8, so that no wait is too short,
-    /// and before that from the last clock interrupt ("Timer Accuracy" in the driver documentation).
-    pub fn expiry(&self, now: u64, delay: u64, process: u32) -> u64 {
+    /// Since Windows 8, the due time counts from `now`, so a wait is never shorter than `delay`.
+    /// Before Windows 8, it counts from the last clock interrupt (source: "Timer Accuracy" in the
+    /// driver documentation).
+    pub(crate) fn expiry(&self, now: u64, delay: u64, process: u32) -> u64 {
         let start = match self.windows {
             Windows::Seven => self.ticks(self.last_interrupt(now)),
             _ => now,
@@ -140,7 +151,8 @@ impl ClockInterrupt {
         }
     }
 
-    /// The period that a process asked for, within what the hardware can do, unless it is ignored.
+    /// Returns the period that the process requests, clamped to the limits of the hardware. Returns
+    /// `None` if there is no request or Windows ignores it.
     fn honoured(&self, process: &Process) -> Option<u32> {
         let ignores_hidden = self.windows >= Windows::Eleven23H2;
         process
@@ -154,7 +166,8 @@ impl ClockInterrupt {
         self.follow_requests(now);
     }
 
-    /// Sets the period to the finest honoured request, counted from the last interrupt.
+    /// Sets the period to the shortest request that Windows does not ignore. A new period counts
+    /// from the last interrupt.
     fn follow_requests(&mut self, now: u64) {
         let requests = self.processes.values();
         let finest = requests
@@ -168,15 +181,18 @@ impl ClockInterrupt {
         self.period = finest;
     }
 
-    /// The last clock interrupt that is not after `time`, in 100 ns.
+    /// Returns the time of the last clock interrupt at or before `time`. `time` is in ticks, the
+    /// result in units of 100 ns.
     fn last_interrupt(&self, time: u64) -> u128 {
-        // The last 100 ns unit that is not after it once rounded down to ticks.
+        // The conversion to ticks rounds down. `until` is the largest number of 100 ns units that
+        // it converts to `time` or less.
         let until = ((u128::from(time) + 1) * UNITS_PER_SECOND).div_ceil(self.frequency) - 1;
         let passed = until.saturating_sub(self.anchor);
         self.anchor + passed - passed % u128::from(self.period)
     }
 
-    /// The first multiple of `period` after the anchor that is not before `time`.
+    /// Returns the first time at or after `time` that is a whole number of periods after the
+    /// anchor.
     fn next_multiple(&self, time: u64, period: u32) -> u64 {
         let units = (u128::from(time) * UNITS_PER_SECOND).div_ceil(self.frequency);
         let count = units
@@ -190,7 +206,7 @@ impl ClockInterrupt {
     }
 }
 
-/// The most whole hardware periods that `wanted` holds, at least one.
+/// Returns the largest multiple of `hardware` that is at most `wanted`, but at least `hardware`.
 fn whole_periods(wanted: u32, hardware: u32) -> u32 {
     (wanted / hardware).max(1) * hardware
 }
@@ -202,20 +218,22 @@ mod tests {
 
     const GAME: u32 = 4242;
     const OTHER: u32 = 100;
-    /// Ticks of 100 ns.
+    /// Clock frequency at which a tick is 100 ns.
     const TEN_MHZ: NonZero<u64> = NonZero::new(10_000_000).expect("not 0");
 
     fn clock(windows: Windows) -> ClockInterrupt {
         ClockInterrupt::new(windows, TEN_MHZ, false)
     }
 
-    /// How long `Sleep(1)` of the game's thread takes, in ms, 4 µs after an interrupt woke it.
+    /// Returns the duration of a `Sleep(1)` in ms. The game's thread calls it 4 µs after an
+    /// interrupt woke the thread.
     fn sleep_1(clock: &ClockInterrupt) -> f64 {
         let woken = clock.expiry(1_000_000, 0, GAME) + 40;
         (clock.expiry(woken, 10_000, GAME) - woken) as f64 / 10_000.0
     }
 
-    /// ceil((d + 1 ms) / T) · T − d with d = 4 µs, worked out by hand.
+    /// Compares with durations computed by hand: ceil((d + 1 ms) / T) · T − d. T is the period, and
+    /// d = 4 µs is the time from the last interrupt to the call of `Sleep(1)`.
     #[test]
     fn sleep_lengths_follow_from_the_period() {
         for (period, expected) in [
@@ -230,8 +248,9 @@ mod tests {
         }
     }
 
-    /// `Sleep(1)` as PC-Tuning measured it: 1.4953 to 1.4968 ms with a request that counts, about
-    /// 15.5 ms on Windows 10 with somebody else's, and 15.616 to 15.6245 ms when hidden.
+    /// Compares with the durations of `Sleep(1)` that PC-Tuning measured: 1.4953 to 1.4968 ms if a
+    /// request counts, about 15.5 ms on Windows 10 if only another process has a request, and
+    /// 15.616 to 15.6245 ms if a request is ignored because the process's windows are hidden.
     #[test]
     fn sleep_lengths_follow_from_whose_request_counts() {
         let mut own = clock(Windows::Ten);
@@ -277,7 +296,8 @@ mod tests {
         }
     }
 
-    /// "The expiration can occur up to a period earlier than … the specified time" before Windows 8.
+    /// Checks a rule of the driver documentation for Windows before version 8: "The expiration can
+    /// occur up to a period earlier than … the specified time".
     #[test]
     fn windows_7_counts_from_the_last_interrupt() {
         let mut clock = clock(Windows::Seven);
@@ -325,8 +345,9 @@ mod tests {
         assert_eq!(clock.hardware_period(), DEFAULT_PERIOD);
     }
 
-    /// Whatever the frequency, interrupt k is at floor(k · period), found here one by one; also
-    /// right before and after an interrupt, and when the period changes there.
+    /// Interrupt k occurs at floor(k · period) ticks at any clock frequency. The test searches a
+    /// list of all interrupts for the expected one. The due times are one tick before, at and one
+    /// tick after an interrupt, and the period also changes at these times.
     #[test]
     fn interrupts_are_exact_at_any_frequency() {
         let mut rng = Rng(5);
@@ -360,7 +381,7 @@ mod tests {
         assert_eq!(clock.next_interrupt(1), 156_250);
         clock.request(400_000, GAME, Some(10_000));
         assert_eq!(clock.next_interrupt(400_000), 312_500 + 9 * 10_000);
-        clock.request(402_500, GAME, Some(5_000)); // at the very moment of an interrupt
+        clock.request(402_500, GAME, Some(5_000)); // exactly at the time of an interrupt
         assert_eq!(clock.next_interrupt(402_501), 407_500);
         clock.request(404_000, GAME, None);
         assert_eq!(clock.next_interrupt(404_000), 402_500 + 156_250);

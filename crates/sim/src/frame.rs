@@ -1,80 +1,79 @@
-//! The bytes of an Ethernet frame, as a packet capture shows them.
+//! Bytes of an Ethernet frame in a packet capture.
 
 use thiserror::Error;
 
 use tune::decode::flow::{Addresses, Flow};
 
-/// Bytes of an Ethernet II header.
-const ETHERNET: usize = 14;
-
-/// IPv4's time to live and IPv6's hop limit: what Windows sends.
+/// Time to live (IPv4) and hop limit (IPv6) of packets that Windows sends.
 const HOPS: u8 = 128;
 
-/// The window of every TCP segment.
+/// Receive window in the header of every TCP segment.
 const TCP_WINDOW: u16 = 0xffff;
 
-/// One packet: Ethernet II, IPv4 or IPv6 without options, UDP or TCP, and a payload of zeros.
+/// A packet: headers of Ethernet II, IPv4 or IPv6 without options, and UDP or TCP, followed by a
+/// payload of zeros.
 ///
-/// A frame shorter than Ethernet's least 60 bytes is not padded: captures on Windows see packets
-/// before the adapter pads them.
+/// A frame shorter than Ethernet's minimum of 60 bytes is not padded, because captures on Windows
+/// see packets before the network adapter pads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// The MAC address of the sending interface.
-    pub source_mac: [u8; 6],
-    /// The MAC address of the receiving interface.
-    pub destination_mac: [u8; 6],
-    /// Addresses and ports.
-    pub flow: Flow,
-    /// UDP or TCP.
-    pub transport: Transport,
-    /// Differentiated services code point, 0 to 63: `46` is expedited forwarding.
-    pub dscp: u8,
-    /// Explicit congestion notification, 0 to 3.
-    pub ecn: u8,
-    /// Bytes after the UDP or TCP header.
-    pub payload: usize,
+pub(crate) struct Frame {
+    /// MAC address of the sending interface.
+    pub(crate) source_mac: [u8; 6],
+    /// MAC address of the receiving interface.
+    pub(crate) destination_mac: [u8; 6],
+    /// IP addresses and ports.
+    pub(crate) flow: Flow,
+    /// Transport protocol: UDP or TCP.
+    pub(crate) transport: Transport,
+    /// Differentiated services code point (DSCP), 0 to 63. `46` is expedited forwarding.
+    pub(crate) dscp: u8,
+    /// Explicit congestion notification (ECN), 0 to 3.
+    pub(crate) ecn: u8,
+    /// Number of bytes after the UDP or TCP header.
+    pub(crate) payload: usize,
 }
 
-/// The protocol that carries the payload.
+/// Transport protocol of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// User datagrams.
+pub(crate) enum Transport {
+    /// A UDP datagram.
     Udp,
-    /// A segment of an established connection: ACK and PSH are set.
+    /// A TCP segment of an established connection, with the flags ACK and PSH.
     Tcp {
-        /// Number of the payload's first byte.
+        /// Sequence number of the payload's first byte.
         sequence: u32,
-        /// Number of the next byte that is expected from the other side.
+        /// Sequence number of the next byte that the sender expects to receive.
         acknowledgment: u32,
     },
 }
 
-/// A packet that cannot be.
+/// Error in the parameters of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum FrameError {
-    /// The packet's length does not fit its header.
+pub(crate) enum FrameError {
+    /// The payload is too long for the length field in the packet's header.
     #[error("a payload of {payload} bytes is too long for one packet: it has room for {room}")]
     Payload {
-        /// Bytes asked for.
+        /// Requested size of the payload in bytes.
         payload: usize,
-        /// Bytes that fit.
+        /// Maximum size of the payload in bytes.
         room: usize,
     },
-    /// A DSCP of more than six bits.
+    /// The DSCP has more than six bits.
     #[error("a DSCP is 0 to 63, found {0}")]
     Dscp(u8),
-    /// An ECN of more than two bits.
+    /// The ECN has more than two bits.
     #[error("an ECN is 0 to 3, found {0}")]
     Ecn(u8),
 }
 
 impl Frame {
-    /// Replaces what is in `out` with the frame's first bytes, at most `snap_length`: captures often
-    /// cut frames. Lengths and checksums are those of the whole frame.
+    /// Replaces the contents of `out` with the first `snap_length` bytes of the frame, because
+    /// captures often cut frames. Lengths and checksums in the headers are those of the whole
+    /// frame.
     ///
     /// # Errors
-    /// When the payload, the DSCP or the ECN does not fit into a packet; `out` is then empty.
-    pub fn write(&self, snap_length: usize, out: &mut Vec<u8>) -> Result<(), FrameError> {
+    /// If the payload, the DSCP or the ECN does not fit into a packet; `out` is then empty.
+    pub(crate) fn write(&self, snap_length: usize, out: &mut Vec<u8>) -> Result<(), FrameError> {
         out.clear();
         let segment_length = self.segment_length()?;
         out.extend_from_slice(&self.destination_mac);
@@ -87,11 +86,6 @@ impl Frame {
         out[place..place + 2].copy_from_slice(&checksum.to_be_bytes());
         out.resize((out.len() + self.payload).min(snap_length), 0);
         Ok(())
-    }
-
-    /// Bytes of the whole frame.
-    pub fn length(&self) -> usize {
-        ETHERNET + self.ip_header() + self.transport_header() + self.payload
     }
 
     fn ip_header(&self) -> usize {
@@ -108,7 +102,7 @@ impl Frame {
         }
     }
 
-    /// Where the checksum is in the UDP or TCP header.
+    /// Returns the offset of the checksum in the UDP or TCP header.
     fn checksum_offset(&self) -> usize {
         match self.transport {
             Transport::Udp => 6,
@@ -116,7 +110,7 @@ impl Frame {
         }
     }
 
-    /// The number of the protocol that carries the payload.
+    /// Returns the number that the IP header uses for the transport protocol.
     fn protocol(&self) -> u8 {
         match self.transport {
             Transport::Udp => 17,
@@ -124,7 +118,8 @@ impl Frame {
         }
     }
 
-    /// Bytes of the transport's header and the payload, once everything is known to fit.
+    /// Returns the length of transport header and payload in bytes, or an error if the payload, the
+    /// DSCP or the ECN is too large.
     fn segment_length(&self) -> Result<u16, FrameError> {
         if self.dscp > 0x3f {
             return Err(FrameError::Dscp(self.dscp));
@@ -132,7 +127,7 @@ impl Frame {
         if self.ecn > 3 {
             return Err(FrameError::Ecn(self.ecn));
         }
-        // IPv4 counts its own header in its length, IPv6 does not.
+        // The length field in an IPv4 header also counts the header itself. In IPv6 it does not.
         let counted = match self.flow.addresses {
             Addresses::V4 { .. } => self.ip_header(),
             Addresses::V6 { .. } => 0,
@@ -147,7 +142,7 @@ impl Frame {
         Ok((self.transport_header() + self.payload) as u16)
     }
 
-    /// The EtherType and the IP header.
+    /// Writes the EtherType and the IP header.
     fn write_ip(&self, segment_length: u16, out: &mut Vec<u8>) {
         let traffic_class = self.dscp << 2 | self.ecn;
         match self.flow.addresses {
@@ -160,7 +155,8 @@ impl Frame {
                 let total_length = self.ip_header() as u16 + segment_length;
                 out.extend_from_slice(&[0x45, traffic_class]);
                 out.extend_from_slice(&total_length.to_be_bytes());
-                // No identification, but "don't fragment", which makes one unnecessary.
+                // The identification is 0, because packets with the flag "don't fragment" do not
+                // need it.
                 out.extend_from_slice(&[0, 0, 0x40, 0, HOPS, self.protocol(), 0, 0]);
                 out.extend_from_slice(&source.octets());
                 out.extend_from_slice(&destination.octets());
@@ -182,7 +178,7 @@ impl Frame {
         }
     }
 
-    /// The UDP or TCP header, its checksum still 0.
+    /// Writes the UDP or TCP header with checksum 0.
     fn write_transport(&self, segment_length: u16, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.flow.source_port.to_be_bytes());
         out.extend_from_slice(&self.flow.destination_port.to_be_bytes());
@@ -197,14 +193,15 @@ impl Frame {
             } => {
                 out.extend_from_slice(&sequence.to_be_bytes());
                 out.extend_from_slice(&acknowledgment.to_be_bytes());
-                out.extend_from_slice(&[0x50, 0x18]); // a header of 5 words, PSH and ACK
+                out.extend_from_slice(&[0x50, 0x18]); // header length of 5 words, flags PSH and ACK
                 out.extend_from_slice(&TCP_WINDOW.to_be_bytes());
                 out.extend_from_slice(&[0; 4]);
             }
         }
     }
 
-    /// The checksum over pseudo-header and segment. The payload is zeros and adds nothing.
+    /// Returns the checksum of the pseudo-header and the segment. The payload consists of zeros, so
+    /// it does not change the sum.
     fn transport_checksum(&self, segment_length: u16, header: &[u8]) -> u16 {
         let start = u32::from(segment_length) + u32::from(self.protocol());
         let addresses = match self.flow.addresses {
@@ -224,15 +221,16 @@ impl Frame {
             ),
         };
         match !sum(header, addresses.into()) {
-            // In UDP, 0 means that there is no checksum; all ones is the same number.
+            // In UDP, 0 means "no checksum". A computed 0 is sent as all ones, which is the same
+            // value in ones' complement arithmetic.
             0 if self.transport == Transport::Udp => 0xffff,
             checksum => checksum,
         }
     }
 }
 
-/// The Internet checksum's sum (RFC 1071): `start` and the 16-bit words, with carries added back in.
-/// Headers have an even number of bytes.
+/// Returns the sum for the Internet checksum (RFC 1071): `start` plus the 16-bit words of `bytes`,
+/// with carries added. The number of bytes must be even, which is true for headers.
 fn sum(bytes: &[u8], start: u32) -> u16 {
     let mut sum = start;
     for word in bytes.chunks_exact(2) {
@@ -271,8 +269,9 @@ mod tests {
         out
     }
 
-    /// A right checksum makes the words of what it covers a multiple of 65535 in total. The pieces
-    /// are put together as the protocols' standards (RFC 791, 768, 9293, 8200) draw them.
+    /// Returns true if the 16-bit words of all pieces sum to a multiple of 65535, as they do if the
+    /// checksum in them is correct. The caller passes the pieces that the standards (RFC 791, 768,
+    /// 9293, 8200) include in the checksum.
     fn is_right(pieces: &[&[u8]]) -> bool {
         let mut covered = pieces.concat();
         covered.resize(covered.len().next_multiple_of(2), 0);
@@ -296,7 +295,9 @@ mod tests {
             let mut frame = frame(if v4 { V4 } else { V6 }, transport, rng.below(2_000));
             frame.flow.source_port = rng.bits() as u16;
             let bytes = bytes(&frame);
-            assert_eq!(bytes.len(), frame.length());
+            // An Ethernet II header has 14 bytes.
+            let headers = 14 + frame.ip_header() + frame.transport_header();
+            assert_eq!(bytes.len(), headers + frame.payload);
             if v4 {
                 let (header, segment) = bytes[14..].split_at(20);
                 let length = (segment.len() as u16).to_be_bytes();
@@ -311,7 +312,7 @@ mod tests {
         }
     }
 
-    /// UDP says "no checksum" with 0, so a checksum that comes to 0 is sent as all ones.
+    /// UDP uses 0 for "no checksum", so a computed checksum of 0 must be sent as all ones.
     #[test]
     fn a_udp_checksum_is_never_0() {
         let mut frame = frame(V4, Transport::Udp, 4);
@@ -324,7 +325,7 @@ mod tests {
         assert_eq!(all_ones.count(), 1);
     }
 
-    /// The worked example of Wikipedia's "Internet checksum".
+    /// The header is the worked example in Wikipedia's article "Internet checksum".
     #[test]
     fn a_published_header_has_its_checksum() {
         let header = [
@@ -334,8 +335,8 @@ mod tests {
         assert_eq!(!sum(&header, 0), 0xb861);
     }
 
-    /// Expedited forwarding is the traffic class 0xb8: the second byte of IPv4, and of IPv6 the four
-    /// bits after the version and the four after those.
+    /// Expedited forwarding has the traffic class 0xb8. In IPv4 it is the second byte of the
+    /// header. In IPv6 it is the eight bits after the 4-bit version.
     #[test]
     fn dscp_and_ecn_are_where_each_family_has_them() {
         let v4 = bytes(&frame(V4, Transport::Udp, 0));

@@ -1,22 +1,23 @@
-//! A deterministic model of Windows, of the parts that decide how late things are: the dispatcher,
-//! interrupts and DPCs, timers, disks and network adapters. It runs a [scenario]
-//! and writes what Windows would have logged as an `.etl` trace, and what really happened as truth.
+//! A deterministic model of the parts of Windows that affect latency: the dispatcher, interrupts
+//! and DPCs, timers, disks and network adapters. It runs a [scenario] and writes an `.etl` trace as
+//! Windows would have logged it. It also returns the truth: exact numbers about what happened in
+//! the model, with which analyses of the trace can be compared.
 //!
-//! Time is whole ticks of the trace's clock since the trace began: what is logged is what happened,
-//! with no rounding between the two. The same scenario and seed give the same bytes everywhere.
+//! Times are whole ticks of the trace's clock, counted from the trace's start, so logged times need
+//! no rounding. The same scenario and seed give the same bytes on every system.
 
-pub mod amount;
-pub mod clock;
-pub mod frame;
+mod amount;
+mod clock;
+mod frame;
 mod log;
 mod model;
-pub mod quantity;
-pub mod random;
+mod quantity;
+mod random;
 pub mod scenario;
 pub mod shipped;
 mod time;
-pub mod truth;
-pub mod windows;
+mod truth;
+mod windows;
 mod ziggurat;
 
 use std::collections::BTreeMap;
@@ -27,65 +28,67 @@ use serde::Serialize;
 pub use model::RunError;
 use scenario::Scenario;
 
-/// What a simulation leaves: the trace is written, and this is what really happened.
+/// Truth about a simulation: exact numbers about what happened in the model. The model sums them
+/// while it runs; they are not computed from the trace.
 #[derive(Debug, Serialize)]
 pub struct Truth {
-    /// Always true: none of this was measured on a machine.
+    /// Always true. It marks the numbers as simulated, not measured on a machine.
     pub simulated: bool,
-    /// The scenario's name.
+    /// Name of the scenario.
     pub scenario: String,
-    /// What it shows.
+    /// Title of the scenario.
     pub title: String,
-    /// The seed of everything random in it.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// Build of Windows.
     pub windows_build: u32,
-    /// Events written, stacks included.
+    /// Number of events written, including stack events.
     pub events: u64,
-    /// Events of each kind.
+    /// Number of events of each kind.
     pub events_by_kind: BTreeMap<&'static str, u64>,
-    /// Events lost, as the scenario wants it.
+    /// Number of events that were lost because the scenario requests losses.
     pub events_lost: u64,
-    /// What was summed while it happened.
+    /// Further sections of the truth, such as times by processor, process and thread.
     #[serde(flatten)]
-    pub sums: truth::Sections,
+    pub(crate) sums: truth::Sections,
     /// Modules whose code ran, with their functions.
     pub modules: Vec<ModuleTruth>,
 }
 
-/// A module and what of it was named.
+/// A module and its functions.
 #[derive(Debug, Serialize)]
 pub struct ModuleTruth {
-    /// Path of the file, as the kernel says it.
+    /// NT path of the module's file, such as `\SystemRoot\System32\ntoskrnl.exe`.
     pub path: String,
-    /// File of its symbols, with the GUID and age that identify it.
+    /// Name of the symbol file (PDB). Its GUID and age identify it.
     pub pdb: String,
-    /// GUID of the symbols.
+    /// GUID of the symbol file.
     pub pdb_guid: String,
-    /// Age of the symbols.
+    /// Age of the symbol file.
     pub pdb_age: u32,
-    /// Functions: name, address relative to the module's base, and size in bytes.
+    /// Functions of the module, with their addresses and sizes.
     pub functions: Vec<FunctionTruth>,
 }
 
 /// A function of a module.
 #[derive(Debug, Serialize)]
 pub struct FunctionTruth {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Address relative to the module's base.
     pub rva: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
 }
 
-/// Runs a scenario with `seed` (its own if absent), writes its trace to `out` from its present
-/// position, which must be the start, and returns the output and what really happened.
+/// Runs a scenario and writes its trace to `out`, whose position must be the start. If `seed` is
+/// `None`, the scenario's seed is used. Returns `out` and the truth about the simulation.
 ///
-/// `go_on` is asked now and then, with the share that is done (0 to 1), whether to go on.
+/// Calls `go_on` from time to time with the share of the simulation that is complete (0 to 1). If
+/// `go_on` returns false, the simulation is cancelled.
 ///
 /// # Errors
-/// If the output fails, the scenario cannot go on, or `go_on` says no.
+/// If the output fails, the scenario cannot continue, or `go_on` returns false.
 pub fn simulate<W: Write + Seek>(
     scenario: &Scenario,
     seed: Option<u64>,

@@ -1,4 +1,4 @@
-//! Quantities as people write them in a scenario: `15us`, `64KiB`, `2.5%`.
+//! Quantities as scenarios write them: `15us`, `64KiB`, `2.5%`.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,33 +7,33 @@ use std::str::FromStr;
 use serde::de::{Deserialize, Deserializer, Visitor};
 use thiserror::Error;
 
-/// A length of time in whole nanoseconds, written with its unit: `100ns`, `15us`, `1.5ms`,
-/// `30.333s`, `1m`, `2h`.
+/// A duration in whole nanoseconds, written with its unit: `100ns`, `15us`, `1.5ms`, `30.333s`,
+/// `1m`, `2h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Nanoseconds(pub u64);
+pub(crate) struct Nanoseconds(pub u64);
 
 /// An amount of data in whole bytes, written with or without a unit: `1472`, `64KiB`, `1.5MiB`,
 /// `1GB`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Bytes(pub u64);
+pub(crate) struct Bytes(pub u64);
 
-/// A part of a whole, from 0 to 1, written as a percentage: `2.5%`.
+/// A share of a whole, from 0 to 1, written as a percentage: `2.5%`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
-pub struct Share(f64);
+pub(crate) struct Share(f64);
 
-/// What is written is not the quantity that belongs there.
+/// Error in the text of a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("expected {expected}, found `{found}`")]
-pub struct QuantityError {
-    /// What belongs there, with examples.
-    pub expected: &'static str,
-    /// What is written there.
-    pub found: String,
+pub(crate) struct QuantityError {
+    /// Description of the expected quantity, with examples.
+    pub(crate) expected: &'static str,
+    /// Text that was found.
+    pub(crate) found: String,
 }
 
-/// Something that is read from text. Its values in a scenario are strings.
+/// A type whose values scenarios write as strings.
 pub(crate) trait Written: FromStr<Err: fmt::Display> {
-    /// What to write, with examples: completes the sentence "expected …".
+    /// Description of the expected text, with examples. It completes the sentence "expected …".
     const EXPECTED: &'static str;
 }
 
@@ -105,8 +105,8 @@ impl FromStr for Share {
 }
 
 impl Share {
-    /// The share as a number from 0 to 1: also a probability.
-    pub fn get(self) -> f64 {
+    /// Returns the share as a number from 0 to 1.
+    pub(crate) fn get(self) -> f64 {
         self.0
     }
 }
@@ -135,7 +135,7 @@ impl From<u64> for Bytes {
     }
 }
 
-/// The error of a text that is no `T`.
+/// Returns the error for a text that is not a valid `T`.
 fn unlike<T: Written>(text: &str) -> QuantityError {
     QuantityError {
         expected: T::EXPECTED,
@@ -143,8 +143,9 @@ fn unlike<T: Written>(text: &str) -> QuantityError {
     }
 }
 
-/// A decimal number and one of `units`, as a whole number of the smallest unit. None if it is
-/// something else, is not whole, or has no room in 64 bits.
+/// Parses a decimal number that is followed by one of `units`, each given as name and size. Returns
+/// the value in the smallest unit, or `None` if the text has another form, the value is not whole,
+/// or it exceeds 64 bits.
 fn whole(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let text = text.trim();
     let end = text
@@ -170,7 +171,7 @@ fn whole(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     integer.checked_add((fraction / u128::from(parts)).try_into().ok()?)
 }
 
-/// Reads a value from a string, and says what belongs there when it is something else.
+/// Deserialises a value from a string. If this fails, the error names the expected form.
 pub(crate) fn from_string<'de, T: Written, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {

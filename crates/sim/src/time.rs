@@ -1,23 +1,23 @@
-//! Time in the model: whole ticks of the trace's clock since the trace began.
+//! Time in the model: whole ticks of the trace's clock since the trace's start.
 
-/// A moment, or a length of time, in ticks of the trace's clock. Moments count from the trace's
-/// beginning.
+/// A moment or a duration, in ticks of the trace's clock. Moments count from the trace's start.
 pub(crate) type Time = u64;
 
-/// A moment that never comes.
+/// Moment of something that never happens.
 pub(crate) const NEVER: Time = Time::MAX;
 
-/// How ticks and nanoseconds translate.
+/// Conversion from nanoseconds to ticks, and from ticks to nanoseconds or processor cycles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeBase {
     frequency: u64,
-    /// Nanoseconds of a tick if they are whole, else 0.
+    /// Nanoseconds per tick if this is a whole number, else 0.
     ns_per_tick: u64,
-    /// Cycles that a processor makes in a second.
+    /// Processor cycles per second.
     cycles_per_second: u64,
 }
 
-/// Longer than any trace, in ns, and short enough that a few of it can be added up in ticks.
+/// Longest duration in ns. It is longer than any trace, but small enough that the sum of several
+/// durations in ticks fits into 64 bits.
 const FOREVER: u64 = 1 << 50;
 
 const SECOND: u64 = 1_000_000_000;
@@ -32,7 +32,8 @@ impl TimeBase {
         }
     }
 
-    /// The ticks nearest to `ns` nanoseconds, of which no more than [`FOREVER`] count.
+    /// Returns the number of ticks nearest to `ns` nanoseconds. A longer duration counts as
+    /// [`FOREVER`].
     #[inline]
     pub(crate) fn ticks(&self, ns: u64) -> Time {
         let ns = ns.min(FOREVER);
@@ -45,7 +46,8 @@ impl TimeBase {
         }
     }
 
-    /// Nanoseconds from the trace's beginning to the moment, rounded down as readers of traces do.
+    /// Returns the nanoseconds from the trace's start to `time`, rounded down as readers of traces
+    /// do.
     #[inline]
     pub(crate) fn ns(&self, time: Time) -> u64 {
         match self.ns_per_tick {
@@ -54,13 +56,14 @@ impl TimeBase {
         }
     }
 
-    /// Nanoseconds between two moments, as a reader computes them from their nanoseconds.
+    /// Returns the nanoseconds between two moments, as a reader of the trace computes them.
     #[inline]
     pub(crate) fn ns_between(&self, from: Time, to: Time) -> u64 {
         self.ns(to) - self.ns(from)
     }
 
-    /// Processor cycles in `ticks`; negative ones are what a thread took beyond its quantum.
+    /// Returns the number of processor cycles in `ticks`. Both are negative if a thread ran longer
+    /// than its quantum.
     #[inline]
     pub(crate) fn cycles(&self, ticks: i64) -> i64 {
         let cycles = i128::from(ticks) * i128::from(self.cycles_per_second);

@@ -1,11 +1,11 @@
-//! The releases of Windows that the model knows, and how they differ.
+//! Releases of Windows that the model simulates, and their differences.
 
 use serde::Deserialize;
 
-/// A release of Windows. Behaviour and the layouts of events differ by it.
+/// A release of Windows. The behaviour of the model and the layouts of events depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(try_from = "Spelling")]
-pub enum Windows {
+pub(crate) enum Windows {
     /// Windows 7 SP1 and Server 2008 R2 SP1, build 7601.
     Seven,
     /// Windows 10 22H2, build 19045.
@@ -16,7 +16,7 @@ pub enum Windows {
     Eleven25H2,
 }
 
-/// How a release is written: `"11-25H2"`, and `7` with or without quotes.
+/// Release as a scenario writes it: a string such as `"11-25H2"`, or a number such as `7`.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Spelling {
@@ -46,8 +46,8 @@ impl TryFrom<Spelling> for Windows {
 }
 
 impl Windows {
-    /// The build's number, as the trace's header says it.
-    pub fn build(self) -> u32 {
+    /// Returns the build number in the trace's header.
+    pub(crate) fn build(self) -> u32 {
         match self {
             Windows::Seven => 7601,
             Windows::Ten => 19_045,
@@ -56,8 +56,8 @@ impl Windows {
         }
     }
 
-    /// Major and minor version, as the trace's header says them.
-    pub fn version(self) -> (u8, u8) {
+    /// Returns the major and minor version of Windows in the trace's header.
+    pub(crate) fn version(self) -> (u8, u8) {
         match self {
             Windows::Seven => (6, 1),
             _ => (10, 0),

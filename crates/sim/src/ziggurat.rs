@@ -1,20 +1,21 @@
-//! Normal deviates by the ziggurat of Marsaglia and Tsang (2000), in the form that Doornik gave it
-//! (2005): a pile of boxes of equal area under the bell, so that most draws cost a product.
+//! Random numbers from the normal distribution, drawn by the ziggurat method of Marsaglia and Tsang
+//! (2000), in the form of Doornik (2005). The method covers the bell curve with a pile of boxes of
+//! equal area. Most draws need only one multiplication.
 
 use std::sync::LazyLock;
 
 use crate::random::Random;
 
-/// Boxes of the pile, of which the lowest also stands for the tail.
+/// Number of boxes. The lowest box also represents the tail of the curve.
 const BOXES: usize = 128;
 
-/// Where the tail begins, for 128 boxes.
+/// Value of x at which the tail starts if there are 128 boxes.
 const TAIL: f64 = 3.442_619_855_899;
 
-/// The area of a box, for 128 boxes, under the bell exp(−x² / 2).
+/// Area of each box if 128 boxes cover the right half of the bell curve exp(−x² / 2).
 const AREA: f64 = 9.912_563_035_262_17e-3;
 
-/// The right edge of each box from the lowest up, and 0.
+/// Right edge of each box from the lowest to the highest, followed by 0.
 static EDGES: LazyLock<[f64; BOXES + 1]> = LazyLock::new(|| {
     let mut edges = [0.0; BOXES + 1];
     edges[0] = AREA / bell(TAIL);
@@ -26,11 +27,11 @@ static EDGES: LazyLock<[f64; BOXES + 1]> = LazyLock::new(|| {
     edges
 });
 
-/// A normal deviate of mean 0 and deviation 1.
+/// Returns a random number from the normal distribution with mean 0 and standard deviation 1.
 pub(crate) fn normal(random: &mut Random) -> f64 {
     let edges = &*EDGES;
     loop {
-        // The box and the place in it come from different bits of one number.
+        // Different bits of one random number choose the box and the position in the box.
         let bits = random.bits();
         let level = bits as usize % BOXES;
         let x = ((bits >> 10) as f64 / (1_u64 << 53) as f64 - 1.0) * edges[level];
@@ -47,7 +48,8 @@ pub(crate) fn normal(random: &mut Random) -> f64 {
     }
 }
 
-/// A normal deviate out of those above `start`: Marsaglia's method for tails (1964).
+/// Returns a normally distributed random number above `start`, by Marsaglia's method for tails
+/// (1964).
 fn beyond(start: f64, random: &mut Random) -> f64 {
     loop {
         let x = random.exponential() / start;
@@ -65,8 +67,8 @@ fn bell(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// What makes the pile right: the lowest box has as much area as its tail and rectangle, and
-    /// the highest ends at the bell's top.
+    /// The constants are correct if two conditions hold: the rectangle and the tail of the lowest
+    /// box together have the area of a box, and the highest box ends at the top of the bell curve.
     #[test]
     fn boxes_fill_the_bell() {
         let half_pi_root = (std::f64::consts::PI / 2.0).sqrt();
@@ -76,7 +78,7 @@ mod tests {
         assert!((last * (1.0 - bell(last)) - AREA).abs() < 1e-9);
     }
 
-    /// The share of draws beyond each of some points is the normal distribution's.
+    /// The share of drawn values above each point must be that of the normal distribution.
     #[test]
     fn draws_are_normal_up_to_the_tails() {
         let count = 2_000_000;

@@ -1,12 +1,12 @@
-//! A disk's queue and service, in scenarios whose outcome can be worked out by hand.
+//! Tests of a disk's queue and service, in scenarios whose results can be computed by hand.
 
 mod read_back;
 mod routines;
 
 use read_back::run_text;
 
-/// Response times in the trace of `readers` threads that each read 1 MiB at the same moment, from
-/// a disk that needs 1 ms and moves a MiB in another.
+/// Returns the response times in the trace, in nanoseconds, sorted. `readers` threads read 1 MiB
+/// each at the same time. The disk needs 1 ms for a transfer plus 1 ms per MiB.
 fn responses(readers: u32, queue_depth: u32) -> Vec<i64> {
     let text = format!(
         "title = 'reads'
@@ -42,7 +42,8 @@ fn responses(readers: u32, queue_depth: u32) -> Vec<i64> {
 fn assert_about(found: &[i64], milliseconds: &[i64]) {
     assert_eq!(found.len(), milliseconds.len());
     for (found, ms) in found.iter().zip(milliseconds) {
-        // Threads wake one after the other, and an interrupt wakes a sleeping processor.
+        // Threads wake one after the other, and an interrupt must first wake a sleeping processor.
+        // Both take some µs.
         assert!(
             (found - ms * 1_000_000).abs() < 100_000,
             "{found} ns, not {ms} ms"

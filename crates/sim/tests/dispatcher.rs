@@ -1,4 +1,4 @@
-//! Rules of the dispatcher, each by a scenario that shows nothing else.
+//! Tests of the dispatcher's rules. Each test isolates one rule in a small scenario.
 
 mod read_back;
 
@@ -7,7 +7,7 @@ use read_back::{READY, Run, Stay, assert_trace_tells_the_truth, run_text};
 const MS: i64 = 1_000_000;
 const PREEMPTED: u8 = 32;
 
-/// A clock tick.
+/// Period of the clock interrupt in nanoseconds.
 const TICK: i64 = 15_625_000;
 
 fn run(text: &str) -> Run {
@@ -16,8 +16,8 @@ fn run(text: &str) -> Run {
     run
 }
 
-/// The threads' stays on a processor, as name, beginning and end in milliseconds; what is shorter
-/// than 0.1 ms left out.
+/// Returns the runs of threads on a processor: name, start and end in milliseconds. Omits runs
+/// shorter than 0.1 ms.
 fn course(run: &Run, cpu: u16, names: &[&str]) -> Vec<(String, i64, i64)> {
     let stays: Vec<Stay> = run.stays();
     let name = |id| names.iter().find(|name| run.thread(name) == id).copied();
@@ -73,8 +73,9 @@ fn an_equal_waits_for_the_end_of_the_quantum_and_a_better_one_does_not() {
           { name = "better", priority = 9, start = "50ms", program = [ { run = "3ms" }, { until = "1s" } ] },
         ]
     "#);
-    // Six units are two ticks, 31.25 ms; who is preempted goes on with what was left, up to the
-    // first tick at which it is used up.
+    // The quantum is six units, which are two clock ticks (31.25 ms). A preempted thread continues
+    // with the rest of its quantum. A thread runs until the first tick after its quantum is used
+    // up.
     let expected = [
         ("first", 0, 31),
         ("second", 31, 50),
@@ -91,8 +92,8 @@ fn an_equal_waits_for_the_end_of_the_quantum_and_a_better_one_does_not() {
     );
 }
 
-/// A wait's end raises the priority by what ended it (1) and, in the foreground, by
-/// PsPrioritySeparation, even where quanta are fixed; each quantum takes a level away.
+/// The end of a wait raises the priority by the waker's boost (1). In the foreground, it also adds
+/// PsPrioritySeparation, even if quanta are fixed. The end of each quantum removes one level.
 #[test]
 fn boosts_come_with_wakes_and_go_with_quanta() {
     let text = r#"
@@ -124,8 +125,8 @@ fn boosts_come_with_wakes_and_go_with_quanta() {
         let priorities: Vec<u8> = levels.iter().map(|(priority, _)| *priority).collect();
         let expected: Vec<u8> = (8..=highest).rev().collect();
         assert_eq!(priorities, expected, "{value}");
-        // The first quantum begins between two ticks; the others last six, seen by samples 1 ms
-        // apart.
+        // The first quantum starts between two ticks, so its length is not checked. The others last
+        // six ticks. Samples are 1 ms apart, which limits the accuracy.
         for pair in levels[1..].windows(2) {
             let length = pair[1].1 - pair[0].1;
             assert!((length - 6 * TICK).abs() <= MS, "{value}: {length} ns");
@@ -158,7 +159,8 @@ fn rank_goes_before_priority_and_every_processor_sees_it_change() {
           { name = "low 1", affinity = [1], program = [ { run = "1s" } ] },
         ]
     "#);
-    // A hundredth of a second of two processors is 20 ms for both: 10 ms for each.
+    // The group's share is a hundredth of a generation of 1 s on two processors: 20 ms, which are
+    // 10 ms on each processor.
     for cpu in [0, 1] {
         let (app, low) = (format!("app {cpu}"), format!("low {cpu}"));
         let expected = [(app.as_str(), 0, 10), (low.as_str(), 10, 100)];
@@ -184,7 +186,8 @@ fn a_capped_group_waits_for_the_next_generation() {
           { name = "job 1", affinity = [1], program = [ { run = "1s" } ] },
         ]
     "#);
-    // A quarter of 200 ms of processor time, used by two at once.
+    // The cap is a quarter of the 200 ms of processor time in a generation: 50 ms. Two threads use
+    // it at the same time, so each runs for 25 ms.
     for cpu in [0, 1] {
         let name = format!("job {cpu}");
         let expected = [
@@ -226,7 +229,7 @@ fn processors_are_idle_while_the_machine_is_suspended() {
     assert_eq!((end.state, end.reason), (READY, PREEMPTED));
 }
 
-/// How long the only processor's threads ran, by process, in a scenario of one processor.
+/// Returns the processor time in ms of each process in a scenario with one processor.
 fn cpu_ms(processes: &str) -> Vec<(String, u64)> {
     let text = format!(
         "title = 't'\nduration = '5s'\n[machine]\nprocessors = 1\nthreads_per_core = 1\n{processes}"
@@ -252,11 +255,12 @@ fn a_loops_stop_ends_that_loop_and_nothing_else() {
             "[[process]]\nname = 'a.exe'\n[[process.thread]]\nprogram = [{program}]"
         ))
     };
-    // A loop that is through before its moment has no say any more.
+    // The loop ends before its `stop`, so `stop` has no effect on later steps.
     let early =
         thread("{ repeat = 2, stop = '50ms', steps = [{ run = '1ms' }] }, { run = '80ms' }");
     assert_eq!(early, [("a.exe".into(), 82)]);
-    // It cuts a step short, and the loop around it goes on: 10 ms, then 1 s in each of 4 rounds.
+    // In the first of 4 rounds, `stop` ends the inner loop after 10 ms in the middle of a step; in
+    // later rounds, the loop is skipped. Each round then runs for 1 s.
     let inside = thread(
         "{ repeat = 4, steps = [{ forever = [{ run = '20ms' }], stop = '10ms' }, { run = '1s' }] }",
     );

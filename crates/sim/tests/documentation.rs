@@ -1,10 +1,10 @@
-//! The user's pages name every field there is.
+//! Checks that the user documentation names every field of scenarios and of the truth.
 
 use std::io::Cursor;
 
 use sim::scenario::Scenario;
 
-/// The scenario's schema, as the code declares it.
+/// Source files that define the schema of scenarios.
 const SCHEMA: [&str; 6] = [
     include_str!("../src/scenario/mod.rs"),
     include_str!("../src/scenario/machine.rs"),
@@ -14,7 +14,7 @@ const SCHEMA: [&str; 6] = [
     include_str!("../../tune/src/decode/rss.rs"),
 ];
 
-/// The fields of the structs that are read from TOML, by the names that they have there.
+/// Returns the fields of the structs that are read from TOML, with their TOML names.
 fn fields(source: &str) -> Vec<&str> {
     let mut fields = Vec::new();
     let (mut is_read, mut inside, mut renamed) = (false, false, None);
@@ -80,7 +80,7 @@ fn the_page_s_scenario_runs_and_every_field_of_its_truth_is_explained() {
     }
 }
 
-/// The names of all members; those of maps by something else than names are left out.
+/// Collects the names of all members, except the keys of maps that hold counts by name or number.
 fn collect(value: &serde_json::Value, names: &mut Vec<String>) {
     const MAPS: [&str; 4] = [
         "events_by_kind",

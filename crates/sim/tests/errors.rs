@@ -1,11 +1,11 @@
-//! What the reader of scenarios says of wrong ones: the place, what was found, what to do.
+//! Tests of the errors for wrong scenarios: position, problem and remedy.
 
 use std::io::Cursor;
 
 use sim::scenario::{Override, Scenario};
 use testdata::Rng;
 
-/// A scenario with one of everything, right as it is.
+/// A valid scenario that contains at least one item of each kind.
 const WHOLE: &str = include_str!("data/whole.toml");
 
 fn read(text: &str) -> Result<Scenario, String> {
@@ -19,7 +19,7 @@ fn set(settings: &[&str]) -> Result<Scenario, String> {
 }
 
 #[test]
-fn the_whole_scenario_is_right() {
+fn the_whole_scenario_is_valid() {
     let scenario = read(WHOLE).expect("right");
     assert_eq!(
         (scenario.name(), scenario.title()),
@@ -27,8 +27,8 @@ fn the_whole_scenario_is_right() {
     );
 }
 
-/// Part of the whole scenario, what stands there instead, and what is said of it. The message's place
-/// is the line of the part and the column that is given here.
+/// Tests the entries of `WRONG`. Each one replaces a part of the whole scenario and gives the
+/// error. The error's line is that of the replaced part; its column is given.
 #[test]
 fn each_error_says_where_and_what() {
     let mut others = Vec::new();
@@ -46,7 +46,7 @@ fn each_error_says_where_and_what() {
     assert!(others.is_empty(), "{}", others.join("\n\n"));
 }
 
-/// (right, wrong, column, message)
+/// Entries: replaced part of the whole scenario, replacement, column of the error, message.
 const WRONG: [(&str, &str, usize, &str); 51] = [
     // Wrong types and fields.
     (
@@ -101,15 +101,15 @@ const WRONG: [(&str, &str, usize, &str); 51] = [
         "{ run = \"1ms\" }",
         "{ run = \"1ms\", sleep = \"1ms\" }",
         3,
-        "a step does one thing; this one says `run` and `sleep`",
+        "a step can have only one action, found `run` and `sleep`",
     ),
     (
         "[[at]]\ntime = \"1s\"\nkey = 65",
         "[[at]]\ntime = \"1s\"",
         1,
-        "one thing happens `at` a moment",
+        "an `at` needs exactly one action",
     ),
-    // Names of what is not there.
+    // Names of missing items.
     (
         "group = \"background\"",
         "group = \"foreground\"",
@@ -144,7 +144,7 @@ const WRONG: [(&str, &str, usize, &str); 51] = [
         "{ wait = \"ready\" }",
         "{ wait = \"lock\" }",
         12,
-        "`lock` is a lock here and none there",
+        "`lock` is used both as a lock and as another object",
     ),
     (
         "{ read = \"4KiB\" }",
@@ -162,7 +162,7 @@ const WRONG: [(&str, &str, usize, &str); 51] = [
         "in = [\"app.exe!Work\"]",
         "in = [\"Work\"]",
         23,
-        "`Work` is no frame: expected `module!function`",
+        "`Work` is not a frame: expected `module!function`",
     ),
     (
         "in = [\"usb.sys!Isr\"]",
@@ -174,44 +174,44 @@ const WRONG: [(&str, &str, usize, &str); 51] = [
         "in = [\"usb.sys!Dpc\"]",
         "in = []",
         14,
-        "a routine names its frames",
+        "a routine needs its frames",
     ),
-    // Machines that cannot be.
+    // Impossible machines.
     (
         "processors = 4",
         "processors = 0",
         14,
-        "`processors` is 1 to 256, not 0",
+        "`processors` must be 1 to 256, found 0",
     ),
     (
         "processors = 4",
         "processors = 65535",
         14,
-        "`processors` is 1 to 256, not 65535",
+        "`processors` must be 1 to 256, found 65535",
     ),
     (
         "processors = 4",
         "processors = 5",
         14,
-        "5 processors do not make equal NUMA nodes",
+        "5 processors do not form 1 equal NUMA nodes of cores with 2 threads",
     ),
     (
         "clock_hz = 10000000",
         "clock_hz = 1",
         12,
-        "`clock_hz` is 1000 to 10000000000, not 1",
+        "`clock_hz` must be 1000 to 10000000000, found 1",
     ),
     (
         "affinity = [0, 1]",
         "affinity = [0, 4]",
         12,
-        "there is no processor 4: the machine has 0 to 3",
+        "there is no processor 4: the machine has processors 0 to 3",
     ),
     (
         "affinity = [0, 1]",
         "affinity = []",
         12,
-        "`affinity` names a processor at least",
+        "`affinity` needs at least one processor",
     ),
     ("ideal = 1", "ideal = 9", 9, "there is no processor 9"),
     ("cpus = [2]", "cpus = [4]", 8, "there is no processor 4"),
@@ -220,7 +220,7 @@ const WRONG: [(&str, &str, usize, &str); 51] = [
         "rss = { base_processor = 1 }",
         "rss = { base_processor = 7 }",
         7,
-        "adapter `net`: these RSS settings leave no processor",
+        "adapter `net`: the RSS settings leave no processor of 4",
     ),
     (
         "skew = [{ cpu = 1",
@@ -228,105 +228,110 @@ const WRONG: [(&str, &str, usize, &str); 51] = [
         17,
         "there is no processor 4",
     ),
-    // Numbers without bound.
+    // Numbers beyond their limits.
     (
         "duration = \"2s\"",
         "duration = \"0s\"",
         12,
-        "`duration` is 1 ns at least, not 0 ns",
+        "`duration` must be at least 1 ns, found 0 ns",
     ),
     (
         "duration = \"2s\"",
         "duration = \"25h\"",
         12,
-        "`duration` is 86400000000000 ns at most",
+        "`duration` must be at most 86400000000000 ns",
     ),
     (
         "generation = \"150ms\"",
         "generation = \"0s\"",
         14,
-        "`generation` is 1000000 ns at least, not 0 ns",
+        "`generation` must be at least 1000000 ns, found 0 ns",
     ),
     (
         "weight = 5",
         "weight = 4000000000",
         10,
-        "`weight` is 1 to 9, not 4000000000",
+        "`weight` must be 1 to 9, found 4000000000",
     ),
     (
         "count = 2",
         "count = 4000000000",
         9,
-        "a scenario has at most 20000 threads, these make 4000000000",
+        "a scenario can have at most 20000 threads, found 4000000000",
     ),
     (
         "count = 2",
         "count = 0",
         9,
-        "`count` is 1 to 4294967295, not 0",
+        "`count` must be 1 to 4294967295, found 0",
     ),
     (
         "priority = 9",
         "priority = 32",
         12,
-        "`priority` is 1 to 31, not 32",
+        "`priority` must be 1 to 31, found 32",
     ),
     (
         "every = \"1ms\"",
         "every = \"0ns\"",
         9,
-        "`every` is 1000 ns at least, not 0 ns",
+        "`every` must be at least 1000 ns, found 0 ns",
     ),
     (
         "every = \"1ms\"",
         "count = 1000000000000000000",
         9,
-        "1000000000000000000 is more than one a microsecond",
+        "1000000000000000000 is more than one per microsecond",
     ),
     (
         "packets = 3",
         "packets = 70000",
         11,
-        "`packets` is 1 to 65536, not 70000",
+        "`packets` must be 1 to 65536, found 70000",
     ),
     (
         "peers = 5",
         "bytes = \"1GiB\"",
         9,
-        "`bytes` is 0 to 357913941, not 1073741824",
+        "`bytes` must be 0 to 357913941, found 1073741824",
     ),
     (
         "window = 2",
         "window = 4000000000",
         10,
-        "`window` is 0 to 65536, not 4000000000",
+        "`window` must be 0 to 65536, found 4000000000",
     ),
-    ("peers = 5", "peers = 0", 9, "`peers` is 1 to 65536, not 0"),
+    (
+        "peers = 5",
+        "peers = 0",
+        9,
+        "`peers` must be 1 to 65536, found 0",
+    ),
     (
         "to = \"1.5s\"",
         "to = \"0.1s\"",
         6,
-        "window `middle` holds nothing of the trace",
+        "window `middle` contains no part of the trace",
     ),
     (
         "buffer_kib = 64",
         "buffer_kib = 65",
         14,
-        "`buffer_kib` is a power of two, not 65",
+        "`buffer_kib` must be a power of two, found 65",
     ),
     (
         "{ read = \"4KiB\" }",
         "{ read = \"2GiB\" }",
         12,
-        "`read` is 0 to 1073741824, not 2147483648",
+        "`read` must be 0 to 1073741824, found 2147483648",
     ),
     (
         "every = \"10ms\"",
         "every = \"1ns\"",
         9,
-        "`every` is 1000 ns at least, not 1 ns",
+        "`every` must be at least 1000 ns, found 1 ns",
     ),
-    // Programs that never let time pass, and loops that cannot be.
+    // Programs that never let time pass, and impossible loops.
     (
         "{ forever = [{ yield = true }, { sleep = \"5ms\" }] }",
         "{ forever = [{ yield = true }] }",
@@ -337,7 +342,7 @@ const WRONG: [(&str, &str, usize, &str); 51] = [
         "{ repeat = 2, steps = [{ run = \"1us\" }] }",
         "{ repeat = 2 }",
         3,
-        "a `repeat` needs its `steps`",
+        "`repeat` needs `steps`",
     ),
 ];
 
@@ -360,16 +365,16 @@ fn bases_are_there_and_end() {
     );
     assert_eq!(
         said("extends = 3"),
-        "s.toml:1:11: `extends` is the name of a scenario"
+        "s.toml:1:11: `extends` must be the name of a scenario"
     );
     assert!(
         said("extends = 'round'")
-            .ends_with("more than 4 scenarios extend one another, or each the other")
+            .ends_with("more than 4 scenarios extend one another, or they form a circle")
     );
-    // What is wrong over a base is found in the file that says it.
+    // An error in a scenario that extends a base is located in the file that causes it.
     assert_eq!(
         said("extends = 'whole'\n[process.'app.exe'.thread.main]\npriority = 0"),
-        "s.toml:3:12: `priority` is 1 to 31, not 0"
+        "s.toml:3:12: `priority` must be 1 to 31, found 0"
     );
     assert!(
         said("extends = 'whole'\n[machine]\nprocessor = 0")
@@ -377,26 +382,26 @@ fn bases_are_there_and_end() {
     );
     assert_eq!(
         said("extends = 'whole'\n[process.'ape.exe']\nclass = 'high'"),
-        "s.toml, with what is set over it: `process` has no `ape.exe`"
+        "s.toml, after applying the overrides: `process` has no `ape.exe`"
     );
-    // What a file takes from under a base's feet is in neither.
+    // An error that only the combination with the base causes has no position in a file.
     assert_eq!(
         said("extends = 'whole'\n[machine]\nprocessors = 1"),
-        "s.toml, with what is set over it: there is no processor 1: the machine has 0 to 0 \
+        "s.toml, after applying the overrides: there is no processor 1: the machine has processors 0 to 0 \
          (in `cpu = 1`)"
     );
 }
 
 #[test]
-fn settings_are_told_by_what_they_said() {
+fn override_errors_quote_the_override() {
     for (setting, said) in [
         (
             "windows",
             "`windows`: expected `path=value`, such as `machine.processors=16`",
         ),
-        ("=7", "`=7`: `` is no path"),
-        ("a b=7", "`a b=7`: `a b` is no path"),
-        ("#x=7", "`#x=7`: `#x` is no path"),
+        ("=7", "`=7`: `` is not a path"),
+        ("a b=7", "`a b=7`: `a b` is not a path"),
+        ("#x=7", "`#x=7`: `#x` is not a path"),
         (
             "machine.windows=98SE",
             "`machine.windows=98SE`: unknown release of Windows `98SE`",
@@ -407,7 +412,7 @@ fn settings_are_told_by_what_they_said() {
         ),
         (
             "machine.processors=6000",
-            "`machine.processors=6000`: `processors` is 1 to 256",
+            "`machine.processors=6000`: `processors` must be 1 to 256",
         ),
         (
             "process.'app.exe'.thread.9.count=1",
@@ -415,7 +420,7 @@ fn settings_are_told_by_what_they_said() {
         ),
         (
             "process.'app.exe'.thread.main.count=0",
-            "`process.'app.exe'.thread.main.count=0`: `count` is 1",
+            "`process.'app.exe'.thread.main.count=0`: `count` must be 1",
         ),
     ] {
         let found = set(&[setting]).map(|_| ()).expect_err(setting);
@@ -431,7 +436,8 @@ fn settings_are_told_by_what_they_said() {
     assert!(set.is_ok(), "{set:?}");
 }
 
-/// Whatever a scenario says, reading it ends with a scenario or an error, and running one ends.
+/// Any text must give a scenario or an error, and the simulation of a scenario must end without a
+/// panic.
 #[test]
 fn broken_scenarios_do_no_harm() {
     let mut rng = Rng(17);
@@ -465,7 +471,7 @@ fn broken_scenarios_do_no_harm() {
     for _ in 0..3_000 {
         let mut text = WHOLE.to_owned();
         for _ in 0..1 + rng.below(2) {
-            // A value, or anything, is replaced.
+            // Replaces a value, or some other part of the text.
             let starts: Vec<usize> = text.match_indices("= ").map(|(at, _)| at + 2).collect();
             let from = starts[rng.below(starts.len())];
             let ends = text[from..].find([',', '\n', ' ', ']']).unwrap_or(0);
@@ -474,7 +480,7 @@ fn broken_scenarios_do_no_harm() {
         let Ok(scenario) = read(&text) else { continue };
         right += 1;
         let mut looks = 0;
-        // What is left may be long: it is enough that it goes on without harm.
+        // The scenario may be long, so the test cancels it after a few steps.
         let go_on = |_| {
             looks += 1;
             looks < 2
@@ -522,7 +528,7 @@ fn floods_are_stopped() {
     assert!(
         error
             .to_string()
-            .contains("they come faster than it can serve them"),
+            .contains("they arrive faster than it can serve them"),
         "{error}"
     );
 }

@@ -1,4 +1,5 @@
-//! Rules of interrupts and DPCs, in small scenarios whose outcome can be worked out by hand.
+//! Tests of the rules of interrupts and DPCs, in small scenarios whose results can be computed by
+//! hand.
 
 mod read_back;
 mod routines;
@@ -6,7 +7,7 @@ mod routines;
 use read_back::run_text;
 use routines::Routine;
 
-/// The routines of a scenario on an otherwise idle Windows 10.
+/// Returns the service routines and DPCs that a scenario runs on Windows 10.
 fn routines(scenario: &str) -> Vec<Routine> {
     let text = format!("title = 'a rule'\nduration = '1s'\n{scenario}");
     run_text("rule", &text, None, &[]).assert_routines_agree()
@@ -51,7 +52,8 @@ fn an_interrupt_wakes_its_processor_first() {
     }
 }
 
-/// A device's level is that of its vector: an adapter's is below the other devices'.
+/// The interrupt level of a device follows from its vector. That of the network adapter is below
+/// that of the other device.
 #[test]
 fn a_higher_level_interrupts_a_lower_one() {
     let found = routines(
@@ -83,7 +85,8 @@ fn a_higher_level_interrupts_a_lower_one() {
             .all(|isr| (isr.exclusive, isr.fragments) == (1_000_000, 2))
     );
     assert!(slow.iter().all(|isr| isr.end - isr.start == 1_005_000));
-    // DPCs wait for every service routine, and run in the order in which they were queued.
+    // DPCs wait until all service routines have ended, and run in the order in which they were
+    // queued.
     for ((isr, card), slow) in
         (slow.iter().zip(of(&found, "card.sys", "dpc"))).zip(of(&found, "slow.sys", "dpc"))
     {
@@ -91,7 +94,8 @@ fn a_higher_level_interrupts_a_lower_one() {
     }
 }
 
-/// While an adapter's DPC runs, its queue does not interrupt; what came is handled next.
+/// While an adapter's DPC runs, its receive queue does not interrupt. Packets that arrive in this
+/// time are handled by the next DPC.
 #[test]
 fn a_queue_is_masked_while_its_dpc_runs() {
     let scenario = |coalesce: bool| {
@@ -132,8 +136,8 @@ fn a_queue_is_masked_while_its_dpc_runs() {
     assert_eq!(packets, 5_000);
 }
 
-/// A DPC of low importance on a busy processor waits for the clock's next tick, or for a queue of
-/// more than four.
+/// A DPC of low importance on a busy processor waits for the next clock tick, or until more than
+/// four DPCs are queued.
 #[test]
 fn low_importance_waits_for_the_clock() {
     let device = "
@@ -151,7 +155,8 @@ fn low_importance_waits_for_the_clock() {
         let found = routines(&(device.replace("EVERY", every) + BUSY));
         let isrs = of(&found, "card.sys", "isr");
         let dpcs = of(&found, "card.sys", "dpc");
-        // The number of requests per tick must be known to be high first.
+        // Skips the start, because the processor must first measure that the number of DPC requests
+        // per tick is high.
         let late = isrs.iter().zip(dpcs).skip(50);
         late.map(|(isr, dpc)| (isr.end, dpc.start))
             .collect::<Vec<_>>()
@@ -169,7 +174,8 @@ fn low_importance_waits_for_the_clock() {
         waited += usize::from(ran != queued);
     }
     assert!(waited > 100, "{waited} of {}", low.len());
-    // Four others are queued after 4 ms at the earliest, and the fifth sets them all going.
+    // DPCs arrive every 1 ms. The fifth DPC in the queue starts them all, so the first one waits
+    // for 4 ms at most.
     let often = waits("low", "1ms");
     let longest = often.iter().map(|(queued, ran)| ran - queued).max();
     assert!(
@@ -178,7 +184,8 @@ fn low_importance_waits_for_the_clock() {
     );
 }
 
-/// A DPC for another processor waits for its clock, unless it is important enough to interrupt it.
+/// A DPC for another processor waits for the clock interrupt of that processor, unless its
+/// importance causes an inter-processor interrupt.
 #[test]
 fn importance_decides_when_another_processor_looks() {
     let device = "
@@ -213,7 +220,8 @@ fn importance_decides_when_another_processor_looks() {
     }
 }
 
-/// A threaded DPC runs in a thread of the highest priority: other routines interrupt it.
+/// A threaded DPC runs in a thread of the highest priority, so service routines and ordinary DPCs
+/// interrupt it.
 #[test]
 fn threaded_dpcs_run_in_a_thread() {
     let found = routines(&format!(
@@ -242,8 +250,8 @@ fn threaded_dpcs_run_in_a_thread() {
     assert_eq!(threaded.len(), 49);
     for (isr, dpc) in isrs.iter().zip(&threaded) {
         assert_eq!(dpc.start, isr.end);
-        // The other device's routines inside it, and perhaps the kernel's at a clock interrupt,
-        // which are not logged.
+        // The routines of the other device (12 µs) run inside the threaded DPC. The kernel's
+        // unlogged work at a clock interrupt can add to its exclusive time.
         assert_eq!(dpc.end - dpc.start - dpc.exclusive, 12_000);
         assert!(
             (1_000_000..=1_002_000).contains(&dpc.exclusive),

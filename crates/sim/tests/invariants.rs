@@ -1,5 +1,5 @@
-//! What must hold of every trace that the model writes, whatever the scenario: checked on random
-//! scenarios, from the trace's bytes and against the truth.
+//! Tests of invariants that hold for every trace that the model writes. They read the traces of
+//! random scenarios and compare them with the truth.
 
 mod random_scenario;
 
@@ -13,16 +13,16 @@ use serde_json::Value;
 use sim::scenario::Scenario;
 use tables::{Options, Table, Tables};
 
-/// Scenarios that are tried.
+/// Number of random scenarios.
 const SCENARIOS: u64 = 150;
 
-/// States of a thread that is switched out.
+/// States of a thread that is switched out, coded as `KTHREAD_STATE`.
 const READY: u8 = 1;
 const WAITING: u8 = 5;
 
 const IDLE: u32 = 0;
 
-/// The hook of an event that says a thread's new priority.
+/// Hook id of the event that logs a thread's new priority.
 const SET_PRIORITY: u16 = 0x0530;
 
 #[test]
@@ -71,7 +71,7 @@ fn bytes(scenario: &Scenario, seed: Option<u64>) -> Vec<u8> {
     out.into_inner()
 }
 
-/// A range of time, in ns.
+/// A time range in ns.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     from: i64,
@@ -92,17 +92,17 @@ impl Span {
     }
 }
 
-/// What a processor runs from one switch to the next.
+/// A turn: a thread that a processor runs from one context switch to the next.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     thread: u32,
     cpu: u16,
     span: Span,
-    /// The state that the thread went to; `None` if the trace ends first.
+    /// State of the thread after the turn; `None` if the trace ends first.
     state: Option<u8>,
 }
 
-/// A time in which a thread was ready, and the processor that ran it then.
+/// A time range in which a thread was ready, and the processor that ran the thread afterwards.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     thread: u32,
@@ -110,22 +110,22 @@ struct Wait {
     cpu: u16,
 }
 
-/// A scenario that was run, and what its trace says.
+/// A scenario, and the facts that its trace contains.
 struct Run<'m> {
     made: &'m Made,
     truth: Value,
     trace: Trace,
     tables: Tables,
-    /// Each processor's, in order.
+    /// Turns of each processor, in order.
     turns: Vec<Vec<Turn>>,
     /// Name of each thread.
     names: BTreeMap<u32, String>,
-    /// When each thread's priority changed, and to what.
+    /// Changes of priority of each thread: time in ns and new priority.
     priorities: BTreeMap<u32, Vec<(i64, u8)>>,
-    /// Service routines and DPCs of each processor, without those inside others, by time.
+    /// Service routines and DPCs of each processor in time order, without those inside others.
     interrupts: Vec<Vec<Span>>,
     suspended: Vec<Span>,
-    /// How many there are.
+    /// Number of events in the trace.
     events: u64,
     end: i64,
 }
@@ -160,8 +160,8 @@ impl<'m> Run<'m> {
         run
     }
 
-    /// The switches of each processor as turns. The chain must be whole: who is switched out is
-    /// who was switched in.
+    /// Converts the context switches of each processor to turns. Each switch must switch out the
+    /// thread that the previous switch switched in.
     fn read_turns(&mut self) {
         let mut running = vec![(IDLE, 0); self.made.cpus];
         for table in &self.tables.context_switches {
@@ -223,7 +223,8 @@ impl<'m> Run<'m> {
         }
         for (thread, changes) in changes {
             let known = self.priorities.get_mut(&thread).expect("known");
-            // Changes of one moment may be on several processors: each goes on where another ended.
+            // Changes at the same moment may be logged on several processors. They are sorted so
+            // that each one starts at the priority at which the previous one ended.
             for moment in changes.chunk_by(|a, b| a.0 == b.0) {
                 let mut left = moment.to_vec();
                 while !left.is_empty() {
@@ -307,7 +308,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// A switch says the priority that the thread has by then.
+    /// Checks that each context switch contains the current priority of the new thread.
     fn priorities_are_those_of_the_switches(&self) {
         for table in &self.tables.context_switches {
             for row in 0..table.len() {
@@ -316,7 +317,7 @@ impl<'m> Run<'m> {
                     let time = table.time_ns[row];
                     let said = table.new_priority[row] as u8;
                     let known = &self.priorities[&thread];
-                    // It may change again at the very moment.
+                    // The priority may change again at the same moment.
                     let before = known.partition_point(|(at, _)| *at < time) - 1;
                     let at_once = known[before..].iter().take_while(|(at, _)| *at <= time);
                     assert!(
@@ -328,9 +329,10 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Each processor's time is its threads', interrupts' and idleness (also of a suspended machine), and the trace's turns and
-    /// interrupts are the truth's. Only clock interrupts' own work is not logged. Where a tick is no
-    /// whole number of ns, each figure may be 1 ns off for each interval in it.
+    /// Checks that the time of each processor is the sum of threads, interrupts and idle time
+    /// (including the time while the machine is suspended). Turns and interrupts in the trace must
+    /// equal those in the truth, except for the work of clock interrupts, which is not logged. If a
+    /// tick is not a whole number of ns, each interval may differ by 1 ns.
     fn processor_time_is_conserved(&self) {
         let whole = 1_000_000_000 % self.made.clock_hz == 0;
         let processors = self.truth["processors"].as_array().expect("a list");
@@ -359,7 +361,7 @@ impl<'m> Run<'m> {
                 true => 0,
                 false => (self.turns[cpu].len() + 2 * interrupts.len()) as i64,
             };
-            // What the trace's end cuts off is not logged.
+            // Routines that still run at the trace's end are not logged.
             let cut = interrupted + ns("clock_ns") - all + slop;
             let unlogged = run - inside - ns("thread_ns");
             assert!(
@@ -377,9 +379,9 @@ impl<'m> Run<'m> {
         assert!((said - threads).abs() <= if whole { 0 } else { count });
     }
 
-    /// Counts and times that the truth states are those of the trace's events.
+    /// Checks that counts and times in the truth equal those of the trace's events.
     fn truth_is_what_the_trace_says(&self) {
-        // The record of the log's header is none of the events.
+        // The trace's header does not count as an event.
         assert_eq!(self.truth["events"], self.events - 1, "events");
         for said in self.list("threads") {
             let id = said["thread_id"].as_u64().expect("an id") as u32;
@@ -419,7 +421,8 @@ impl<'m> Run<'m> {
         assert_eq!(sum("count"), count as i64);
         assert_eq!(sum("inclusive_ns"), inclusive);
         if 1_000_000_000 % self.made.clock_hz == 0 && self.suspended.is_empty() {
-            // Clock interrupts inside them are not logged.
+            // Clock interrupts inside routines are not logged, so the trace counts their time as
+            // part of the routines.
             let clock: i64 = self
                 .list("processors")
                 .filter_map(|p| p["clock_ns"].as_i64())
@@ -446,8 +449,9 @@ impl<'m> Run<'m> {
         assert_eq!(self.truth["hard_faults"], faults);
     }
 
-    /// The ready waits of each of the scenario's threads. Runs of a thread do not overlap, keep to
-    /// its affinity, and each follows the moment at which it became ready.
+    /// Returns the waits of each thread of the scenario as a ready thread. Checks that the runs of
+    /// a thread do not overlap, that they respect its affinity, and that it became ready before
+    /// each run.
     fn waits(&self) -> BTreeMap<String, Vec<Wait>> {
         let mut runs: BTreeMap<u32, Vec<Turn>> = BTreeMap::new();
         for turn in self
@@ -471,7 +475,8 @@ impl<'m> Run<'m> {
         for (thread, mut runs) in runs {
             let name = &self.names[&thread];
             let known = &self.made.threads[name];
-            // What takes no time and goes on at the same moment elsewhere comes first.
+            // Runs without duration come first if the thread continues on another processor at the
+            // same moment.
             runs.sort_by_key(|run| (run.span.from, run.span.to, run.state != Some(READY)));
             let mut readied = readied.remove(&thread).unwrap_or_default();
             readied.sort_unstable();
@@ -519,8 +524,8 @@ impl<'m> Run<'m> {
         all
     }
 
-    /// A ready thread that nothing holds back gets a processor that it may use and that is idle, but
-    /// for what is under way.
+    /// Checks that a ready thread gets an idle processor that it may use, after the latency of work
+    /// in progress. Threads whose group may be capped are not checked.
     fn waits_for_no_idle_processor(&self, name: &str, wait: &Wait) {
         let thread = &self.made.threads[name];
         if self.may_be_held(name) || wait.span.length() <= self.made.slack_ns {
@@ -542,9 +547,9 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// A ready thread goes before what its ideal processor runs if that is of a worse rank and
-    /// priority; the dispatcher compares it with no other processor. Ranks are known of threads
-    /// without a group (0) and as equal within a group.
+    /// Checks that a ready thread does not wait while its ideal processor runs a thread of no
+    /// better rank and lower priority. The dispatcher compares no other processor. The test knows
+    /// only that rank is 0 without a group, and equal within a group.
     fn waits_for_no_worse_thread(&self, name: &str, wait: &Wait) {
         let thread = &self.made.threads[name];
         if self.may_be_held(name) || wait.span.length() <= self.made.slack_ns {
@@ -579,8 +584,8 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Nothing of `span` lasts beyond the latency but what interrupts explain: the thread may have
-    /// been given any of its processors while a DPC held that one, and another one later.
+    /// Checks that no part of `span` lasts longer than the latency, unless interrupts explain it. A
+    /// DPC may have delayed the processor that the thread was given, and then another one.
     fn is_short(&self, what: &str, span: Span, affinity: &[u16], wait: &Wait) {
         let mut busy: Vec<Span> = (affinity.iter())
             .flat_map(|cpu| overlaps(&self.interrupts[usize::from(*cpu)], span))
@@ -608,14 +613,14 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Whether the cap of a thread's group may keep it from running.
+    /// Returns true if the cap of a thread's group may prevent it from running.
     fn may_be_held(&self, name: &str) -> bool {
         self.made.threads[name]
             .group
             .is_some_and(|group| self.made.capped[group])
     }
 
-    /// The turns of a processor that have a part in a time.
+    /// Returns the turns of a processor that overlap a time range.
     fn turns_in(&self, cpu: u16, span: Span) -> impl Iterator<Item = &Turn> {
         let turns = &self.turns[usize::from(cpu)];
         let first = turns.partition_point(|turn| turn.span.to <= span.from);
@@ -625,7 +630,7 @@ impl<'m> Run<'m> {
             .filter(move |turn| turn.span.within(span).is_some())
     }
 
-    /// The length of a time, without what the machine slept of it.
+    /// Returns the length of a time range in ns, without the time in which the machine slept.
     fn awake(&self, span: Span) -> i64 {
         let asleep = self
             .suspended
@@ -652,7 +657,7 @@ fn names(truth: &Value) -> BTreeMap<u32, String> {
         .collect()
 }
 
-/// The parts of sorted spans that lie in another.
+/// Returns the parts of the sorted `spans` that overlap `span`.
 fn overlaps(spans: &[Span], span: Span) -> impl Iterator<Item = Span> {
     let first = spans.partition_point(|other| other.to <= span.from);
     spans[first..]
@@ -661,7 +666,7 @@ fn overlaps(spans: &[Span], span: Span) -> impl Iterator<Item = Span> {
         .filter_map(move |other| other.within(span))
 }
 
-/// The priority at a moment, and the moment of the next change.
+/// Returns the priority at a moment, and the time of the next change.
 fn priority(changes: &[(i64, u8)], time: i64) -> (u8, i64) {
     let next = changes.partition_point(|(at, _)| *at <= time);
     let until = changes.get(next).map_or(i64::MAX, |(at, _)| *at);

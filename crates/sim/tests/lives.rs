@@ -1,4 +1,4 @@
-//! Processes that begin and end, services, timers' DPCs and flushes, as the trace tells them.
+//! Checks of processes that start and end, services, DPCs of timers, and disk flushes in the trace.
 
 mod read_back;
 
@@ -51,9 +51,10 @@ fn a_process_begins_with_its_threads_and_ends_with_its_last() {
     let (helper, host) = (row("helper.exe"), row("svchost.exe"));
     assert_eq!(tables.processes.start_ns.get(helper), Some(300 * MS));
     let end = tables.processes.end_ns.get(helper).expect("it ends");
-    // Both threads run side by side, and wait for the disk one after the other.
+    // Both threads run for 20 ms in parallel. Then each waits for its flush, which takes the disk 2
+    // ms, one after the other.
     assert!((322 * MS..326 * MS).contains(&end), "{end}");
-    // What was there before began at an unknown time, and does not end.
+    // The other process exists at the trace's start and end, so its start and end are unknown.
     assert_eq!(tables.processes.start_ns.get(host), None);
     assert_eq!(tables.processes.end_ns.get(host), None);
     let pid = tables.processes.process_id[helper];
@@ -75,22 +76,26 @@ fn a_timers_dpc_comes_with_a_clock_interrupt() {
         for row in 0..rows.end_ns.len() {
             if rows.kind.0[row] == InterruptKind::TimerDpc {
                 begins.push(rows.start_ns.get(row).expect("begun"));
-                // The time-out of the service's sleep can fall into it: another µs.
+                // The kernel's work for the time-out of the service's sleep can interrupt the DPC,
+                // which adds 1 µs.
                 let duration = rows.duration_ns.get(row).expect("begun");
                 assert!((10_000..=11_000).contains(&duration), "{duration} ns");
             }
         }
     }
-    // Every 100 ms from the last, at the next multiple of 15.625 ms: every 109.375 ms.
+    // The timer is due 100 ms after its last DPC and expires at the next clock tick, a multiple of
+    // 15.625 ms. The DPC therefore runs every 109.375 ms.
     assert_eq!(begins.len(), 9, "{begins:?}");
     for (n, begin) in (1..).zip(&begins) {
-        // A processor that sleeps takes up to 30 µs to wake, and a time-out 1 µs.
+        // The DPC can be late, because a sleeping processor takes up to 30 µs to wake, and the
+        // kernel's work for a time-out takes 1 µs.
         let late = begin - n * 109_375_000;
         assert!((0..=31_000).contains(&late), "{late} ns late");
     }
 }
 
-/// Median of a scenario's steps that are measured as `Sleep(1)`, in ms, and their number.
+/// Returns the median duration in ms and the number of the steps that the scenario measures as
+/// `Sleep(1)`.
 fn sleeps(text: &str) -> (f64, u64) {
     let run = run_text("sleeps", text, None, &[]);
     let measured = &run.truth["measured"][0];
@@ -105,7 +110,7 @@ fn a_resolution_ends_with_the_process_that_asked_for_it() {
         let rest = if stays { ", { sleep = \"20s\" }" } else { "" };
         sleeps(&format!(
             r#"
-            title = "Who asked is gone"
+            title = "The requesting process has ended"
             duration = "9s"
             [machine]
             windows = 7
@@ -152,7 +157,8 @@ fn samples_fall_everywhere_in_what_repeats_in_round_times() {
             in_isr += i64::from(rows.in_isr.get(row) == Some(true));
         }
     }
-    // A tenth of the time is the routine's; of 20,000 samples it has that by half a percent.
+    // The service routine uses a tenth of the time, so a tenth of the 20,000 samples must be in it.
+    // The tolerance is half a percent of all samples.
     let (found, expected) = (in_isr as f64 / all as f64, isr_ns as f64 / 20e9);
     assert!((found - expected).abs() < 0.005, "{found} for {expected}");
 }

@@ -1,5 +1,5 @@
-//! What scenarios do at moments (keys, focus, freezes, timer requests, marks) is in the tables made
-//! of providers' events.
+//! Checks that actions of scenarios (keys, focus, freezes, timer requests, marks) appear in the
+//! tables that are made from events of manifest providers.
 
 mod read_back;
 
@@ -7,7 +7,8 @@ use read_back::{Run, run};
 use serde_json::Value;
 use tables::{InputKind, TimerRequestKind};
 
-/// Time in nanoseconds, process and value of the moments of a kind.
+/// Returns the time in nanoseconds, the process and the value of each moment of one kind in the
+/// truth.
 fn moments(run: &Run, what: &str) -> Vec<(i64, Option<u32>, Option<u64>)> {
     let number = |value: &Value| value.as_u64();
     let list = run.truth["moments"].as_array().expect("moments");
@@ -22,7 +23,8 @@ fn moments(run: &Run, what: &str) -> Vec<(i64, Option<u32>, Option<u64>)> {
         .collect()
 }
 
-/// Times in the trace are those of the model, to the 100 ns of its clock.
+/// Returns true if a time in the trace equals the model's time. The trace's clock has ticks of 100
+/// ns.
 fn is_at(found: i64, expected: i64) -> bool {
     found.abs_diff(expected) < 100
 }
@@ -48,10 +50,10 @@ fn keys_and_focus_of_a_stall() {
 
     let changes = moments(&run, "focus");
     let focus = &run.tables.focus;
-    // Whoever had the focus first had it when the trace began.
+    // The process that has the focus at the trace's start has had it since time 0.
     assert!(!focus.starts_at_event[0] && focus.start_ns[0] == 0);
     assert!(is_at(focus.end_ns[0], changes[0].0));
-    // The idle process stands for nobody.
+    // A focus change to the idle process means that no process has the focus.
     let somebodys = |change: &(i64, Option<u32>, Option<u64>)| change.1 != Some(0);
     assert_eq!(
         focus.len(),
@@ -68,7 +70,8 @@ fn keys_and_focus_of_a_stall() {
     for (row, ((at, process, _), end)) in (1..).zip(held) {
         assert!(is_at(focus.start_ns[row], *at));
         assert_eq!(focus.ends_at_event[row], end.is_some());
-        // The session outlives the model a little, for the rundown.
+        // The trace lasts a little longer than the model's time, because the rundown is logged at
+        // the end.
         match end {
             Some(end) => assert!(is_at(focus.end_ns[row], end)),
             None => assert!(focus.end_ns[row] >= run.duration()),
@@ -119,7 +122,7 @@ fn timer_requests_and_whether_they_are_ignored() {
             assert!(is_at(time, at));
             assert_eq!(id, process);
             assert_eq!(ns as u64, value.unwrap_or(0) * 100);
-            // Only Windows 11 says whether.
+            // Windows 11 logs whether a request is ignored. Earlier releases do not.
             let build = run.truth["windows_build"].as_u64().expect("a build");
             assert_eq!(ignored.is_some(), build >= 22_631, "{name}");
         }

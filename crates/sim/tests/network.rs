@@ -1,5 +1,5 @@
-//! The scenarios of floods, copies, USB, RSS and DSCP: the truth has the published figures, and the
-//! trace says the same.
+//! Tests with scenarios of DPC floods, file copies, USB, RSS and DSCP. The truth must have the
+//! published figures, and the trace must agree with it.
 
 mod read_back;
 mod routines;
@@ -13,7 +13,8 @@ use tables::ImageTracker;
 const NDIS: &str = "ndis.sys!ndisInterruptDpc";
 const FLOODED: [u64; 4] = [0, 2, 4, 6];
 
-/// Share of a window that each of the first `cpus` processors spends in routines.
+/// Returns the share of a time range that each of the first `cpus` processors spends in service
+/// routines and DPCs.
 fn shares(run: &Run, window: &str, cpus: usize) -> Vec<f64> {
     let window = run.window(window);
     let number = |value: &serde_json::Value| value.as_u64().expect("a number") as f64;
@@ -27,8 +28,9 @@ fn shares(run: &Run, window: &str, cpus: usize) -> Vec<f64> {
     shares
 }
 
-/// DPCs of NDIS, their time and the average of their fragments, as "A backup server flooded by
-/// DPCs" has them of the 10 s from 20 to 30 s.
+/// Checks the number of NDIS's DPCs, their total time in seconds, and the average length of their
+/// fragments in µs. "A backup server flooded by DPCs" publishes these values for the 10 s from 20
+/// to 30 s.
 fn assert_flood(run: &Run, count: u64, seconds: f64, fragment_us: f64) {
     let (found, _, exclusive, fragments) = run.sums("flood", NDIS);
     assert_eq!(found, count);
@@ -95,12 +97,12 @@ fn six_adapters_lock_no_processor() {
     assert!(is_near(time as f64, 127_000.0 * 90e3, 0.005), "{time} ns");
     for (cpu, share) in shares(&run, "flood", 24).into_iter().enumerate() {
         assert!(share < 0.15, "CPU {cpu}: {share}");
-        // The first threads of all twelve cores take part.
+        // Only the first logical processor of each of the twelve cores receives packets.
         assert!(share > 0.08 || cpu % 2 == 1, "CPU {cpu}: {share}");
     }
 }
 
-/// The drivers that the published case found in the DPCs, by samples of what processors execute.
+/// The drivers in samples of DPCs must be those that the published case found.
 #[test]
 fn samples_show_the_drivers_that_are_there() {
     const ALWAYS: [&str; 5] = [
@@ -122,7 +124,7 @@ fn samples_show_the_drivers_that_are_there() {
     }
 }
 
-/// Who is logged in waits: published as "things would appear to freeze".
+/// In the published case, "things would appear to freeze" for the logged-in user.
 #[test]
 fn what_shares_a_flooded_processor_freezes() {
     let slowest = |name: &str| {
@@ -134,12 +136,12 @@ fn what_shares_a_flooded_processor_freezes() {
             .expect("moves");
         moves["max_ns"].as_u64().expect("a number")
     };
-    // A move needs less than half a millisecond of the processor.
+    // A mouse move needs less than half a millisecond of processor time.
     assert!(slowest("dpc-flood-teaming") > 50_000_000);
     assert!(slowest("dpc-flood-scaled-out") < 5_000_000);
 }
 
-/// Samples of DPCs in the trace, by the module that they hit.
+/// Returns the number of samples of DPCs in the trace, by module.
 fn dpc_samples(run: &Run) -> BTreeMap<String, u64> {
     let tables = &run.tables;
     let images = ImageTracker::new(&tables.images);
@@ -158,7 +160,7 @@ fn dpc_samples(run: &Run) -> BTreeMap<String, u64> {
     by_module
 }
 
-/// Bytes per second of the copy, and the share of the DPCs' samples that are in cng.sys.
+/// Returns the speed of the copy in Mbit/s, and the share of the DPCs' samples that are in cng.sys.
 fn copy(name: &str, seed: Option<u64>) -> (f64, f64) {
     let run = run_with(name, seed, &[]);
     let number = |value: &serde_json::Value| value.as_u64().expect("a number") as f64;
@@ -228,7 +230,8 @@ fn rss_queues_are_used_as_traffic_has_conversations() {
     assert!(zero > 10_000 && one > 10_000 && rest == [0; 4]);
 }
 
-/// Marks of the packets in a trace: those sent and those received.
+/// Returns the DSCP marks of the packets in a trace: first of the sent packets, then of the
+/// received ones.
 fn marks(run: &Run) -> [Vec<u8>; 2] {
     let source = Box::new(run.bytes.clone());
     let trace = etl::Trace::from_sources(vec![("memory".into(), source)]).expect("a trace");
@@ -238,7 +241,8 @@ fn marks(run: &Run) -> [Vec<u8>; 2] {
         if event.descriptor().is_none_or(|d| d.id != 1001) {
             continue;
         }
-        // Two interface numbers and a length lead; an Ethernet header of 14 bytes goes before IPv4's.
+        // The payload starts with two interface numbers and a length (12 bytes). An Ethernet header
+        // of 14 bytes precedes the IPv4 header.
         let packet = &event.payload()[12 + 14..];
         assert_eq!(packet[0], 0x45);
         let is_sent = packet[12..16] == [192, 168, 1, 20];
@@ -257,7 +261,8 @@ fn a_bleached_mark_is_missing_from_the_packets() {
         assert_eq!(sent, vec![mark; number("sent_packets")]);
         assert_eq!(received, vec![0; number("received_packets")]);
         assert!(sent.len() > 2_000 && received.len() > 2_000);
-        // An answer is lost there or back, each with 0.5 %.
+        // Each direction loses 0.5 % of the packets, and a lost packet or a lost answer counts as
+        // one loss.
         let lost = number("lost_packets") as f64 / sent.len() as f64;
         assert!((0.004..0.018).contains(&lost), "{lost}");
     }

@@ -1,4 +1,5 @@
-//! The packets of scenarios are in `packets` with the marks that the truth counts.
+//! Checks that the packets of scenarios are in the table `packets`, with the DSCP marks that the
+//! truth counts.
 
 mod read_back;
 

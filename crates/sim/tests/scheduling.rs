@@ -1,4 +1,5 @@
-//! The scenarios of scheduling: what the model does is what they say, and the trace tells it.
+//! Tests with scenarios about scheduling. The model must behave as they describe, and the trace
+//! must show it.
 
 mod read_back;
 
@@ -21,7 +22,8 @@ fn near(found: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// Length and shares of what held a watched thread in its longest ready wait.
+/// Returns the length in seconds of a watched thread's longest wait as a ready thread, and the
+/// share of each cause.
 fn longest_wait(run: &Run, process: &str) -> (f64, BTreeMap<String, f64>) {
     let wait = &run.watched(process)["longest_ready_waits"][0];
     let held: BTreeMap<String, f64> = (wait["held_by_cpu_ns"].as_object().unwrap().iter())
@@ -32,7 +34,8 @@ fn longest_wait(run: &Run, process: &str) -> (f64, BTreeMap<String, f64>) {
     (seconds(&wait["ready_ns"]), shares)
 }
 
-/// The scenario's own seed, and another that gives other bytes.
+/// Returns a run with the scenario's seed and a run with another seed, which must give different
+/// bytes. Checks that both traces agree with their truth.
 fn two_seeds(name: &str) -> [Run; 2] {
     let runs = [run(name, None), run(name, Some(77))];
     assert_ne!(runs[0].bytes, runs[1].bytes);
@@ -42,7 +45,7 @@ fn two_seeds(name: &str) -> [Run; 2] {
     runs
 }
 
-/// The figures of "What Outranks Thread Priority?".
+/// Compares with the published figures of "What Outranks Thread Priority?".
 #[test]
 fn rank_stall() {
     for (run, spread) in two_seeds("rank-stall").iter().zip([1.0, 3.0]) {
@@ -57,7 +60,8 @@ fn rank_stall() {
         assert!(held["rank"] > 0.98, "{held:?}");
         assert!(!held.contains_key("idle"));
 
-        // Since when the thread had not run, and the process; from the trace.
+        // From the trace: the times since the thread last ran, and since any thread of its process
+        // last ran.
         let stays = run.stays();
         let thread = number(&worker["thread_id"]) as u32;
         let ran = number(&wait["ran_ns"]);
@@ -79,7 +83,8 @@ fn rank_stall() {
         near(cpu("after resume", Some("wpa.exe")), 31.6, 0.5 * spread);
         assert!(cpu("first 20 s after resume", Some("LockApp.exe")) < 0.001);
 
-        // Who ran meanwhile: rank 0 at priorities 4 to 10, and little above 12.
+        // During the wait, almost all processor time went to threads of rank 0 at priorities 4 to
+        // 10, and little to threads above priority 12.
         let (mut low, mut high) = (0.0, 0.0);
         for part in list(&run.window("waiting")["cpu_by_rank_and_priority"]) {
             match number(&part["priority"]) {
@@ -111,7 +116,7 @@ fn rank_stall() {
         ];
         assert_eq!(focus, expected);
 
-        // Its first run still ends at rank 2; after it its rank is 0.
+        // The thread's first run after the wait still ends at rank 2. Afterwards its rank is 0.
         let runs = stays
             .iter()
             .filter(|stay| stay.thread == thread && stay.from >= ran);
@@ -146,14 +151,15 @@ fn rank_walk() {
                 assert_eq!(rank, 0, "{stay:?}");
             }
         }
-        // A stay that the trace's end cuts off has no rank.
+        // A run that continues at the trace's end has no rank and was counted as rank 0.
         ranks.remove(&0);
         assert!(ranks.keys().copied().eq(2..=19), "{ranks:?}");
     }
 }
 
-/// Seconds of `Sleep(1)`, by the median of the truth and of the trace: from one switch-out of the
-/// measuring thread, which waits, to its next switch-in.
+/// Compares the median duration of `Sleep(1)`, in the truth and in the trace, with the expected
+/// milliseconds. In the trace, a sleep lasts from the moment at which the measuring thread is
+/// switched out to wait until it is switched in again.
 #[test]
 fn timers() {
     for (name, milliseconds) in [
@@ -186,7 +192,9 @@ fn timers() {
     }
 }
 
-/// The quantum of the table for `Win32PrioritySeparation`, and turns that it ends.
+/// Compares quanta for values of `Win32PrioritySeparation` with the turns that end with a quantum.
+/// PC-Tuning's table has 93.75 and 31.25 ms for 0x26 (which means the same as 2), 93.75 ms for 0x28
+/// and 62.5 ms for 0x14. A unit is a third of 15.625 ms.
 #[test]
 fn foreground_boost() {
     for (name, game, others) in [
@@ -208,7 +216,8 @@ fn foreground_boost() {
     }
 }
 
-/// Busy threads' turns take their quantum, and then to the end of the clock tick.
+/// Checks that the turns of busy threads last for their quantum, and then until the end of the
+/// clock tick.
 fn assert_turns(run: &Run, stays: &[read_back::Stay], process: &str, units: i64) {
     const TICK: i64 = 15_625_000;
     let ids: Vec<u32> = run.processes(process);
@@ -219,14 +228,15 @@ fn assert_turns(run: &Run, stays: &[read_back::Stay], process: &str, units: i64)
         .filter(|(_, end)| end.reason == QUANTUM_END && end.state == READY)
         .collect();
     assert!(busy.len() > 40, "{process}: {} quantum ends", busy.len());
-    // 3 GHz and 3 units in a tick, counted in 1024 cycles.
+    // The remaining quantum is logged in units of 1024 cycles. The processors run at 3 GHz, and a
+    // clock tick (1/64 s) has 3 quantum units.
     let fresh = units * (3_000_000_000 / 64 / 3) / 1024;
     let quantum = units * TICK / 3;
     let mut turns = 0;
     for (stay, end) in busy {
         let left = i64::from(end.remaining_quantum.unwrap());
         assert!((left - fresh).abs() <= 1, "{process}: {left} of {fresh}");
-        // Others of higher priority may have come between.
+        // Not every turn is whole, because threads of higher priority may have run in between.
         turns += i32::from((quantum..=quantum + TICK + 10_000).contains(&(stay.to - stay.from)));
         assert!(
             stay.to - stay.from <= quantum + TICK + 10_000,
@@ -286,7 +296,7 @@ fn stack_paged_out() {
         }
         let wait = &run.watched("mail.exe")["longest_ready_waits"][0];
         assert_eq!(flagged, [(thread, number(&wait["readied_ns"]))]);
-        // The read that it waits for ends just before it runs.
+        // The disk read for which the thread waits ends just before the thread runs.
         let ran = number(&wait["ran_ns"]);
         let ends = run.tables.disk_io.iter().flat_map(|io| &io.time_ns);
         assert!(ends.clone().any(|end| (ran - 100_000..ran).contains(end)));
@@ -305,7 +315,8 @@ fn frozen() {
         for what in ["freeze", "thaw"] {
             assert_eq!(run.moments(what)[0].1, "Calculator.exe");
         }
-        // The trace tells both: it runs for nothing and waits as suspended (5).
+        // In the trace, the frozen thread has a run without duration, which ends with the wait
+        // reason 5 (suspended).
         let thread = number(&calculator["thread_id"]) as u32;
         let stays = run.stays();
         let suspended = stays
@@ -349,7 +360,8 @@ fn priority_starved() {
         }
         let (_, held) = longest_wait(&run, "archiver.exe");
         assert!(held["priority"] > 0.99, "{held:?}");
-        // Its first turn is the boost's: priority 15, from a scan on, for four clock ticks.
+        // The thread's first turn follows from the starvation boost: after a scan, it runs at
+        // priority 15 for four clock ticks.
         let thread = number(&run.watched("archiver.exe")["thread_id"]) as u32;
         let stays = run.stays();
         let boosted: Vec<_> = (stays.iter())
@@ -400,7 +412,7 @@ fn healthy() {
 #[test]
 fn clock_trouble() {
     let run = run("clock-trouble", None);
-    // Threads that ran before they were ready.
+    // Returns the number of waits in which a thread ran before it became ready.
     let early = |run: &Run| {
         let stays = run.stays();
         let watched = list(&run.truth["watched_threads"]).iter();

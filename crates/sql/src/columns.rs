@@ -1,26 +1,27 @@
-//! The columns that SQL sees of a table: the table's own, its row number, and the trace's name.
+//! Columns of tables in SQL: the stored columns, the row number and the name of the trace.
 
 use arrow_schema::{DataType, Field, Schema};
 use tables::Table;
 
-/// The column with the name of the trace that a row is of.
+/// Column with the name of the trace of a row.
 pub(crate) const TRACE: &str = "trace";
 
-/// Where a column's values come from.
+/// Source of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
-    /// The stored column of that name.
+    /// Stored column with this name.
     Stored(&'static str),
-    /// The stored column of that name, which holds row numbers of another table, or is the table's
-    /// own stored numbering.
+    /// Stored column with this name, which contains row numbers of another table, or numbers that the table
+    /// itself assigns to its rows.
     RowNumbers(&'static str),
-    /// The number of the row.
+    /// Row number in the session.
     Row,
-    /// The name of the trace.
+    /// Name of the trace.
     Trace,
 }
 
-/// The name by which other tables refer to this table's rows, where these do not store it.
+/// Returns the name of the row number, as other tables name it. Returns `None` if rows have no numbers or
+/// the table stores them.
 pub(crate) fn row_column(table: Table) -> Option<&'static str> {
     match table {
         Table::Processes => Some("process_row"),
@@ -30,9 +31,9 @@ pub(crate) fn row_column(table: Table) -> Option<&'static str> {
     }
 }
 
-/// Whether its rows happened at a time, and not rather last, as processes, or hold all the time, as
-/// what is known of the system.
-pub(crate) fn is_of_moments(table: Table) -> bool {
+/// Returns whether the rows of a table are events with a time. Other tables contain lifetimes, such as those
+/// of processes, or facts that do not change, such as those about the system.
+pub(crate) fn contains_events(table: Table) -> bool {
     match table {
         Table::LatencySamples => true,
         Table::SystemConfig => false,
@@ -40,7 +41,7 @@ pub(crate) fn is_of_moments(table: Table) -> bool {
     }
 }
 
-/// The columns of a table, in order, with their fields.
+/// Returns the columns of a table and their Arrow fields, in the same order.
 pub(crate) fn columns(table: Table) -> (Vec<Column>, Schema) {
     let mut columns = Vec::new();
     let mut fields = Vec::new();
@@ -70,7 +71,7 @@ mod tests {
 
     #[test]
     fn every_reference_has_its_table() {
-        // A column of row numbers must lead to a table that has them.
+        // Each column of row numbers must have the name that a table uses for its own rows.
         let known = ["process_row", "thread_row", "image_row", "stack_id"];
         for table in Table::ALL {
             let (columns, schema) = columns(*table);
@@ -84,22 +85,22 @@ mod tests {
     }
 
     #[test]
-    fn what_others_refer_to_is_whole() {
+    fn tables_that_others_refer_to_contain_no_events() {
         for table in [
             Table::Processes,
             Table::Threads,
             Table::Images,
             Table::Stacks,
         ] {
-            assert!(!is_of_moments(table), "{table}");
+            assert!(!contains_events(table), "{table}");
         }
-        assert!(is_of_moments(Table::Samples));
-        assert!(is_of_moments(Table::CpuRuns));
-        assert!(is_of_moments(Table::LatencySamples));
+        assert!(contains_events(Table::Samples));
+        assert!(contains_events(Table::CpuRuns));
+        assert!(contains_events(Table::LatencySamples));
     }
 
     #[test]
-    fn names_are_used_once() {
+    fn column_names_are_unique() {
         for table in Table::ALL {
             let (_, schema) = columns(*table);
             let mut names: Vec<_> = schema.fields().iter().map(|f| f.name().clone()).collect();

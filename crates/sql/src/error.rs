@@ -1,4 +1,4 @@
-//! Why a statement has no answer.
+//! Errors of SQL statements.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use tables::StoreError;
 
-/// Where in the text, from 1.
+/// Position in the text of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The line.
+    /// Line, counted from 1.
     pub line: u64,
-    /// The character in the line.
+    /// Character in the line, counted from 1.
     pub column: u64,
 }
 
@@ -21,72 +21,110 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a statement has no answer.
+/// Reason why a statement fails.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqlError {
-    /// The text is no SQL.
-    #[error("this is no SQL that laglab understands: {message}{}", at(place))]
+    /// The text is not valid SQL.
+    #[error("invalid SQL: {message}{}", at(place))]
     Syntax {
-        /// What was expected and found.
+        /// Text that the parser expected and text that it found.
         message: String,
-        /// Where.
+        /// Position, if known.
         place: Option<Place>,
     },
-    /// There is no such table or view.
-    #[error("there is no table `{name}`; {hint}")]
+    /// There is no table or view with this name.
+    #[error("there is no table `{name}`{}; {hint}", at(place))]
     UnknownTable {
-        /// The name that was asked for.
+        /// Name in the statement.
         name: String,
-        /// Which there are.
+        /// Position, if known.
+        place: Option<Place>,
+        /// Advice: the most similar name, or all names.
         hint: String,
     },
-    /// There is no such column.
+    /// There is no column with this name.
     #[error("there is no column `{name}`{}; {hint}", at(place))]
     UnknownColumn {
-        /// The name that was asked for.
+        /// Name in the statement.
         name: String,
-        /// Where.
+        /// Position, if known.
         place: Option<Place>,
-        /// Which there are.
+        /// Advice: the most similar name, or all names.
         hint: String,
     },
-    /// The statement would change something.
-    #[error("{what} is not possible: tables of a trace are only read")]
+    /// The statement would change a table of a trace or write a file.
+    #[error("{what} is not possible: tables of a trace are read-only")]
     ReadOnly {
-        /// What it would do.
+        /// Name of the forbidden operation.
         what: String,
     },
-    /// The query needs more memory than it may have, and cannot go on on disk.
-    #[error("the query needs more memory than the {limit_mib} MiB it may have: {message}")]
+    /// The query needs more memory than its limit and cannot continue on disk.
+    #[error(
+        "the query needs more memory than its limit of {limit_mib} MiB and cannot continue on disk"
+    )]
     Memory {
-        /// The limit.
+        /// Memory limit, in MiB.
         limit_mib: usize,
-        /// Who needed it.
-        message: String,
     },
-    /// The caller asked to stop.
+    /// The tables that statements of the session created need more memory than the limit.
+    #[error(
+        "the tables of this session need more than {limit_mib} MiB; select fewer rows, use CREATE VIEW, or DROP \
+         TABLE those that are not needed"
+    )]
+    Tables {
+        /// Memory limit, in MiB.
+        limit_mib: usize,
+    },
+    /// The text is too long.
+    #[error("the SQL text has {bytes} bytes; at most 4 MiB are possible")]
+    TooLong {
+        /// Length of the text, in bytes.
+        bytes: usize,
+    },
+    /// A statement is too complex.
+    #[error(
+        "the statement is too complex: {complexity} of at most 4,000 points, with the session's views; use IN (…) \
+         in place of OR, join with VALUES, or split it (docs/sql.md explains the points)"
+    )]
+    TooComplex {
+        /// Complexity of the statement: the weighted number of its operators.
+        complexity: usize,
+    },
+    /// A constant is too large.
+    #[error(
+        "a constant of {bytes} bytes would be repeated in every row; at most 32 KiB are possible"
+    )]
+    Constant {
+        /// Size of the constant, in bytes.
+        bytes: usize,
+    },
+    /// The query engine panicked.
+    #[error("the query engine failed on this statement; no result is complete")]
+    Engine,
+    /// The query was cancelled.
     #[error("the query was cancelled")]
     Cancelled,
-    /// A table cannot be made or read.
+    /// A table cannot be built or read.
     #[error(transparent)]
     Store(StoreError),
-    /// Two traces of a session have one name.
-    #[error("two traces are called `{0}`; give them different names")]
+    /// Two traces of a session have the same name.
+    #[error("two traces have the name `{0}`; use different names")]
     SameName(String),
-    /// The session cannot be set up.
-    #[error("cannot set up the query engine: {0}")]
-    Setup(std::io::Error),
-    /// Anything else.
+    /// The query engine cannot be started.
+    #[error("cannot start the query engine: {0}")]
+    Setup(#[source] std::io::Error),
+    /// The query engine reported another error.
     #[error("{message}{}", at(place))]
     Query {
-        /// What.
+        /// Message of the engine.
         message: String,
-        /// Where.
+        /// Position, if known.
         place: Option<Place>,
     },
 }
 
+/// Returns the position in the form in which a message ends, or nothing if it is unknown.
 fn at(place: &Option<Place>) -> String {
     place
         .map(|place| format!(" (at {place})"))
@@ -94,10 +132,11 @@ fn at(place: &Option<Place>) -> String {
 }
 
 impl SqlError {
-    /// Where in the text, if that is known.
+    /// Returns the position of the error, if known.
     pub fn place(&self) -> Option<Place> {
         match self {
             SqlError::Syntax { place, .. }
+            | SqlError::UnknownTable { place, .. }
             | SqlError::UnknownColumn { place, .. }
             | SqlError::Query { place, .. } => *place,
             _ => None,
@@ -106,11 +145,13 @@ impl SqlError {
 
     pub(crate) fn unknown_table<'n>(
         name: &str,
+        place: Option<Place>,
         known: impl Iterator<Item = &'n str> + Clone,
     ) -> SqlError {
         SqlError::UnknownTable {
             name: name.to_owned(),
-            hint: hint(name, known, "there are"),
+            place,
+            hint: hint(name, known),
         }
     }
 
@@ -144,7 +185,6 @@ impl SqlError {
                     hint: hint(
                         &field.name,
                         valid_fields.iter().map(|field| field.name.as_str()),
-                        "here are",
                     ),
                     name: field.flat_name(),
                     place,
@@ -157,19 +197,14 @@ impl SqlError {
             },
             DataFusionError::Plan(message)
             | DataFusionError::Execution(message)
+            | DataFusionError::Internal(message)
             | DataFusionError::NotImplemented(message)
             | DataFusionError::Configuration(message) => SqlError::query(&message, place),
-            DataFusionError::ResourcesExhausted(message) => SqlError::Memory {
-                limit_mib: 0,
-                message: one_line(&message),
-            },
+            DataFusionError::ResourcesExhausted(_) => SqlError::Memory { limit_mib: 0 },
             DataFusionError::ArrowError(error, _) => SqlError::query(&error.to_string(), place),
-            // Several parts of a plan fail with one error.
+            // DataFusion shares an error if several parts of a plan depend on the part that failed.
             DataFusionError::Shared(error) => match error.find_root() {
-                DataFusionError::ResourcesExhausted(message) => SqlError::Memory {
-                    limit_mib: 0,
-                    message: one_line(message),
-                },
+                DataFusionError::ResourcesExhausted(_) => SqlError::Memory { limit_mib: 0 },
                 root => SqlError::query(&root.strip_backtrace(), place),
             },
             other => SqlError::query(&other.strip_backtrace(), place),
@@ -183,12 +218,11 @@ impl SqlError {
         }
     }
 
-    /// The same, naming the memory that a query may have.
+    /// Adds the memory limit of queries to the error. The limit is given in bytes.
     pub(crate) fn with_limit(self, bytes: usize) -> SqlError {
         match self {
-            SqlError::Memory { message, .. } => SqlError::Memory {
+            SqlError::Memory { .. } => SqlError::Memory {
                 limit_mib: bytes >> 20,
-                message,
             },
             other => other,
         }
@@ -210,7 +244,7 @@ impl From<StoreError> for SqlError {
     }
 }
 
-/// Takes the parser's `at Line: 1, Column: 8` off its message.
+/// Splits a position such as `at Line: 1, Column: 8` from a message of the parser.
 fn split_place(message: &str) -> (&str, Option<Place>) {
     let found = message.rsplit_once(" at Line: ").and_then(|(text, place)| {
         let (line, column) = place.split_once(", Column: ")?;
@@ -228,12 +262,13 @@ fn split_place(message: &str) -> (&str, Option<Place>) {
     }
 }
 
+/// Joins the lines of a text to one line.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The known name that is most like the one asked for, or else all.
-fn hint<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone, there_are: &str) -> String {
+/// Suggests the most similar known name, or lists all known names.
+fn hint<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
     let closest = known
         .clone()
         .map(|known| (strsim::damerau_levenshtein(name, known), known))
@@ -244,7 +279,7 @@ fn hint<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone, there_are:
         }
         _ => {
             let names: Vec<&str> = known.collect();
-            format!("{there_are} {}", names.join(", "))
+            format!("choose one of {}", names.join(", "))
         }
     }
 }
@@ -254,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_taken_from_the_parsers_message() {
+    fn positions_are_split_from_messages_of_the_parser() {
         assert_eq!(
             split_place("Expected: an expression, found: FROM at Line: 2, Column: 13"),
             (
@@ -265,15 +300,15 @@ mod tests {
                 })
             )
         );
-        assert_eq!(split_place("no place at all"), ("no place at all", None));
+        assert_eq!(split_place("no position"), ("no position", None));
     }
 
     #[test]
-    fn hints_name_what_is_alike() {
+    fn hints_suggest_similar_names() {
         let known = ["cpu_runs", "processes"];
-        let of = |name| hint(name, known.into_iter(), "there are");
-        assert_eq!(of("cpu_run"), "did you mean `cpu_runs`?");
-        assert_eq!(of("proceses"), "did you mean `processes`?");
-        assert_eq!(of("files"), "there are cpu_runs, processes");
+        let suggested = |name| hint(name, known.into_iter());
+        assert_eq!(suggested("cpu_run"), "did you mean `cpu_runs`?");
+        assert_eq!(suggested("proceses"), "did you mean `processes`?");
+        assert_eq!(suggested("files"), "choose one of cpu_runs, processes");
     }
 }

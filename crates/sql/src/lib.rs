@@ -1,7 +1,7 @@
 //! SQL over the tables of traces.
 //!
-//! A [`Session`] answers statements about one trace or several. Tables are made when a statement
-//! first names them, read by chunk and by column, and never held as a whole.
+//! A [`Session`] executes statements on one or several traces. The first statement that uses a table builds
+//! it. A table is read chunk by chunk, and only the needed columns. It is never loaded as a whole.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -20,11 +20,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This is the only crate that knows DataFusion; nothing of it shows.
+//! No other crate uses DataFusion, and this crate has no public type of DataFusion.
 
+mod arithmetic;
+mod cancellation;
 mod columns;
 mod error;
 mod functions;
+mod large_stack;
 mod lookups;
 mod provider;
 mod reference;

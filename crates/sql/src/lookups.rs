@@ -1,7 +1,7 @@
-//! What row numbers stand for: names of processes, threads and images, by dense arrays.
+//! Names of processes, threads and images in dense arrays, indexed by row number.
 //!
-//! A name by row number costs an array access, where a join costs a hash, and nothing at all where
-//! the name is not asked for.
+//! Finding a name costs one array access. A join would have to compute a hash. If a query does not use
+//! names, they are not loaded.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +11,7 @@ use tables::{ImagesView, Options, ProcessesView, StoreError, StoredTable, Table,
 
 use crate::traces::Traces;
 
-/// The names of all traces, loaded when a statement first needs them.
+/// Names in all traces. They are loaded when a statement first needs them.
 #[derive(Debug)]
 pub(crate) struct Lookups {
     traces: Arc<Traces>,
@@ -20,55 +20,56 @@ pub(crate) struct Lookups {
     images: OnceLock<ImageNames>,
 }
 
-/// Names by row of `processes`.
+/// Names of processes, indexed by row of the table `processes`.
 #[derive(Debug)]
 pub(crate) struct ProcessNames {
     pub(crate) rows: DenseRows,
-    /// `chrome.exe`.
+    /// Names such as `chrome.exe`.
     pub(crate) names: StringViewArray,
-    /// `chrome.exe (144)`.
+    /// Names with process ids, such as `chrome.exe (144)`.
     pub(crate) labels: StringViewArray,
 }
 
-/// Names by row of `threads`.
+/// Names of threads, indexed by row of the table `threads`.
 #[derive(Debug)]
 pub(crate) struct ThreadNames {
     pub(crate) rows: DenseRows,
     pub(crate) names: StringViewArray,
 }
 
-/// Names by row of `images`.
+/// Names of images, indexed by row of the table `images`.
 #[derive(Debug)]
 pub(crate) struct ImageNames {
     pub(crate) rows: DenseRows,
-    /// File names.
+    /// File names of the images.
     pub(crate) modules: StringViewArray,
-    /// Where they are mapped.
+    /// Base addresses of the images.
     pub(crate) bases: Vec<u64>,
 }
 
-/// Which row of an array that holds the rows of all traces, one after the other, a row number is.
+/// Mapping from row numbers to array indices. The arrays contain the rows of all traces, one trace after
+/// another.
 #[derive(Debug)]
 pub(crate) struct DenseRows {
     stride: u32,
-    /// Where each trace's rows begin, and the end.
+    /// Array index of the first row of each trace, followed by the length of the array.
     starts: Vec<usize>,
 }
 
 impl DenseRows {
-    /// The array's index of a row.
+    /// Returns the array index of a row.
     pub(crate) fn index(&self, row: u32) -> Option<usize> {
         let (trace, local) = self.split(row);
         let (start, end) = (self.starts.get(trace)?, self.starts.get(trace + 1)?);
         Some(start + local as usize).filter(|index| index < end)
     }
 
-    /// The trace and the row in its own table.
+    /// Returns the index of the trace that contains a row, and the row number in this trace.
     pub(crate) fn split(&self, row: u32) -> (usize, u32) {
         ((row / self.stride) as usize, row % self.stride)
     }
 
-    /// The array's indices of rows; unknown where there is no such row.
+    /// Returns the array indices of rows; null for rows that do not exist.
     pub(crate) fn indices(&self, rows: &UInt32Array) -> UInt32Array {
         rows.iter()
             .map(|row| self.index(row?).map(|index| index as u32))
@@ -86,7 +87,7 @@ impl Lookups {
         }
     }
 
-    /// Loads the names that are in a table, which must have been made.
+    /// Loads the names in a table. The table must be built.
     pub(crate) fn load(&self, table: Table) -> Result<(), StoreError> {
         match table {
             Table::Processes if self.processes.get().is_none() => {
@@ -118,7 +119,7 @@ impl Lookups {
     fn read_processes(&self) -> Result<ProcessNames, StoreError> {
         let mut names = StringViewBuilder::new();
         let mut labels = StringViewBuilder::new();
-        let rows = self.each_part(Table::Processes, |stored, chunk| {
+        let rows = self.each_chunk(Table::Processes, |stored, chunk| {
             let batch = stored.read(chunk, &["process_id", "image_name"])?;
             let view = ProcessesView::new(&batch)?;
             for (row, id) in view.process_id.iter().enumerate() {
@@ -137,7 +138,7 @@ impl Lookups {
 
     fn read_threads(&self) -> Result<ThreadNames, StoreError> {
         let mut names = StringViewBuilder::new();
-        let rows = self.each_part(Table::Threads, |stored, chunk| {
+        let rows = self.each_chunk(Table::Threads, |stored, chunk| {
             let batch = stored.read(chunk, &["name"])?;
             let view = ThreadsView::new(&batch)?;
             (0..view.len()).for_each(|row| names.append_option(view.name.get(row)));
@@ -152,7 +153,7 @@ impl Lookups {
     fn read_images(&self) -> Result<ImageNames, StoreError> {
         let mut modules = StringViewBuilder::new();
         let mut bases = Vec::new();
-        let rows = self.each_part(Table::Images, |stored, chunk| {
+        let rows = self.each_chunk(Table::Images, |stored, chunk| {
             let batch = stored.read(chunk, &["base_address", "path", "nt_path"])?;
             let view = ImagesView::new(&batch)?;
             for (row, base) in view.base_address.iter().enumerate() {
@@ -170,8 +171,8 @@ impl Lookups {
         })
     }
 
-    /// Reads all chunks of a table in all traces, in order.
-    fn each_part(
+    /// Calls `read` for each chunk of a table, in all traces, in their order.
+    fn each_chunk(
         &self,
         table: Table,
         mut read: impl FnMut(&StoredTable, usize) -> Result<(), StoreError>,

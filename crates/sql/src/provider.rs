@@ -1,4 +1,4 @@
-//! A table of all traces, as DataFusion asks for it.
+//! Tables of all traces, in the form that DataFusion reads.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::scan::{Layout, Part, Piece, Scan};
 use crate::time_range::{Bound, TimeRange};
 use crate::traces::Traces;
 
-/// A table of all traces. It must have been made when it is scanned.
+/// A table of all traces. It must be built before it is scanned.
 #[derive(Debug)]
 pub(crate) struct Provider {
     table: Table,
     sorted_by: &'static str,
     traces: Arc<Traces>,
-    /// What the session shows of what happened.
+    /// Time range of the session; unlimited if the rows of the table are not events.
     range: TimeRange,
     columns: Vec<Column>,
     schema: SchemaRef,
@@ -34,7 +34,7 @@ impl Provider {
             table,
             sorted_by: table.schema().sorted_by,
             traces,
-            range: match columns::is_of_moments(table) {
+            range: match columns::contains_events(table) {
                 true => range,
                 false => TimeRange::ALL,
             },
@@ -43,7 +43,7 @@ impl Provider {
         }
     }
 
-    /// The rows in the range: whole chunks, and those that it cuts.
+    /// Returns the parts of chunks that are in the time range.
     fn pieces(&self, range: TimeRange) -> Result<Vec<Piece>> {
         let mut pieces = Vec::new();
         for (index, trace) in self.traces.iter().enumerate() {
@@ -58,7 +58,7 @@ impl Provider {
             });
             let mut first_row = 0;
             for (index, chunk) in part.stored.chunks().iter().enumerate() {
-                if chunk.rows > 0 && range.meets(chunk.first, chunk.last) {
+                if chunk.rows > 0 && range.overlaps(chunk.first, chunk.last) {
                     pieces.push(Piece {
                         part: Arc::clone(&part),
                         chunk: index,
@@ -71,8 +71,8 @@ impl Provider {
             }
             if u32::try_from(first_row).map_or(true, |rows| rows > self.traces.stride()) {
                 return Err(DataFusionError::Execution(format!(
-                    "`{}` of {} has {first_row} rows, more than can be numbered together with \
-                     those of {} other traces; ask about fewer traces at once",
+                    "`{}` of {} has {first_row} rows, too many to number together with those of {} \
+                     other traces; query fewer traces at once",
                     self.table,
                     trace.name,
                     self.traces.len() - 1,
@@ -97,7 +97,7 @@ impl TableProvider for Provider {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let support = |filter: &&Expr| match Bound::of(filter, self.sorted_by) {
+        let support = |filter: &&Expr| match Bound::from_filter(filter, self.sorted_by) {
             Some(Bound { is_exact: true, .. }) => TableProviderFilterPushDown::Exact,
             Some(_) => TableProviderFilterPushDown::Inexact,
             None => TableProviderFilterPushDown::Unsupported,
@@ -114,7 +114,7 @@ impl TableProvider for Provider {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let range = filters
             .iter()
-            .filter_map(|filter| Bound::of(filter, self.sorted_by))
+            .filter_map(|filter| Bound::from_filter(filter, self.sorted_by))
             .fold(self.range, |range, bound| range.and(bound.range));
         let mut pieces = self.pieces(range)?;
         if let Some(limit) = limit {
@@ -140,26 +140,27 @@ impl TableProvider for Provider {
     }
 }
 
-/// Drops the pieces after those that surely have `limit` rows.
+/// Removes the pieces that are not needed because the earlier pieces have at least `limit` rows.
 fn truncate(pieces: &mut Vec<Piece>, limit: usize) {
-    let mut sure = 0;
+    let mut certain = 0;
     let enough = pieces.iter().position(|piece| {
-        sure += if piece.cut.is_none() { piece.rows } else { 0 };
-        sure >= limit
+        certain += if piece.cut.is_none() { piece.rows } else { 0 };
+        certain >= limit
     });
     if let Some(last) = enough {
         pieces.truncate(last + 1);
     }
 }
 
-/// Deals the pieces out, in order, to about so many partitions of about equal size, at least one.
+/// Splits the pieces into about `partitions` parts of similar size, at least one. Their order stays the
+/// same.
 fn split(pieces: Vec<Piece>, partitions: usize) -> Vec<Vec<Piece>> {
     let rows: usize = pieces.iter().map(|piece| piece.rows).sum();
     let share = rows.div_ceil(partitions.max(1)).max(1);
     let mut split: Vec<Vec<Piece>> = Vec::new();
     let (mut before, mut place) = (0, None);
     for piece in pieces {
-        // A piece belongs where its middle is.
+        // The middle of a piece determines its partition.
         let at = Some((before + piece.rows / 2) / share);
         before += piece.rows;
         match split.last_mut() {

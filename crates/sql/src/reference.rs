@@ -1,4 +1,4 @@
-//! The documentation of views and functions, from their declarations.
+//! Documentation of views and functions, generated from the source code.
 
 use std::fmt::Write;
 
@@ -6,10 +6,10 @@ use crate::functions::about;
 use crate::views::VIEWS;
 use crate::{Session, Settings, SqlError};
 
-/// Writes `docs/views.md`.
+/// Returns the text of `docs/views.md`.
 ///
 /// # Errors
-/// If a view does not plan.
+/// If a view is invalid.
 pub fn reference() -> Result<String, SqlError> {
     let session = Session::new(Vec::new(), Settings::default())?;
     let mut text = String::from(
@@ -17,16 +17,16 @@ pub fn reference() -> Result<String, SqlError> {
          \n\
          <!-- Written by `UPDATE_EXPECT=1 cargo test -p sql`; edit crates/sql/src. -->\n\
          \n\
-         What [`laglab sql`](sql.md) knows besides the [tables](tables.md). A view is a query with a\n\
-         name: it can be asked like a table.\n\
+         [`laglab sql`](sql.md) has these views and functions in addition to the [tables](tables.md).\n\
+         A view is a named query and is used like a table.\n\
          \n\
          ## Functions\n\
          \n\
-         Besides these there are [DataFusion's](https://datafusion.apache.org/user-guide/sql/index.html):\n\
-         `count`, `sum`, `avg`, `min`, `max`, `approx_percentile_cont`, `date_trunc`, `regexp_like` and\n\
-         many more.\n\
+         The functions of [DataFusion](https://datafusion.apache.org/user-guide/sql/index.html) are\n\
+         available too: `count`, `sum`, `avg`, `min`, `max`, `approx_percentile_cont`, `date_trunc`,\n\
+         `regexp_like` and many more.\n\
          \n\
-         | Function | Gives |\n\
+         | Function | Result |\n\
          |---|---|\n",
     );
     for about in about() {

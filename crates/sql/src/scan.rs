@@ -1,4 +1,4 @@
-//! Reading a table's chunks, each when its rows are asked for.
+//! Scans of tables. A chunk is read when its rows are requested.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,32 +35,32 @@ use tables::{StoreError, StoredTable, Table};
 use crate::columns::Column;
 use crate::time_range::TimeRange;
 
-/// The metric that counts the chunks read.
+/// Name of the DataFusion metric that counts the chunks that were read.
 pub(crate) const CHUNKS_READ: &str = "chunks_read";
 
 /// A table of one trace.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) stored: StoredTable,
-    /// The trace's name.
+    /// Name of the trace.
     pub(crate) trace: String,
-    /// What row numbers of the trace begin with.
+    /// Row number in the session of the trace's first row.
     pub(crate) first_row: u32,
 }
 
-/// A chunk to read.
+/// A chunk to read, or a part of a chunk.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) part: Arc<Part>,
     pub(crate) chunk: usize,
-    /// The number of its first row in the table.
+    /// Row number of the first row in the table of its trace.
     pub(crate) first_row: usize,
     pub(crate) rows: usize,
-    /// What of the sorted column is wanted, if not all.
+    /// Range of values of the sorted column; `None` for the whole chunk.
     pub(crate) cut: Option<TimeRange>,
 }
 
-/// Which columns are read.
+/// Columns to read.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub(crate) columns: Vec<Column>,
@@ -68,7 +68,7 @@ pub(crate) struct Layout {
     pub(crate) sorted_by: &'static str,
 }
 
-/// The plan's node: some columns of some chunks.
+/// Node of a query plan that reads some columns of some chunks.
 #[derive(Debug)]
 pub(crate) struct Scan {
     table: Table,
@@ -79,8 +79,8 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// Reads each partition's pieces in order; `is_sorted` if that is the order of the table's
-    /// sorted column, all through the partitions.
+    /// Creates a scan that reads the pieces of each partition in the given order. `is_sorted` states whether
+    /// this is the order of the table's sorted column over all partitions.
     pub(crate) fn new(
         table: Table,
         layout: Layout,
@@ -233,7 +233,7 @@ impl ExecutionPlan for Scan {
     }
 }
 
-/// The rows of some pieces, in batches of the size that the engine likes.
+/// Iterator over the rows of pieces, in batches of the size that DataFusion requests.
 struct Rows {
     layout: Arc<Layout>,
     pieces: std::vec::IntoIter<Piece>,
@@ -242,14 +242,15 @@ struct Rows {
     chunks_read: Count,
 }
 
-/// A chunk that was read.
+/// A chunk in memory.
 struct Open {
     piece: Piece,
     batch: RecordBatch,
-    /// The trace's name, as often as a batch may have rows.
+    /// Name of the trace, repeated for each row of one batch.
     trace: Option<ArrayRef>,
-    /// The next row, and the one after the last.
+    /// Index in the chunk of the next row to return.
     next: usize,
+    /// Index in the chunk after the last row to return.
     end: usize,
 }
 
@@ -307,12 +308,12 @@ impl Open {
         })
     }
 
-    /// Some of its rows, as the layout has them.
+    /// Returns `rows` rows from index `from`, with the columns of the scan.
     fn rows(&self, layout: &Layout, from: usize, rows: usize) -> Result<RecordBatch> {
         let part = &self.piece.part;
         let stored = |name: &str| {
             let array = self.batch.column_by_name(name).ok_or_else(|| {
-                DataFusionError::Internal(format!("the column `{name}` was not read"))
+                DataFusionError::Internal(format!("the column `{name}` is not loaded"))
             })?;
             Ok::<_, DataFusionError>(array.slice(from, rows))
         };
@@ -339,7 +340,7 @@ impl Open {
     }
 }
 
-/// The first row in the range and the one after the last.
+/// Returns the index of the first row in the time range, and the index after the last.
 fn within(batch: &RecordBatch, sorted_by: &str, range: TimeRange) -> (usize, usize) {
     let sorted = batch
         .column_by_name(sorted_by)
@@ -353,7 +354,7 @@ fn within(batch: &RecordBatch, sorted_by: &str, range: TimeRange) -> (usize, usi
     (from, to.max(from))
 }
 
-/// Row numbers of a trace as those of the session.
+/// Converts row numbers in a trace to row numbers in the session.
 fn renumbered(numbers: ArrayRef, first_row: u32) -> ArrayRef {
     if first_row == 0 {
         return numbers;

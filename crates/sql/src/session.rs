@@ -1,22 +1,27 @@
-//! Questions and their answers.
+//! Sessions, which prepare and run statements.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use datafusion::catalog::MemTable;
 use datafusion::common::TableReference;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::provider_as_source;
 use datafusion::error::DataFusionError;
+use datafusion::execution::FunctionRegistry;
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan};
-use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::logical_expr::{
+    AggregateUDF, CreateMemoryTable, DdlStatement, Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF,
+};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::StreamExt;
@@ -24,29 +29,35 @@ use tables::{Options, Table};
 use tokio::runtime::{self, Runtime};
 use tokio::task::JoinHandle;
 
+use crate::arithmetic::{CheckArithmetic, CheckedSum};
+use crate::cancellation::{Cancelled, with_cancellable_joins};
+use crate::functions::bounded::{self, Bounded};
 use crate::functions::{self, Symbols};
+use crate::large_stack::{STACK_BYTES, on_large_stack};
 use crate::lookups::Lookups;
 use crate::provider::Provider;
 use crate::scan::CHUNKS_READ;
-use crate::statement::Statement;
+use crate::statement::{MAX_COMPLEXITY, Statement};
 use crate::time_range::TimeRange;
 use crate::traces::{NamedTrace, Traces};
 use crate::views::{VIEWS, View};
-use crate::{SqlError, parse};
+use crate::{Place, SqlError, parse};
 
-/// How often a running query is asked whether it shall go on.
-const PULSE: Duration = Duration::from_millis(50);
+/// Interval at which a running query checks for cancellation.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How a session answers.
+/// Settings of a session.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Memory that queries may have for sorting, grouping and joining before they go on on disk,
-    /// or fail where that is not possible. Chunks being read and rows being given are not in it.
+    /// Memory limit of queries for sorting, grouping and joining, in bytes. Above the limit, a query
+    /// continues on disk, or fails if this is impossible. Chunks that are being read and returned rows do
+    /// not count.
     pub memory_bytes: usize,
-    /// The times that tables of what happened are restricted to, by their column `time_ns`, `end_ns`
-    /// or, of what was measured, `start_ns`. Tables of what lasts (processes, images, the trace itself) are whole.
+    /// Time range of tables of events. It applies to the column `time_ns` or `end_ns`, or to `start_ns` for
+    /// measured samples. Tables of lifetimes and facts (processes, images, the trace itself) are not
+    /// restricted.
     pub range: Option<RangeInclusive<i64>>,
-    /// Names of addresses.
+    /// Names of functions at addresses, if symbols are available.
     pub symbols: Option<Arc<dyn Symbols>>,
 }
 
@@ -60,18 +71,20 @@ impl Default for Settings {
     }
 }
 
-/// Traces to ask questions about.
+/// A session: traces that can be queried together.
 pub struct Session {
     traces: Arc<Traces>,
     lookups: Arc<Lookups>,
     context: SessionContext,
     memory_bytes: usize,
     threads: NonZeroUsize,
-    /// Where statements are planned.
+    /// Runtime in which statements are planned.
     planner: Runtime,
+    /// Total complexity of the statements that created views and tables of this session.
+    created: AtomicUsize,
 }
 
-/// The threads of one answer: those of one that was stopped may not look up for long.
+/// Threads that run one query. After a cancellation, they may continue for a long time before they stop.
 struct Threads(Option<Runtime>);
 
 impl Threads {
@@ -79,18 +92,19 @@ impl Threads {
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(count.get())
             .thread_name("sql")
+            .thread_stack_size(STACK_BYTES)
             .enable_time()
             .build();
         Ok(Threads(Some(runtime.map_err(SqlError::Setup)?)))
     }
 
     fn runtime(&self) -> &Runtime {
-        self.0.as_ref().expect("taken when dropped only")
+        self.0.as_ref().expect("only `drop` takes it")
     }
 }
 
 impl Drop for Threads {
-    /// Waits for nobody.
+    /// Stops the threads without waiting for them.
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
@@ -107,10 +121,10 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// A session about these traces.
+    /// Creates a session with these traces.
     ///
     /// # Errors
-    /// If two have one name, or threads cannot be started.
+    /// If two traces have the same name, or if the query engine cannot be started.
     pub fn new(traces: Vec<NamedTrace>, settings: Settings) -> Result<Session, SqlError> {
         let mut names = BTreeSet::new();
         if let Some(twice) = traces.iter().find(|trace| !names.insert(&trace.name)) {
@@ -125,14 +139,14 @@ impl Session {
         let mut config = SessionConfig::new().with_target_partitions(threads.get());
         let parser = &mut config.options_mut().sql_parser;
         parser.collect_spans = true;
-        // What is unknown is never the longest wait.
+        // In descending order too, null values must not precede the largest values.
         parser.default_null_ordering = "nulls_last".to_owned();
         let pool = FairSpillPool::new(settings.memory_bytes);
         let pool = TrackConsumersPool::new(pool, const { NonZeroUsize::new(3).unwrap() });
         let environment = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(pool))
             .build_arc()?;
-        let context = SessionContext::new_with_config_rt(config, environment);
+        let context = with_safe_functions(SessionContext::new_with_config_rt(config, environment))?;
         for function in functions::functions(&traces, &lookups, settings.symbols.as_ref()) {
             context.register_udf(function);
         }
@@ -151,48 +165,140 @@ impl Session {
             memory_bytes: settings.memory_bytes,
             threads,
             planner,
+            created: AtomicUsize::new(0),
         })
     }
 
-    /// Makes the tables that a statement needs, together, and plans how to answer it. A statement
-    /// that creates or drops a view or table of the session's own does so now.
+    /// Builds the tables that a statement needs, in one pass, and plans the statement. If the statement
+    /// creates or drops a view or table of the session, it is executed immediately.
     ///
     /// # Errors
-    /// If the statement makes no sense or is not allowed, or a table cannot be made.
+    /// If the statement is invalid or not allowed, or if a table cannot be built.
     pub fn prepare(
         &self,
         statement: &Statement,
         options: Options<'_>,
     ) -> Result<Query<'_>, SqlError> {
-        let mut needs = Needs::default();
-        self.collect(statement, &mut needs)?;
+        let complexity = statement.complexity + self.created.load(Ordering::Relaxed);
+        if complexity > MAX_COMPLEXITY {
+            return Err(SqlError::TooComplex { complexity });
+        }
+        let needs = on_large_stack(|| {
+            let mut needs = Needs::default();
+            self.collect(statement, &mut needs).map(|()| needs)
+        })??;
         let tables: Vec<Table> = needs.tables.iter().copied().collect();
         self.traces.make(&tables, options)?;
         for table in &needs.lookups {
             self.lookups.load(*table)?;
         }
-        let planned = self.planner.block_on(async {
-            for view in needs.views {
-                self.register(view).await?;
+        let plan = on_large_stack(|| self.planner.block_on(self.plan(statement, &needs.views)))??;
+        let plan = match plan {
+            LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create)) => {
+                self.with_rows(create, &|| (options.progress)(0))?
             }
-            let state = self.context.state();
-            let plan = state.statement_to_plan(statement.ast.clone()).await?;
-            allow(&plan)?;
+            other => other,
+        };
+        self.query(plan)
+    }
+
+    /// Plans a statement, after registering the views that it uses.
+    async fn plan(
+        &self,
+        statement: &Statement,
+        views: &[&'static View],
+    ) -> Result<LogicalPlan, SqlError> {
+        for view in views {
+            self.register(view).await?;
+        }
+        let state = self.context.state();
+        let plan = state.statement_to_plan(statement.ast().clone()).await?;
+        allow(&plan)?;
+        if matches!(plan, LogicalPlan::Ddl(_)) {
+            self.created
+                .fetch_add(statement.complexity, Ordering::Relaxed);
+        }
+        Ok(plan)
+    }
+
+    /// Plans the execution of a statement. If the statement creates or drops something, executes it.
+    fn query(&self, plan: LogicalPlan) -> Result<Query<'_>, SqlError> {
+        let cancelled = Cancelled::default();
+        let execute = async || -> Result<_, SqlError> {
             let frame = self.context.execute_logical_plan(plan).await?;
-            Ok::<_, SqlError>(yielding(frame.create_physical_plan().await?)?)
-        });
+            let (state, plan) = frame.into_parts();
+            let plan = state.optimize(&plan)?;
+            check_constants(&plan)?;
+            let plan = state
+                .query_planner()
+                .create_physical_plan(&plan, &state)
+                .await?;
+            Ok(with_cancellable_joins(plan, &cancelled)?)
+        };
+        let planned = on_large_stack(|| self.planner.block_on(execute()))?;
         Ok(Query {
             session: self,
-            plan: planned.map_err(|error| error.with_limit(self.memory_bytes))?,
+            plan: Some(planned.map_err(|error| error.with_limit(self.memory_bytes))?),
+            cancelled,
         })
     }
 
-    /// Size of the traces' files, which [`Options::progress`] counts up to.
+    /// Runs the query of a `CREATE TABLE` statement, and replaces the query by its rows. DataFusion itself
+    /// would neither limit the memory of the rows nor stop when the query is cancelled.
+    fn with_rows(
+        &self,
+        mut create: CreateMemoryTable,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<LogicalPlan, SqlError> {
+        // If the table exists, DataFusion keeps it and does not run the query.
+        let exists = self.context.table_exist(create.name.clone())?;
+        if exists && !create.or_replace {
+            return Ok(LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create)));
+        }
+        let query = self.query(Arc::unwrap_or_clone(create.input))?;
+        let mut bytes = self.planner.block_on(self.created_bytes())?;
+        let mut rows = Vec::new();
+        for batch in query.batches(go_on)? {
+            let batch = batch?;
+            bytes += batch.get_array_memory_size();
+            if bytes > self.memory_bytes {
+                return Err(SqlError::Tables {
+                    limit_mib: self.memory_bytes >> 20,
+                });
+            }
+            rows.push(batch);
+        }
+        let table = MemTable::try_new(query.schema(), vec![rows])?;
+        let rows = LogicalPlanBuilder::scan("rows", provider_as_source(Arc::new(table)), None)?;
+        create.input = Arc::new(rows.build()?);
+        Ok(LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create)))
+    }
+
+    /// Returns the size in bytes of the tables that statements created.
+    async fn created_bytes(&self) -> Result<usize, SqlError> {
+        let schema = self.context.state().schema_for_ref("any")?;
+        let mut bytes = 0;
+        for name in schema.table_names() {
+            let table = schema.table(&name).await?;
+            let created = table
+                .as_ref()
+                .and_then(|table| table.downcast_ref::<MemTable>());
+            for partition in created.iter().flat_map(|created| &created.batches) {
+                let batches = partition.read().await;
+                let sizes = batches.iter().map(RecordBatch::get_array_memory_size);
+                bytes += sizes.sum::<usize>();
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Returns the total size of the traces' files, in bytes. It is the maximum that [`Options::progress`]
+    /// reports.
     pub fn size_bytes(&self) -> u64 {
         self.traces.size_bytes()
     }
 
-    /// The names of all functions, aggregates included.
+    /// Returns the names of all functions: scalar, aggregate and window functions.
     pub fn function_names(&self) -> Vec<String> {
         let state = self.context.state();
         let mut names: Vec<String> = state.scalar_functions().keys().cloned().collect();
@@ -203,10 +309,10 @@ impl Session {
         names
     }
 
-    /// The columns of a table or view: names and types.
+    /// Returns names and types of the columns of a table or view.
     ///
     /// # Errors
-    /// If there is none of that name.
+    /// If there is no table or view with this name.
     pub fn columns(&self, name: &str) -> Result<SchemaRef, SqlError> {
         self.planner.block_on(async {
             if let Some(view) = View::find(name) {
@@ -214,12 +320,12 @@ impl Session {
             }
             match self.context.table_provider(name).await {
                 Ok(table) => Ok(table.schema()),
-                Err(_) => Err(unknown_table(name)),
+                Err(_) => Err(unknown_table(name, None)),
             }
         })
     }
 
-    /// Finds what a statement needs, through all views.
+    /// Adds the tables, names and views to `needs` that a statement uses directly or through views.
     fn collect(&self, statement: &Statement, needs: &mut Needs) -> Result<(), SqlError> {
         for about in functions::about() {
             if let Some(table) = about.looks_up
@@ -230,7 +336,7 @@ impl Session {
             }
         }
         let state = self.context.state();
-        for reference in state.resolve_table_references(&statement.ast)? {
+        for reference in state.resolve_table_references(statement.ast())? {
             let name = reference.table();
             if let Ok(table) = name.parse() {
                 needs.tables.insert(table);
@@ -239,31 +345,35 @@ impl Session {
                     for part in parse(view.sql)? {
                         self.collect(&part, needs)?;
                     }
-                    // After those that it builds on.
+                    // A view is added after the views that it uses.
                     needs.views.push(view);
                 }
             } else if !self.context.table_exist(TableReference::bare(name))?
-                && !is_created(statement)
+                && !creates_or_drops(statement)
             {
-                return Err(unknown_table(name));
+                return Err(unknown_table(name, statement.place_of_table(name)));
             }
         }
         Ok(())
     }
 
-    /// Makes a view known to the engine.
+    /// Registers a view, and the views that it uses, with DataFusion.
     async fn register(&self, view: &'static View) -> Result<(), SqlError> {
         if self.context.table_exist(view.name)? {
             return Ok(());
         }
         let state = self.context.state();
         for part in parse(view.sql)? {
-            for reference in state.resolve_table_references(&part.ast)? {
+            for reference in state.resolve_table_references(part.ast())? {
                 if let Some(other) = View::find(reference.table()) {
                     Box::pin(self.register(other)).await?;
                 }
             }
-            let plan = self.context.state().statement_to_plan(part.ast).await?;
+            let plan = self
+                .context
+                .state()
+                .statement_to_plan(part.ast().clone())
+                .await?;
             let frame = self.context.execute_logical_plan(plan).await?;
             self.context.register_table(view.name, frame.into_view())?;
         }
@@ -271,7 +381,23 @@ impl Session {
     }
 }
 
-/// What must be there before a statement can be planned.
+/// Replaces functions and operators of DataFusion that return wrong numbers on overflow, or results that do
+/// not fit in memory.
+fn with_safe_functions(mut context: SessionContext) -> Result<SessionContext, SqlError> {
+    let state = context.state();
+    for name in bounded::NAMES {
+        if let Some(function) = state.scalar_functions().get(*name) {
+            context.register_udf(ScalarUDF::from(Bounded::new(Arc::clone(function))));
+        }
+    }
+    if let Some(sum) = state.aggregate_functions().get("sum") {
+        context.register_udaf(AggregateUDF::from(CheckedSum::new(Arc::clone(sum))));
+    }
+    context.register_function_rewrite(Arc::new(CheckArithmetic::new()))?;
+    Ok(context)
+}
+
+/// Tables, names and views that a statement needs.
 #[derive(Default)]
 struct Needs {
     tables: BTreeSet<Table>,
@@ -279,38 +405,48 @@ struct Needs {
     views: Vec<&'static View>,
 }
 
-fn unknown_table(name: &str) -> SqlError {
+fn unknown_table(name: &str, place: Option<Place>) -> SqlError {
     let tables = Table::ALL.iter().map(|table| table.name());
-    SqlError::unknown_table(name, tables.chain(VIEWS.iter().map(|view| view.name)))
+    let known = tables.chain(VIEWS.iter().map(|view| view.name));
+    SqlError::unknown_table(name, place, known)
 }
 
-/// Whether the statement names a table that need not be there yet.
-fn is_created(statement: &Statement) -> bool {
-    let text = statement.to_string();
+/// Returns whether the statement creates or drops something. Then its table may be unknown.
+fn creates_or_drops(statement: &Statement) -> bool {
+    let text = statement.ast().to_string();
     text.starts_with("CREATE") || text.starts_with("DROP")
 }
 
-/// The plan with joins that let go of their thread now and then, as reading does by itself: one that
-/// makes billions of rows of few reads nothing for long, and could not be stopped meanwhile. One that
-/// finds no rows for long makes none to let go at.
-fn yielding(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-    let wrapped = plan.transform_up(|node| {
-        Ok(match node.name().ends_with("JoinExec") {
-            true => {
-                Transformed::yes(Arc::new(CooperativeExec::new(node)) as Arc<dyn ExecutionPlan>)
-            }
-            false => Transformed::no(node),
+/// Maximum size of a constant, in bytes. DataFusion copies a selected constant into each of the 8,192 rows
+/// of a batch.
+const MAX_CONSTANT_BYTES: usize = 32 << 10;
+
+/// Fails if a plan contains a constant that is too large.
+fn check_constants(plan: &LogicalPlan) -> Result<(), SqlError> {
+    let mut largest = 0;
+    // Subqueries are checked too. The closures never fail.
+    let _ = plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expression| {
+            expression.apply(|part| {
+                if let Expr::Literal(value, _) = part {
+                    largest = largest.max(value.size());
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
         })
     });
-    Ok(wrapped?.data)
+    match largest > MAX_CONSTANT_BYTES {
+        true => Err(SqlError::Constant { bytes: largest }),
+        false => Ok(()),
+    }
 }
 
-/// Refuses plans that touch anything but the session's own views and tables.
+/// Fails if a plan changes anything except views and tables of the session.
 fn allow(plan: &LogicalPlan) -> Result<(), SqlError> {
     let mut refused = None;
-    // Also what is below an EXPLAIN ANALYZE; the closure does not fail.
+    // The nodes include those of the statement in an EXPLAIN ANALYZE. The closure never fails.
     let _ = plan.apply(|node| {
-        refused = change(node);
+        refused = forbidden_change(node);
         Ok(match refused {
             Some(_) => TreeNodeRecursion::Stop,
             None => TreeNodeRecursion::Continue,
@@ -322,8 +458,8 @@ fn allow(plan: &LogicalPlan) -> Result<(), SqlError> {
     }
 }
 
-/// What a node would change, if that is not the session's own.
-fn change(node: &LogicalPlan) -> Option<String> {
+/// Returns the name of the operation if a node changes anything except views and tables of the session.
+fn forbidden_change(node: &LogicalPlan) -> Option<String> {
     match node {
         LogicalPlan::Ddl(ddl) => {
             let name = match ddl {
@@ -344,10 +480,21 @@ fn change(node: &LogicalPlan) -> Option<String> {
     }
 }
 
-/// A statement that can be answered.
+/// A prepared statement.
 pub struct Query<'s> {
     session: &'s Session,
-    plan: Arc<dyn ExecutionPlan>,
+    /// Execution plan; `None` only while the query is dropped.
+    plan: Option<Arc<dyn ExecutionPlan>>,
+    cancelled: Cancelled,
+}
+
+impl Drop for Query<'_> {
+    /// Drops the plan on a large stack, because dropping nested plans is recursive.
+    fn drop(&mut self) {
+        let plan = self.plan.take();
+        // If the thread cannot be started, the plan is dropped here.
+        let _ = on_large_stack(move || drop(plan));
+    }
 }
 
 impl fmt::Debug for Query<'_> {
@@ -357,25 +504,33 @@ impl fmt::Debug for Query<'_> {
 }
 
 impl Query<'_> {
-    /// The columns of the answer.
-    pub fn schema(&self) -> SchemaRef {
-        self.plan.schema()
+    fn plan(&self) -> &Arc<dyn ExecutionPlan> {
+        self.plan.as_ref().expect("present until dropped")
     }
 
-    /// Runs the query, whose rows come as they are found. It stops when the iterator is dropped,
-    /// or when `go_on`, asked every few hundredths of a second, says no.
+    /// Returns the columns of the result.
+    pub fn schema(&self) -> SchemaRef {
+        self.plan().schema()
+    }
+
+    /// Runs the query and returns its rows while they are found. To cancel the query, the caller drops the
+    /// iterator, or `go_on`, which is called every 50 ms, returns false.
     ///
     /// # Errors
-    /// If it cannot begin.
+    /// If the query cannot be started.
     pub fn batches<'q>(&'q self, go_on: &'q dyn Fn() -> bool) -> Result<Batches<'q>, SqlError> {
         let threads = Threads::start(self.session.threads)?;
         let context = self.session.context.task_ctx();
         let mut stream = {
-            let _inside = threads.runtime().enter();
-            execute_stream(Arc::clone(&self.plan), context)?
+            let plan = Arc::clone(self.plan());
+            let runtime = threads.runtime();
+            on_large_stack(move || {
+                let _inside = runtime.enter();
+                execute_stream(plan, context)
+            })??
         };
-        // One step may take longer than a user waits, and there may be one on each of the threads, one
-        // of which keeps their clock: so the caller waits outside of them.
+        // A step of the query can take long and occupy all threads of the runtime, including the thread of
+        // its timers. So the caller waits outside of the runtime.
         let (give, take) = mpsc::sync_channel(1);
         let task = threads.runtime().spawn(async move {
             while let Some(batch) = stream.next().await {
@@ -390,16 +545,17 @@ impl Query<'_> {
                 batches: take,
                 task,
                 threads,
+                cancelled: self.cancelled.clone(),
             }),
             go_on,
         })
     }
 
-    /// How many chunks of tables were read for the answer so far.
+    /// Returns the number of chunks that the query has read.
     pub fn chunks_read(&self) -> usize {
         let mut chunks = 0;
-        // The closure does not fail.
-        let _ = self.plan.apply(|node| {
+        // The closure never fails.
+        let _ = self.plan().apply(|node| {
             let metrics = node.metrics();
             let read = metrics.and_then(|metrics| metrics.sum_by_name(CHUNKS_READ));
             chunks += read.map_or(0, |read| read.as_usize());
@@ -409,22 +565,24 @@ impl Query<'_> {
     }
 }
 
-/// The rows of an answer.
+/// Iterator over the rows of a query's result.
 pub struct Batches<'q> {
     session: &'q Session,
     running: Option<Running>,
     go_on: &'q dyn Fn() -> bool,
 }
 
-/// A query under way; it is stopped when this is dropped.
+/// A running query. Dropping it cancels the query.
 struct Running {
     batches: mpsc::Receiver<Result<RecordBatch, DataFusionError>>,
     task: JoinHandle<()>,
     threads: Threads,
+    cancelled: Cancelled,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
+        self.cancelled.set();
         self.task.abort();
     }
 }
@@ -444,7 +602,7 @@ impl Iterator for Batches<'_> {
             if !(self.go_on)() {
                 break Some(Err(SqlError::Cancelled));
             }
-            match running.batches.recv_timeout(PULSE) {
+            match running.batches.recv_timeout(CHECK_INTERVAL) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(Ok(batch)) if batch.num_rows() == 0 => {}
                 Ok(Ok(batch)) => return Some(Ok(batch)),
@@ -452,13 +610,10 @@ impl Iterator for Batches<'_> {
                     let error = SqlError::from(error);
                     break Some(Err(error.with_limit(self.session.memory_bytes)));
                 }
-                // A step that panics ends the rows too, and must not pass for the end of the answer.
+                // The channel is also closed if the query panicked. The result is then incomplete.
                 Err(RecvTimeoutError::Disconnected) => {
                     match running.threads.runtime().block_on(&mut running.task) {
-                        Err(error) if error.is_panic() => {
-                            let what = "the engine stopped in the midst of the answer".to_owned();
-                            break Some(Err(DataFusionError::Internal(what).into()));
-                        }
+                        Err(error) if error.is_panic() => break Some(Err(SqlError::Engine)),
                         _ => break None,
                     }
                 }

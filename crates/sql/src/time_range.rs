@@ -1,22 +1,22 @@
-//! What a filter says about the column that a table is sorted by.
+//! Ranges of a table's sorted column, derived from the filters of a query.
 
 use datafusion::logical_expr::expr::Between;
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, Operator};
 use datafusion::scalar::ScalarValue;
 
-/// The values from the first to the second, both included; none if the first is the greater.
+/// Values from `first` to `last`, inclusive. The range is empty if `first` is greater than `last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimeRange {
     pub(crate) first: i64,
     pub(crate) last: i64,
 }
 
-/// What a filter lets through.
+/// Range of the sorted column, derived from a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bound {
-    /// No other value of the sorted column passes.
+    /// Rows with a value outside this range do not pass the filter.
     pub(crate) range: TimeRange,
-    /// Every row whose value is in the range passes.
+    /// True if all rows with a value in the range pass the filter.
     pub(crate) is_exact: bool,
 }
 
@@ -31,7 +31,7 @@ impl TimeRange {
         last: i64::MIN,
     };
 
-    /// What is in both.
+    /// Returns the intersection of two ranges.
     pub(crate) fn and(self, other: TimeRange) -> TimeRange {
         TimeRange {
             first: self.first.max(other.first),
@@ -39,26 +39,30 @@ impl TimeRange {
         }
     }
 
-    /// Whether all values from `first` to `last` are in it.
+    /// Returns whether the range contains all values from `first` to `last`.
     pub(crate) fn covers(self, first: i64, last: i64) -> bool {
         self.first <= first && last <= self.last
     }
 
-    /// Whether some value from `first` to `last` is in it.
-    pub(crate) fn meets(self, first: i64, last: i64) -> bool {
+    /// Returns whether the range contains at least one value from `first` to `last`.
+    pub(crate) fn overlaps(self, first: i64, last: i64) -> bool {
         self.first.max(first) <= self.last.min(last)
     }
 }
 
 impl Bound {
-    /// Reads a filter; nothing if it says nothing of the column.
-    pub(crate) fn of(filter: &Expr, column: &str) -> Option<Bound> {
+    /// Returns the range of the column outside of which the filter rejects all rows; `None` if no range can
+    /// be derived.
+    pub(crate) fn from_filter(filter: &Expr, column: &str) -> Option<Bound> {
         match filter {
             Expr::BinaryExpr(BinaryExpr {
                 left,
                 op: Operator::And,
                 right,
-            }) => match (Bound::of(left, column), Bound::of(right, column)) {
+            }) => match (
+                Bound::from_filter(left, column),
+                Bound::from_filter(right, column),
+            ) {
                 (Some(left), Some(right)) => Some(Bound {
                     range: left.range.and(right.range),
                     is_exact: left.is_exact && right.is_exact,
@@ -69,16 +73,16 @@ impl Bound {
                 }),
                 (None, None) => None,
             },
-            Expr::BinaryExpr(BinaryExpr { left, op, right }) => Compared::of(left, column)
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => Compared::find(left, column)
                 .and_then(|compared| compared.bound(*op, right))
-                .or_else(|| Compared::of(right, column)?.bound(op.swap()?, left)),
+                .or_else(|| Compared::find(right, column)?.bound(op.swap()?, left)),
             Expr::Between(Between {
                 expr,
                 negated: false,
                 low,
                 high,
             }) => {
-                let compared = Compared::of(expr, column)?;
+                let compared = Compared::find(expr, column)?;
                 let low = compared.bound(Operator::GtEq, low)?;
                 let high = compared.bound(Operator::LtEq, high)?;
                 Some(Bound {
@@ -91,22 +95,22 @@ impl Bound {
     }
 }
 
-/// How the column stands in a comparison.
+/// Form in which a comparison uses the column.
 #[derive(Clone, Copy)]
 enum Compared {
-    AsItIs,
-    /// Cast to a floating-point number, as against `1.5e9`.
-    AsFloat,
+    Integer,
+    /// The column is cast to a floating-point number, as in a comparison with `1.5e9`.
+    Float,
 }
 
 impl Compared {
-    fn of(side: &Expr, column: &str) -> Option<Compared> {
+    fn find(side: &Expr, column: &str) -> Option<Compared> {
         match side {
-            Expr::Column(found) if found.name == column => Some(Compared::AsItIs),
+            Expr::Column(found) if found.name == column => Some(Compared::Integer),
             Expr::Cast(Cast { expr, field })
                 if *field.data_type() == arrow_schema::DataType::Float64 =>
             {
-                Compared::of(expr, column).map(|_| Compared::AsFloat)
+                Compared::find(expr, column).map(|_| Compared::Float)
             }
             _ => None,
         }
@@ -117,12 +121,13 @@ impl Compared {
             return None;
         };
         match (self, value) {
-            (Compared::AsItIs, ScalarValue::Int64(Some(value))) => Some(Bound {
+            (Compared::Integer, ScalarValue::Int64(Some(value))) => Some(Bound {
                 range: range(operator, *value, *value)?,
                 is_exact: true,
             }),
-            (Compared::AsFloat, ScalarValue::Float64(Some(value))) if value.is_finite() => {
-                // The column's cast rounds, by at most 512 of i64's greatest values.
+            (Compared::Float, ScalarValue::Float64(Some(value))) if value.is_finite() => {
+                // The cast of the column to a floating-point number rounds. The largest i64 values change by
+                // at most 512.
                 let slack = 1024;
                 let value = *value as i64;
                 let (low, high) = (value.saturating_sub(slack), value.saturating_add(slack));
@@ -136,7 +141,8 @@ impl Compared {
     }
 }
 
-/// The values that may compare so with one that is known to be from `low` to `high`.
+/// Returns the column values for which the comparison can be true. The other operand is between `low` and
+/// `high`.
 fn range(operator: Operator, low: i64, high: i64) -> Option<TimeRange> {
     let from = |first| TimeRange {
         first,
@@ -173,42 +179,51 @@ mod tests {
     #[test]
     fn comparisons_bound_the_column() {
         let time = || col("time_ns");
-        let of = |filter: Expr| Bound::of(&filter, "time_ns");
-        assert_eq!(of(time().lt(lit(5_i64))), exact(i64::MIN, 4));
-        assert_eq!(of(time().lt_eq(lit(5_i64))), exact(i64::MIN, 5));
-        assert_eq!(of(time().gt(lit(5_i64))), exact(6, i64::MAX));
-        assert_eq!(of(lit(5_i64).gt(time())), exact(i64::MIN, 4));
-        assert_eq!(of(time().eq(lit(5_i64))), exact(5, 5));
-        assert_eq!(of(time().between(lit(2_i64), lit(5_i64))), exact(2, 5));
+        let bound = |filter: Expr| Bound::from_filter(&filter, "time_ns");
+        assert_eq!(bound(time().lt(lit(5_i64))), exact(i64::MIN, 4));
+        assert_eq!(bound(time().lt_eq(lit(5_i64))), exact(i64::MIN, 5));
+        assert_eq!(bound(time().gt(lit(5_i64))), exact(6, i64::MAX));
+        assert_eq!(bound(lit(5_i64).gt(time())), exact(i64::MIN, 4));
+        assert_eq!(bound(time().eq(lit(5_i64))), exact(5, 5));
+        assert_eq!(bound(time().between(lit(2_i64), lit(5_i64))), exact(2, 5));
         assert_eq!(
-            of(time().gt_eq(lit(2_i64)).and(time().lt(lit(5_i64)))),
+            bound(time().gt_eq(lit(2_i64)).and(time().lt(lit(5_i64)))),
             exact(2, 4)
         );
-        assert_eq!(of(time().gt(lit(i64::MAX))).unwrap().range, TimeRange::NONE);
+        assert_eq!(
+            bound(time().gt(lit(i64::MAX))).unwrap().range,
+            TimeRange::NONE
+        );
     }
 
     #[test]
-    fn what_is_not_understood_is_left_to_the_engine() {
-        let of = |filter: Expr| Bound::of(&filter, "time_ns");
-        assert_eq!(of(col("cpu").lt(lit(5_i64))), None);
-        assert_eq!(of(col("time_ns").not_eq(lit(5_i64))), None);
-        assert_eq!(of(col("time_ns").lt(col("end_ns"))), None);
-        assert_eq!(of(col("time_ns").not_between(lit(2_i64), lit(5_i64))), None);
-        assert_eq!(of(col("time_ns").lt(lit(ScalarValue::Int64(None)))), None);
+    fn other_filters_imply_no_range() {
+        let bound = |filter: Expr| Bound::from_filter(&filter, "time_ns");
+        assert_eq!(bound(col("cpu").lt(lit(5_i64))), None);
+        assert_eq!(bound(col("time_ns").not_eq(lit(5_i64))), None);
+        assert_eq!(bound(col("time_ns").lt(col("end_ns"))), None);
+        assert_eq!(
+            bound(col("time_ns").not_between(lit(2_i64), lit(5_i64))),
+            None
+        );
+        assert_eq!(
+            bound(col("time_ns").lt(lit(ScalarValue::Int64(None)))),
+            None
+        );
         let either = col("time_ns").lt(lit(5_i64)).or(col("cpu").eq(lit(1_i64)));
-        assert_eq!(of(either), None);
+        assert_eq!(bound(either), None);
         let both = col("time_ns").lt(lit(5_i64)).and(col("cpu").eq(lit(1_i64)));
-        let bound = of(both).unwrap();
+        let bound = bound(both).unwrap();
         assert_eq!(bound.range.last, 4);
         assert!(!bound.is_exact);
     }
 
     #[test]
-    fn fractions_bound_it_loosely() {
+    fn fractions_imply_an_inexact_range() {
         let time = cast(col("time_ns"), DataType::Float64);
-        let bound = Bound::of(&time.lt(lit(1.5e9)), "time_ns").unwrap();
+        let bound = Bound::from_filter(&time.lt(lit(1.5e9)), "time_ns").unwrap();
         assert!(!bound.is_exact);
         assert!(bound.range.covers(i64::MIN, 1_500_000_000));
-        assert!(!bound.range.meets(1_500_002_000, i64::MAX));
+        assert!(!bound.range.overlaps(1_500_002_000, i64::MAX));
     }
 }

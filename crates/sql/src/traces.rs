@@ -1,23 +1,23 @@
-//! The traces of a session, and how their rows are numbered together.
+//! Traces of a session, and the numbering of their rows.
 
 use std::sync::Arc;
 
 use tables::{Options, Store, StoreError, Table};
 
-/// A trace and what its rows carry in the column `trace`.
+/// A trace and its name.
 #[derive(Clone, Debug)]
 pub struct NamedTrace {
-    /// Its name, different from that of the others.
+    /// Name in the column `trace`. It is unique in the session.
     pub name: String,
-    /// Its tables.
+    /// Tables of the trace.
     pub store: Arc<Store>,
 }
 
-/// The traces of a session.
+/// All traces of a session.
 ///
-/// Columns that name a row of another table count through all traces: the rows of the second trace
-/// begin at the [stride](Traces::stride), those of the third at twice of it, and so on. So
-/// `USING (process_row)` joins rows of one trace only, however many there are.
+/// Row numbers are unique across traces. The row numbers of the second trace start at the
+/// [stride](Traces::stride), those of the third trace at twice the stride, and so on. So `USING
+/// (process_row)` joins only rows of the same trace.
 #[derive(Debug)]
 pub(crate) struct Traces {
     traces: Vec<NamedTrace>,
@@ -38,12 +38,12 @@ impl Traces {
         self.traces.len()
     }
 
-    /// By how much the row numbers of a trace are higher than those of the trace before.
+    /// Returns the difference between the first row numbers of two consecutive traces.
     pub(crate) fn stride(&self) -> u32 {
         self.stride
     }
 
-    /// The number of the first row of the trace's tables.
+    /// Returns the row number in the session of a trace's first row.
     pub(crate) fn first_row(&self, trace: usize) -> u32 {
         match trace {
             0 => 0,
@@ -56,7 +56,7 @@ impl Traces {
         sizes.sum()
     }
 
-    /// Makes the tables in all traces. Progress counts the bytes of all of them.
+    /// Builds tables of all traces. The progress is the number of bytes read from all traces.
     pub(crate) fn make(&self, wanted: &[Table], options: Options<'_>) -> Result<(), StoreError> {
         let mut before = 0;
         for trace in &self.traces {
@@ -73,7 +73,7 @@ impl Traces {
     }
 }
 
-/// The greatest power of ten that so many traces can be apart.
+/// Returns the largest power of ten that can be the stride for this number of traces.
 fn stride(traces: usize) -> u32 {
     match traces {
         0 | 1 => u32::MAX,
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn row_numbers_of_traces_do_not_meet() {
+    fn row_numbers_of_traces_do_not_overlap() {
         assert_eq!(stride(1), u32::MAX);
         assert_eq!(stride(2), 1_000_000_000);
         assert_eq!(stride(4), 1_000_000_000);

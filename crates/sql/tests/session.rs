@@ -1,4 +1,4 @@
-//! What a session does besides answering: reading no more than it must, several traces, limits.
+//! Tests of sessions: skipped chunks, several traces, cancellation, limits.
 
 mod given;
 
@@ -34,8 +34,8 @@ fn only_chunks_in_the_time_range_are_read() {
 }
 
 #[test]
-fn a_time_range_gives_the_rows_within_it() {
-    // Compared with counting the rows of the whole table one by one.
+fn a_time_range_selects_the_rows_within_it() {
+    // The expected number is a count over all rows of the table.
     let given = simulated("rank-stall", &[]);
     let options = Options::default();
     let stored = given.store.table(Table::ContextSwitches, options).unwrap();
@@ -70,7 +70,8 @@ fn a_time_range_gives_the_rows_within_it() {
         );
         let all = "SELECT count(*), count(new_priority) FROM context_switches";
         assert_eq!(answer(&ranged, all), [format!("{within}|{within}")]);
-        // Processes are referred to by rows of any time.
+        // The time range does not restrict the table `processes`, because rows of any time refer to
+        // processes.
         let processes = "SELECT count(*) FROM processes";
         assert_eq!(answer(&ranged, processes), answer(&ours, processes));
     }
@@ -137,7 +138,7 @@ fn rows_of_several_traces_do_not_mix() {
 }
 
 #[test]
-fn moments_are_those_of_the_traces_clock() {
+fn utc_follows_the_clock_of_the_trace() {
     let given = real("filtrace__etw.etl");
     let clock = given.store.trace().clock();
     let start = clock.to_unix_ns(clock.origin());
@@ -149,10 +150,10 @@ fn moments_are_those_of_the_traces_clock() {
 }
 
 #[test]
-fn a_query_stops_when_it_shall() {
+fn a_query_can_be_cancelled() {
     let given = simulated("rank-stall", &[]);
     let session = session(&[&given], Settings::default());
-    // Some 10^14 rows.
+    // This query combines about 10^14 rows.
     let text = "SELECT a.cpu FROM samples a, samples b, samples c WHERE a.time_ns + b.time_ns < 0";
     let query = session
         .prepare(&sql::parse(text).unwrap()[0], Options::default())
@@ -165,12 +166,12 @@ fn a_query_stops_when_it_shall() {
     let mut batches = query.batches(&go_on).unwrap();
     assert!(matches!(batches.next(), Some(Err(SqlError::Cancelled))));
     assert!(batches.next().is_none());
-    // What still computes is in nobody's way.
+    // Threads of the cancelled query may still compute. They must not block other queries.
     assert_eq!(answer(&session, "SELECT 2"), ["2"]);
 }
 
 #[test]
-fn making_tables_stops_when_it_shall() {
+fn building_tables_can_be_cancelled() {
     let given = simulated("healthy", &["duration=2s"]);
     let session = session(&[&given], Settings::default());
     let options = Options {
@@ -182,7 +183,7 @@ fn making_tables_stops_when_it_shall() {
 }
 
 #[test]
-fn too_much_memory_is_refused_with_the_limit() {
+fn a_query_above_its_memory_limit_fails() {
     let given = simulated("rank-stall", &[]);
     let settings = Settings {
         memory_bytes: 1 << 20,
@@ -192,13 +193,13 @@ fn too_much_memory_is_refused_with_the_limit() {
     let text = "SELECT array_agg(address) FROM samples";
     let error = ask(&session, text).unwrap_err();
     assert!(
-        matches!(error, SqlError::Memory { limit_mib: 1, .. }),
+        matches!(error, SqlError::Memory { limit_mib: 1 }),
         "{error}"
     );
 }
 
 #[test]
-fn names_of_traces_differ() {
+fn equal_names_of_traces_are_refused() {
     let given = real("perfview__smallEtlFile.etl");
     let twice = ["x", "x"].map(|name| sql::NamedTrace {
         name: name.to_owned(),
@@ -209,11 +210,179 @@ fn names_of_traces_differ() {
 }
 
 #[test]
-fn every_view_answers() {
+fn every_view_can_be_queried() {
     let given = simulated("healthy", &["duration=2s"]);
     let session = session(&[&given], Settings::default());
     for view in sql::view_names() {
         let rows = ask(&session, &format!("SELECT * FROM {view} LIMIT 3"));
         assert!(rows.is_ok(), "{view}: {}", rows.unwrap_err());
     }
+}
+
+/// Statements with thousands of nested operators once ended the process.
+#[test]
+fn deep_statements_are_answered_or_refused() {
+    let given = simulated("rank-stall", &["duration=1s"]);
+    let session = session(&[&given], Settings::default());
+    let terms = 3_900;
+    let ors: Vec<String> = (0..terms / 2)
+        .map(|id| format!("thread_id = {id}"))
+        .collect();
+    let ors = ors.join(" OR ");
+    let same = format!(
+        "SELECT count(*) FROM samples WHERE thread_id BETWEEN 0 AND {}",
+        terms / 2 - 1
+    );
+    assert_eq!(
+        answer(
+            &session,
+            &format!("SELECT count(*) FROM samples WHERE {ors}")
+        ),
+        answer(&session, &same)
+    );
+    let sum = format!("SELECT 1{}", "+1".repeat(terms / 20));
+    assert_eq!(answer(&session, &sum), ["196"]);
+    let sums = "+ cpu".repeat(terms / 20 - 1);
+    answer(&session, &format!("SELECT max(cpu {sums}) FROM samples"));
+    let union = format!(
+        "SELECT count(*) FROM (SELECT 1{})",
+        " UNION ALL SELECT 1".repeat(terms / 8)
+    );
+    assert_eq!(answer(&session, &union), ["488"]);
+    let text = format!("SELECT 'a'{}", " || 'a'".repeat(terms / 4));
+    assert_eq!(answer(&session, &text), ["a".repeat(terms / 4 + 1)]);
+
+    let error = ask(&session, &format!("SELECT 1{}", "+1".repeat(60_000))).unwrap_err();
+    assert!(matches!(error, SqlError::TooComplex { .. }), "{error}");
+    // The complexity of a view counts in the statements that use it.
+    let create = format!("CREATE VIEW deep AS SELECT 1{} AS a", "+1".repeat(150));
+    ask(&session, &create).unwrap();
+    assert_eq!(answer(&session, "SELECT a FROM deep"), ["151"]);
+    let error = ask(&session, &format!("SELECT a{} FROM deep", "+1".repeat(150))).unwrap_err();
+    assert!(matches!(error, SqlError::TooComplex { .. }), "{error}");
+}
+
+#[test]
+fn an_overflow_is_an_error() {
+    let given = simulated("rank-stall", &["duration=1s"]);
+    let session = session(&[&given], Settings::default());
+    for text in [
+        "SELECT 9223372036854775807 + 1",
+        "SELECT -9223372036854775807 - 2",
+        "SELECT sum(time_ns * 9000000000) FROM samples",
+        "SELECT max(9223372036854775800 + cpu * 10) FROM samples WHERE cpu > 0",
+        "SELECT sum(9223372036854775807 - cpu) FROM samples",
+        "SELECT cpu, sum(9223372036854775807 - cpu) FROM samples GROUP BY cpu",
+        "SELECT sum(9223372036854775807 - cpu) OVER (ORDER BY time_ns ROWS 3 PRECEDING) FROM samples",
+    ] {
+        let error = ask(&session, text).unwrap_err().to_string();
+        assert!(error.to_lowercase().contains("overflow"), "{text}: {error}");
+    }
+    // The results and their column names stay the same if nothing overflows.
+    assert_eq!(
+        answer(
+            &session,
+            "SELECT 2 + 3 * 4 - 5, 7 - 2.5, 3 * CAST(2 AS SMALLINT)"
+        ),
+        ["9|4.5|6"]
+    );
+    assert_eq!(
+        answer(
+            &session,
+            "SELECT sum(x) FROM (VALUES (9223372036854775807), (-1), (NULL)) AS t(x)"
+        ),
+        ["9223372036854775806"]
+    );
+    assert_eq!(
+        answer(
+            &session,
+            "SELECT sum(DISTINCT x) FROM (VALUES (1), (1), (2)) AS t(x)"
+        ),
+        ["3"]
+    );
+    assert_eq!(
+        answer(
+            &session,
+            "SELECT k + 1 AS n, sum(x) FROM (VALUES (1, 2), (1, 3)) AS t(k, x) GROUP BY k + 1"
+        ),
+        ["2|5"]
+    );
+}
+
+#[test]
+fn tables_of_the_session_are_bounded() {
+    let given = simulated("rank-stall", &["duration=1s"]);
+    let settings = Settings {
+        memory_bytes: 16 << 20,
+        ..Settings::default()
+    };
+    let session = session(&[&given], settings);
+    let create = |name: &str, from: &str| ask(&session, &format!("CREATE TABLE {name} AS {from}"));
+    let error = create("large", "SELECT a.time_ns, b.cpu FROM samples a, samples b").unwrap_err();
+    assert!(
+        matches!(error, SqlError::Tables { limit_mib: 16 }),
+        "{error}"
+    );
+    // Each table needs about 8 MB.
+    let some = "SELECT value FROM range(0, 1000000)";
+    create("first", some).unwrap();
+    assert_eq!(
+        answer(&session, "SELECT sum(value) FROM first"),
+        ["499999500000"]
+    );
+    create("second", some).unwrap();
+    // A table that exists is kept, and so is its size.
+    create("second", "SELECT 1 AS value").unwrap_err();
+    create("IF NOT EXISTS second", "SELECT 1 AS value").unwrap();
+    assert_eq!(answer(&session, "SELECT count(*) FROM second"), ["1000000"]);
+    let error = create("third", some).unwrap_err();
+    assert!(matches!(error, SqlError::Tables { .. }), "{error}");
+    ask(&session, "DROP TABLE first").unwrap();
+    create("third", some).unwrap();
+    create("third", some).unwrap_err();
+    answer(&session, "SELECT count(*) FROM second, (SELECT 1) AS one");
+}
+
+#[test]
+fn a_function_that_would_fill_the_memory_is_refused() {
+    let given = simulated("rank-stall", &["duration=1s"]);
+    let session = session(&[&given], Settings::default());
+    for text in [
+        "SELECT repeat('a', 2000000000)",
+        "SELECT lpad('a', 2147483647, 'b')",
+        "SELECT rpad('a', 2147483647)",
+        "SELECT repeat(repeat('a', 1000000), 1000)",
+        "SELECT array_repeat(1, 1000000000)",
+        "SELECT range(1000000000)",
+        "SELECT generate_series(-1000000000, 1000000000)",
+        "SELECT array_resize(make_array(1), 1000000000, 0)",
+        "SELECT replace(repeat('a', 1000000), 'a', repeat('b', 1000))",
+        "SELECT regexp_replace(repeat('a', 1000000), 'a', repeat('b', 1000), 'g')",
+        "SELECT sum(length(repeat(CAST(cpu AS VARCHAR), 1000000))) FROM samples",
+    ] {
+        let error = ask(&session, text).unwrap_err().to_string();
+        // If DataFusion computes an argument only once, the result is a large constant.
+        let is_bounded = error.contains("at most 256 MiB")
+            || text.contains("(repeat('a'") && error.contains("at most 32 KiB");
+        assert!(is_bounded, "{text}: {error}");
+    }
+    let literal = format!("SELECT '{}' FROM samples", "a".repeat(100_000));
+    for text in ["SELECT repeat('a', 1000000) FROM samples", &literal] {
+        let error = ask(&session, text).unwrap_err().to_string();
+        assert!(error.contains("at most 32 KiB"), "{error}");
+    }
+    assert_eq!(
+        answer(
+            &session,
+            "SELECT repeat('ab', 2), lpad('a', 3, 'x'), length(repeat('a', 1000000))"
+        ),
+        ["abab|xxa|1000000"]
+    );
+    assert_eq!(
+        answer(
+            &session,
+            "SELECT concat('a', 1, NULL, 'b'), replace('aXa', 'X', 'yy')"
+        ),
+        ["a1b|ayya"]
+    );
 }

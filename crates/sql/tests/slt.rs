@@ -1,16 +1,16 @@
-//! The questions in `tests/slt/*.slt` have the answers that stand below them.
+//! Runs the queries in `tests/slt/*.slt` and compares their results with the expected ones.
 //!
-//! The files are in a simple form of sqllogictest's: blocks between empty lines, each a
-//! directive, SQL, `----`, and what is expected.
+//! The files have a simple form of the sqllogictest format. They consist of blocks separated by empty lines.
+//! A block has a directive, SQL, `----` and the expected result.
 //!
-//! - `trace simulated NAME [SETTING…]` or `trace real FILE` begins questions about another trace.
+//! - `trace simulated NAME [SETTING…]` or `trace real FILE` opens the trace for the queries that follow.
 //! - `query` expects rows, with `|` between values.
-//! - `error` expects an error that has the line in it.
+//! - `error` expects an error whose message contains the expected lines.
 //!
-//! Expected values that are in braces come from the trace's truth: `{/disks/0/reads}` is a pointer
-//! into what the simulation summed while it ran, `{Thread 36}` the number of events of a class and
-//! opcode that an independent reader counted in a real trace. Nothing expected is copied from
-//! laglab's own answers.
+//! Expected values in braces are references to the ground truth of the trace. In simulated traces,
+//! `{/disks/0/reads}` is a JSON pointer into the sums of the simulation. In real traces, `{Thread 36}` is
+//! the number of events of a class and opcode that an independent reader counted. No expected value is
+//! copied from results of laglab.
 
 mod given;
 
@@ -19,21 +19,21 @@ use serde_json::Value;
 use sql::Settings;
 
 #[test]
-fn questions_have_their_answers() {
+fn queries_have_the_expected_results() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/slt");
-    let mut asked = 0;
-    for entry in std::fs::read_dir(folder).expect("there are questions") {
+    let mut queries = 0;
+    for entry in std::fs::read_dir(folder).expect("the folder exists") {
         let path = entry.expect("a file").path();
         let text = std::fs::read_to_string(&path).expect("it is text");
-        asked += run(&path.display().to_string(), &text.replace("\r\n", "\n"));
+        queries += run(&path.display().to_string(), &text.replace("\r\n", "\n"));
     }
-    assert!(asked > 20, "only {asked} questions were asked");
+    assert!(queries > 20, "only {queries} queries");
 }
 
-/// Asks all questions of a file; says how many.
+/// Runs all queries of a file and returns their number.
 fn run(path: &str, text: &str) -> usize {
     let mut given = None;
-    let mut asked = 0;
+    let mut queries = 0;
     for block in text.split("\n\n") {
         let lines = block.lines().filter(|line| !line.starts_with('#'));
         let block: Vec<&str> = lines.collect();
@@ -45,7 +45,7 @@ fn run(path: &str, text: &str) -> usize {
             given = Some((session(&[&trace], Settings::default()), trace));
             continue;
         }
-        let (session, trace) = given.as_ref().expect("`trace` comes first");
+        let (session, trace) = given.as_ref().expect("`trace` is the first directive");
         let end = rest.iter().position(|line| *line == "----");
         let (query, expected) = rest.split_at(end.expect("`----` ends a query"));
         let query = filled(&query.join("\n"), trace);
@@ -62,11 +62,11 @@ fn run(path: &str, text: &str) -> usize {
                     "{path}\n{query}\n{error}"
                 );
             }
-            other => panic!("{path}: what is `{other}`?"),
+            other => panic!("{path}: unknown directive `{other}`"),
         }
-        asked += 1;
+        queries += 1;
     }
-    asked
+    queries
 }
 
 fn open(trace: &str) -> Given {
@@ -74,11 +74,11 @@ fn open(trace: &str) -> Given {
     match (words.next(), words.next()) {
         (Some("simulated"), Some(name)) => simulated(name, &words.collect::<Vec<_>>()),
         (Some("real"), Some(file)) => real(file),
-        _ => panic!("what is `trace {trace}`?"),
+        _ => panic!("unknown directive `trace {trace}`"),
     }
 }
 
-/// The line with the truth in place of what stands in braces.
+/// Replaces each reference in braces by its value in the ground truth.
 fn filled(line: &str, given: &Given) -> String {
     let mut parts = line.split('{');
     let mut filled = parts.next().unwrap_or_default().to_owned();

@@ -1,13 +1,13 @@
-//! What identifies a module and the PDB that describes it.
+//! Identities of modules and of the PDBs that describe them.
 
 use std::fmt;
 
 use etl::Guid;
 
-/// Longest name of a file that common file systems have, in bytes.
+/// Maximum length of a file name in common file systems, in bytes.
 const MAX_NAME: usize = 255;
 
-/// Identity of a PDB: a file name, and a GUID and age that no other build has.
+/// Identity of a PDB: file name, GUID and age. It is different for each build of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PdbId {
     name: String,
@@ -16,12 +16,11 @@ pub struct PdbId {
 }
 
 impl PdbId {
-    /// From what an image's RSDS record says: the path of the PDB as the linker knew it, of which
-    /// only the file name is kept, its GUID, and its age.
+    /// Creates the identity from the RSDS record of an image: path of the PDB, GUID and age. Only the
+    /// file name of the path is kept.
     ///
     /// # Errors
-    /// If the path does not end in something that can only be the name of a file: it comes from a
-    /// trace, and must lead nowhere.
+    /// If the path does not end in a valid file name. The path comes from a trace, so it is untrusted.
     pub fn new(path: &str, guid: Guid, age: u32) -> Result<PdbId, NotAFileName> {
         let name = path.rsplit(['\\', '/']).next().unwrap_or(path);
         let is_file_name = !name.is_empty()
@@ -40,29 +39,30 @@ impl PdbId {
         }
     }
 
-    /// Its file name.
+    /// Returns the file name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its GUID.
+    /// Returns the GUID.
     pub fn guid(&self) -> Guid {
         self.guid
     }
 
-    /// How often it was rewritten: the age of its DBI stream, which the linker puts into the image.
+    /// Returns the age in the DBI stream of the PDB. The linker also writes this age into the image.
     pub fn age(&self) -> u32 {
         self.age
     }
 
-    /// The folder that symbol stores keep it in, below one of its name: the GUID's 32 digits and
-    /// the age, hexadecimal, in upper case.
+    /// Returns the name of the folder that contains the PDB in a symbol store: the 32 digits of the
+    /// GUID, followed by the age, both in upper-case hexadecimal. The parent folder has the file name of
+    /// the PDB.
     pub fn key(&self) -> String {
         key(self.guid, self.age)
     }
 }
 
-/// As [`PdbId::key`].
+/// Returns the text of [`PdbId::key`].
 pub(crate) fn key(guid: Guid, age: u32) -> String {
     let digits = guid.to_string().replace('-', "").to_uppercase();
     format!("{digits}{age:X}")
@@ -74,22 +74,22 @@ impl fmt::Display for PdbId {
     }
 }
 
-/// The path of a PDB ends in no name of a file.
+/// Error for a path that does not end in a valid file name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` does not end in the name of a PDB file")]
 pub struct NotAFileName(String);
 
-/// A module: what a trace knows of the file of a program, library or driver. Equal ones are one
-/// build of it.
+/// A module: a program, library or driver, described by the facts that a trace contains about its file.
+/// Equal modules are the same build.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Module {
-    /// Name of its file.
+    /// File name.
     pub name: String,
-    /// Link time of its file, or a hash where builds are reproducible.
+    /// Link time of the file, or a hash if the build is reproducible.
     pub time_date_stamp: Option<u32>,
-    /// Its size in memory, in bytes.
+    /// Size in memory, in bytes.
     pub size: Option<u64>,
-    /// The PDB that describes it.
+    /// Identity of the module's PDB.
     pub pdb: Option<PdbId>,
 }
 

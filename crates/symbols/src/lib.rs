@@ -1,8 +1,8 @@
-//! Addresses of Windows programs and drivers as functions, files and lines, on any system.
+//! Resolves addresses of Windows programs and drivers to functions, files and lines, on any system.
 //!
-//! A trace holds addresses, and of each module the identity of the PDB that describes it. This
-//! crate finds that PDB and asks it. What it reads does no I/O by itself: a [`SymbolPath`] says
-//! where a PDB may be, a driver such as [`Stores`] brings it, [`Pdb`] reads what it is handed.
+//! A trace contains addresses and, for each module, the identity of its PDB. This crate finds this PDB
+//! and looks up addresses in it. Parsing does no I/O: a [`SymbolPath`] lists the possible places of a
+//! PDB, a driver such as [`Stores`] reads them, and [`Pdb`] parses the bytes.
 //!
 //! ```
 //! use symbols::write::{Function, write_pdb};
@@ -30,7 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Servers are asked with the feature `network`, and only by [`Stores`] that were told to.
+//! With the feature `network`, [`Stores`] can also use symbol servers, if the caller requests this.
 
 mod identity;
 mod name_cost;

@@ -1,27 +1,29 @@
-//! What it costs to write out the name of an inlined function.
+//! Cost of formatting the names of inlined functions.
 //!
-//! Such a name is put together from records that refer to one another. The formatter follows them
-//! by calling itself, as deep and as often as they say: a forged PDB could have it overflow the
-//! stack, or write for years. Honest records refer to earlier ones, so one walk in their order adds
-//! up what each costs.
+//! The name of an inlined function is composed of records that refer to other records. The formatter
+//! follows these references recursively. So a forged PDB could make it overflow the stack or write
+//! without end. Valid records refer only to earlier records. So one pass over all records in their order
+//! computes all costs.
 
 use pdb_addr2line::pdb::{
     Error, FallibleIterator, IdData, IdInformation, Item, ItemIndex, ItemInformation, TypeData,
     TypeIndex, TypeInformation,
 };
 
-/// The most that a name may cost. Those of real programs have tens of parts.
+use crate::pdb::{PdbError, unreadable};
+
+/// Maximum cost of a name. The names in real programs consist of at most some tens of records.
 const MAX: Cost = Cost {
     parts: 4096,
     depth: 128,
 };
 
-/// Cost of a name.
+/// Cost of formatting one name.
 #[derive(Clone, Copy)]
 struct Cost {
-    /// How many records are visited.
+    /// Number of visited records.
     parts: u32,
-    /// How many of them are inside one another.
+    /// Depth of nested records.
     depth: u32,
 }
 
@@ -32,7 +34,7 @@ impl Cost {
         depth: u32::MAX,
     };
 
-    /// Of a record that has others in it.
+    /// Returns the cost of a record that refers to records with the costs `inner`.
     fn around(inner: impl IntoIterator<Item = Cost>) -> Cost {
         let all = inner.into_iter().fold((0u32, 0), |(parts, depth), cost| {
             (parts.saturating_add(cost.parts), cost.depth.max(depth))
@@ -44,15 +46,15 @@ impl Cost {
     }
 }
 
-/// Costs of the records of one stream, in their order.
+/// Costs of the records in one stream, in the order of the stream.
 struct Costs {
     first: u32,
     costs: Vec<Cost>,
-    /// Whether all were read.
+    /// True if all records were read.
     is_complete: bool,
 }
 
-/// Set in an index that leads to another compiland's records, and so to any.
+/// Flag of an index that refers to a record of another compiland. Such a record is unknown here.
 const CROSS_MODULE: u32 = 1 << 31;
 
 impl Costs {
@@ -77,8 +79,9 @@ impl Costs {
         Ok(costs)
     }
 
-    /// Of the record at `index`; those before the first are built-in types, and one past the last
-    /// is written as missing. One that has not been seen yet could refer back.
+    /// Returns the cost of the record at `index`. Smaller indexes than the first are built-in types. The
+    /// formatter writes indexes after the last record as missing. A reference to a record that was not
+    /// visited yet could be circular, so its cost is infinite.
     fn of(&self, index: u32) -> Cost {
         let Some(at) = index.checked_sub(self.first) else {
             return Cost::ONE;
@@ -91,16 +94,16 @@ impl Costs {
     }
 }
 
-/// Refuses a PDB with names that cost too much.
+/// Checks that the names in a PDB do not cost too much.
 ///
 /// # Errors
-/// What is wrong, for people.
-pub(crate) fn check(types: &TypeInformation<'_>, ids: &IdInformation<'_>) -> Result<(), String> {
+/// If a name costs more than the maximum.
+pub(crate) fn check(types: &TypeInformation<'_>, ids: &IdInformation<'_>) -> Result<(), PdbError> {
     let types = Costs::read(types, |before, item| match item.parse() {
         Ok(data) => of_type(before, &data),
         Err(_) => Cost::ONE,
     });
-    let types = types.map_err(|error| error.to_string())?;
+    let types = types.map_err(unreadable)?;
     let of_types = |indices: &[TypeIndex]| Cost::around(indices.iter().map(|i| types.of(i.0)));
     let ids = Costs::read(ids, |before, item| match item.parse() {
         Ok(IdData::Function(f)) => Cost::around(f.scope.map(|scope| before.of(scope.0))),
@@ -108,15 +111,15 @@ pub(crate) fn check(types: &TypeInformation<'_>, ids: &IdInformation<'_>) -> Res
         Ok(IdData::StringList(list)) => of_types(&list.substrings),
         _ => Cost::ONE,
     });
-    let ids = ids.map_err(|error| error.to_string())?;
+    let ids = ids.map_err(unreadable)?;
     let dear = |cost: &Cost| cost.parts > MAX.parts || cost.depth > MAX.depth;
     match ids.costs.iter().position(dear) {
         None => Ok(()),
-        Some(at) => Err(format!(
+        Some(at) => Err(PdbError::Unreadable(format!(
             "the name of id {:#x} refers to itself, or to more than {} others",
             ids.first as usize + at,
             MAX.parts
-        )),
+        ))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! One PDB: its identity, and the functions, files and lines of its addresses.
+//! Reader of one PDB: its identity, and the functions, files and lines of addresses.
 
 use std::any::Any;
 use std::fmt;
@@ -14,56 +14,56 @@ use crate::PdbId;
 use crate::identity::key;
 use crate::name_cost;
 
-/// How many times its size a PDB may have us read of it. Streams of an honest one do not share
-/// pages, and each is read at most twice.
+/// Maximum ratio of the bytes that are read from a PDB to the size of its file. The streams of a valid
+/// PDB share no pages, and each stream is read at most twice.
 const MAX_READ: u64 = 8;
 
-/// Longest decorated name that is made readable, in bytes. Microsoft's compiler writes none longer,
-/// and a reader that calls itself for each part of a name needs a bound.
+/// Maximum length of a decorated name that is undecorated, in bytes. Microsoft's compiler writes no
+/// longer names. The undecorator is recursive, so it needs a limit.
 const MAX_DECORATED: usize = 4096;
 
-/// What is known of an address.
+/// Function and source lines of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// Where the function that it lies in begins, relative to the module.
+    /// Address of the first byte of the function, relative to the module.
     pub function_rva: u32,
-    /// The function that it lies in, last, and before it the calls that were inlined there,
-    /// innermost first. Never empty.
+    /// Calls that are inlined at the address, innermost first, followed by the function that contains
+    /// the address. Never empty.
     pub frames: Vec<Frame>,
 }
 
-/// A function at an address, by a call of its own or inlined.
+/// A function at an address: the function that contains the address, or one that is inlined there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its name, without arguments.
+    /// Name of the function without arguments.
     pub function: Option<String>,
-    /// Its source file, as the compiler knew it.
+    /// Path of the source file that the compiler recorded.
     pub file: Option<String>,
     /// Line in the file, from 1.
     pub line: Option<u32>,
 }
 
-/// A PDB that cannot be used.
+/// Reason why a PDB cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PdbError {
-    /// It describes another build.
-    #[error("is the PDB of another build: it is {found}, expected {wanted}")]
+    /// The PDB describes another build.
+    #[error("belongs to another build: it is {found}, expected {wanted}")]
     OtherBuild {
-        /// GUID and age of the PDB, as symbol stores write them.
+        /// GUID and age of the PDB, in the form of symbol stores.
         found: String,
-        /// Those wanted.
+        /// Expected GUID and age, in the form of symbol stores.
         wanted: String,
     },
-    /// It is no PDB, or a damaged one.
-    #[error("is no PDB that can be read: {0}")]
+    /// The file is not a PDB or is damaged.
+    #[error("is not a readable PDB: {0}")]
     Unreadable(String),
-    /// Its bytes cannot be read.
+    /// The bytes of the PDB cannot be read.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
 }
 
 self_cell::self_cell!(
-    /// What was read of a PDB, with what was made of it so far.
+    /// Parsed parts of a PDB, and the resolver built from them.
     struct Opened {
         owner: ContextPdbData<'static, 'static, Bytes>,
         #[not_covariant]
@@ -77,20 +77,20 @@ type Resolver<'a> = Context<'a, 'static>;
 pub struct Pdb(Opened);
 
 impl Pdb {
-    /// Opens the PDB in `bytes`, if it is the one that `id` says.
+    /// Opens the PDB in `bytes` and checks that its identity is `id`.
     ///
-    /// The age that counts is that of the DBI stream, which linkers put into the image: tools that
-    /// add to a PDB later raise only the other one.
+    /// The age is compared with the age in the DBI stream, which linkers also write into the image.
+    /// Tools that modify the PDB later change only the age in the PDB stream.
     ///
     /// # Errors
-    /// If the bytes are no readable PDB, or that of another build.
+    /// If the bytes are not a readable PDB, or if the PDB describes another build.
     pub fn open(bytes: impl Read + Seek + Send + 'static, id: &PdbId) -> Result<Pdb, PdbError> {
         let bytes = Bytes::new(Box::new(bytes))?;
         contained(|| {
             let mut pdb = identified(bytes, id)?;
             let types = pdb.type_information().map_err(unreadable)?;
             let ids = pdb.id_information().map_err(unreadable)?;
-            name_cost::check(&types, &ids).map_err(PdbError::Unreadable)?;
+            name_cost::check(&types, &ids)?;
             let data = ContextPdbData::try_from_pdb(pdb).map_err(unreadable)?;
             let flags = TypeFormatterFlags::NO_FUNCTION_RETURN
                 | TypeFormatterFlags::NO_MEMBER_FUNCTION_STATIC
@@ -102,10 +102,10 @@ impl Pdb {
         })
     }
 
-    /// What is known of an address relative to the module; nothing outside its functions.
+    /// Looks up an address relative to the module. Returns `None` if no function contains the address.
     ///
     /// # Errors
-    /// If the PDB is damaged where it tells of the address.
+    /// If the records for the address are damaged.
     pub fn locate(&self, rva: u32) -> Result<Option<Location>, PdbError> {
         contained(|| {
             self.0.with_dependent(|_, resolver| {
@@ -129,11 +129,12 @@ impl Pdb {
     }
 }
 
-/// Which of these names the PDB in `bytes` has as symbols of the whole module, if it is the one that
-/// `id` says: functions and variables that other modules' debuggers can ask for.
+/// Searches the PDB in `bytes` for functions and variables with these names, and returns for each name
+/// whether one was found. Only symbols that are visible in the whole module are searched, not those of a
+/// single source file.
 ///
 /// # Errors
-/// If the bytes are no readable PDB, or that of another build.
+/// If the bytes are not a readable PDB, or if the PDB describes another build.
 pub fn symbols_named(
     bytes: impl Read + Seek + Send + 'static,
     id: &PdbId,
@@ -146,7 +147,7 @@ pub fn symbols_named(
         let mut found = vec![false; names.len()];
         let mut symbols = table.iter();
         while let Some(symbol) = symbols.next().map_err(unreadable)? {
-            // Kinds that the reader does not know name nothing that is asked for.
+            // The parser does not know all kinds of symbols. Functions and variables are of known kinds.
             let Ok(data) = symbol.parse() else { continue };
             let Some(name) = data.name().map(|name| name.to_string()) else {
                 continue;
@@ -159,7 +160,7 @@ pub fn symbols_named(
     })
 }
 
-/// The PDB in `bytes`, if it is the one that `id` says.
+/// Opens the PDB in `bytes` and checks that its identity is `id`.
 fn identified(bytes: Bytes, id: &PdbId) -> Result<PDB<'static, Bytes>, PdbError> {
     let mut pdb = PDB::open(bytes).map_err(unreadable)?;
     let information = pdb.pdb_information().map_err(unreadable)?;
@@ -182,7 +183,7 @@ impl fmt::Debug for Pdb {
     }
 }
 
-/// A name as people write it: decorated C++ names without decoration.
+/// Returns a readable form of a name. The decoration of C++ names is removed.
 fn readable(name: String) -> String {
     if !name.starts_with('?') || name.len() > MAX_DECORATED {
         return name;
@@ -190,18 +191,18 @@ fn readable(name: String) -> String {
     msvc_demangler::demangle(&name, DemangleFlags::NAME_ONLY).unwrap_or(name)
 }
 
-fn unreadable(error: impl fmt::Display) -> PdbError {
+pub(crate) fn unreadable(error: impl fmt::Display) -> PdbError {
     PdbError::Unreadable(error.to_string())
 }
 
-/// Runs what reads a PDB. The crates that do take its numbers at their word, and panic over some
-/// damaged files (sums that overflow, ranges the wrong way round): that is the file's fault, and
-/// must not end the program.
+/// Runs code that parses a PDB, and converts its panics to errors. The parser crates trust the numbers
+/// in the file and panic on some damaged files (sums that overflow, inverted ranges). Such a panic must
+/// not end the program.
 fn contained<T>(read: impl FnOnce() -> Result<T, PdbError>) -> Result<T, PdbError> {
     let caught = |panic: Box<dyn Any + Send>| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or(panic.downcast_ref::<&str>().copied());
-        let text = text.unwrap_or("no reason is given");
+        let text = text.unwrap_or("no reason given");
         Err(PdbError::Unreadable(format!("it is damaged ({text})")))
     };
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(caught)
@@ -210,8 +211,8 @@ fn contained<T>(read: impl FnOnce() -> Result<T, PdbError>) -> Result<T, PdbErro
 trait ReadSeek: Read + Seek + Send {}
 impl<T: Read + Seek + Send> ReadSeek for T {}
 
-/// The bytes of a PDB, of which no more is read than an honest one needs: streams of a forged one
-/// can all be the same pages, thousands of times.
+/// Bytes of a PDB, with a limit on the amount of bytes that are read. Without a limit, a forged PDB
+/// could have thousands of streams that consist of the same pages.
 struct Bytes {
     source: Box<dyn ReadSeek>,
     left: u64,
@@ -242,7 +243,7 @@ impl Source<'static> for Bytes {
         self.left = self.left.checked_sub(size).ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("its streams claim more than {MAX_READ} times the file's size"),
+                format!("its streams have more than {MAX_READ} times the file's size"),
             )
         })?;
         let mut bytes = vec![0; size as usize];
@@ -257,7 +258,7 @@ impl Source<'static> for Bytes {
     }
 }
 
-/// A part of a PDB.
+/// Bytes of a stream of a PDB.
 struct View(Vec<u8>);
 
 impl fmt::Debug for View {

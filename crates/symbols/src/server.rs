@@ -1,4 +1,4 @@
-//! Symbol servers, by HTTP.
+//! Client of symbol servers over HTTP.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -13,29 +13,29 @@ use crate::symbol_path::{Form, in_store};
 use crate::symbolizer::Outcome;
 use crate::{PdbId, stores};
 
-/// How long a server may take to be reached, and then to send anything more.
+/// Time limit for establishing a connection, and for each further part of the response.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Most that is downloaded of one file, in bytes: PDBs cannot be larger than 4 GiB with the pages
-/// that most have.
+/// Maximum size of a download, in bytes. A PDB with the usual page size cannot exceed 4 GiB.
 const MAX_DOWNLOAD: u64 = 4 << 30;
 
-/// Servers, and what they did not have.
+/// HTTP client with a cache of failed requests.
 pub(crate) struct Servers {
     agent: ureq::Agent,
-    /// Addresses of files that are not there.
+    /// URLs of files that the server does not have.
     absent: HashSet<String>,
-    /// Servers that cannot be reached, and why: asking each time would wait each time.
+    /// Servers that could not be reached, with the cause. Further requests to them fail without waiting
+    /// for a time-out.
     unreachable: HashMap<String, String>,
 }
 
-/// A file to ask a server for.
+/// A file to download.
 pub(crate) struct Wanted<'a> {
-    /// The server.
+    /// URL of the server's root.
     pub(crate) server: &'a str,
-    /// Address of the file.
+    /// URL of the file.
     pub(crate) url: &'a str,
-    /// The PDB that it must be.
+    /// Identity of the PDB.
     pub(crate) id: &'a PdbId,
 }
 
@@ -57,7 +57,8 @@ impl Servers {
         }
     }
 
-    /// Downloads a PDB and keeps it in the first of the stores that can be written, or nowhere.
+    /// Downloads a PDB and reads it with `read`. Stores the file in the first of the folders `keep_in`
+    /// that is writable.
     pub(crate) fn fetch<T>(
         &mut self,
         wanted: &Wanted<'_>,
@@ -83,12 +84,12 @@ impl Servers {
             Form::Plain | Form::Pointer => self.download(wanted, &mut new.file)?,
         }
         let found = read(new.file.try_clone().map_err(failed)?)?;
-        // Not being able to keep it is no reason not to use it.
+        // If the file cannot be stored, it can still be used.
         let _ = new.keep();
         Ok(found)
     }
 
-    /// Gets the file at an address.
+    /// Downloads the file of a request.
     fn download(&mut self, wanted: &Wanted<'_>, to: &mut File) -> Result<(), Outcome> {
         use ureq::Error;
         let server = || wanted.server.to_owned();
@@ -99,13 +100,13 @@ impl Servers {
                 return Err(Outcome::Absent);
             }
             Err(Error::StatusCode(status)) => {
-                return Err(Outcome::Failed(format!("answers with status {status}")));
+                return Err(Outcome::Failed(format!("returned status {status}")));
             }
             Err(error) => {
                 let why = match error {
-                    Error::HostNotFound => "no such host, or this machine is offline".to_owned(),
+                    Error::HostNotFound => "host not found, or this machine is offline".to_owned(),
                     Error::Timeout(_) => format!("did not answer in {} s", PATIENCE.as_secs()),
-                    error => format!("cannot be asked: {error}"),
+                    error => format!("request failed: {error}"),
                 };
                 self.unreachable.insert(server(), why.clone());
                 return Err(Outcome::Failed(why));
@@ -114,7 +115,7 @@ impl Servers {
         let body = response.body_mut().with_config().limit(MAX_DOWNLOAD);
         io::copy(&mut body.reader(), to)
             .and_then(|_| to.rewind())
-            .map_err(|error| Outcome::Failed(format!("stopped while sending: {error}")))
+            .map_err(|error| Outcome::Failed(format!("download failed: {error}")))
     }
 }
 
@@ -147,11 +148,11 @@ fn tls() -> TlsConfig {
         .build()
 }
 
-/// A file that gets its name in a store once it is known to be right. Until then nobody who looks
-/// in the store sees it.
+/// A new file in a store. It gets its final name after it is verified, so that no reader finds an
+/// incomplete file.
 struct NewFile {
     file: File,
-    /// Its present name and the one it gets, if there is a store for it.
+    /// Temporary and final name of the file; `None` if no store is writable.
     name: Option<(TempPath, PathBuf)>,
 }
 

@@ -1,4 +1,4 @@
-//! The driver that goes to the places of a symbol path: folders, and servers where that is allowed.
+//! Finder of PDBs in the places of a symbol path: folders and, if allowed, servers.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -13,10 +13,10 @@ use crate::server::Servers;
 use crate::symbol_path::{Candidate, Form, Place, SymbolPath};
 use crate::symbolizer::{Attempt, NotFound, Outcome, PdbSource};
 
-/// Most that is read of a `file.ptr`, in bytes: more than any path has.
+/// Maximum size of a `file.ptr`, in bytes. No path is longer.
 const MAX_POINTER: u64 = 64 << 10;
 
-/// What reads a PDB that was found.
+/// Function that reads a found PDB.
 pub(crate) type Read<'a, T> = dyn Fn(File) -> Result<T, PdbError> + 'a;
 
 /// Finds PDBs in the places of a symbol path.
@@ -29,7 +29,7 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Looks in the folders of the path, and asks none of its servers.
+    /// Creates a finder that uses the folders of the path, but not its servers.
     pub fn offline(path: SymbolPath) -> Stores {
         Stores {
             path,
@@ -39,8 +39,8 @@ impl Stores {
         }
     }
 
-    /// Also asks the servers of the path. What they have is kept in the first store before the
-    /// server that can be written; what they do not have is not asked for again.
+    /// Creates a finder that also uses the servers of the path. It stores a downloaded file in the first
+    /// writable store that precedes the server. It also remembers which files the servers do not have.
     #[cfg(feature = "network")]
     pub fn online(path: SymbolPath) -> Stores {
         Stores {
@@ -49,10 +49,10 @@ impl Stores {
         }
     }
 
-    /// Finds a PDB, and reads of it what is wanted.
+    /// Finds a PDB and reads it with `read`.
     ///
     /// # Errors
-    /// If none that `read` takes can be found: where it was looked for.
+    /// If no place has a PDB that `read` accepts. The error lists the places that were searched.
     pub fn read<T>(
         &mut self,
         id: &PdbId,
@@ -72,7 +72,7 @@ impl Stores {
                 (Place::File { root, .. }, _) => root.display().to_string(),
                 (Place::Url { server, .. }, _) => server.clone(),
             };
-            // A place is asked for several forms: it is enough to say once what it has not.
+            // Each place is searched for several forms of the file, but the error lists it only once.
             if attempts.last().is_none_or(|last| last.place != place) {
                 attempts.push(Attempt { place, outcome });
             }
@@ -80,6 +80,10 @@ impl Stores {
         Err(NotFound { attempts })
     }
 
+    #[cfg_attr(
+        not(feature = "network"),
+        expect(unused_variables, reason = "only servers are asked by id")
+    )]
     fn look<T>(
         &mut self,
         candidate: &Candidate,
@@ -115,7 +119,7 @@ impl PdbSource for Stores {
     }
 }
 
-/// Reads the PDB that a store below `root` has at `path`.
+/// Reads the PDB at `path` in the store `root`.
 fn read_file<T>(path: &Path, root: &Path, form: Form, read: &Read<'_, T>) -> Result<T, Outcome> {
     let failed = |error: io::Error| Outcome::Failed(error.to_string());
     let file = File::open(path).map_err(failed)?;
@@ -136,7 +140,7 @@ fn read_file<T>(path: &Path, root: &Path, form: Form, read: &Read<'_, T>) -> Res
                 None => {
                     let target = root.join(text.strip_prefix("PATH:").unwrap_or(text));
                     let named =
-                        |error| Outcome::Failed(format!("leads to {}: {error}", target.display()));
+                        |error| Outcome::Failed(format!("points to {}: {error}", target.display()));
                     Ok(read(File::open(&target).map_err(named)?)?)
                 }
             }
@@ -144,20 +148,21 @@ fn read_file<T>(path: &Path, root: &Path, form: Form, read: &Read<'_, T>) -> Res
     }
 }
 
-/// Expands the cabinet that a store holds a file in.
+/// Extracts the file from a cabinet of a store.
 pub(crate) fn expand(cabinet: File, expanded: &mut (impl Write + Seek)) -> io::Result<()> {
     etl::expand_cabinet(BufReader::new(cabinet), expanded)
 }
 
-/// The names in folders, without regard to case: stores come from systems where it does not count.
+/// Names of files in folders. Names are compared without case, because stores come from systems that
+/// ignore case.
 #[derive(Debug, Default)]
 struct Folders {
-    /// By folder: names in it by their lower case.
+    /// Names in each folder, by their lower-case form.
     listed: HashMap<PathBuf, HashMap<String, OsString>>,
 }
 
 impl Folders {
-    /// The file to which names lead from `root`.
+    /// Returns the path of the file whose path below `root` has the components `names`.
     fn find(&mut self, root: &Path, names: &[String]) -> Option<PathBuf> {
         let mut path = root.to_owned();
         for name in names {

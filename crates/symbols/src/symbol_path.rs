@@ -1,7 +1,8 @@
-//! Symbol paths, as `_NT_SYMBOL_PATH` holds them, and the places they name for a PDB.
+//! Parser of symbol paths in the syntax of `_NT_SYMBOL_PATH`. It also lists the places where a PDB can
+//! be.
 //!
-//! Nothing here reads a file or asks a server: a [`SymbolPath`] gives [`Candidate`]s, and a driver
-//! such as [`Stores`](crate::Stores) goes there.
+//! This module does no I/O: a [`SymbolPath`] lists [`Candidate`]s, and a driver such as
+//! [`Stores`](crate::Stores) reads them.
 //!
 //! The syntax is that of [Microsoft's symbol path][1] and [symbol stores][2].
 //!
@@ -13,20 +14,20 @@ use std::str::FromStr;
 
 use crate::PdbId;
 
-/// Where to look for symbols, in this order.
+/// Places that are searched for symbols, in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymbolPath {
     elements: Vec<Element>,
 }
 
-/// One part of a symbol path.
+/// One element of a symbol path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Element {
-    /// A folder with PDBs in it, or a symbol store.
+    /// A folder with PDBs, or a symbol store.
     Folder(PathBuf),
-    /// `cache*folder`: a store that also keeps what later elements download.
+    /// Element `cache*folder`: a symbol store that also stores the downloads of later elements.
     Cache(PathBuf),
-    /// `srv*store*store*…`: each store also keeps what those behind it download.
+    /// Element `srv*store*store*…`: each store also stores the downloads from the stores after it.
     Chain(Vec<Store>),
 }
 
@@ -34,65 +35,66 @@ enum Element {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Store {
     Folder(PathBuf),
-    /// By the address of its root, without a slash at the end.
+    /// URL of the server's root, without a trailing slash.
     Server(String),
 }
 
-/// A place where a PDB may be.
+/// A place where a PDB can be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Where.
+    /// Folder or server, with the name of the file.
     pub place: Place,
-    /// What is there, if anything.
+    /// Form of the file in this place.
     pub form: Form,
 }
 
-/// Where a [`Candidate`] is.
+/// Place of a [`Candidate`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A file below a folder.
+    /// A file in a folder.
     File {
-        /// The folder that the symbol path names.
+        /// Folder in the symbol path.
         root: PathBuf,
-        /// The way from there, a name each. Stores are made on systems where case does not matter.
+        /// Components of the file's path below `root`. Their case is ignored, because stores come from
+        /// systems that ignore case.
         names: Vec<String>,
     },
-    /// A file of a symbol server.
+    /// A file on a symbol server.
     Url {
-        /// Address of the server's root, as the symbol path names it.
+        /// URL of the server's root in the symbol path.
         server: String,
-        /// Address of the file.
+        /// URL of the file.
         url: String,
-        /// Stores to keep it in: the first that can be written.
+        /// Stores for the downloaded file. The first writable store is used.
         keep_in: Vec<PathBuf>,
     },
 }
 
-/// How a store holds a file.
+/// Form in which a store contains a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As it is.
+    /// The unmodified file.
     Plain,
-    /// In a cabinet, under its name with `_` as its last letter.
+    /// A cabinet that contains the file. The last letter of its name is `_`.
     Compressed,
-    /// As a `file.ptr`, whose text is `PATH:` and the file's path.
+    /// A text file `file.ptr` that contains `PATH:` and the path of the file.
     Pointer,
 }
 
-/// A symbol path that cannot be read.
+/// Reason why a symbol path is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SymbolPathError {
-    /// A chain without a store.
+    /// A `srv*` element contains no store.
     #[error(
-        "`{0}` in the symbol path names no store: expected `srv*FOLDER` or `srv*CACHE*https://SERVER`"
+        "`{0}` in the symbol path has no store: expected `srv*FOLDER` or `srv*CACHE*https://SERVER`"
     )]
     NoStore(String),
-    /// Stores behind a server: what they have could not be kept there.
-    #[error("`{0}` in the symbol path has a store behind a server: a server can only be the last")]
+    /// A store follows a server. It could not store the downloads of the server.
+    #[error("`{0}` in the symbol path has a store after a server: a server can only be the last")]
     ServerNotLast(String),
-    /// Something before `*` that is none of the known words.
+    /// The word before `*` is unknown.
     #[error(
-        "`{0}` in the symbol path is none of `FOLDER`, `srv*…`, `symsrv*DLL*…` and `cache*FOLDER`"
+        "`{0}` in the symbol path is unknown: expected `FOLDER`, `srv*…`, `symsrv*DLL*…` or `cache*FOLDER`"
     )]
     Unknown(String),
 }
@@ -100,8 +102,8 @@ pub enum SymbolPathError {
 impl FromStr for SymbolPath {
     type Err = SymbolPathError;
 
-    /// Reads elements separated by `;`. What names the debugger's own default store (an empty
-    /// store, as in `srv**https://…`, or `cache*` alone) is left out: there is no debugger here.
+    /// Parses elements separated by `;`. Ignores the default store of the debugger (an empty store, as
+    /// in `srv**https://…`, or `cache*` alone), because no debugger is used.
     fn from_str(text: &str) -> Result<SymbolPath, SymbolPathError> {
         let mut elements = Vec::new();
         for element in text.split(';').map(str::trim).filter(|e| !e.is_empty()) {
@@ -121,7 +123,7 @@ impl FromStr for SymbolPath {
                     continue;
                 }
                 "srv" => {}
-                // The DLL that would do the work.
+                // Skip the name of the DLL that implements the server protocol.
                 "symsrv" => drop(parts.next()),
                 _ => return Err(SymbolPathError::Unknown(element.to_owned())),
             }
@@ -149,12 +151,13 @@ fn store(text: &str) -> Store {
 }
 
 impl SymbolPath {
-    /// Whether it names no place at all.
+    /// Returns true if the path has no elements.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
     }
 
-    /// The folders that it names alone. Those of stores and caches may be made later.
+    /// Returns the plain folders of the path. It omits the folders of stores and caches, which may not
+    /// exist yet.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.elements.iter().filter_map(|element| match element {
             Element::Folder(folder) => Some(folder.as_path()),
@@ -162,10 +165,11 @@ impl SymbolPath {
         })
     }
 
-    /// Where a PDB may be, in the order to look.
+    /// Returns the possible places of a PDB, in search order.
     ///
-    /// In a store that is `name.pdb/KEY/name.pdb`, below a folder of the name's first two letters
-    /// where the store is a large, two-tier one. A plain folder may also have it in itself.
+    /// In a store, the path of the file is `name.pdb/KEY/name.pdb`. In a large, two-tier store, this
+    /// path is below a folder with the first two letters of the name. A plain folder may also contain
+    /// the file directly.
     pub fn candidates(&self, id: &PdbId) -> Vec<Candidate> {
         let mut candidates = Vec::new();
         let mut caches: Vec<PathBuf> = Vec::new();
@@ -203,17 +207,17 @@ impl SymbolPath {
     }
 }
 
-/// Where a symbol store keeps a PDB, from the store's root: `name.pdb/KEY/name.pdb`.
+/// Returns the path of a PDB in a symbol store: `name.pdb/KEY/name.pdb`.
 pub fn in_store(id: &PdbId) -> PathBuf {
-    beside(id, id.name()).iter().collect()
+    next_to(id, id.name()).iter().collect()
 }
 
-/// The way from a store's root to a file beside a PDB, or to the PDB itself.
-fn beside(id: &PdbId, file: &str) -> [String; 3] {
+/// Returns the path in a store of a file in the same folder as a PDB, or of the PDB itself.
+fn next_to(id: &PdbId, file: &str) -> [String; 3] {
     [id.name().to_owned(), id.key(), file.to_owned()]
 }
 
-/// The name that a compressed file has.
+/// Returns the name of the compressed form of a file.
 fn compressed(name: &str) -> String {
     let mut name = name.to_owned();
     name.pop();
@@ -229,7 +233,7 @@ fn in_folder(root: &Path, id: &PdbId, candidates: &mut Vec<Candidate>) {
             (Form::Compressed, compressed(id.name())),
             (Form::Pointer, "file.ptr".to_owned()),
         ] {
-            let names = prefix.iter().cloned().chain(beside(id, &file));
+            let names = prefix.iter().cloned().chain(next_to(id, &file));
             candidates.push(Candidate {
                 place: Place::File {
                     root: root.to_owned(),
@@ -241,13 +245,14 @@ fn in_folder(root: &Path, id: &PdbId, candidates: &mut Vec<Candidate>) {
     }
 }
 
-/// Servers are asked in one layout and follow pointers themselves.
+/// Adds the places of a PDB on a server. Servers have only one layout, and they follow pointer files
+/// themselves.
 fn on_server(root: &str, id: &PdbId, keep_in: &[PathBuf], candidates: &mut Vec<Candidate>) {
     for (form, file) in [
         (Form::Plain, id.name().to_owned()),
         (Form::Compressed, compressed(id.name())),
     ] {
-        let path: Vec<String> = beside(id, &file)
+        let path: Vec<String> = next_to(id, &file)
             .iter()
             .map(|name| percent_encoded(name))
             .collect();
@@ -262,7 +267,7 @@ fn on_server(root: &str, id: &PdbId, keep_in: &[PathBuf], candidates: &mut Vec<C
     }
 }
 
-/// A name as a part of an address: all but the unreserved characters of RFC 3986 as their bytes.
+/// Percent-encodes a name for a URL. Only the unreserved characters of RFC 3986 stay unchanged.
 fn percent_encoded(name: &str) -> String {
     let mut encoded = String::new();
     for byte in name.bytes() {

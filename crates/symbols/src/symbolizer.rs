@@ -1,4 +1,4 @@
-//! Addresses of many modules, each resolved once.
+//! Symbolizer: resolves addresses of many modules, and each address only once.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -9,47 +9,47 @@ use rustc_hash::FxHashMap;
 use crate::pdb::{Location, Pdb, PdbError};
 use crate::{Module, PdbId};
 
-/// How many PDBs are open at once: each keeps the parts it has read in memory.
+/// Maximum number of open PDBs. Each open PDB keeps the parts in memory that were read.
 const MAX_OPEN: usize = 16;
 
-/// Brings PDBs. [`Stores`](crate::Stores) does so from the places of a symbol path.
+/// Source of PDBs. [`Stores`](crate::Stores) is a source that searches a symbol path.
 pub trait PdbSource: Send {
     /// Finds and opens a PDB.
     ///
     /// # Errors
-    /// If none of that identity can be found: where it was looked for.
+    /// If there is no PDB with this identity. The error lists the places that were searched.
     fn find(&mut self, id: &PdbId) -> Result<Pdb, NotFound>;
 }
 
-/// A PDB was not found.
+/// Error: a PDB was not found.
 #[derive(Debug, Default)]
 pub struct NotFound {
-    /// Where it was looked for, in order.
+    /// Places that were searched, in this order.
     pub attempts: Vec<Attempt>,
 }
 
-/// A look for a PDB.
+/// A place that was searched without success.
 #[derive(Debug)]
 pub struct Attempt {
-    /// The folder, server or file.
+    /// Folder, server or file.
     pub place: String,
-    /// Why it did not bring the PDB.
+    /// Reason why it did not provide the PDB.
     pub outcome: Outcome,
 }
 
-/// Why a place did not bring a PDB.
+/// Reason why a place did not provide a PDB.
 #[derive(Debug, thiserror::Error)]
 pub enum Outcome {
-    /// It has none.
-    #[error("does not have it")]
+    /// The place does not have the file.
+    #[error("not found")]
     Absent,
-    /// It is a server, and the network may not be used.
-    #[error("not asked: the network was not allowed")]
+    /// The place is a server, and network access is not allowed.
+    #[error("not used: network access is not allowed")]
     NetworkNotAllowed,
-    /// What is there cannot be used.
+    /// The place has a file that cannot be used.
     #[error("{0}")]
     Refused(#[from] PdbError),
-    /// It could not be looked at.
+    /// The place could not be read.
     #[error("{0}")]
     Failed(String),
 }
@@ -57,7 +57,7 @@ pub enum Outcome {
 impl fmt::Display for NotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.attempts.is_empty() {
-            return f.write_str("no symbol path was given");
+            return f.write_str("there is no symbol path");
         }
         for (index, Attempt { place, outcome }) in self.attempts.iter().enumerate() {
             let separator = if index == 0 { "" } else { "; " };
@@ -67,43 +67,43 @@ impl fmt::Display for NotFound {
     }
 }
 
-/// Why a module's addresses have no functions.
+/// Reason why the addresses of a module cannot be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum Unresolved {
-    /// The trace does not say which PDB describes it.
-    #[error("the trace does not say which PDB describes it")]
+    /// The trace does not identify the PDB of the module.
+    #[error("the trace does not identify its PDB")]
     Unidentified,
-    /// Its PDB was not found.
+    /// The PDB was not found.
     #[error("{0}")]
     NotFound(NotFound),
-    /// Its PDB turned out to be damaged.
+    /// The PDB is damaged.
     #[error("its PDB {0}")]
     Damaged(PdbError),
 }
 
-/// A module in a [`Symbolizer`].
+/// Id of a module in a [`Symbolizer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModuleId(u32);
 
-/// A module whose addresses were asked for in vain.
+/// A module whose addresses cannot be resolved.
 #[derive(Debug)]
 pub struct Missing<'a> {
-    /// The module.
+    /// Module.
     pub module: &'a Module,
-    /// Why.
+    /// Reason why its addresses cannot be resolved.
     pub why: &'a Unresolved,
 }
 
-/// Resolves addresses of modules to functions, files and lines.
+/// Resolver of addresses to functions, files and lines, for many modules.
 ///
-/// Every address is looked up once, and a module's PDB is looked for when its first address is
-/// asked for.
+/// It looks up each address only once. It searches the PDB of a module when the first address of the
+/// module is resolved.
 pub struct Symbolizer {
     source: Box<dyn PdbSource>,
     modules: Vec<Entry>,
     by_module: HashMap<Module, ModuleId>,
     found: FxHashMap<(ModuleId, u32), Option<Arc<Location>>>,
-    /// Modules whose PDB is open, the one used last at the end.
+    /// Modules whose PDB is open. The most recently used module is last.
     open: VecDeque<(ModuleId, Pdb)>,
 }
 
@@ -113,7 +113,7 @@ struct Entry {
 }
 
 impl Symbolizer {
-    /// One that knows no module yet.
+    /// Creates a symbolizer without modules.
     pub fn new(source: impl PdbSource + 'static) -> Symbolizer {
         Symbolizer {
             source: Box::new(source),
@@ -124,7 +124,7 @@ impl Symbolizer {
         }
     }
 
-    /// Adds a module. Equal modules are one.
+    /// Adds a module and returns its id. Equal modules get the same id.
     pub fn add(&mut self, module: Module) -> ModuleId {
         let next = ModuleId(self.modules.len() as u32);
         let id = *self.by_module.entry(module.clone()).or_insert(next);
@@ -137,8 +137,8 @@ impl Symbolizer {
         id
     }
 
-    /// Resolves many addresses, so that [`Symbolizer::locate`] has their answers at hand. That is
-    /// quicker than one by one where more PDBs are needed than are kept open.
+    /// Resolves many addresses in advance for [`Symbolizer::locate`]. If more PDBs are needed than can
+    /// be open at a time, this is faster than resolving the addresses one by one.
     pub fn prepare(&mut self, addresses: impl IntoIterator<Item = (ModuleId, u32)>) {
         let mut addresses: Vec<_> = addresses.into_iter().collect();
         addresses.sort_unstable();
@@ -148,8 +148,8 @@ impl Symbolizer {
         }
     }
 
-    /// What is known of an address, relative to its module. Nothing if the module's PDB is missing
-    /// (see [`Symbolizer::missing`]) or knows no function there.
+    /// Looks up an address relative to its module. Returns `None` if the PDB of the module is missing
+    /// (see [`Symbolizer::missing`]) or if no function of the PDB contains the address.
     pub fn locate(&mut self, module: ModuleId, rva: u32) -> Option<Arc<Location>> {
         if let Some(known) = self.found.get(&(module, rva)) {
             return known.clone();
@@ -159,8 +159,8 @@ impl Symbolizer {
         location
     }
 
-    /// The address as `module!function+0x1f`, with the function that it lies in and its offset
-    /// there; as `module+0x1f` where the function is unknown.
+    /// Formats an address as `module!function+0x1f`, with the offset in the function. If the function is
+    /// unknown, formats it as `module+0x1f`, with the offset in the module.
     pub fn name(&mut self, module: ModuleId, rva: u32) -> String {
         let location = self.locate(module, rva);
         let module = &self.modules[module.0 as usize].module.name;
@@ -175,7 +175,7 @@ impl Symbolizer {
         }
     }
 
-    /// The modules whose addresses were asked for in vain, in the order they were added.
+    /// Returns the modules whose addresses cannot be resolved, in the order in which they were added.
     pub fn missing(&self) -> impl Iterator<Item = Missing<'_>> {
         self.modules.iter().filter_map(|entry| {
             Some(Missing {

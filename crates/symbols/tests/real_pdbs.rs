@@ -1,7 +1,6 @@
-//! PDBs that a real linker wrote, against what the image itself says.
+//! Comparison of PDBs from a real linker with the image that it linked.
 //!
-//! Not on Windows: its tests run where only Windows programs can be started, and the compiler is
-//! none there.
+//! These tests do not run as Windows programs, because the environment for those has no compiler.
 #![cfg(not(windows))]
 
 mod driver;
@@ -23,10 +22,10 @@ fn functions_have_files_lines_and_what_is_inlined() {
     let first = pdb.locate(dpc).unwrap().unwrap();
     assert_eq!(first.function_rva, dpc);
     let outer = first.frames.last().unwrap();
-    // Rust qualifies names in debug information, and not exported ones.
+    // Rust writes the qualified name into debug information, but the exported name is not qualified.
     assert_eq!(outer.function.as_deref(), Some("tiny::TinyDpcRoutine"));
     assert!(outer.file.as_ref().unwrap().ends_with("tiny.rs"));
-    // Somewhere in it is the read that was inlined, with the lines of the source.
+    // An address in the function belongs to the inlined read, with the lines of the source file.
     let inlined = (dpc..dpc + 0x40)
         .filter_map(|rva| pdb.locate(rva).unwrap())
         .filter(|location| location.function_rva == dpc)
@@ -79,7 +78,7 @@ fn a_pdb_of_another_build_is_refused() {
         assert_eq!(
             error.to_string(),
             format!(
-                "is the PDB of another build: it is {}, expected {wanted}",
+                "belongs to another build: it is {}, expected {wanted}",
                 id.key()
             )
         );
@@ -117,7 +116,7 @@ fn damaged_pdbs_give_errors() {
     assert!(failed > 0, "no damage was seen");
 }
 
-/// An inlined function that lies in itself: its name would never end.
+/// In this test, an inlined function contains itself, so its name would be infinitely long.
 #[test]
 fn names_without_end_are_refused() {
     use pdb_addr2line::pdb::{FallibleIterator, IdData, PDB};
@@ -134,7 +133,7 @@ fn names_without_end_are_refused() {
         }
     }
     let (own, function_type) = forged.expect("count_up is inlined");
-    // LF_FUNC_ID, the scope (left open), the type, the name.
+    // The LF_FUNC_ID record has the scope (which may be any), the type and the name.
     let tail = [&function_type.to_le_bytes()[..], b"count_up\0"].concat();
     let at = (bytes.windows(6 + tail.len()))
         .position(|window| window.starts_with(&[0x01, 0x16]) && window.ends_with(&tail))
@@ -144,8 +143,8 @@ fn names_without_end_are_refused() {
     assert!(error.to_string().contains("refers to itself"), "{error}");
 }
 
-/// The hash table of a PDB's public symbols, as the linker and as we lay it out: the same names are
-/// in the same buckets.
+/// In the hash table of public symbols, equal names must be in equal buckets of the linker's PDB and of
+/// ours.
 #[test]
 fn names_are_hashed_as_linkers_do() {
     let driver = Driver::compile(false);
@@ -164,7 +163,8 @@ fn names_are_hashed_as_linkers_do() {
     assert_eq!(names, functions.len());
 }
 
-/// Hands over the names of a PDB's public symbols, and gives which buckets of their table are used.
+/// Calls `name` for each public symbol of a PDB, and returns the bit mask of used buckets in the hash
+/// table.
 fn buckets(bytes: &[u8], mut name: impl FnMut(String)) -> Vec<u8> {
     use pdb_addr2line::pdb::{FallibleIterator, PDB, StreamIndex, SymbolData};
     let mut pdb = PDB::open(Cursor::new(bytes)).unwrap();
@@ -178,7 +178,7 @@ fn buckets(bytes: &[u8], mut name: impl FnMut(String)) -> Vec<u8> {
     let number = |bytes: &[u8], at: usize| {
         u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
     };
-    // The DBI stream names the stream of the table at byte 16.
+    // The DBI stream contains the number of the table's stream at byte 16.
     let debug = pdb.raw_stream(StreamIndex(3)).unwrap().unwrap();
     let publics = number(debug.as_slice(), 16) as u16;
     let table = pdb.raw_stream(StreamIndex(publics)).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! PDBs in folders: every layout and form that symbol stores have.
+//! Tests of PDBs in folders: all layouts of symbol stores, and all forms of files in them.
 
 use std::fs;
 use std::io::Write;
@@ -24,7 +24,7 @@ fn pdb(id: &PdbId) -> Vec<u8> {
     write_pdb(id, "made.obj", &[function]).unwrap()
 }
 
-/// Finds a PDB in the path, in which `@` stands for the folder.
+/// Finds a PDB in the symbol path. Each `@` in the path is replaced by the folder.
 fn find(folder: &Path, path: &str, id: &PdbId) -> Result<symbols::Pdb, symbols::NotFound> {
     let path = path.replace('@', folder.to_str().unwrap());
     Stores::offline(path.parse().unwrap()).find(id)
@@ -121,7 +121,7 @@ fn servers_are_not_asked_unless_that_is_allowed() {
     ));
 }
 
-/// Brings the PDB of any identity, and counts how often.
+/// Source that returns a PDB for any identity, and counts the requests.
 struct Counting(Arc<AtomicUsize>);
 
 impl PdbSource for Counting {
@@ -145,7 +145,8 @@ fn addresses_are_looked_up_once() {
     let modules: Vec<_> = (1..=40).map(|n| symbolizer.add(module(n))).collect();
     assert_eq!(symbolizer.add(module(3)), modules[2]);
 
-    // In turn, so that each module would be opened again and again.
+    // The addresses alternate between modules, so that resolving them one by one would open each PDB
+    // repeatedly.
     let addresses = (0..10).flat_map(|rva| modules.iter().map(move |m| (*m, 0x1000 + rva)));
     symbolizer.prepare(addresses);
     for rva in [0, 9] {
@@ -182,7 +183,7 @@ fn what_is_missing_is_told() {
     assert_eq!(missing.len(), 2);
     assert_eq!(missing[0].module.name, "a.sys");
     assert!(matches!(missing[0].why, Unresolved::Unidentified));
-    assert_eq!(missing[1].why.to_string(), "nowhere: does not have it");
+    assert_eq!(missing[1].why.to_string(), "nowhere: not found");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! PDBs that we wrote, as an independent reader sees them.
+//! Reads PDBs of the writer with an independent reader.
 
 use std::io::Cursor;
 
@@ -61,7 +61,7 @@ fn symbols_are_found_by_their_whole_names() {
 
 #[test]
 fn large_ones_leave_out_the_pages_of_the_map() {
-    // More than the 4096 pages after which the map of free pages has two more.
+    // The streams need more than 4096 pages, so the file has further pages of the maps of free pages.
     let functions: Vec<Function> = (0..300)
         .map(|n| function(&format!("{n}{}", "x".repeat(60_000)), 0x1000 + n * 16, 16))
         .collect();
@@ -76,7 +76,7 @@ fn large_ones_leave_out_the_pages_of_the_map() {
 
 #[test]
 fn decorated_names_are_made_readable() {
-    // From the documentation of Microsoft's compiler on decorated names.
+    // The example is from Microsoft's documentation of decorated names.
     let functions = [function("?calc@@YAHXZ", 0x1000, 8)];
     let bytes = write_pdb(&id(), "made.obj", &functions).unwrap();
     let pdb = Pdb::open(Cursor::new(bytes), &id()).unwrap();

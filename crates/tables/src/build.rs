@@ -1,38 +1,31 @@
-//! The passes over a trace that fill the tables asked for.
+//! The passes over a trace that fill the requested tables.
 
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow_array::RecordBatch;
-use etl::{BufferRef, Damage, Trace};
-use rayon::prelude::*;
+use etl::{Damage, Trace};
+use events::Decoder;
 
-use crate::event_rows::decoder_of;
-use crate::intervals::span_of;
-use crate::kept::{Kept, in_time_order};
-use crate::plan::{Plan, Wanted};
+use crate::first_pass::{self, FirstPass};
+use crate::kind_survey::learn;
+use crate::plan::Plan;
 use crate::recorded::Recorded;
-use crate::scheduling::Scheduling;
+use crate::scheduling::Scheduler;
 use crate::schema::Rows;
+use crate::slice::{JoinStates, Slice};
 use crate::slices::Slices;
-use crate::stack_index::StackIndex;
-use crate::stream::Stream;
-use crate::tables::{Joiners, Slice};
-use crate::trackers::FileTracker;
+use crate::trackers::Trackers;
 use crate::unreadable::{Unreadable, UnreadableEvents};
-use crate::world::World;
-use crate::{
-    CpuRuns, Cpus, Damages, Focus, Images, Packets, ProcessFreezes, ProcessTracker, Processes,
-    Sessions, SystemConfig, Table, Tables, Threads, Volumes,
-};
+use crate::{Packets, Table, Tables};
 
-/// How to build.
+/// Options of building tables.
 #[derive(Clone, Copy)]
 pub struct Options<'o> {
-    /// Called now and then, from several threads, with the stored bytes of the buffers read so
-    /// far; compare with [`Trace::size_bytes`]. Building stops when it returns `false`.
+    /// Callback that is called repeatedly from several threads. Its argument is the stored size in
+    /// bytes of all buffers that were read so far; the total is [`Trace::size_bytes`]. Building
+    /// stops when the callback returns `false`.
     pub progress: &'o (dyn Fn(u64) -> bool + Sync),
 }
 
@@ -50,26 +43,26 @@ impl fmt::Debug for Options<'_> {
     }
 }
 
-/// The progress callback asked to stop.
+/// Error: the progress callback asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("reading the trace was cancelled")]
 pub struct Cancelled;
 
-/// What was met while tables were made.
+/// Faults that were found while tables were made.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// What is lost or broken in the trace.
+    /// Lost events and unreadable parts of the trace.
     pub damage: Damage,
-    /// Events whose payload could not be read, by the table that they are missing from.
+    /// Events whose payload could not be read, by the table that lacks them.
     pub unreadable: Vec<Unreadable>,
 }
 
-/// Why [`stream`] ended early.
+/// Reasons why [`stream`] ends early.
 #[derive(Debug)]
 pub enum StreamError<E> {
     /// [`Options::progress`] asked to stop.
     Cancelled,
-    /// The rows could not be taken.
+    /// The receiver of the rows failed.
     Taker(E),
 }
 
@@ -79,57 +72,46 @@ impl<E> From<Cancelled> for StreamError<E> {
     }
 }
 
-/// Reads a trace, its CPUs in parallel, and fills the tables asked for, in memory.
+/// Receiver of the rows of tables.
+type Give<'g, E> = dyn FnMut(Table, RecordBatch) -> Result<(), E> + Send + 'g;
+
+/// Receiver of slices.
+type Take<'t, E> = dyn FnMut(Slice) -> Result<(), E> + Send + 't;
+
+/// Reads a trace, with all CPUs in parallel, and fills the requested tables in memory.
 ///
 /// # Errors
-/// When [`Options::progress`] asks to stop. Nothing in the trace is an error: what is unreadable
-/// is in [`Tables::damage`] and [`Tables::unreadable`].
+/// If [`Options::progress`] asks to stop. Faults of the trace are not errors; they are in
+/// [`Tables::damage`] and [`Tables::unreadable`].
 pub fn build(trace: &Trace, wanted: &[Table], options: Options<'_>) -> Result<Tables, Cancelled> {
-    let mut rows = Tables::default();
-    let take = &mut |part: Part| -> Result<(), Infallible> {
-        match part {
-            Part::Slice(slice) => rows.append(*slice, wanted),
-            Part::Runs(runs) => Rows::append(&mut rows.cpu_runs, *runs),
-        }
+    let mut tables = Tables::default();
+    let take = &mut |slice: Slice| -> Result<(), Infallible> {
+        tables.append(slice);
         Ok(())
     };
     match run(trace, Packets::default(), wanted, options, take) {
-        Ok((mut whole, summary)) => {
-            rows.take_whole(&mut whole);
-            let asked = |table| wanted.contains(&table);
-            if asked(Table::Processes) {
-                rows.processes = whole.processes;
-            }
-            if asked(Table::Threads) {
-                rows.threads = whole.threads;
-            }
-            if asked(Table::Images) {
-                rows.images = whole.images;
-            }
-            if asked(Table::Stacks) {
-                rows.stacks = whole.stacks;
-            }
-            rows.volumes = whole.volumes;
-            rows.damage = summary.damage;
-            rows.unreadable = summary.unreadable;
-            Ok(rows)
+        Ok((whole, summary)) => {
+            tables.take_whole(whole, wanted);
+            tables.damage = summary.damage;
+            tables.unreadable = summary.unreadable;
+            Ok(tables)
         }
         Err(StreamError::Cancelled) => Err(Cancelled),
     }
 }
 
-/// Reads a trace, its CPUs in parallel, and gives the rows of the tables asked for away as they
-/// are made: each table's batches in the order of its sorted column, of a bounded number of rows
-/// however long the trace is. Two passes where rows are joined with what is only known at the end
-/// of the trace.
+/// Reads a trace, with all CPUs in parallel, and passes the rows of the requested tables to `give`
+/// as soon as they are made. The batches of a table are in the order of its sorted column. The size
+/// of a batch does not depend on the length of the trace. The trace is read twice if rows are
+/// joined with data that is known only at the end of the trace.
 ///
 /// # Errors
-/// When [`Options::progress`] asks to stop, or what `give` fails with.
+/// If [`Options::progress`] asks to stop, or `give` fails.
 pub fn stream<E>(
     trace: &Trace,
     wanted: &[Table],
     options: Options<'_>,
-    give: &mut (dyn FnMut(Table, RecordBatch) -> Result<(), E> + Send),
+    give: &mut Give<'_, E>,
 ) -> Result<Summary, StreamError<E>>
 where
     E: Send,
@@ -137,25 +119,20 @@ where
     stream_with(trace, Packets::default(), wanted, options, give)
 }
 
-/// As [`stream`], with the sorted packets of captures beside the trace.
+/// Makes tables in the same way as [`stream`]. Adds the sorted packets of capture files to the
+/// packets of the trace.
 pub(crate) fn stream_with<E>(
     trace: &Trace,
     captured: Packets,
     wanted: &[Table],
     options: Options<'_>,
-    give: &mut (dyn FnMut(Table, RecordBatch) -> Result<(), E> + Send),
+    give: &mut Give<'_, E>,
 ) -> Result<Summary, StreamError<E>>
 where
     E: Send,
 {
-    let (mut whole, summary) = {
-        let take = &mut |part: Part| match part {
-            Part::Slice(slice) => slice.give(wanted, give),
-            Part::Runs(runs) if runs.is_empty() => Ok(()),
-            Part::Runs(runs) => give(Table::CpuRuns, runs.into_batch()),
-        };
-        run(trace, captured, wanted, options, take)?
-    };
+    let take = &mut |slice: Slice| slice.give(give);
+    let (mut whole, summary) = run(trace, captured, wanted, options, take)?;
     for table in wanted.iter().filter(|table| !table.is_of_events()) {
         for batch in whole.take_batches(*table) {
             give(*table, batch).map_err(StreamError::Taker)?;
@@ -164,70 +141,37 @@ where
     Ok(summary)
 }
 
-/// Rows that are ready.
-enum Part {
-    Slice(Box<Slice>),
-    Runs(Box<CpuRuns>),
-}
-
-/// The passes over a trace. Gives the tables that are not of events, and what was met.
+/// Runs the passes over a trace. Returns the tables of the whole trace and the faults.
 fn run<E: Send>(
     trace: &Trace,
     captured: Packets,
     wanted: &[Table],
     options: Options<'_>,
-    take: &mut (dyn FnMut(Part) -> Result<(), E> + Send),
+    take: &mut Take<'_, E>,
 ) -> Result<(Tables, Summary), StreamError<E>> {
     let plan = Plan::new(wanted);
-    let passes = u64::from(!plan.whole.is_empty()) + u64::from(!plan.events.is_empty());
-    let (done, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
+    let passes = plan.passes().max(1);
+    let (done, is_stopped) = (AtomicU64::new(0), AtomicBool::new(false));
     let progress = |bytes: u64| {
         let done = done.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if !(options.progress)(done / passes.max(1)) {
-            stopped.store(true, Ordering::Relaxed);
+        if !(options.progress)(done / passes) {
+            is_stopped.store(true, Ordering::Relaxed);
         }
-        !stopped.load(Ordering::Relaxed)
+        !is_stopped.load(Ordering::Relaxed)
     };
     let mut unreadable = UnreadableEvents::default();
-    let mut first = Pass::default();
-    if !plan.whole.is_empty() {
-        let streams = trace
-            .streams()
-            .into_par_iter()
-            .map(|stream| Stream::read(&stream, trace.segments(), plan.whole, &progress))
-            .collect::<Result<Vec<Stream>, Cancelled>>()?;
-        first = join(streams, trace, plan.whole, &mut unreadable);
-    }
-    if !plan.events.is_empty() {
-        let metadata = std::mem::take(&mut first.metadata);
-        let decoder =
-            (plan.events.has(Table::Events)).then(|| Arc::new(decoder_of(trace, metadata)));
-        let tables = &first.tables;
-        let world = World::new(
-            &tables.processes,
-            &tables.threads,
-            &tables.images,
-            &first.stacks,
-            &first.files,
-            first.sampling_interval_ns,
-        );
-        let slices = Slices::new(trace, plan.events, decoder);
-        let recorded = &first.recorded;
-        let streams = events(slices, captured, plan, (&world, recorded), &progress, take)?;
-        first.tables.damage = Damage::default();
-        for stream in streams {
-            first.tables.damage.merge(stream.damage);
-            unreadable.merge(stream.unreadable);
+    let mut first = first_pass::read(trace, plan.first, &progress, &mut unreadable)?;
+    let mut damage = std::mem::take(&mut first.damage);
+    if !plan.rows.is_empty() {
+        let slices = read_events(trace, captured, plan, &mut first, &progress, take)?;
+        // Both passes find the same damage, so the damage of the first pass is dropped.
+        damage = Damage::default();
+        for (of_cpu, unreadable_of_cpu) in slices.into_faults() {
+            damage.merge(of_cpu);
+            unreadable.merge(unreadable_of_cpu);
         }
     }
-    let mut damage = std::mem::take(&mut first.tables.damage);
     damage.merge(trace.damage().clone());
-    if wanted.contains(&Table::Sessions) {
-        first.tables.sessions = Sessions::build(trace);
-    }
-    if wanted.contains(&Table::Damages) {
-        first.tables.damages = Damages::build(trace, &damage);
-    }
     let summary = Summary {
         damage,
         unreadable: unreadable.into_sorted(),
@@ -235,119 +179,62 @@ fn run<E: Send>(
     Ok((first.tables, summary))
 }
 
-/// The pass that makes the rows of events. While one slice is joined and given away, the next is
-/// read.
-fn events<E: Send>(
-    mut slices: Slices<'_>,
+/// Makes the rows of tables of events. While the rows of one slice of time are made and passed to
+/// `take`, the next slice is read.
+fn read_events<'t, E: Send>(
+    trace: &'t Trace,
     mut captured: Packets,
     plan: Plan,
-    (world, recorded): (&World<'_>, &Recorded),
+    first: &mut FirstPass,
     progress: &(dyn Fn(u64) -> bool + Sync),
-    take: &mut (dyn FnMut(Part) -> Result<(), E> + Send),
-) -> Result<Vec<Stream>, StreamError<E>> {
-    let mut joiners = Joiners::default();
-    let mut scheduling: Option<Scheduling> = None;
+    take: &mut Take<'_, E>,
+) -> Result<Slices<'t>, StreamError<E>> {
+    let decoder = plan.rows.has_table(Table::Events).then(|| {
+        let mut decoder = Decoder::new();
+        learn(&mut decoder, trace, std::mem::take(&mut first.metadata));
+        decoder
+    });
+    let mut slices = Slices::new(trace, plan.events, decoder);
+    let trackers = Trackers::new(first);
+    let mut states = JoinStates::default();
+    let mut scheduler = None;
     let mut next = slices.next(progress)?;
-    while let Some(mut slice) = next.take() {
-        let later = captured.split_off(slice.end_ns);
-        let due = std::mem::replace(&mut captured, later);
-        if plan.events.has(Table::Packets) && !due.is_empty() {
-            let packets = std::mem::take(&mut slice.packets);
-            slice.packets = Rows::merge(vec![packets, due]);
+    while let Some((end_ns, mut raw)) = next.take() {
+        if plan.rows.has_table(Table::Packets) {
+            let later = captured.split_off(end_ns);
+            raw.packets.add(std::mem::replace(&mut captured, later));
         }
-        let scheduling = scheduling.get_or_insert_with(|| Scheduling::new(recorded.clone()));
         let (read, taken) = rayon::join(
             || slices.next(progress),
             || {
-                slice.join(&mut joiners, world);
-                if plan.schedules {
-                    let (switches, ready) = (&slice.context_switches, &mut slice.ready_threads);
-                    let runs = scheduling.join(switches, ready, world);
-                    if plan.runs {
-                        take(Part::Runs(runs.into()))?;
-                    }
+                let mut slice = raw.join(&mut states, &trackers, plan.rows);
+                if plan.has_schedule() {
+                    let scheduler = scheduler
+                        .get_or_insert_with(|| new_scheduler(plan, first.recorded.clone()));
+                    let (switches, readied) = (&raw.context_switches, &raw.ready_threads);
+                    slice.cpu_runs =
+                        scheduler.join(switches, readied, &mut slice.ready_threads, &trackers);
                 }
-                take(Part::Slice(slice.into()))
+                take(slice)
             },
         );
         taken.map_err(StreamError::Taker)?;
         next = read?;
     }
-    if plan.events.has(Table::FileIo) {
-        let rest = Slice {
-            file_io: joiners.file_io.finish(slices.last_ns(), world),
-            ..Slice::default()
-        };
-        take(Part::Slice(rest.into())).map_err(StreamError::Taker)?;
+    let last_ns = slices.last_ns();
+    let mut rest = states.finish(last_ns, &trackers, plan.rows);
+    if let Some(scheduler) = scheduler {
+        rest.cpu_runs = scheduler.finish(last_ns, &trackers);
     }
-    if let Some(scheduling) = scheduling.filter(|_| plan.runs) {
-        let runs = scheduling.finish(slices.last_ns(), world);
-        take(Part::Runs(runs.into())).map_err(StreamError::Taker)?;
-    }
-    Ok(slices.into_streams())
+    take(rest).map_err(StreamError::Taker)?;
+    Ok(slices)
 }
 
-/// What the tables that are not of events are made of, joined.
-#[derive(Default)]
-struct Pass {
-    tables: Tables,
-    stacks: StackIndex,
-    files: FileTracker,
-    recorded: Recorded,
-    /// Buffers in which the trace says what its events mean.
-    metadata: Vec<BufferRef>,
-    sampling_interval_ns: Option<i64>,
-}
-
-/// Joins what the streams hold.
-fn join(
-    mut streams: Vec<Stream>,
-    trace: &Trace,
-    wanted: Wanted,
-    unreadable: &mut UnreadableEvents,
-) -> Pass {
-    let mut tables = Tables::default();
-    let stacks = streams.iter_mut().map(|s| std::mem::take(&mut s.stacks));
-    let (stacks, distinct) = StackIndex::build(stacks.collect());
-    tables.stacks = distinct;
-    let kept = |of: fn(&Stream) -> &Kept| in_time_order(streams.iter().map(of));
-    tables.processes = Processes::build(&kept(|s| &s.processes), trace.segments(), unreadable);
-    tables.threads = Threads::build(&kept(|s| &s.threads), unreadable);
-    tables.volumes = Volumes::read(&kept(|s| &s.volumes), unreadable);
-    tables.images = Images::build(
-        &kept(|s| &s.images),
-        &kept(|s| &s.image_ids),
-        &tables.volumes,
-        unreadable,
-    );
-    let names = kept(|s| &s.file_names);
-    let files = FileTracker::read(&names, &tables.volumes, unreadable);
-    let processes = ProcessTracker::new(&tables.processes);
-    let (span, focus) = (span_of(trace), kept(|s| &s.focus));
-    tables.focus = Focus::build(&focus, span, &processes, unreadable);
-    let freezes = kept(|s| &s.process_freezes);
-    tables.process_freezes = ProcessFreezes::build(&freezes, span, &processes, unreadable);
-    tables.system_config = SystemConfig::build(&kept(|s| &s.system_config), unreadable);
-    let spans_ns = streams.iter().map(|stream| stream.span_ns);
-    let spans_ns: Vec<_> = trace.streams().into_iter().zip(spans_ns).collect();
-    let recorded = Recorded::new(trace, &spans_ns);
-    if wanted.has(Table::Cpus) {
-        tables.cpus = Cpus::build(trace, &kept(|s| &s.cpus), &recorded, unreadable);
-    }
-    let intervals = streams.iter().filter_map(|s| s.sampling_interval);
-    let sampling_interval_ns = intervals.min().map(|(_, interval)| interval);
-    let mut metadata = Vec::new();
-    for stream in streams {
-        tables.damage.merge(stream.damage);
-        unreadable.merge(stream.unreadable);
-        metadata.extend(stream.metadata);
-    }
-    Pass {
-        metadata,
+fn new_scheduler(plan: Plan, recorded: Recorded) -> Scheduler {
+    let has_table = |table| plan.rows.has_table(table);
+    Scheduler::new(
         recorded,
-        tables,
-        stacks,
-        files,
-        sampling_interval_ns,
-    }
+        has_table(Table::CpuRuns),
+        has_table(Table::ReadyThreads),
+    )
 }

@@ -1,4 +1,4 @@
-//! Packets of pcapng and pcap files.
+//! Packets in pcapng and pcap files.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,31 +9,31 @@ use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{PcapBlockOwned, PcapError, create_reader};
 
 use crate::frame::Link;
-use crate::packets::{Direction, Packet, PacketSource};
 use crate::schema::Rows;
+use crate::table::packets::{Direction, Packet, PacketSource};
 use crate::{Packets, sample_files};
 
-/// A capture file cannot be read.
+/// A failure to read a capture file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
     /// The file cannot be read.
-    #[error("{}: {error}", file.display())]
+    #[error("cannot read {}: {source}", file.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// Why.
-        error: std::io::Error,
+        /// Reason given by the operating system.
+        source: std::io::Error,
     },
-    /// Not even its begin is one of a capture.
-    #[error("{}: not a pcapng or pcap file", file.display())]
+    /// The file does not begin like a capture.
+    #[error("{} is not a pcapng or pcap file", file.display())]
     NotACapture {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
     },
 }
 
-/// What the files begin with: pcapng, and pcap with micro- or nanoseconds in either byte order.
+/// First bytes of capture files: pcapng, and pcap with micro- or nanoseconds in both byte orders.
 const MAGICS: [[u8; 4]; 5] = [
     [0x0A, 0x0D, 0x0D, 0x0A],
     [0xD4, 0xC3, 0xB2, 0xA1],
@@ -42,23 +42,25 @@ const MAGICS: [[u8; 4]; 5] = [
     [0xA1, 0xB2, 0x3C, 0x4D],
 ];
 
-/// Whether a file begins as a capture does; one that cannot be read does not.
+/// Returns true if a file begins like a packet capture. Returns false if the file cannot be read.
 pub fn is_capture(file: &Path) -> bool {
     sample_files::begins_with(file, &MAGICS)
 }
 
-/// First room for a block, in bytes, and the largest block that is read.
+/// Initial size of the read buffer, in bytes.
 const BLOCK: usize = 1 << 16;
+/// Maximum size of a block, in bytes.
 const LARGEST_BLOCK: usize = 16 << 20;
 
 /// Nanoseconds from 1601 to 1970.
 const UNIX_EPOCH_NS: i128 = 11_644_473_600_000_000_000;
 
-/// The packets of all captures, in the order of time; times count from the trace's start, by UTC.
-/// Reading a file ends at the first block that makes no sense: what was read until there is sound.
+/// Reads the packets of all captures in time order. Times are computed from UTC and relative to the
+/// trace's start. Reading of a file ends at its first invalid block; the packets before this block
+/// are kept.
 ///
 /// # Errors
-/// If a file cannot be read or is no capture.
+/// If a file cannot be read or is not a capture.
 pub(crate) fn read(files: &[PathBuf], trace: &Trace) -> Result<Packets, CaptureError> {
     let origin_ns = i128::from(trace.clock().origin_filetime()) * 100 - UNIX_EPOCH_NS;
     let mut rows = Packets::default();
@@ -74,11 +76,11 @@ pub(crate) fn read(files: &[PathBuf], trace: &Trace) -> Result<Packets, CaptureE
     Ok(rows)
 }
 
-/// When the first packet of all captures came, and until when they did, as FILETIME; without any 0
-/// and nothing.
+/// Returns the times of the first and the last packet of all captures, as FILETIME; `(0, None)` if
+/// there are no packets.
 ///
 /// # Errors
-/// If a file cannot be read or is no capture.
+/// If a file cannot be read or is not a capture.
 pub(crate) fn span_filetime(files: &[PathBuf]) -> Result<(i64, Option<i64>), CaptureError> {
     let (mut first, mut last) = (i128::MAX, i128::MIN);
     for file in files {
@@ -88,31 +90,32 @@ pub(crate) fn span_filetime(files: &[PathBuf]) -> Result<(i64, Option<i64>), Cap
             true
         })?;
     }
-    // The greatest FILETIME that Windows takes; captures have no business beyond it either.
+    // Windows accepts FILETIMEs up to this limit.
     let filetime =
         |unix_ns: i128| (unix_ns + UNIX_EPOCH_NS).div_euclid(100).clamp(0, 1 << 62) as i64;
     Ok(match first > last {
         true => (0, None),
-        // Up to the tick after the last.
+        // The end is the 100 ns tick after the last packet.
         false => (filetime(first), Some(filetime(last) + 1)),
     })
 }
 
-/// What a capture says of an interface.
+/// A network interface of a capture.
 struct Interface {
     link: Link,
     name: Option<String>,
-    /// Ticks per second of its time stamps.
+    /// Time-stamp ticks per second.
     resolution: u64,
-    /// Seconds to add to them.
+    /// Seconds to add to time stamps.
     offset: i64,
 }
 
-/// Gives each packet, with no time, and its nanoseconds since 1970 to `give`, until that says no.
+/// Passes each packet without its time, and the time in nanoseconds since 1970, to `give`. Stops
+/// when `give` returns `false`.
 fn walk(path: &Path, give: &mut dyn FnMut(Packet<'_>, i128) -> bool) -> Result<(), CaptureError> {
-    let io = |error| CaptureError::Io {
+    let io = |source| CaptureError::Io {
         file: path.to_owned(),
-        error,
+        source,
     };
     let file = File::open(path).map_err(io)?;
     let mut reader = create_reader(BLOCK, file).map_err(|_| CaptureError::NotACapture {
@@ -148,14 +151,14 @@ fn walk(path: &Path, give: &mut dyn FnMut(Packet<'_>, i128) -> bool) -> Result<(
     }
 }
 
-/// What the blocks so far say of those to come.
+/// State of reading a capture.
 #[derive(Default)]
 struct Capture {
     interfaces: Vec<Interface>,
 }
 
 impl Capture {
-    /// Takes in a block; says whether to go on.
+    /// Reads a block. Returns false if reading shall stop.
     fn take(
         &mut self,
         block: &PcapBlockOwned<'_>,
@@ -165,7 +168,7 @@ impl Capture {
             PcapBlockOwned::LegacyHeader(header) => {
                 let is_nanoseconds = header.is_nanosecond_precision();
                 self.interfaces = vec![Interface {
-                    link: Link::of_number(header.network.0),
+                    link: Link::from_number(header.network.0),
                     name: None,
                     resolution: if is_nanoseconds {
                         1_000_000_000
@@ -185,10 +188,10 @@ impl Capture {
                 let found = interface.packet(None, packet.origlen, &packet.data[..size]);
                 return give(found, interface.unix_ns(ticks));
             }
-            // Interfaces are numbered anew in every section.
+            // Every section numbers its interfaces from 0.
             PcapBlockOwned::NG(Block::SectionHeader(_)) => self.interfaces.clear(),
             PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
-                self.interfaces.push(Interface::of(interface));
+                self.interfaces.push(Interface::new(interface));
             }
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
                 let Some(interface) = self.interfaces.get(packet.if_id as usize) else {
@@ -201,7 +204,7 @@ impl Capture {
                 };
                 return give(found, interface.unix_ns(ticks));
             }
-            // Simple packets have no time.
+            // Simple packets have no time and are skipped.
             PcapBlockOwned::NG(_) => {}
         }
         true
@@ -209,8 +212,9 @@ impl Capture {
 }
 
 impl Interface {
-    fn of(block: &InterfaceDescriptionBlock<'_>) -> Interface {
-        // A power of 2 if the upper bit is set, else of 10; absurd ones count as the default.
+    fn new(block: &InterfaceDescriptionBlock<'_>) -> Interface {
+        // The resolution is a power of 2 if the upper bit is set, otherwise a power of 10. If it is
+        // out of range, microseconds are used.
         let exponent = u32::from(block.if_tsresol & 0x7F);
         let resolution = match block.if_tsresol & 0x80 {
             0 => 10u64.checked_pow(exponent),
@@ -218,7 +222,7 @@ impl Interface {
         };
         let name = block.if_name().and_then(Result::ok);
         Interface {
-            link: Link::of_number(block.linktype.0),
+            link: Link::from_number(block.linktype.0),
             name: name.filter(|name| !name.is_empty()).map(str::to_owned),
             resolution: resolution.unwrap_or(1_000_000),
             offset: block.if_tsoffset,
@@ -249,7 +253,7 @@ impl Interface {
     }
 }
 
-/// The direction that the option `epb_flags` tells in its two lowest bits.
+/// Returns the direction in the two lowest bits of the option `epb_flags`.
 fn direction(packet: &EnhancedPacketBlock<'_>) -> Option<Direction> {
     const EPB_FLAGS: OptionCode = OptionCode(2);
     let option = packet

@@ -1,8 +1,8 @@
 //! Columns that are filled row by row and become Arrow arrays.
 //!
-//! Plain `Vec`s hold columns that are always known; [`Nullable`] and [`Text`] those that may be
-//! unknown; [`Names`] a few fixed names; [`Lists`] what has a length of its own in every row.
-//! Values move into Arrow's buffers uncopied.
+//! `Vec` is for values that are always known, [`Nullable`] and [`Text`] for values that may be
+//! null, [`Names`] for values of an enumeration, [`Lists`] for lists. Values move into Arrow's
+//! buffers without a copy.
 
 mod bits;
 mod lists;
@@ -27,58 +27,59 @@ pub use crate::column::nullable::Nullable;
 pub use crate::column::text::Text;
 use crate::view::Flags;
 
-/// A row of one of several parts of a table.
+/// Position of a row in a table that consists of several parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Index of the part.
     pub part: u32,
-    /// Index of the row in it.
+    /// Index of the row in the part.
     pub row: u32,
 }
 
-/// Rows of a column under construction, whatever they hold.
+/// Rows of a column under construction.
 pub trait Cells: Default {
-    /// Number of rows.
+    /// Returns the number of rows.
     fn rows(&self) -> usize;
 
-    /// Makes room for so many rows more.
+    /// Reserves memory for additional rows.
     fn reserve(&mut self, rows: usize);
 
-    /// The rows of several parts, in the order given.
+    /// Copies rows of several parts in the given order.
     fn gather(parts: &[&Self], order: &[Place]) -> Self;
 
-    /// Adds the rows of another part of the table.
+    /// Appends the rows of another part of the table.
     fn append(&mut self, other: Self);
 
-    /// Takes the rows from `at` on out.
+    /// Removes the rows from index `at` on, and returns them.
     fn split_off(&mut self, at: usize) -> Self;
 
-    /// Makes rows that were never filled unknown; nothing where all rows are always known.
+    /// Adds null rows until the column has the given number of rows. Does nothing if the column
+    /// cannot have nulls.
     fn fill(&mut self, _rows: usize) {}
 }
 
 /// A column under construction.
 pub trait Column: Cells {
-    /// Whether rows may be unknown.
+    /// True if rows may be null.
     const NULLABLE: bool;
 
-    /// The column as it is read from an Arrow array of [`Column::data_type`].
+    /// Reader of an Arrow array of the type [`Column::data_type`].
     type View<'a>;
 
-    /// The Arrow type.
+    /// Returns the Arrow type.
     fn data_type() -> DataType;
 
-    /// The column as an Arrow array.
+    /// Converts the column to an Arrow array.
     fn into_array(self) -> ArrayRef;
 
-    /// Reads an array; `None` stands for a column that was not read. `None` is returned if the
-    /// array has another type.
+    /// Makes a reader of an array. `array` is `None` if the column was not read. Returns `None` if
+    /// the array has another type.
     fn view(array: Option<&ArrayRef>) -> Option<Self::View<'_>>;
 }
 
-/// A column that can be asked for what is known of a row.
+/// A column whose values may be unknown.
 pub(crate) trait Known<T> {
-    /// The value of a row, if it is known.
+    /// Returns the value of a row, if it is known.
     fn known(&self, row: usize) -> Option<T>;
 }
 
@@ -94,7 +95,7 @@ impl<T: Copy + Default> Known<T> for Nullable<T> {
     }
 }
 
-/// A number that Arrow has a primitive type for.
+/// A number with a primitive Arrow type.
 pub trait Primitive: ArrowNativeType {
     /// The Arrow type.
     type Arrow: ArrowPrimitiveType<Native = Self>;

@@ -1,40 +1,44 @@
-//! Runs that were several in truth: switches within them are missing.
+//! Doubtful runs, which may really be several runs because context switches within them are
+//! missing.
 
 use arrow_array::RecordBatch;
 use rustc_hash::FxHashMap;
 
 use crate::{Cancelled, CpuRunsView, Options, SamplesView, Store, StoreError, StoredTable, Table};
 
-/// How long a run is at least for samples to vouch for it: there are a hundred of them as a rule.
+/// Minimum length in nanoseconds of a run that is compared with samples. At the default sampling
+/// rate, a run of this length has 100 samples.
 const LONG_NS: i64 = 100_000_000;
 
-/// A sample stands for the time since the one before it on its CPU; of what is longer than this it
-/// tells nothing.
-const VOUCHED_NS: i64 = 50_000_000;
+/// Maximum time in nanoseconds that a sample represents. A sample represents the time since the
+/// previous sample of its CPU.
+const MAX_WEIGHT_NS: i64 = 50_000_000;
 
-/// Runs that samples do not vouch for and that are told one by one; the longest.
-const KEPT: usize = 64;
+/// Maximum number of listed runs without enough samples. If there are more, only the longest runs
+/// are listed.
+const LISTED: usize = 64;
 
-/// Which runs of threads other than idle ones are not believed: another thread was announced than
-/// the one that ended them; or events are known to be missing, and samples tell of less than half
-/// of a long run. Who had the CPU meanwhile is not known.
+/// Doubtful runs of threads other than idle threads. A run is doubtful if the switch at its end
+/// names another thread than the switch at its start. A long run is also doubtful if events are
+/// missing from the trace and samples cover less than half of the run. During a doubtful run, other
+/// threads may have had the CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DoubtfulRuns {
-    /// Events are lost, and there are no samples to tell what runs they are missing from.
+    /// True if events are lost and there are no samples to find the affected runs.
     pub is_unchecked: bool,
-    /// A run ended with another thread than was announced.
+    /// True if the switch at the end of a run names another thread than the switch at its start.
     has_contradictions: bool,
-    /// When those began that samples do not vouch for, rising.
+    /// Start times of the long runs without enough samples, in ascending order.
     unsampled: Vec<i64>,
 }
 
 impl DoubtfulRuns {
-    /// The tables that they are found in.
+    /// Tables from which doubtful runs are found.
     pub const TABLES: [Table; 3] = [Table::CpuRuns, Table::Damages, Table::Samples];
-    /// The columns of `cpu_runs` that [`DoubtfulRuns::is`] needs.
+    /// Columns of `cpu_runs` that [`DoubtfulRuns::is`] needs.
     pub const COLUMNS: [&'static str; 4] = ["start_ns", "cpu_ns", "thread_id", "planned_thread_id"];
 
-    /// Finds them.
+    /// Finds the doubtful runs of a trace.
     ///
     /// # Errors
     /// If a table cannot be read, or [`Options::progress`] asks to stop.
@@ -44,27 +48,13 @@ impl DoubtfulRuns {
         let (runs, samples) = (table(Table::CpuRuns)?, table(Table::Samples)?);
         let is_damaged = table(Table::Damages)?.rows() > 0 && runs.rows() > 0;
         let mut found = DoubtfulRuns::default();
-        // Of each CPU: start, end, and the time that samples stand for.
-        let mut long: FxHashMap<u16, Vec<(i64, i64, i64)>> = FxHashMap::default();
-        // All of the trace was read to make the tables.
+        // The progress is the size of the whole trace, because the whole trace was read when the
+        // tables were made.
         let go_on = || match (options.progress)(store.trace().size_bytes()) {
             true => Ok(()),
             false => Err(StoreError::from(Cancelled)),
         };
-        let columns = [&DoubtfulRuns::COLUMNS[..], &["cpu"]].concat();
-        for batch in batches(&runs, &columns) {
-            let batch = batch?;
-            go_on()?;
-            let view = CpuRunsView::new(&batch)?;
-            for row in 0..view.len() {
-                found.has_contradictions |= view.planned_thread_id.get(row).is_some();
-                if view.cpu_ns[row] >= LONG_NS && view.thread_id[row] != 0 {
-                    let (start, cpu_ns) = (view.start_ns[row], view.cpu_ns[row]);
-                    let runs = long.entry(view.cpu[row]).or_default();
-                    runs.push((start, start.saturating_add(cpu_ns), 0));
-                }
-            }
-        }
+        let mut long = found.read_runs(&runs, &go_on)?;
         if samples.rows() == 0 {
             found.is_unchecked = is_damaged;
             return Ok(found);
@@ -72,48 +62,49 @@ impl DoubtfulRuns {
         if !is_damaged && !found.has_contradictions || long.is_empty() {
             return Ok(found);
         }
-        // In the order of their ends; runs of one CPU do not overlap, so of their starts too.
-        let mut tells = false;
-        for batch in batches(&samples, &["time_ns", "cpu", "weight_ns"]) {
-            let batch = batch?;
-            go_on()?;
-            let view = SamplesView::new(&batch)?;
-            for row in 0..view.len() {
-                let Some(weight_ns) = view.weight_ns.get(row) else {
-                    continue;
-                };
-                tells = true;
-                let Some(runs) = long.get_mut(&view.cpu[row]) else {
-                    continue;
-                };
-                let time = view.time_ns[row];
-                let place = runs.partition_point(|(start, ..)| *start <= time);
-                let before = place.checked_sub(1).and_then(|place| runs.get_mut(place));
-                if let Some((_, _, told)) = before.filter(|(_, end, _)| time <= *end) {
-                    *told = told.saturating_add(weight_ns.min(VOUCHED_NS));
-                }
-            }
+        if add_samples(&mut long, &samples, &go_on)? {
+            found.unsampled = unsampled(long);
+        } else {
+            found.is_unchecked = is_damaged;
         }
-        let mut unsampled: Vec<(i64, i64)> = long
-            .into_values()
-            .flatten()
-            .map(|(start, end, told)| (end - start, start, told))
-            .filter(|(length, _, told)| tells && told.saturating_mul(2) < *length)
-            .map(|(length, start, _)| (length, start))
-            .collect();
-        unsampled.sort_unstable_by_key(|(length, start)| (std::cmp::Reverse(*length), *start));
-        found.unsampled = unsampled.iter().take(KEPT).map(|(_, at)| *at).collect();
-        found.unsampled.sort_unstable();
-        found.is_unchecked = is_damaged && !tells;
         Ok(found)
     }
 
-    /// Whether there are none.
+    /// Looks for contradictions, and returns the long runs by CPU. Runs are sorted by their ends.
+    /// The runs of a CPU do not overlap, so they are also in the order of their starts.
+    fn read_runs(
+        &mut self,
+        runs: &StoredTable,
+        go_on: &dyn Fn() -> Result<(), StoreError>,
+    ) -> Result<LongRuns, StoreError> {
+        let mut long = LongRuns::default();
+        let columns = [&DoubtfulRuns::COLUMNS[..], &["cpu"]].concat();
+        for batch in batches(runs, &columns) {
+            let batch = batch?;
+            go_on()?;
+            let view = CpuRunsView::new(&batch)?;
+            for row in 0..view.len() {
+                self.has_contradictions |= view.planned_thread_id.get(row).is_some();
+                if view.cpu_ns[row] >= LONG_NS && view.thread_id[row] != 0 {
+                    let (start_ns, cpu_ns) = (view.start_ns[row], view.cpu_ns[row]);
+                    let of_cpu = long.entry(view.cpu[row]).or_default();
+                    of_cpu.push(LongRun {
+                        start_ns,
+                        end_ns: start_ns.saturating_add(cpu_ns),
+                        sampled_ns: 0,
+                    });
+                }
+            }
+        }
+        Ok(long)
+    }
+
+    /// Returns true if no run is doubtful.
     pub fn are_none(&self) -> bool {
         !self.has_contradictions && self.unsampled.is_empty()
     }
 
-    /// Whether a run is one of them. [`DoubtfulRuns::COLUMNS`] must be among the columns.
+    /// Returns true if a run is doubtful. The view must have [`DoubtfulRuns::COLUMNS`].
     pub fn is(&self, runs: &CpuRunsView<'_>, row: usize) -> bool {
         let is_unsampled = |row: usize| {
             runs.cpu_ns[row] >= LONG_NS && self.unsampled.binary_search(&runs.start_ns[row]).is_ok()
@@ -123,7 +114,7 @@ impl DoubtfulRuns {
                 || !self.unsampled.is_empty() && is_unsampled(row))
     }
 
-    /// What a run must be to be one of them, in SQL.
+    /// Returns the SQL condition for doubtful runs.
     pub fn condition(&self) -> String {
         let starts: Vec<String> = self.unsampled.iter().map(i64::to_string).collect();
         let unsampled = match starts.is_empty() {
@@ -137,10 +128,69 @@ impl DoubtfulRuns {
     }
 }
 
-/// The named columns of all chunks of a table.
+/// A long run.
+#[derive(Clone, Copy, Debug)]
+struct LongRun {
+    start_ns: i64,
+    end_ns: i64,
+    /// Time that the samples of the run represent, in nanoseconds.
+    sampled_ns: i64,
+}
+
+/// Long runs by CPU.
+type LongRuns = FxHashMap<u16, Vec<LongRun>>;
+
+/// Adds the time that samples represent to the runs that contain the samples. Returns true if a
+/// sample has a weight.
+fn add_samples(
+    long: &mut LongRuns,
+    samples: &StoredTable,
+    go_on: &dyn Fn() -> Result<(), StoreError>,
+) -> Result<bool, StoreError> {
+    let mut has_weights = false;
+    for batch in batches(samples, &["time_ns", "cpu", "weight_ns"]) {
+        let batch = batch?;
+        go_on()?;
+        let view = SamplesView::new(&batch)?;
+        for row in 0..view.len() {
+            let Some(weight_ns) = view.weight_ns.get(row) else {
+                continue;
+            };
+            has_weights = true;
+            let Some(runs) = long.get_mut(&view.cpu[row]) else {
+                continue;
+            };
+            let time_ns = view.time_ns[row];
+            let after = runs.partition_point(|run| run.start_ns <= time_ns);
+            let run = after.checked_sub(1).and_then(|at| runs.get_mut(at));
+            if let Some(run) = run.filter(|run| time_ns <= run.end_ns) {
+                let weight_ns = weight_ns.min(MAX_WEIGHT_NS);
+                run.sampled_ns = run.sampled_ns.saturating_add(weight_ns);
+            }
+        }
+    }
+    Ok(has_weights)
+}
+
+/// Returns the sorted start times of the longest runs for which samples cover less than half of the
+/// run.
+fn unsampled(long: LongRuns) -> Vec<i64> {
+    let runs = long.into_values().flatten();
+    let mut unsampled: Vec<(i64, i64)> = runs
+        .map(|run| (run.end_ns - run.start_ns, run))
+        .filter(|(length, run)| run.sampled_ns.saturating_mul(2) < *length)
+        .map(|(length, run)| (length, run.start_ns))
+        .collect();
+    unsampled.sort_unstable_by_key(|(length, start)| (std::cmp::Reverse(*length), *start));
+    let mut starts: Vec<i64> = unsampled.iter().take(LISTED).map(|(_, at)| *at).collect();
+    starts.sort_unstable();
+    starts
+}
+
+/// Reads the named columns of all row groups of a table.
 fn batches<'t>(
     table: &'t StoredTable,
     columns: &'t [&'t str],
 ) -> impl Iterator<Item = Result<RecordBatch, StoreError>> + 't {
-    (0..table.chunks().len()).map(|chunk| table.read(chunk, columns))
+    (0..table.chunks().len()).map(|group| table.read(group, columns))
 }

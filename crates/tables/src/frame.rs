@@ -1,31 +1,32 @@
-//! What the headers of a captured frame say.
+//! Headers of captured frames.
 
 use std::net::IpAddr;
 
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, LinkSlice, TransportSlice};
 
-/// What a frame begins with.
+/// Link layer of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Link {
     /// Ethernet II.
     Ethernet,
-    /// IPv4 or IPv6, without a header before it.
+    /// IPv4 or IPv6 without a link header.
     Ip,
-    /// IEEE 802.11, whose headers are not read.
+    /// IEEE 802.11; its headers are not read.
     Wifi,
-    /// Linux' cooked captures (`LINKTYPE_LINUX_SLL`).
+    /// Linux cooked captures (`LINKTYPE_LINUX_SLL`).
     LinuxCooked,
-    /// An address family of four bytes, then IP (`LINKTYPE_NULL`, `LINKTYPE_LOOP`).
+    /// An address family of four bytes, followed by an IP packet (`LINKTYPE_NULL`,
+    /// `LINKTYPE_LOOP`).
     Loopback,
-    /// A `LINKTYPE` that is not read.
+    /// Another link layer, given by its `LINKTYPE` number; its headers are not read.
     Other(i32),
-    /// The capture does not say.
+    /// The capture does not state the link layer.
     Unknown,
 }
 
 impl Link {
-    /// The link of a number of the registry at <https://www.tcpdump.org/linktypes.html>.
-    pub(crate) fn of_number(number: i32) -> Link {
+    /// Returns the link layer of a number in <https://www.tcpdump.org/linktypes.html>.
+    pub(crate) fn from_number(number: i32) -> Link {
         match number {
             1 => Link::Ethernet,
             101 | 228 | 229 => Link::Ip,
@@ -36,7 +37,7 @@ impl Link {
         }
     }
 
-    /// Its name in `packets`.
+    /// Returns the name of the link layer in the table `packets`.
     pub(crate) fn name(self) -> Option<String> {
         Some(match self {
             Link::Ethernet => "ethernet".into(),
@@ -50,7 +51,7 @@ impl Link {
     }
 }
 
-/// What is known of a frame; unknown is what its bytes do not reach, or what it has not.
+/// Header fields of a frame. A field is `None` if the frame lacks it or was cut before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) source_mac: Option<[u8; 6]>,
@@ -66,28 +67,30 @@ pub(crate) struct Frame {
     pub(crate) source_port: Option<u16>,
     pub(crate) destination_port: Option<u16>,
     pub(crate) tcp: Option<Tcp>,
-    /// Bytes after the UDP or TCP header, by the length that IP states.
+    /// Number of bytes after the UDP or TCP header, computed from the length in the IP header.
     pub(crate) payload: Option<u32>,
-    /// Bytes from the frame's begin to the end of its IP packet, by the length that IP states.
+    /// Number of bytes from the frame's start to the end of its IP packet, computed from the length
+    /// in the IP header.
     pub(crate) stated_length: Option<u32>,
 }
 
 /// Fields of a TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tcp {
-    /// FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128.
+    /// Flags: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128.
     pub(crate) flags: u8,
     pub(crate) sequence: u32,
     pub(crate) acknowledgment: u32,
     pub(crate) window: u16,
 }
 
-/// Where the EtherType is in the header of Linux' cooked captures, which it ends.
+/// Offset of the EtherType in the header of Linux cooked captures.
 const COOKED_TYPE: usize = 14;
+/// Size of the header of Linux cooked captures, in bytes.
 const COOKED_HEADER: usize = 16;
 
 impl Frame {
-    /// Reads the headers of a frame, as far as there are bytes.
+    /// Reads the headers of a frame.
     pub(crate) fn read(link: Link, bytes: &[u8]) -> Frame {
         let (slices, before) = match link {
             Link::Ethernet => (LaxSlicedPacket::from_ethernet(bytes).ok(), 0),
@@ -99,11 +102,12 @@ impl Frame {
             }
             Link::Wifi | Link::Other(_) | Link::Unknown => (None, 0),
         };
-        slices.map_or_else(Frame::default, |slices| Frame::of(&slices, before))
+        slices.map_or_else(Frame::default, |slices| Frame::from_slices(&slices, before))
     }
 
-    /// Takes what was parsed; `before` are the bytes that were skipped before that.
-    fn of(slices: &LaxSlicedPacket<'_>, before: usize) -> Frame {
+    /// Reads the fields of the parsed headers. `before` is the number of bytes that were skipped
+    /// before the headers.
+    fn from_slices(slices: &LaxSlicedPacket<'_>, before: usize) -> Frame {
         let mut frame = Frame::default();
         let mut at = before;
         if let Some(LinkSlice::Ethernet2(ethernet)) = &slices.link {
@@ -114,13 +118,13 @@ impl Frame {
         let vlans = slices.vlan_ids();
         at += 4 * vlans.len();
         frame.vlan = vlans.first().map(|vlan| vlan.value());
-        // Below this it is the length of an IEEE 802.3 frame.
+        // A smaller value is not a type, but the length of an IEEE 802.3 frame.
         const LEAST_TYPE: u16 = 0x0600;
         frame.ethertype = slices
             .ether_payload()
             .map(|payload| payload.ether_type.0)
             .filter(|ethertype| *ethertype >= LEAST_TYPE);
-        // Of IP: bytes of its header, and of header and content as it states.
+        // Size of the IP header, and size of header and content together as stated in the header.
         let lengths = match &slices.net {
             Some(LaxNetSlice::Ipv4(ip)) => {
                 let header = ip.header();
@@ -152,7 +156,8 @@ impl Frame {
             }
             _ => None,
         };
-        // Large packets that the adapter is to cut into segments state a length of 0.
+        // Packets that the network adapter will split into segments have a length of 0 in the
+        // header.
         let lengths = lengths.filter(|(_, stated)| *stated > 0);
         frame.stated_length = lengths.map(|(_, stated)| (at + stated) as u32);
         frame.read_transport(slices, lengths);
@@ -213,7 +218,8 @@ mod tests {
     use super::*;
     use testdata::Rng;
 
-    /// A SYN over IPv4 with DSCP 46 and ECN 1 (TOS 0xB9), by hand from RFC 791, 2474 and 9293.
+    /// TCP SYN over IPv4 with DSCP 46 and ECN 1 (TOS 0xB9), written by hand according to RFC 791,
+    /// 2474 and 9293.
     const SYN: [u8; 54] = [
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0x08, 0x00, // Ethernet II
         0x45, 0xB9, 0, 40, 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, // IPv4
@@ -221,7 +227,7 @@ mod tests {
     ];
 
     #[test]
-    fn headers_are_read_to_their_end() {
+    fn all_headers_are_read() {
         let frame = Frame::read(Link::Ethernet, &SYN);
         assert_eq!(frame.destination_mac, Some([0, 1, 2, 3, 4, 5]));
         assert_eq!(frame.source_mac, Some([6, 7, 8, 9, 10, 11]));
@@ -244,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_stepped_over() {
+    fn a_vlan_tag_is_skipped() {
         let tag = [0x81, 0x00, 0x60, 0x2A];
         let tagged = [&SYN[..12], &tag, &SYN[12..]].concat();
         let frame = Frame::read(Link::Ethernet, &tagged);
@@ -253,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_frame_says_what_is_left_of_it() {
+    fn a_cut_frame_has_the_fields_before_the_cut() {
         let frame = Frame::read(Link::Ethernet, &SYN[..40]);
         assert_eq!((frame.dscp, frame.stated_length), (Some(46), Some(54)));
         assert_eq!(frame.source_port, None);
@@ -272,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_are_survived() {
+    fn arbitrary_bytes_do_not_panic() {
         let mut random = Rng(1);
         for _ in 0..20_000 {
             let mut bytes = SYN.to_vec();

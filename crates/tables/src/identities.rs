@@ -1,34 +1,33 @@
-//! Who and what the rows of tables speak of.
+//! Names of the processes, threads and images that rows refer to.
 
 use crate::{Images, ImagesView, Options, ProcessesView, Store, StoreError, Table, ThreadsView};
 
 /// Processes, threads and images of a trace, by their rows in `processes`, `threads` and `images`.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Identities {
     processes: Vec<(u32, Option<Box<str>>)>,
     threads: Vec<(u32, Option<Box<str>>)>,
-    /// The images, but for the columns that tell neither where they were nor where their symbols
-    /// are.
+    /// Images, with the columns that locate them and their symbols.
     pub images: Images,
 }
 
-/// A process, as far as it is known.
+/// Id and name of a process, if known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process<'n> {
-    /// Its id.
+    /// Process id.
     pub id: Option<u32>,
-    /// File name of its image.
+    /// File name of the image.
     pub name: Option<&'n str>,
 }
 
 impl Identities {
-    /// The tables that names come from.
+    /// Tables from which the names are read.
     pub const TABLES: [Table; 3] = [Table::Processes, Table::Threads, Table::Images];
 
-    /// Reads the tables, which are made if they are not there yet.
+    /// Reads the tables; makes them if they do not exist yet.
     ///
     /// # Errors
-    /// As [`Store::table`] and [`StoredTable::read`](crate::StoredTable::read).
+    /// See [`Store::table`] and [`StoredTable::read`](crate::StoredTable::read).
     pub fn read(store: &Store, options: Options<'_>) -> Result<Identities, StoreError> {
         store.make(&Identities::TABLES, options)?;
         let table = |table| store.table(table, options);
@@ -38,43 +37,43 @@ impl Identities {
             images: Images::default(),
         };
         let processes = table(Table::Processes)?;
-        for chunk in 0..processes.chunks().len() {
-            let batch = processes.read(chunk, &["process_id", "image_name"])?;
+        for group in 0..processes.chunks().len() {
+            let batch = processes.read(group, &["process_id", "image_name"])?;
             let view = ProcessesView::new(&batch)?;
             let named = |(row, id): (usize, &u32)| (*id, view.image_name.get(row).map(Box::from));
             let rows = view.process_id.iter().enumerate();
             names.processes.extend(rows.map(named));
         }
         let threads = table(Table::Threads)?;
-        for chunk in 0..threads.chunks().len() {
-            let batch = threads.read(chunk, &["thread_id", "name"])?;
+        for group in 0..threads.chunks().len() {
+            let batch = threads.read(group, &["thread_id", "name"])?;
             let view = ThreadsView::new(&batch)?;
             let named = |(row, id): (usize, &u32)| (*id, view.name.get(row).map(Box::from));
             let rows = view.thread_id.iter().enumerate();
             names.threads.extend(rows.map(named));
         }
         let images = table(Table::Images)?;
-        for chunk in 0..images.chunks().len() {
-            let batch = images.read(chunk, &IMAGE_COLUMNS)?;
+        for group in 0..images.chunks().len() {
+            let batch = images.read(group, &IMAGE_COLUMNS)?;
             add_images(&mut names.images, &ImagesView::new(&batch)?);
         }
         Ok(names)
     }
 
-    /// Number of rows of `processes`.
+    /// Returns the number of rows of `processes`.
     pub fn process_rows(&self) -> usize {
         self.processes.len()
     }
 
-    /// All processes, in the order of their rows.
+    /// Returns all processes, in the order of their rows.
     pub fn processes(&self) -> impl Iterator<Item = Process<'_>> {
         (0..)
             .zip(&self.processes)
             .map(|(row, _)| self.process(Some(row), None))
     }
 
-    /// The process of a row, or of which only the id is known. The ids 0 and 4 are `Idle` and
-    /// `System` on every machine.
+    /// Returns the process of a row. If the row is unknown, returns the process with the given id.
+    /// The ids 0 and 4 are `Idle` and `System` on every machine.
     pub fn process(&self, row: Option<u32>, id: Option<u32>) -> Process<'_> {
         let known = row.and_then(|row| self.processes.get(row as usize));
         let id = known.map(|(id, _)| *id).or(id);
@@ -92,22 +91,22 @@ impl Identities {
         Process { id, name }
     }
 
-    /// Number of rows of `threads`.
+    /// Returns the number of rows of `threads`.
     pub fn thread_rows(&self) -> usize {
         self.threads.len()
     }
 
-    /// Id of the thread of a row.
+    /// Returns the id of the thread in a row of `threads`.
     pub fn thread_id(&self, row: u32) -> Option<u32> {
         self.threads.get(row as usize).map(|(id, _)| *id)
     }
 
-    /// Name that the thread of a row was given.
+    /// Returns the name of the thread in a row of `threads`.
     pub fn thread_name(&self, row: u32) -> Option<&str> {
         self.threads.get(row as usize)?.1.as_deref()
     }
 
-    /// File name of the module of a row.
+    /// Returns the file name of the image in a row of `images`.
     pub fn module(&self, image: Option<u32>) -> Option<&str> {
         let row = image? as usize;
         module_name(
@@ -117,17 +116,18 @@ impl Identities {
     }
 }
 
-/// File name of an image: of its path, or else the one it was linked with.
+/// Returns the file name of an image from its path. If the path is unknown, returns the file name
+/// at link time.
 pub fn module_name<'i>(path: Option<&'i str>, original: Option<&'i str>) -> Option<&'i str> {
     path.or(original).map(file_name)
 }
 
-/// The last part of a path of Windows.
+/// Returns the last component of a Windows path.
 pub fn file_name(path: &str) -> &str {
     path.rsplit(['\\', '/']).next().unwrap_or(path)
 }
 
-/// What is kept of images: where they were mapped when, and what leads to their symbols.
+/// Columns that locate images and their symbols.
 const IMAGE_COLUMNS: [&str; 12] = [
     "first_seen_ns",
     "load_ns",

@@ -1,21 +1,21 @@
-//! Intervals between an event that begins a state and one that ends it.
+//! Time ranges between an event that begins a state and an event that ends the state.
 
 use etl::Trace;
 
-/// A stretch of time during which something held of a process.
+/// A time range in which a process was in some state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interval {
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
-    /// An event tells of the start; else it was before the trace.
+    /// True if the trace has the event of the start. Otherwise the state began before the trace.
     pub(crate) starts_at_event: bool,
-    /// An event tells of the end; else it was after the trace.
+    /// True if the trace has the event of the end. Otherwise the state ended after the trace.
     pub(crate) ends_at_event: bool,
     pub(crate) process_id: u32,
 }
 
 impl Interval {
-    /// An interval that begins with an event and has no end yet.
+    /// Makes an interval that starts with an event and has no end yet.
     pub(crate) fn open(process_id: u32, start_ns: i64) -> Interval {
         Interval {
             start_ns,
@@ -26,7 +26,7 @@ impl Interval {
         }
     }
 
-    /// An interval that had begun when the trace did.
+    /// Makes an interval that started before the trace.
     pub(crate) fn since_before(process_id: u32, trace_start_ns: i64) -> Interval {
         Interval {
             starts_at_event: false,
@@ -34,10 +34,11 @@ impl Interval {
         }
     }
 
-    /// The same, ended by an event.
+    /// Ends the interval with an event.
     pub(crate) fn ended(self, end_ns: i64) -> Interval {
         Interval {
-            // What begins before the trace's start ends no earlier.
+            // The event may have a time before the trace's start, and an interval must not end
+            // before it starts.
             start_ns: self.start_ns.min(end_ns),
             end_ns,
             ends_at_event: true,
@@ -45,7 +46,7 @@ impl Interval {
         }
     }
 
-    /// The same, cut by the end of the trace.
+    /// Ends the interval at the end of the trace.
     pub(crate) fn cut(self, trace_end_ns: i64) -> Interval {
         Interval {
             end_ns: trace_end_ns.max(self.start_ns),
@@ -54,14 +55,15 @@ impl Interval {
     }
 }
 
-/// The trace's first and last nanosecond, as far as its headers and buffers tell.
+/// Returns the start and the end of the trace in nanoseconds, according to its headers and buffers.
+/// The start is 0.
 pub fn span_of(trace: &Trace) -> (i64, i64) {
     let ends = trace.segments().iter().filter_map(|segment| {
         let end = segment.header.as_ref()?.end?;
         let since = end.saturating_sub(segment.clock.origin_filetime());
         Some(since.saturating_mul(100))
     });
-    // Sessions that were never finalised do not say when they ended.
+    // Buffers count too, because sessions that were never finalised have no end time.
     let buffers = trace.buffers().iter().map(|buffer| {
         let segment = &trace.segments()[usize::from(buffer.segment)];
         segment.clock.to_ns(buffer.first_time)

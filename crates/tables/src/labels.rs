@@ -1,29 +1,30 @@
-//! Names as SQL gives them, for people.
+//! Labels of processes, modules and functions, which the functions of SQL return.
 
 use crate::{Identities, file_name};
 
-/// Names functions.
+/// Source of the names of functions.
 pub trait Functions: Send + Sync {
-    /// The function at an address within the image of that row, `ntoskrnl.exe!KeSetEvent+0x1f` as a
-    /// rule; the module and an offset if symbols are missing. Nothing if there is no such image.
+    /// Returns the function at an address within the image in a row of `images`, for example
+    /// `ntoskrnl.exe!KeSetEvent+0x1f`. If symbols are missing, returns the module and an offset.
+    /// Returns `None` if there is no such image.
     fn name(&self, image_row: u32, address: u64) -> Option<String>;
 }
 
 impl Identities {
-    /// What `process(process_row)` gives.
+    /// Returns the label of the SQL function `process(process_row)`.
     pub fn process_label(&self, row: Option<u32>) -> Option<String> {
         let row = row.filter(|row| (*row as usize) < self.process_rows())?;
         let process = self.process(Some(row), None);
         Some(format!("{} ({})", process.name.unwrap_or("?"), process.id?))
     }
 
-    /// What `module(image_row)` gives.
+    /// Returns the label of the SQL function `module(image_row)`.
     pub fn module_label(&self, image_row: Option<u32>) -> Option<&str> {
         let path = self.images.path.get(image_row? as usize)?;
         Some(file_name(path)).filter(|name| !name.is_empty())
     }
 
-    /// What `symbol(image_row, address)` gives.
+    /// Returns the label of the SQL function `symbol(image_row, address)`.
     pub fn symbol(
         &self,
         functions: Option<&dyn Functions>,

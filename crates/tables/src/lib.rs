@@ -1,8 +1,9 @@
 //! Windows trace events as tables.
 //!
-//! [`build`] reads a trace once, all CPUs in parallel, and gives the tables asked for: each as a
-//! plain struct of columns, and from that as Arrow record batches. The trackers find the process,
-//! thread or image that an id or address meant at a moment.
+//! [`build`] reads a trace, with all CPUs in parallel, and returns the requested tables. A table is
+//! a struct of columns, from which Arrow record batches can be made. A [`Store`] keeps tables in
+//! files, so that a trace is read only once. Ids and addresses are reused. Therefore trackers find
+//! the process, thread or image to which an id or address belonged at a given time.
 //!
 //! ```no_run
 //! use tables::{Options, ProcessTracker, Table, ThreadTracker};
@@ -20,115 +21,73 @@
 //!         println!("{time_ns} ns: thread {thread} of {}", name.unwrap_or("an unknown process"));
 //!     }
 //! }
-//! // The same as Arrow record batches, one per CPU stream.
+//! // The same rows as Arrow record batches, one per CPU stream.
 //! let batches = tables.take_batches(Table::ContextSwitches);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Times are nanoseconds since the trace's start. What a trace does not say is absent, never 0;
-//! what is lost or unreadable is in [`Tables::damage`] and [`Tables::unreadable`].
+//! Times are nanoseconds since the trace's start. Unknown values are null, never 0. Lost events and
+//! unreadable parts of the trace are in [`Tables::damage`] and [`Tables::unreadable`].
 //!
-//! Each table is declared once, in the file that fills it; its documentation and its Arrow schema
-//! come from there, and [`reference()`] writes `docs/tables.md` from it.
+//! Each table is declared once, in its file in `table/`. Its documentation and its Arrow schema
+//! come from that declaration, and [`reference()`] generates `docs/tables.md` from it.
 
+mod activity;
 mod build;
 mod captures;
 mod column;
-mod context_switches;
-mod cpu_runs;
-mod cpus;
-mod damages;
-mod disk_io;
 mod doubtful;
-mod event_rows;
-mod file_io;
-mod focus;
+mod event_buffer;
+mod first_pass;
 mod frame;
-mod hard_faults;
 mod identities;
-mod images;
-mod input;
-mod interrupts;
+mod in_memory;
 mod intervals;
-mod join;
-mod kept;
+mod kernel_flags;
+mod kind_survey;
 mod labels;
-mod latency_samples;
-mod marks;
-mod network;
 mod one_recording;
 mod opened;
-mod packets;
 mod plan;
-mod priorities;
-mod process_freezes;
-mod processes;
-mod provider_events;
-mod ready_threads;
+mod providers;
 mod recorded;
 mod reference;
+mod register;
 mod run;
 mod sample_files;
-mod samples;
 mod scheduling;
 mod schema;
-mod sessions;
+mod slice;
 mod slices;
 mod stack_index;
-mod stacks;
-mod store;
-mod stream;
-mod system_config;
-mod tables;
-mod threads;
+mod store_error;
+mod stored_table;
+mod table;
 mod time;
 mod timed;
-mod timer_requests;
+mod trace_store;
 mod trackers;
 mod unreadable;
 mod view;
 mod volumes;
-mod world;
 
 pub use build::{Cancelled, Options, StreamError, Summary, build, stream};
 pub use captures::{CaptureError, is_capture};
-pub use column::{Addresses, Bytes, Lists, Named, Names, Nullable, Primitive, Text};
-pub use context_switches::{ContextSwitches, ContextSwitchesView};
-pub use cpu_runs::{CpuRuns, CpuRunsView};
-pub use cpus::{Cpus, CpusView};
-pub use damages::{Damages, DamagesView};
-pub use disk_io::{DiskIo, DiskIoKind, DiskIoView};
+pub use column::{Addresses, Bytes, Lists, Named, Names, Nullable, Text};
 pub use doubtful::DoubtfulRuns;
-pub use event_rows::{Events, EventsView};
-pub use file_io::{FileIo, FileIoView, FileOperationKind};
-pub use focus::{Focus, FocusView};
-pub use hard_faults::{HardFaults, HardFaultsView};
 pub use identities::{Identities, Process, file_name, module_name};
-pub use images::{Images, ImagesView};
-pub use input::{Input, InputKind, InputView};
-pub use interrupts::{Interrupts, InterruptsView};
+pub use in_memory::Tables;
 pub use intervals::span_of;
+pub use kind_survey::{EventKind, KindCount, KindSurvey, learn, tracelogging_schema};
 pub use labels::Functions;
-pub use latency_samples::{LatencySamples, LatencySamplesView, Probe, SampleOutcome};
-pub use marks::{MarkSource, Marks, MarksView};
-pub use network::{Network, NetworkSource, NetworkView, Transport};
-pub use packets::{PacketSource, Packets, PacketsView};
-pub use priorities::{Priorities, PrioritiesView, PriorityKind};
-pub use process_freezes::{ProcessFreezes, ProcessFreezesView};
-pub use processes::{Processes, ProcessesView};
-pub use ready_threads::{ReadyThreads, ReadyThreadsView};
 pub use reference::reference;
 pub use sample_files::{SamplesError, is_parquet};
-pub use samples::{Samples, SamplesView};
-pub use schema::{ColumnSchema, TableSchema, WrongType};
-pub use sessions::{Sessions, SessionsView};
-pub use stacks::{Stacks, StacksView};
-pub use store::{Cache, CacheFolder, CacheUsage, Chunk, Store, StoreError, StoredTable};
-pub use system_config::{SystemConfig, SystemConfigView};
-pub use tables::{Table, Tables, UnknownTable};
-pub use threads::{Threads, ThreadsView};
-pub use timer_requests::{TimerRequestKind, TimerRequests, TimerRequestsView};
-pub use trackers::{ImageTracker, ProcessTracker, ThreadTracker};
+pub use schema::{ColumnSchema, RowInterval, TableSchema, WrongType};
+pub use store::{CacheFolder, CacheUsage, RowGroup};
+pub use store_error::StoreError;
+pub use stored_table::StoredTable;
+pub use table::*;
+pub use trace_store::{Cache, Store};
+pub use trackers::{ImageTracker, Life, Lifetimes, ProcessTracker, ThreadTracker};
 pub use unreadable::Unreadable;
 pub use view::{AddressesView, BytesView, Flags, NullableView, TextView};
-pub use volumes::Volumes;

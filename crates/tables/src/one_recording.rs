@@ -1,32 +1,43 @@
-//! Whether files are of one recording: no machine does two things at once on one CPU.
+//! Check that files belong to one recording. Such files do not record the same CPUs at the same
+//! time.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use etl::{BufferRef, Trace};
+use events::ids::hook;
 
 use crate::StoreError;
 
-/// Events of which every CPU logs each once, whoever listens: context switches, samples, DPCs.
-const OF_CPUS: [u16; 6] = [0x0524, 0x0F2E, 0x0F42, 0x0F44, 0x0F45, 0x0F46];
+/// Hook ids of events that a CPU logs exactly once, even if there are several sessions: context
+/// switches, samples and DPCs (including those of I/O timers).
+const CPU_EVENTS: [u16; 6] = [
+    hook::CONTEXT_SWITCH,
+    hook::SAMPLE,
+    hook::THREADED_DPC,
+    hook::DPC,
+    hook::TIMER_DPC,
+    hook::IO_TIMER,
+];
 
-/// Buffers of a session that are read to know what it recorded.
-const READ: usize = 16;
+/// Number of buffers of a session that are read to find the events that it recorded.
+const SAMPLED_BUFFERS: usize = 16;
 
-/// What a session recorded of CPUs.
+/// CPU events that a session recorded.
 struct Recorded {
     file: u16,
     cpus: BTreeSet<u16>,
     hooks: BTreeSet<u16>,
-    /// From its first to its last buffer, in nanoseconds since the trace's start.
+    /// Time range from the session's first to its last buffer, in nanoseconds since the trace's
+    /// start.
     during: Range<i64>,
 }
 
-/// Refuses files that tell what one CPU did at one time twice. Those of different systems share no
-/// time, so nothing is refused there.
+/// Refuses files that record the same CPUs at the same time. Files of different systems are not
+/// compared, because their times are unrelated.
 ///
 /// # Errors
-/// If there are such files.
+/// If two files record the same CPUs at the same time.
 pub(crate) fn check(trace: &Trace) -> Result<(), StoreError> {
     if trace.files().len() < 2 || !trace.is_one_system() {
         return Ok(());
@@ -38,7 +49,7 @@ pub(crate) fn check(trace: &Trace) -> Result<(), StoreError> {
             .iter()
             .filter(|other| other.file != one.file)
         {
-            if is_same_moment(one, other) {
+            if is_same_time(one, other) {
                 let name = |file: u16| trace.files().nth(file.into()).unwrap_or("?").to_owned();
                 return Err(StoreError::RecordedTwice {
                     name: name(one.file),
@@ -50,8 +61,9 @@ pub(crate) fn check(trace: &Trace) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Files that follow each other may overlap a little; these do for most of the shorter one.
-fn is_same_moment(one: &Recorded, other: &Recorded) -> bool {
+/// Returns true if two sessions recorded the same CPUs for at least half of the duration of the
+/// shorter session. A shorter overlap is accepted, because consecutive files may overlap a little.
+fn is_same_time(one: &Recorded, other: &Recorded) -> bool {
     let length = |range: &Range<i64>| range.end.saturating_sub(range.start);
     let start = one.during.start.max(other.during.start);
     let common = start..one.during.end.min(other.during.end);
@@ -62,7 +74,8 @@ fn is_same_moment(one: &Recorded, other: &Recorded) -> bool {
         && !one.hooks.is_disjoint(&other.hooks)
 }
 
-/// What a session recorded of CPUs; nothing if it has no buffer or did not record them apart.
+/// Reads the CPU events that a session recorded; returns `None` if it has no buffers or no separate
+/// buffers per CPU.
 fn read(trace: &Trace, place: u16) -> Option<Recorded> {
     let segment = &trace.segments()[usize::from(place)];
     let mode = segment.header.as_ref()?.log_file_mode;
@@ -76,9 +89,12 @@ fn read(trace: &Trace, place: u16) -> Option<Recorded> {
     let streams = trace.streams();
     let mut reader = streams.first()?.reader();
     let mut hooks = BTreeSet::new();
-    for buffer in buffers.iter().step_by(buffers.len().div_ceil(READ)) {
+    for buffer in buffers
+        .iter()
+        .step_by(buffers.len().div_ceil(SAMPLED_BUFFERS))
+    {
         for event in reader.read(buffer) {
-            hooks.extend(event.hook().filter(|hook| OF_CPUS.contains(hook)));
+            hooks.extend(event.hook().filter(|hook| CPU_EVENTS.contains(hook)));
         }
     }
     Some(Recorded {

@@ -1,4 +1,4 @@
-//! What the files that were given make together.
+//! Opens files as one trace.
 
 use std::io::Cursor;
 use std::path::PathBuf;
@@ -9,21 +9,21 @@ use etl::write::{Session, Writer};
 use crate::sample_files::{self, SamplesError, is_parquet};
 use crate::{StoreError, Table, captures, is_capture, one_recording};
 
-/// A trace, and what is beside it or in its stead.
+/// A trace, with the files without events that were opened together with it or instead of a trace.
 pub(crate) struct Opened {
     pub(crate) trace: Trace,
-    /// Captures of packets.
+    /// Files with packet captures.
     pub(crate) captures: Vec<PathBuf>,
-    /// Samples of live probes, which are always alone.
+    /// File with samples of a live probe. Such a file is always opened alone.
     pub(crate) samples: Option<PathBuf>,
-    /// The table that files fill which hold no events.
+    /// The only table that can have rows, if the files contain no events.
     pub(crate) holds_only: Option<Table>,
 }
 
-/// Opens what the files make together.
+/// Opens files as one trace.
 ///
 /// # Errors
-/// If they cannot be read or are no trace.
+/// If a file cannot be read or is not a trace.
 pub(crate) fn open(files: &[PathBuf]) -> Result<Opened, StoreError> {
     if let Some(samples) = files.iter().find(|file| is_parquet(file)) {
         let file = samples.clone();
@@ -31,7 +31,7 @@ pub(crate) fn open(files: &[PathBuf]) -> Result<Opened, StoreError> {
             return Err(SamplesError::NotAlone { file }.into());
         }
         let last = sample_files::last_ns(samples)?;
-        // Up to the tick after the last sample began.
+        // The trace ends at the first 100 ns tick after the start of the last sample.
         let end = last.map(|ns| ns.max(0) / 100 + 1);
         return Ok(Opened {
             trace: without_events("measurement", files, 0, end)?,
@@ -59,7 +59,7 @@ pub(crate) fn open(files: &[PathBuf]) -> Result<Opened, StoreError> {
     })
 }
 
-/// A trace without events, for files that stand in its stead; `start` and `end` as FILETIME.
+/// Makes a trace without events for files that are not traces. `start` and `end` are FILETIMEs.
 fn without_events(
     name: &str,
     files: &[PathBuf],

@@ -1,113 +1,102 @@
-//! What is to be read for the tables asked for.
+//! The passes over a trace that the requested tables need.
 
 use crate::Table;
+use crate::first_pass::is_read;
+use crate::register::{Reader, ReaderSet};
 
-/// What is to be read for the tables asked for.
-#[derive(Clone, Copy)]
+/// The passes over a trace that the requested tables need.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
-    /// In the pass for what lived during the trace, which rows of events are joined with.
-    pub(crate) whole: Wanted,
-    /// In the pass for events.
-    pub(crate) events: Wanted,
-    /// Context switches and ready events are put in order.
-    pub(crate) schedules: bool,
-    /// Runs are made of them.
-    pub(crate) runs: bool,
+    /// Readers of the first pass: tables of the whole trace, and data with which rows of events are
+    /// joined.
+    pub(crate) first: ReaderSet,
+    /// Tables of events whose rows were requested.
+    pub(crate) rows: ReaderSet,
+    /// Tables of events that are collected to make these rows. This includes context switches and
+    /// ready events if the scheduler needs them.
+    pub(crate) events: ReaderSet,
 }
 
 impl Plan {
     pub(crate) fn new(wanted: &[Table]) -> Plan {
-        let of_events = |table: &&Table| table.is_of_events();
-        let mut whole = Wanted::default();
-        let mut events = Wanted::default();
-        for table in wanted.iter().filter(|table| !of_events(table)) {
-            match table {
-                // Headers tell all of it.
-                Table::Sessions => {}
-                // No trace has any.
-                Table::LatencySamples => {}
-                Table::Focus | Table::ProcessFreezes => {
-                    whole.add(Table::Processes);
-                    whole.add(*table);
-                }
-                _ => whole.add(*table),
+        let mut plan = Plan {
+            first: ReaderSet::default(),
+            rows: ReaderSet::default(),
+            events: ReaderSet::default(),
+        };
+        for table in wanted {
+            let reader = Reader::Table(*table);
+            if table.is_of_events() {
+                plan.rows.add(reader);
+                plan.events.add(reader);
+            } else {
+                plan.first.add(reader);
             }
+            add_needs(&mut plan.first, reader);
         }
-        for table in wanted.iter().filter(of_events) {
-            events.add(*table);
-            // What its rows are joined with.
-            let with: &[Table] = match table {
-                Table::ContextSwitches => &[],
-                Table::Interrupts => &[Table::Images],
-                Table::HardFaults
-                | Table::Network
-                | Table::Priorities
-                | Table::Packets
-                | Table::Input
-                | Table::TimerRequests
-                | Table::Marks => &[Table::Processes, Table::Threads],
-                _ => &[
-                    Table::Processes,
-                    Table::Threads,
-                    Table::Images,
-                    Table::Stacks,
-                ],
-            };
-            with.iter().for_each(|table| whole.add(*table));
-            if matches!(table, Table::DiskIo | Table::HardFaults | Table::FileIo) {
-                whole.0 |= FILE_NAMES;
-            }
-            if *table == Table::Events {
-                whole.0 |= METADATA;
-            }
+        if plan.has_schedule() {
+            plan.events.add(Reader::Table(Table::ContextSwitches));
+            plan.events.add(Reader::Table(Table::ReadyThreads));
         }
-        let runs = events.has(Table::CpuRuns);
-        let schedules = runs || events.has(Table::ReadyThreads);
-        if schedules {
-            events.add(Table::ContextSwitches);
-            events.add(Table::ReadyThreads);
-        }
-        Plan {
-            whole,
-            events,
-            schedules,
-            runs,
+        plan
+    }
+
+    /// Returns true if the scheduler processes the context switches and ready events of all CPUs in
+    /// time order.
+    pub(crate) fn has_schedule(&self) -> bool {
+        self.rows.has_table(Table::CpuRuns) || self.rows.has_table(Table::ReadyThreads)
+    }
+
+    /// Returns the number of times that the trace is read.
+    pub(crate) fn passes(&self) -> u64 {
+        u64::from(self.first.iter().any(is_read)) + u64::from(!self.rows.is_empty())
+    }
+}
+
+/// Adds the readers that a reader needs, and also the readers that these need.
+fn add_needs(set: &mut ReaderSet, reader: Reader) {
+    for needed in reader.needs() {
+        if !set.has(*needed) {
+            set.add(*needed);
+            add_needs(set, *needed);
         }
     }
 }
 
-/// Tables, as bits.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Wanted(u32);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The names of files, which are of no table but of rows of several.
-const FILE_NAMES: u32 = 1 << 31;
-
-/// Where the trace says what its events mean.
-const METADATA: u32 = 1 << 30;
-
-impl Wanted {
-    fn add(&mut self, table: Table) {
-        self.0 |= 1 << table as u32;
+    fn tables(set: ReaderSet) -> Vec<Reader> {
+        set.iter().collect()
     }
 
-    #[inline]
-    pub(crate) fn has(self, table: Table) -> bool {
-        self.0 >> table as u32 & 1 != 0
+    #[test]
+    fn a_table_brings_what_it_needs() {
+        let plan = Plan::new(&[Table::HardFaults]);
+        let first = [
+            Reader::Table(Table::Processes),
+            Reader::Table(Table::Threads),
+            Reader::FileNames,
+            Reader::Volumes,
+        ];
+        assert_eq!(tables(plan.first), first);
+        assert_eq!(tables(plan.events), [Reader::Table(Table::HardFaults)]);
+        assert_eq!(plan.passes(), 2);
     }
 
-    pub(crate) fn is_empty(self) -> bool {
-        self.0 == 0
+    #[test]
+    fn runs_are_made_of_switches_that_are_not_rows() {
+        let plan = Plan::new(&[Table::CpuRuns]);
+        assert_eq!(tables(plan.rows), [Reader::Table(Table::CpuRuns)]);
+        assert!(plan.events.has_table(Table::ContextSwitches));
+        assert!(plan.events.has_table(Table::ReadyThreads));
     }
 
-    /// Whether names of files are wanted.
-    pub(crate) fn has_file_names(self) -> bool {
-        self.0 & FILE_NAMES != 0
-    }
-
-    /// Whether the events are wanted that say what events mean.
-    #[inline]
-    pub(crate) fn has_metadata(self) -> bool {
-        self.0 & METADATA != 0
+    #[test]
+    fn headers_are_known_without_a_pass() {
+        assert_eq!(Plan::new(&[Table::Sessions]).passes(), 0);
+        assert_eq!(Plan::new(&[Table::Damages]).passes(), 1);
+        assert_eq!(Plan::new(&[Table::ContextSwitches]).passes(), 1);
     }
 }

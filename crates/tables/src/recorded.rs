@@ -1,4 +1,4 @@
-//! From when and until when a trace holds all that a processor logged.
+//! Time ranges in which a trace has all events of its processors.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,24 +6,28 @@ use std::ops::Range;
 use etl::{CpuStream, Trace, mode};
 use rustc_hash::FxHashMap;
 
-use crate::cpus::MAX_CPUS;
+use crate::table::cpus::MAX_CPUS;
 
-/// From when and until when a trace holds all that each processor logged.
+/// Time ranges in which a trace has all events of each processor.
 ///
-/// Of most traces that is the whole time. But a ring overwrites its oldest buffers, and those of one
-/// processor reach less far back than those of another; and where a file was cut off, or its session
-/// was never stopped, each processor's last buffers are missing.
+/// For most traces, this is the whole time of the trace. But a ring buffer overwrites its oldest
+/// buffers, so the events of one processor may start later than the events of another processor. If
+/// a file was truncated or its session never stopped, the last buffers of each processor are
+/// missing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
-    /// Of processors that it is limited for; without limit on a side, that end of `i64`.
+    /// Time ranges of the processors whose range is limited. If only one side is limited, the other
+    /// side is `i64::MIN` or `i64::MAX`.
     cpus: BTreeMap<u16, Range<i64>>,
-    /// When the last of its sessions ended, if all say so. What tells of threads and images may have
-    /// later times: in a part of a trace, those that it had in the whole.
+    /// End of the last session, if all sessions have an end. Events about threads and images may be
+    /// later, because in an extract of a trace they keep the times that they have in the whole
+    /// trace.
     stopped_ns: Option<i64>,
 }
 
 impl Recorded {
-    /// Of a trace, whose streams have events from and to these moments.
+    /// Computes the ranges of a trace from the times of the first and the last event of its
+    /// streams.
     pub(crate) fn new(trace: &Trace, spans_ns: &[(CpuStream<'_>, Option<(i64, i64)>)]) -> Recorded {
         let rings = rings(trace);
         let is_cut = is_cut(trace);
@@ -35,11 +39,12 @@ impl Recorded {
             let is_ring = rings.contains(&stream.buffers()[0].segment);
             let from = if is_ring { first } else { i64::MIN };
             let until = if is_cut { last } else { i64::MAX };
-            // What one session lacks another may have.
+            // Another session may have the events that one session lacks.
             let cpu = cpus.entry(stream.cpu()).or_insert(from..until);
             *cpu = cpu.start.min(from)..cpu.end.max(until);
         }
-        // Of a processor whose first buffer was to come later the file has nothing.
+        // If the first buffer of a processor was written after the end of a truncated file, the
+        // file has no buffer of the processor.
         let headers = trace.segments().iter().filter_map(|s| s.header.as_ref());
         let processors = headers.map(|header| header.processors).max().unwrap_or(0);
         if is_cut {
@@ -59,33 +64,35 @@ impl Recorded {
         }
     }
 
-    /// Until when a trace that has events until `last_ns` tells what ran; its last switch was then.
+    /// Returns the time until which a trace shows the running threads. `last_ns` is the time of the
+    /// last event, `last_switch_ns` the time of the last context switch.
     pub(crate) fn until_ns(&self, last_ns: i64, last_switch_ns: i64) -> i64 {
         let stopped_ns = self.stopped_ns.unwrap_or(last_ns);
         last_ns.min(stopped_ns.max(last_switch_ns))
     }
 
-    /// From when on a processor's events are in the trace, if not from its begin.
+    /// Returns the start of a processor's range, if it is later than the start of the trace.
     pub(crate) fn begin_ns(&self, cpu: u16) -> Option<i64> {
         let from = self.cpus.get(&cpu)?.start;
         (from != i64::MIN).then_some(from)
     }
 
-    /// Until when a processor's events are in the trace, if not to its end.
+    /// Returns the end of a processor's range, if it is earlier than the end of the trace.
     pub(crate) fn end_ns(&self, cpu: u16) -> Option<i64> {
         let until = self.cpus.get(&cpu)?.end;
         (until != i64::MAX).then_some(until)
     }
 
-    /// From when and until when all processors' are.
-    pub(crate) fn of_all(&self) -> Range<i64> {
+    /// Returns the time range in which the trace has the events of all processors.
+    pub(crate) fn complete_range(&self) -> Range<i64> {
         let from = self.cpus.values().map(|cpu| cpu.start).max();
         let until = self.cpus.values().map(|cpu| cpu.end).min();
         from.unwrap_or(i64::MIN)..until.unwrap_or(i64::MAX)
     }
 }
 
-/// The segments that are rings which overwrote buffers: some of their sequence numbers are missing.
+/// Returns the indices of the segments that are ring buffers and have overwritten buffers. In such
+/// a segment, sequence numbers are missing.
 fn rings(trace: &Trace) -> Vec<u16> {
     let mut sequences: FxHashMap<u16, (i64, i64, i64)> = FxHashMap::default();
     for buffer in trace.buffers() {
@@ -95,19 +102,20 @@ fn rings(trace: &Trace) -> Vec<u16> {
         (*first, *last) = ((*first).min(sequence), (*last).max(sequence));
         *count += 1;
     }
-    let lacks = |(first, last, count): &(i64, i64, i64)| {
-        // They are counted from 0 or 1.
+    let has_gaps = |(first, last, count): &(i64, i64, i64)| {
+        // Sequence numbers start at 0 or 1.
         *first > 1 || last.saturating_sub(*first) >= *count
     };
     let segments = (0..).zip(trace.segments());
     let rings = segments.filter(|(number, segment)| {
         let mode = (segment.header.as_ref()).map_or(0, |header| header.log_file_mode);
-        mode & (mode::CIRCULAR | mode::BUFFERING) != 0 && sequences.get(number).is_some_and(lacks)
+        mode & (mode::CIRCULAR | mode::BUFFERING) != 0
+            && sequences.get(number).is_some_and(has_gaps)
     });
     rings.map(|(number, _)| number).collect()
 }
 
-/// Whether the last buffers may be missing.
+/// Returns true if the last buffers may be missing.
 fn is_cut(trace: &Trace) -> bool {
     let damage = trace.damage();
     damage.unfinished_segments > 0 || damage.is_cut_off()

@@ -1,4 +1,4 @@
-//! `docs/tables.md`, written from the declarations.
+//! Generates `docs/tables.md` from the declarations of tables.
 
 use std::fmt::Write;
 
@@ -11,28 +11,25 @@ const INTRODUCTION: &str = "\
 
 <!-- Written by `UPDATE_EXPECT=1 cargo test -p tables`; edit the declarations in crates/tables. -->
 
-Everything laglab knows about a trace is in these tables. Times are nanoseconds since the trace's
-start; a column's name ends with its unit. What is unknown is `NULL`, never 0. *WPA* names the
-column of Windows Performance Analyzer that shows the same.
-
-Tables of events come in one batch per CPU, each sorted by time; those of processes, threads and
-images in one batch.
+These tables contain everything that laglab knows about a trace. Times are nanoseconds since the
+trace's start. If a column has a unit, its name ends with it. Unknown values are `NULL`, never 0. The
+column *WPA* gives the corresponding column of Windows Performance Analyzer.
 ";
 
 const PROBES: &str = "
-# Measured, not traced
+# Measurements
 
-`laglab measure` fills this table; no trace has it. `laglab open` and `laglab sql` read it from the
-Parquet file that was written with `-o`.
+No trace has this table. `laglab measure -o FILE.parquet` writes it, and `laglab open` and `laglab sql`
+read it from that file.
 ";
 
-/// The documentation of all tables, as Markdown.
+/// Returns the documentation of all tables, as Markdown.
 pub fn reference() -> String {
     let mut text = INTRODUCTION.to_owned();
     let is_measured = |table: &Table| *table == Table::LatencySamples;
-    let (measured, of_traces): (Vec<Table>, Vec<Table>) =
+    let (measured, traced): (Vec<Table>, Vec<Table>) =
         Table::ALL.iter().copied().partition(is_measured);
-    describe(&mut text, of_traces);
+    describe(&mut text, traced);
     text += PROBES;
     describe(&mut text, measured);
     text
@@ -59,7 +56,7 @@ fn describe(text: &mut String, tables: Vec<Table>) {
     }
 }
 
-/// A type as people say it: a dictionary of text is text.
+/// Returns the name of a type. For a dictionary, returns the name of the type of its values.
 fn type_name(data_type: &DataType) -> String {
     match data_type {
         DataType::Dictionary(_, values) => format!("{values}"),

@@ -1,16 +1,19 @@
-//! A run of a thread on a CPU, and the columns of `cpu_runs` that it becomes.
+//! A run of a thread on a CPU, and its row of `cpu_runs`.
+
+use events::kernel::ReadyThread;
 
 use crate::CpuRuns;
-use crate::world::ThreadIds;
+use crate::trackers::ThreadIds;
 
-/// States of a thread that could go on: it lost the CPU without waiting for anything.
+/// States of a thread that was switched out but does not wait: ready, running, standby and deferred
+/// ready.
 const RUNNABLE: [u8; 4] = [1, 2, 3, 7];
 
-/// What a switch says of the thread that begins to run.
+/// Data of a switch about the thread that begins to run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SwitchIn {
     pub(crate) thread_id: u32,
-    /// Index of what is remembered of the thread.
+    /// Index of the state that the scheduler keeps of the thread.
     pub(crate) thread: u32,
     pub(crate) previous_thread_id: u32,
     pub(crate) previous_process_row: Option<u32>,
@@ -22,7 +25,7 @@ pub(crate) struct SwitchIn {
     pub(crate) stack_id: Option<u32>,
 }
 
-/// What a switch says of the thread that stops running.
+/// Data of a switch about the thread that stops running.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SwitchOut {
     pub(crate) time_ns: i64,
@@ -36,19 +39,15 @@ pub(crate) struct SwitchOut {
     pub(crate) ideal_processor: u8,
 }
 
-/// How a thread was made ready.
+/// An event that made a thread ready to run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
     pub(crate) time_ns: i64,
     pub(crate) cpu: u16,
+    /// Id of the thread that made the thread ready.
     pub(crate) by: Option<u32>,
     pub(crate) by_ids: ThreadIds,
-    pub(crate) by_dpc: bool,
-    pub(crate) adjust_reason: u8,
-    pub(crate) adjust_increment: i8,
-    pub(crate) kernel_stack_not_resident: bool,
-    pub(crate) process_out_of_memory: bool,
-    pub(crate) direct_switch_attempt: bool,
+    pub(crate) payload: ReadyThread,
     pub(crate) stack_id: Option<u32>,
 }
 
@@ -60,23 +59,23 @@ pub(crate) struct Run {
     pub(crate) ids: ThreadIds,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
-    /// How it began; unknown if it was under way when the trace began.
+    /// The switch that began the run; `None` if the run began before the trace.
     pub(crate) switch_in: Option<SwitchIn>,
-    /// How the thread's run before it ended.
+    /// The switch that ended the thread's previous run.
     pub(crate) before: Option<SwitchOut>,
-    /// What made the thread ready for it.
+    /// The event that made the thread ready for the run.
     pub(crate) ready: Option<Ready>,
-    /// How it ended; unknown if it was under way when the trace ended.
+    /// The switch that ended the run; `None` if the run ended after the trace.
     pub(crate) after: Option<SwitchOut>,
-    /// Whether switches contradicted each other while the thread was off its CPU, or some CPU's are
-    /// not in the trace.
+    /// True if the trace may lack earlier runs of the thread since its last switch-out, because
+    /// switches contradict each other or a CPU was not recorded.
     pub(crate) ran_unseen: bool,
 }
 
 impl Run {
-    /// From when on the thread was ready for it. A wait that ended is one; a thread that only lost
-    /// its CPU was ready all the time.
-    pub(crate) fn since(&self) -> Option<i64> {
+    /// Returns the time at which the thread became ready. This is the end of its wait, or its last
+    /// switch-out if it did not wait.
+    pub(crate) fn ready_since(&self) -> Option<i64> {
         let preempted = |out: &SwitchOut| RUNNABLE.contains(&out.state);
         match (self.ready, self.before) {
             (Some(ready), Some(out)) => Some(ready.time_ns.max(out.time_ns)),
@@ -86,12 +85,12 @@ impl Run {
     }
 
     fn ready_ns(&self) -> Option<i64> {
-        let since = self.since()?;
+        let since = self.ready_since()?;
         Some(self.start_ns.saturating_sub(since))
     }
 
     fn waits_ns(&self) -> Option<i64> {
-        let (since, out) = (self.since()?, self.before?);
+        let (since, out) = (self.ready_since()?, self.before?);
         Some(since.saturating_sub(out.time_ns))
     }
 
@@ -99,13 +98,13 @@ impl Run {
         Some(self.start_ns.saturating_sub(self.before?.time_ns))
     }
 
-    /// Who should have run, if another did.
+    /// Returns the thread that the starting switch named, if another thread ran.
     fn planned_thread_id(&self) -> Option<u32> {
         let planned = self.switch_in?.thread_id;
         (planned != self.thread_id).then_some(planned)
     }
 
-    /// How it began, if the thread ran that should.
+    /// Returns the switch that began the run, if it named the thread that ran.
     fn as_planned(&self) -> Option<SwitchIn> {
         let is_planned = |switch_in: &SwitchIn| switch_in.thread_id == self.thread_id;
         self.switch_in.filter(is_planned)
@@ -113,8 +112,8 @@ impl Run {
 }
 
 impl CpuRuns {
-    /// Adds rows, a column after the other: rows with this many columns, added one by one, would
-    /// leave none of them in the CPU's caches.
+    /// Adds rows, one column after the other. Adding one row after the other would access all 46
+    /// columns for each row, which is too much for the caches of a CPU.
     pub(crate) fn extend(&mut self, runs: &[Run]) {
         self.start_ns.extend(runs.iter().map(|run| run.start_ns));
         self.end_ns.extend(runs.iter().map(|run| run.end_ns));
@@ -159,17 +158,20 @@ impl CpuRuns {
         self.readying_cpu
             .extend(runs, |run| run.ready.map(|r| r.cpu));
         self.readied_by_dpc
-            .extend(runs, |run| run.ready.map(|r| r.by_dpc));
+            .extend(runs, |run| run.ready.map(|r| r.payload.by_dpc()));
         self.adjust_reason
-            .extend(runs, |run| run.ready.map(|r| r.adjust_reason));
+            .extend(runs, |run| run.ready.map(|r| r.payload.adjust_reason));
         self.adjust_increment
-            .extend(runs, |run| run.ready.map(|r| r.adjust_increment));
-        self.kernel_stack_not_resident
-            .extend(runs, |run| run.ready.map(|r| r.kernel_stack_not_resident));
-        self.process_out_of_memory
-            .extend(runs, |run| run.ready.map(|r| r.process_out_of_memory));
-        self.direct_switch_attempt
-            .extend(runs, |run| run.ready.map(|r| r.direct_switch_attempt));
+            .extend(runs, |run| run.ready.map(|r| r.payload.adjust_increment));
+        self.kernel_stack_not_resident.extend(runs, |run| {
+            run.ready.map(|r| r.payload.kernel_stack_not_resident())
+        });
+        self.process_out_of_memory.extend(runs, |run| {
+            run.ready.map(|r| r.payload.process_out_of_memory())
+        });
+        self.direct_switch_attempt.extend(runs, |run| {
+            run.ready.map(|r| r.payload.direct_switch_attempt())
+        });
         self.priority
             .extend(runs, |run| run.as_planned().map(|s| s.priority));
         self.priority_decrement.extend(runs, |run| {

@@ -1,4 +1,4 @@
-//! Samples of live probes, as `laglab measure` keeps them in Parquet files.
+//! Reads samples of live probes from Parquet files that `laglab measure` wrote.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,62 +8,64 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int64Type};
 use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray};
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::column::Named;
 use crate::{LatencySamples, Probe, SampleOutcome};
 
-/// A file of samples cannot be read.
+/// A failure to read a file of samples.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SamplesError {
     /// The file cannot be read.
-    #[error("{}: {error}", file.display())]
+    #[error("cannot read {}: {source}", file.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// Why.
-        error: std::io::Error,
+        /// Reason given by the operating system.
+        source: std::io::Error,
     },
-    /// It is a Parquet file that `laglab measure` did not write, or a damaged one.
+    /// The Parquet file is damaged, or `laglab measure` did not write it.
     #[error(
-        "{}: {what}; of Parquet files those are read that `laglab measure … -o FILE.parquet` writes",
+        "cannot read {}: {what}; only Parquet files that `laglab measure … -o FILE.parquet` wrote \
+         can be read",
         file.display()
     )]
     NotSamples {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// Description of the fault.
         what: String,
     },
-    /// It was to be one trace with other files.
+    /// The file was given together with other files.
     #[error(
-        "{}: samples count their time from the start of their own measurement and say not when that \
-         was, so that they are no part of a trace with other files; look at them side by side",
+        "cannot open {} together with other files: its times are relative to its own measurement, \
+         whose start is unknown; look at them side by side",
         file.display()
     )]
     NotAlone {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
     },
 }
 
-/// What a Parquet file begins and ends with.
+/// First and last bytes of a Parquet file.
 const MAGIC: [u8; 4] = *b"PAR1";
 
-/// Rows that are read at once: those of a chunk.
+/// Maximum number of rows of a batch. It is also the maximum of a row group.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// Whether a file begins as a Parquet file does; one that cannot be read does not.
+/// Returns true if a file begins like a Parquet file. Returns false if the file cannot be read.
 pub fn is_parquet(file: &Path) -> bool {
     begins_with(file, &[MAGIC])
 }
 
-/// Whether a file begins with one of these; one that cannot be read does not.
+/// Returns true if a file begins with one of these byte sequences. Returns false if the file cannot be read.
 pub(crate) fn begins_with(file: &Path, magics: &[[u8; 4]]) -> bool {
-    // Asked before opening: opening a pipe would wait for a writer.
+    // The file type is checked before the file is opened, because opening a pipe would wait for a
+    // writer.
     if !file.metadata().is_ok_and(|found| found.is_file()) {
         return false;
     }
@@ -72,11 +74,11 @@ pub(crate) fn begins_with(file: &Path, magics: &[[u8; 4]]) -> bool {
     read.is_ok() && magics.contains(&magic)
 }
 
-/// When the last of the samples began, in nanoseconds since the measurement's start; nothing if
-/// there are none.
+/// Returns the start of the last sample, in nanoseconds since the measurement's start; `None` if
+/// there are no samples.
 ///
 /// # Errors
-/// If the file cannot be read or holds no samples of `laglab measure`.
+/// If the file cannot be read or was not written by `laglab measure`.
 pub(crate) fn last_ns(file: &Path) -> Result<Option<i64>, SamplesError> {
     let mut last = None;
     walk(file, &["start_ns"], &mut |batch| {
@@ -87,10 +89,11 @@ pub(crate) fn last_ns(file: &Path) -> Result<Option<i64>, SamplesError> {
     Ok(last)
 }
 
-/// Gives all samples away, as batches of [`LatencySamples`], in the order of their start.
+/// Reads all samples in the order of their start, and passes them to `give` as batches of
+/// [`LatencySamples`].
 ///
 /// # Errors
-/// If the file cannot be read or holds no samples of `laglab measure`, or what `give` fails with.
+/// If the file cannot be read or was not written by `laglab measure`, or if `give` fails.
 pub(crate) fn read<E: From<SamplesError>>(
     file: &Path,
     give: &mut dyn FnMut(RecordBatch) -> Result<(), E>,
@@ -100,7 +103,8 @@ pub(crate) fn read<E: From<SamplesError>>(
     walk(file, &names, give)
 }
 
-/// Gives the named columns of the file away, batch by batch, as the table has them.
+/// Reads the columns `wanted` of the file, converts them to the types of the table, and passes them
+/// to `give` batch by batch.
 fn walk<E: From<SamplesError>>(
     path: &Path,
     wanted: &[&str],
@@ -110,58 +114,30 @@ fn walk<E: From<SamplesError>>(
         file: path.to_owned(),
         what,
     };
-    let io = |error| SamplesError::Io {
+    let io = |source| SamplesError::Io {
         file: path.to_owned(),
-        error,
+        source,
     };
-    let table: SchemaRef = Arc::new(LatencySamples::schema().arrow());
     let file = File::open(path).map_err(io)?;
     let bytes = file.metadata().map_err(io)?.len();
     let builder = ParquetRecordBatchReaderBuilder::try_new(file)
         .map_err(|error| not_samples(format!("it is a damaged Parquet file ({error})")))?;
-    for field in table.fields() {
-        let found = builder.schema().field_with_name(field.name());
-        let found = found
-            .map_err(|_| not_samples(format!("its table has no column `{}`", field.name())))?;
-        if !fits(field.data_type(), found.data_type()) {
-            return Err(not_samples(format!(
-                "its column `{}` has the type {}, not {}",
-                field.name(),
-                found.data_type(),
-                field.data_type()
-            ))
-            .into());
-        }
-    }
-    // No sample takes less than a byte, and what says so would be endless.
-    let rows = builder.metadata().file_metadata().num_rows();
-    if u64::try_from(rows).is_ok_and(|rows| rows > bytes) {
-        let what = format!("it is said to hold {rows} rows in {bytes} bytes");
-        return Err(not_samples(what).into());
-    }
+    let table = LatencySamples::schema().arrow();
+    check(&builder, &table, bytes).map_err(not_samples)?;
     let columns = ProjectionMask::columns(builder.parquet_schema(), wanted.iter().copied());
     let reader = builder.with_projection(columns).with_batch_size(BATCH_ROWS);
     let damaged = |error: &dyn std::fmt::Display| {
         not_samples(format!("it cannot be read to its end ({error})"))
     };
-    let places: Result<Vec<usize>, _> = wanted.iter().map(|name| table.index_of(name)).collect();
-    let places = places.map_err(|error| damaged(&error))?;
-    let schema: SchemaRef = Arc::new(table.project(&places).map_err(|error| damaged(&error))?);
+    let indices: Result<Vec<usize>, _> = wanted.iter().map(|name| table.index_of(name)).collect();
+    let indices = indices.map_err(|error| damaged(&error))?;
+    let schema: SchemaRef = Arc::new(table.project(&indices).map_err(|error| damaged(&error))?);
     let mut last = i64::MIN;
     for batch in reader.build().map_err(|error| damaged(&error))? {
         let batch = batch.map_err(|error| damaged(&error))?;
-        let column = |name: &str| {
-            let array = batch.column_by_name(name)?;
-            match name {
-                "probe" => of_names::<Probe>(array),
-                "outcome" => of_names::<SampleOutcome>(array),
-                _ => Some(Arc::clone(array)),
-            }
-        };
         let columns = wanted.iter().map(|name| {
-            column(name).ok_or_else(|| {
-                not_samples(format!("its column `{name}` has a name that is not known"))
-            })
+            column(&batch, name)
+                .ok_or_else(|| not_samples(format!("its column `{name}` has an unknown name")))
         });
         let columns = columns.collect::<Result<Vec<ArrayRef>, SamplesError>>()?;
         let batch = RecordBatch::try_new(Arc::clone(&schema), columns)
@@ -181,15 +157,63 @@ fn walk<E: From<SamplesError>>(
     Ok(())
 }
 
-/// Whether a file's column can be read as one of the table: names may be plain text too, as other
-/// programs write them.
-fn fits(of_table: &DataType, found: &DataType) -> bool {
-    let is_of_names = matches!(of_table, DataType::Dictionary(..));
-    of_table == found || is_of_names && *found == DataType::Utf8
+/// Checks the columns and the number of rows of a file. The error describes the first fault.
+fn check(
+    builder: &ParquetRecordBatchReaderBuilder<File>,
+    table: &Schema,
+    file_bytes: u64,
+) -> Result<(), String> {
+    for field in table.fields() {
+        let found = builder.schema().field_with_name(field.name());
+        let found = found.map_err(|_| format!("its table has no column `{}`", field.name()))?;
+        if !fits(field.data_type(), found.data_type()) {
+            return Err(format!(
+                "its column `{}` has the type {}, not {}",
+                field.name(),
+                found.data_type(),
+                field.data_type()
+            ));
+        }
+    }
+    // Every sample takes at least one byte. If a file claims to have more rows than bytes, reading
+    // it could take forever.
+    let rows = builder.metadata().file_metadata().num_rows();
+    if u64::try_from(rows).is_ok_and(|rows| rows > file_bytes) {
+        return Err(format!(
+            "it claims to have {rows} rows in {file_bytes} bytes"
+        ));
+    }
+    // The reader panics if an offset or a length is negative.
+    let groups = builder.metadata().row_groups().iter();
+    let is_negative = groups.flat_map(|group| group.columns()).any(|column| {
+        let start = column.dictionary_page_offset();
+        start.unwrap_or(column.data_page_offset()) < 0 || column.compressed_size() < 0
+    });
+    match is_negative {
+        true => Err("it claims that a column begins or ends before the file".to_owned()),
+        false => Ok(()),
+    }
 }
 
-/// A column of names with the codes that the table has for them; nothing if one is not known.
-fn of_names<K: Named>(array: &ArrayRef) -> Option<ArrayRef> {
+/// Returns a column with the type of the table; `None` if the column contains an unknown name.
+fn column(batch: &RecordBatch, name: &str) -> Option<ArrayRef> {
+    let array = batch.column_by_name(name)?;
+    match name {
+        "probe" => names_column::<Probe>(array),
+        "outcome" => names_column::<SampleOutcome>(array),
+        _ => Some(Arc::clone(array)),
+    }
+}
+
+/// Returns true if a file's column can be converted to the table's type. Columns of names may also
+/// be plain text, because other programs write them in this form.
+fn fits(expected: &DataType, found: &DataType) -> bool {
+    let has_names = matches!(expected, DataType::Dictionary(..));
+    expected == found || has_names && *found == DataType::Utf8
+}
+
+/// Converts a column of names to the codes of the table; returns `None` if a name is unknown.
+fn names_column<K: Named>(array: &ArrayRef) -> Option<ArrayRef> {
     let code = |name: &str| {
         let place = K::NAMES.iter().position(|known| *known == name)?;
         i8::try_from(place).ok()

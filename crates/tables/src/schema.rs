@@ -1,7 +1,5 @@
-//! What a table is: declared once, by [`table!`], with its prose.
-//!
-//! The documentation, the Arrow schema and the Rust struct of a table all come from that
-//! declaration.
+//! Declarations of tables. [`table!`] makes the Rust struct, the Arrow schema and the documentation
+//! of a table from one declaration.
 
 use std::collections::HashMap;
 
@@ -12,38 +10,57 @@ use crate::column::Place;
 /// The declaration of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSchema {
-    /// Its name in SQL and everywhere else.
+    /// Name of the table, in SQL and everywhere else.
     pub name: &'static str,
-    /// What a row is.
+    /// Description of a row.
     pub prose: String,
-    /// The column that rows are sorted by within a batch.
+    /// Name of the column by which the rows of a batch are sorted.
     pub sorted_by: &'static str,
-    /// Its columns, in order.
+    /// Title in user interfaces; `None` if they do not list the table.
+    pub title: Option<&'static str>,
+    /// Advice for an empty table: the events to record. The text is empty if no events need to be
+    /// recorded.
+    pub record: &'static str,
+    /// Columns with the start and the end of a row, if rows have a duration.
+    pub interval: Option<RowInterval>,
+    /// Columns, in order.
     pub columns: Vec<ColumnSchema>,
+}
+
+/// Columns with the start and the end of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowInterval {
+    /// Column with the start.
+    pub start: &'static str,
+    /// Column with the end.
+    pub end: &'static str,
+    /// True if an unknown start means a start before the trace, and an unknown end means an end
+    /// after the trace.
+    pub is_lifetime: bool,
 }
 
 /// The declaration of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSchema {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// Its Arrow type.
+    /// Arrow type.
     pub data_type: DataType,
-    /// Whether rows may be unknown.
+    /// True if values may be null.
     pub nullable: bool,
-    /// The unit of its numbers: `ns`, `bytes`, …
+    /// Unit of the numbers: `ns`, `bytes`, …
     pub unit: Option<&'static str>,
-    /// What it says.
+    /// Description of the column.
     pub meaning: String,
-    /// The column of Windows Performance Analyzer that shows the same.
+    /// Corresponding column of Windows Performance Analyzer.
     pub wpa: Option<&'static str>,
-    /// The event and field that it comes from.
+    /// Event and field from which the values come.
     pub source: &'static str,
 }
 
 impl TableSchema {
-    /// The schema of the table's record batches. Fields carry `meaning`, `source`, and where there
-    /// are such `unit` and `wpa`, as metadata.
+    /// Returns the schema of the table's record batches. The metadata of a field has `meaning` and
+    /// `source`, and `unit` and `wpa` if the column has them.
     pub fn arrow(&self) -> Schema {
         let fields: Vec<Field> = self.columns.iter().map(ColumnSchema::field).collect();
         let about = HashMap::from([("prose".to_owned(), self.prose.clone())]);
@@ -67,7 +84,7 @@ impl ColumnSchema {
     }
 }
 
-/// The unit that a column's name ends with, unless another is given.
+/// Returns the given unit. If none is given, returns the unit at the end of the column's name.
 pub(crate) fn unit_of(name: &'static str, given: Option<&'static str>) -> Option<&'static str> {
     given.or_else(|| {
         ["ns", "bytes"].into_iter().find(|unit| {
@@ -77,52 +94,49 @@ pub(crate) fn unit_of(name: &'static str, given: Option<&'static str>) -> Option
     })
 }
 
-/// The rows of a table, whatever its columns are.
+/// Rows with times, which are sorted, merged and split by time.
 pub(crate) trait Rows: Default + Send {
-    /// Puts the rows in order of time, if they are not: buffers of a CPU may overlap. Rows of
+    /// Sorts the rows by time. They may be unsorted, because buffers of a CPU may overlap. Rows of
     /// equal time keep their order.
     fn sort(&mut self);
 
-    /// Adds the rows of another part of the table.
-    fn append(&mut self, other: Self);
-
-    /// The rows of several parts, each in order of time, in order of time. Rows of equal time are
-    /// in the order of the parts.
+    /// Merges sorted parts into sorted rows. Rows of equal time are in the order of the parts.
     fn merge(parts: Vec<Self>) -> Self;
 
-    /// Makes room for so many rows more.
+    /// Reserves memory for additional rows.
     fn reserve(&mut self, rows: usize);
 
-    /// Number of rows.
+    /// Returns the number of rows.
     fn rows(&self) -> usize;
 
-    /// Takes the rows from `time_ns` on out of the sorted rows.
+    /// Removes the rows from the time `time_ns` on, and returns them. The rows must be sorted.
     fn split_off(&mut self, time_ns: i64) -> Self;
 }
 
-/// The rows of several parts in order of time, those of equal time in the order given.
+/// Returns the positions of the rows of several parts in time order. Rows of equal time are in the
+/// order of the parts.
 pub(crate) fn order_of(times: &[&[i64]]) -> Vec<Place> {
     let mut order: Vec<(i64, Place)> = Vec::with_capacity(times.iter().map(|t| t.len()).sum());
     for (part, times) in (0..).zip(times) {
         let places = (0..).map(|row| Place { part, row });
         order.extend(times.iter().copied().zip(places));
     }
-    // Stable, and quick where the parts are in order.
+    // This sort is stable, and it is fast for sorted parts.
     order.sort_by_key(|(time, _)| *time);
     order.into_iter().map(|(_, place)| place).collect()
 }
 
-/// A record batch is not of the table that it is read as.
+/// Error: a column of a record batch has another type than the column of the table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the column `{column}` of `{table}` has the type {found}, not {expected}")]
 pub struct WrongType {
-    /// The table.
+    /// Name of the table.
     pub table: &'static str,
-    /// The column.
+    /// Name of the column.
     pub column: &'static str,
-    /// Its type in the table.
+    /// Type in the table.
     pub expected: DataType,
-    /// The type in the record batch.
+    /// Type in the record batch.
     pub found: DataType,
 }
 
@@ -132,14 +146,18 @@ pub(crate) fn prose(lines: &[&str]) -> String {
     lines.join("\n")
 }
 
-/// Declares a table: its struct of columns, how they are read from a record batch, and what they
-/// mean. Columns that nothing was pushed to become unknown.
+/// Declares a table: a struct of columns, a view of a record batch, and the documentation. A column
+/// without any pushed value becomes null in all rows.
 ///
 /// ```ignore
 /// table! {
-///     /// What a row is.
-///     Switches, SwitchesView = "switches" sorted by time_ns {
-///         /// What the column says.
+///     /// Description of a row.
+///     Switches, SwitchesView = "switches" sorted by time_ns
+///         title "Title in user interfaces"
+///         record "what to record if it is empty"
+///         lasts start_ns to time_ns
+///     {
+///         /// Description of the column.
 ///         time_ns: Vec<i64> = "where it comes from" wpa "Switch-In Time",
 ///     }
 /// }
@@ -147,7 +165,12 @@ pub(crate) fn prose(lines: &[&str]) -> String {
 macro_rules! table {
     (
         $(#[doc = $prose:literal])+
-        $name:ident, $view:ident = $table:literal sorted by $time:ident {
+        $name:ident, $view:ident = $table:literal sorted by $time:ident
+        $(title $title:literal)?
+        $(record $record:literal)?
+        $(lasts $start:ident to $end:ident)?
+        $(lives $born:ident to $died:ident)?
+        {
             $(
                 $(#[doc = $meaning:literal])+
                 $column:ident: $type:ty = $source:literal $(in $unit:literal)? $(wpa $wpa:literal)?,
@@ -161,12 +184,29 @@ macro_rules! table {
         }
 
         impl $name {
-            /// The declaration of the table.
+            /// Name of the table.
+            pub(crate) const NAME: &'static str = $table;
+
+            /// Returns the declaration of the table.
             pub fn schema() -> $crate::TableSchema {
+                let interval = None::<$crate::RowInterval>
+                    $(.or(Some($crate::RowInterval {
+                        start: stringify!($start),
+                        end: stringify!($end),
+                        is_lifetime: false,
+                    })))?
+                    $(.or(Some($crate::RowInterval {
+                        start: stringify!($born),
+                        end: stringify!($died),
+                        is_lifetime: true,
+                    })))?;
                 $crate::TableSchema {
                     name: $table,
                     prose: $crate::schema::prose(&[$($prose),+]),
                     sorted_by: stringify!($time),
+                    title: None$(.or(Some($title)))?,
+                    record: concat!($($record)?),
+                    interval,
                     columns: vec![$(
                         $crate::ColumnSchema {
                             name: stringify!($column),
@@ -184,18 +224,18 @@ macro_rules! table {
                 }
             }
 
-            /// Number of rows.
+            /// Returns the number of rows.
             pub fn len(&self) -> usize {
                 self.$time.len()
             }
 
-            /// Whether there are no rows.
+            /// Returns true if there are no rows.
             pub fn is_empty(&self) -> bool {
                 self.$time.is_empty()
             }
 
-            /// The rows of several parts, in the order given.
-            #[allow(dead_code, reason = "of tables that come sorted")]
+            /// Copies rows of several parts in the given order.
+            #[allow(dead_code, reason = "not needed by tables that are made sorted")]
             pub(crate) fn gather(parts: &[Self], order: &[$crate::column::Place]) -> Self {
                 let mut gathered = Self::default();
                 $({
@@ -207,20 +247,16 @@ macro_rules! table {
                 gathered
             }
 
-            /// Takes the rows from row `at` on out.
-            #[allow(dead_code, reason = "of tables that come whole")]
-            pub(crate) fn split_at(&mut self, at: usize) -> Self {
-                let mut tail = Self::default();
-                $(if $crate::column::Cells::rows(&self.$column) > 0 {
-                    tail.$column = $crate::column::Cells::split_off(&mut self.$column, at);
-                })+
-                tail
+            /// Appends the rows of another part of the table.
+            #[allow(dead_code, reason = "not needed by tables that are made at once")]
+            pub(crate) fn append(&mut self, other: Self) {
+                $($crate::column::Cells::append(&mut self.$column, other.$column);)+
             }
 
-            /// The rows as an Arrow record batch; numbers and text are moved, not copied.
+            /// Returns the rows as an Arrow record batch. Numbers and text are moved, not copied.
             ///
             /// # Panics
-            /// If the columns were given different lengths.
+            /// If the columns have different lengths.
             pub fn into_batch(mut self) -> arrow_array::RecordBatch {
                 static SCHEMA: std::sync::LazyLock<arrow_schema::SchemaRef> =
                     std::sync::LazyLock::new(|| std::sync::Arc::new($name::schema().arrow()));
@@ -234,8 +270,8 @@ macro_rules! table {
             }
         }
 
-        #[doc = concat!("Rows of `", $table, "` in a record batch, by column. Columns that the batch ")]
-        /// lacks, because they were not read, are empty slices or unknown in every row.
+        #[doc = concat!("Columns of a record batch of `", $table, "`. A column that the batch lacks, ")]
+        /// because it was not read, is an empty slice or null in all rows.
         #[derive(Clone, Copy, Debug)]
         pub struct $view<'b> {
             $($(#[doc = $meaning])+ pub $column: <$type as $crate::column::Column>::View<'b>,)+
@@ -246,7 +282,7 @@ macro_rules! table {
             /// Reads a record batch of the table, or of some of its columns.
             ///
             /// # Errors
-            /// If a column has another type than the table's.
+            /// If a column has another type than the column of the table.
             pub fn new(batch: &'b arrow_array::RecordBatch) -> Result<Self, $crate::WrongType> {
                 Ok($view {
                     $($column: {
@@ -265,12 +301,12 @@ macro_rules! table {
                 })
             }
 
-            /// Number of rows.
+            /// Returns the number of rows.
             pub fn len(&self) -> usize {
                 self.rows
             }
 
-            /// Whether there are no rows.
+            /// Returns true if there are no rows.
             pub fn is_empty(&self) -> bool {
                 self.rows == 0
             }
@@ -303,13 +339,13 @@ macro_rules! table {
                 self.len()
             }
 
-            fn append(&mut self, other: Self) {
-                $($crate::column::Cells::append(&mut self.$column, other.$column);)+
-            }
-
             fn split_off(&mut self, time_ns: i64) -> Self {
                 let at = self.$time.partition_point(|time| *time < time_ns);
-                self.split_at(at)
+                let mut tail = Self::default();
+                $(if $crate::column::Cells::rows(&self.$column) > 0 {
+                    tail.$column = $crate::column::Cells::split_off(&mut self.$column, at);
+                })+
+                tail
             }
         }
     };

@@ -1,48 +1,52 @@
-//! The rows of a trace, slice of time by slice of time: memory stays bounded however long it is.
+//! Reads a trace in slices of time, so that the memory use does not depend on the length of the
+//! trace.
 
-use std::sync::Arc;
-
-use etl::{BufferReader, CpuStream, Trace};
+use etl::{BufferReader, BufferRef, CpuStream, Damage, Segment, Trace};
 use events::Decoder;
 use rayon::prelude::*;
 
+use crate::Table;
 use crate::build::Cancelled;
-use crate::plan::Wanted;
-use crate::stream::Stream;
-use crate::tables::Slice;
+use crate::first_pass::{extend_span, os_version};
+use crate::register::{Incoming, Reader, ReaderSet};
+use crate::slice::RawRows;
+use crate::unreadable::UnreadableEvents;
 
-/// Bytes of buffers, decompressed, that a slice is made of.
+/// Approximate size of the decompressed buffers of a slice, in bytes.
 const SLICE_BYTES: u64 = 64 << 20;
 
-/// A buffer's events can be a little older than its first one: threads take the time of an event
-/// before they reserve its place. So this much is read beyond a slice's end.
+/// Time in nanoseconds that is read beyond the end of a slice. Events can be a little older than
+/// the first event of their buffer, because a thread takes the time of its event before it reserves
+/// space in the buffer.
 const SLACK_NS: i64 = 10_000_000;
 
-/// Walks a trace in slices of time, its CPUs in parallel.
+/// Reader of a trace in slices of time, with all CPUs in parallel.
 pub(crate) struct Slices<'t> {
     trace: &'t Trace,
-    wanted: Wanted,
+    wanted: ReaderSet,
+    decoder: Option<Decoder>,
     walks: Vec<Walk<'t>>,
-    /// The moments at which slices end, the latest first.
+    /// Ends of the remaining slices, the latest first.
     ends: Vec<i64>,
 }
 
-/// One CPU stream and what was read of it and not yet given away.
+/// A CPU stream, with the events that were read but are not yet part of a slice.
 struct Walk<'t> {
     stream: CpuStream<'t>,
     reader: BufferReader<'t>,
-    /// First nanosecond of each buffer.
+    /// Time of the first event of each buffer, in nanoseconds.
     first_ns: Vec<i64>,
+    /// Index of the next buffer.
     next: usize,
-    rows: Stream,
+    raw: RawRows,
+    /// Times of the first and the last kernel event.
+    span_ns: Option<(i64, i64)>,
+    damage: Damage,
+    unreadable: UnreadableEvents,
 }
 
 impl<'t> Slices<'t> {
-    pub(crate) fn new(
-        trace: &'t Trace,
-        wanted: Wanted,
-        decoder: Option<Arc<Decoder>>,
-    ) -> Slices<'t> {
+    pub(crate) fn new(trace: &'t Trace, wanted: ReaderSet, decoder: Option<Decoder>) -> Slices<'t> {
         let walks: Vec<Walk<'t>> = trace
             .streams()
             .into_iter()
@@ -56,7 +60,10 @@ impl<'t> Slices<'t> {
                     reader: stream.reader(),
                     stream,
                     next: 0,
-                    rows: Stream::decoding(decoder.clone()),
+                    raw: RawRows::default(),
+                    span_ns: None,
+                    damage: Damage::default(),
+                    unreadable: UnreadableEvents::default(),
                 }
             })
             .collect();
@@ -65,57 +72,89 @@ impl<'t> Slices<'t> {
         Slices {
             trace,
             wanted,
+            decoder,
             walks,
             ends,
         }
     }
 
-    /// Reads the next slice; `None` after the last. Rows of a slice are sorted, and none is older
-    /// than those of the slice before, unless the trace's own order is broken beyond
-    /// [`SLACK_NS`].
+    /// Reads the next slice and returns its end and its data; `None` after the last slice. The data
+    /// is sorted. It is not older than the data of the slice before, unless events of the trace are
+    /// out of order by more than [`SLACK_NS`].
     ///
     /// # Errors
-    /// When `progress` asks to stop.
+    /// If `progress` asks to stop.
     pub(crate) fn next(
         &mut self,
         progress: &(dyn Fn(u64) -> bool + Sync),
-    ) -> Result<Option<Slice>, Cancelled> {
+    ) -> Result<Option<(i64, RawRows)>, Cancelled> {
         let Some(end_ns) = self.ends.pop() else {
             return Ok(None);
         };
         let (segments, wanted) = (self.trace.segments(), self.wanted);
+        let decoder = self.decoder.as_ref();
         self.walks.par_iter_mut().try_for_each(|walk| {
             while let Some(first) = walk.first_ns.get(walk.next)
                 && first.saturating_sub(SLACK_NS) < end_ns
             {
-                let buffer = &walk.stream.buffers()[walk.next];
-                walk.rows
-                    .read_buffer(&mut walk.reader, buffer, segments, wanted);
+                let buffer = walk.stream.buffers()[walk.next];
+                walk.read_buffer(&buffer, segments, wanted, decoder);
                 walk.next += 1;
                 if !progress(buffer.stored_size.into()) {
                     return Err(Cancelled);
                 }
             }
-            walk.rows.damage.merge(walk.reader.take_damage());
+            walk.damage.merge(walk.reader.take_damage());
             Ok(())
         })?;
-        let streams = self.walks.iter_mut().map(|walk| &mut walk.rows).collect();
-        Ok(Some(Slice::take(streams, end_ns)))
+        let streams = self.walks.iter_mut().map(|walk| &mut walk.raw).collect();
+        Ok(Some((end_ns, RawRows::take(streams, end_ns))))
     }
 
-    /// The last event met so far; 0 if there is none.
+    /// Returns the time of the last kernel event read so far; 0 if there is none.
     pub(crate) fn last_ns(&self) -> i64 {
-        let spans = self.walks.iter().filter_map(|walk| walk.rows.span_ns);
+        let spans = self.walks.iter().filter_map(|walk| walk.span_ns);
         spans.map(|(_, last)| last).max().unwrap_or(0)
     }
 
-    /// What the streams hold that is no row of a slice.
-    pub(crate) fn into_streams(self) -> Vec<Stream> {
-        self.walks.into_iter().map(|walk| walk.rows).collect()
+    /// Returns the faults of each stream.
+    pub(crate) fn into_faults(self) -> impl Iterator<Item = (Damage, UnreadableEvents)> {
+        let walks = self.walks.into_iter();
+        walks.map(|walk| (walk.damage, walk.unreadable))
     }
 }
 
-/// Where to end slices so that each holds about [`SLICE_BYTES`].
+impl Walk<'_> {
+    fn read_buffer(
+        &mut self,
+        buffer: &BufferRef,
+        segments: &[Segment],
+        wanted: ReaderSet,
+        decoder: Option<&Decoder>,
+    ) {
+        let os_version = os_version(segments, buffer);
+        for event in self.reader.read(buffer) {
+            let incoming = Incoming {
+                decoder,
+                ..Incoming::new(&event, os_version)
+            };
+            extend_span(&mut self.span_ns, &incoming);
+            let mut readers = incoming.readers.intersection(wanted);
+            if decoder.is_some() && incoming.is_generic() {
+                readers.add(Reader::Table(Table::Events));
+            }
+            for reader in readers.iter() {
+                if let Reader::Table(table) = reader
+                    && self.raw.push(table, &incoming).is_none()
+                {
+                    self.unreadable.add(table, event.place());
+                }
+            }
+        }
+    }
+}
+
+/// Returns the ends of slices of about [`SLICE_BYTES`] each.
 fn ends(walks: &[Walk<'_>]) -> Vec<i64> {
     let mut buffers: Vec<(i64, u32)> = walks
         .iter()
@@ -132,7 +171,7 @@ fn ends(walks: &[Walk<'_>]) -> Vec<i64> {
         }
         bytes += u64::from(size);
     }
-    // What remains, whatever time it claims.
+    // The last slice has all remaining events, even if their times are wrong.
     ends.push(i64::MAX);
     ends
 }

@@ -1,12 +1,14 @@
-//! Which stack belongs to which event.
+//! Finds the stack of an event.
 //!
-//! A stack is logged after the event that it belongs to, names that event's raw time and thread,
-//! and comes in up to two halves, plain or as keys that are defined later still. So stacks are
-//! gathered from the whole trace before any event looks for its own.
+//! The stack of an event is logged after the event, with the raw time and the thread of the event.
+//! A stack has up to two halves (kernel and user). A half is logged either as addresses or as a
+//! key, whose addresses follow even later. Therefore all stacks of the trace are collected before
+//! events are joined with them.
 
 use std::hash::BuildHasher;
 
 use etl::Event;
+use events::ids::hook;
 use events::kernel::{Stack, StackDefinition, StackReference};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use rayon::prelude::*;
@@ -15,16 +17,7 @@ use rustc_hash::FxHashMap;
 use crate::Stacks;
 use crate::column::Addresses;
 
-/// Stack, hook 0x1820.
-const PLAIN: u16 = 0x1820;
-/// A stack key means what follows it here: created, deleted, rundown.
-const DEFINITIONS: std::ops::RangeInclusive<u16> = 0x1822..=0x1824;
-/// A key of the kernel half.
-const KERNEL_KEY: u16 = 0x1825;
-/// A key of the user half.
-const USER_KEY: u16 = 0x1826;
-
-/// Distinct runs of addresses, numbered in the order in which they were met.
+/// Distinct address lists, numbered in the order of their first use.
 #[derive(Default)]
 pub(crate) struct Interner {
     addresses: Addresses,
@@ -68,48 +61,49 @@ impl Interner {
     }
 }
 
-/// Which part of a stack it is.
+/// Half of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Half {
     Kernel,
     User,
 }
 
-/// Whose stack it is: a thread's or, since the idle threads of all CPUs have the id 0, a CPU's idle
-/// thread's. Other threads' ids do not tell of a CPU: a thread may have left it when the user half
-/// of its stack is logged.
+/// Thread of a stack. The idle threads of all CPUs have the id 0, so they are distinguished by CPU.
+/// For other threads the CPU is ignored, because a thread may have moved to another CPU when the
+/// user half of its stack is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Owner(u32);
 
 impl Owner {
     fn new(thread_id: u32, cpu: u16) -> Owner {
         match thread_id {
-            // No thread's id: those are multiples of 4 and count from below.
+            // Thread ids are multiples of 4 and far smaller than this number.
             0 => Owner(u32::MAX - u32::from(cpu)),
             _ => Owner(thread_id),
         }
     }
 }
 
-/// A half of a stack, of the event at `event_ns`.
+/// Half of the stack of the event at the time `event_ns`.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     event_ns: i64,
     owner: Owner,
     half: Half,
-    /// Number in [`Interner`].
+    /// Number of the address list in [`Interner`].
     addresses: u32,
 }
 
 impl Part {
-    /// By the event's time, then whose it is, then the half; a number, which is quick to compare.
+    /// Returns the sort key: time of the event, owner and half. They are combined in one number,
+    /// because one number is fast to compare.
     fn order(&self) -> u128 {
         let time = self.event_ns.cast_unsigned() ^ 1 << 63;
         u128::from(time) << 64 | u128::from(self.owner.0) << 32 | self.half as u128
     }
 }
 
-/// A half of a stack that is defined later.
+/// Half of a stack that was logged as a key. The addresses of the key are logged later.
 #[derive(Clone, Copy, Debug)]
 struct Reference {
     event_ns: i64,
@@ -125,23 +119,18 @@ pub(crate) struct StackEvents {
     interner: Interner,
     parts: Vec<Part>,
     references: Vec<Reference>,
-    /// Key, when it was defined, and as what.
+    /// Key, time of its definition, and number of its addresses in [`Interner`].
     definitions: Vec<(u64, i64, u32)>,
     scratch: Vec<u64>,
 }
 
 impl StackEvents {
-    /// Whether the hook is one of stacks.
-    pub(crate) fn has(hook: u16) -> bool {
-        matches!(hook, PLAIN | 0x1822..=USER_KEY)
-    }
-
-    /// Keeps a stack event; `None` if the payload is unreadable.
+    /// Adds a stack event; returns `None` if its payload is unreadable.
     pub(crate) fn push(&mut self, hook: u16, event: &Event<'_>) -> Option<()> {
         let (payload, version) = (event.payload(), event.version()?);
         let width = event.pointer_size();
         let time = |raw: u64| Some(event.clock().to_ns(i64::try_from(raw).ok()?));
-        if hook == PLAIN {
+        if hook == hook::STACK {
             let stack = Stack::read(payload, version, width)?;
             let event_ns = time(stack.event_time)?;
             self.scratch.clear();
@@ -154,7 +143,7 @@ impl StackEvents {
                 half,
                 addresses,
             });
-        } else if DEFINITIONS.contains(&hook) {
+        } else if matches!(hook, hook::STACK_KEY_CREATE..=hook::STACK_KEY_RUNDOWN) {
             let definition = StackDefinition::read(payload, version, width)?;
             self.scratch.clear();
             self.scratch.extend(definition.addresses);
@@ -167,7 +156,7 @@ impl StackEvents {
                 event_ns: time(reference.event_time)?,
                 logged_ns: event.time_ns(),
                 owner: Owner::new(reference.thread_id, event.cpu()),
-                half: if hook == KERNEL_KEY {
+                half: if hook == hook::STACK_KEY_KERNEL {
                     Half::Kernel
                 } else {
                     Half::User
@@ -179,7 +168,8 @@ impl StackEvents {
     }
 }
 
-/// An event that holds both halves begins in the kernel.
+/// Returns the half of a stack that was logged as addresses. A stack with both halves is returned
+/// as the kernel half, because it begins in the kernel.
 fn half_of(addresses: &[u64], pointer_size: usize) -> Half {
     let kernel_begins: u64 = if pointer_size == 4 {
         0x8000_0000
@@ -192,20 +182,20 @@ fn half_of(addresses: &[u64], pointer_size: usize) -> Half {
     }
 }
 
-/// The stacks of a trace's events, by time and thread.
+/// Stacks of the events of a trace, by time and thread.
 #[derive(Debug, Default)]
 pub(crate) struct StackIndex {
-    /// Time of the event, whose it is, its stack; sorted.
+    /// Time of the event, owner and stack id of each use of a stack; sorted.
     uses: Vec<(i64, Owner, u32)>,
 }
 
-/// Goes through the uses of stacks along with events in time order.
+/// Position in [`StackIndex`] for look-ups in time order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StackCursor(usize);
 
 impl StackIndex {
-    /// Joins what all CPU streams logged: halves with each other, keys with their definitions.
-    /// Gives the distinct stacks too.
+    /// Joins the stack events of all CPU streams: halves with each other, and keys with their
+    /// definitions. Also returns the distinct stacks.
     pub(crate) fn build(streams: Vec<StackEvents>) -> (StackIndex, Stacks) {
         let mut interner = Interner::default();
         let mut parts: Vec<Part> = Vec::new();
@@ -229,8 +219,9 @@ impl StackIndex {
         for defined in definitions.values_mut() {
             defined.sort_by_key(|(time, _)| *time);
         }
-        // A key means its first definition at or after the use: it is written when the kernel
-        // forgets the stack, and the key may then get another.
+        // A use of a key belongs to the first definition of the key at or after the use. The kernel
+        // writes the definition when it frees the stack, and may then use the key for another
+        // stack.
         parts.extend(references.into_iter().filter_map(|reference| {
             let defined = definitions.get(&reference.key)?;
             let at = defined.partition_point(|(time, _)| *time < reference.logged_ns);
@@ -241,12 +232,13 @@ impl StackIndex {
                 addresses: defined.get(at)?.1,
             })
         }));
-        // Stable, so that of several halves of a kind the first logged by a CPU comes first.
+        // The sort is stable. If several halves are equal, the half that a CPU logged first comes
+        // first.
         parts.par_sort_by_key(Part::order);
         join_halves(&parts, &interner.addresses)
     }
 
-    /// The stack of an event of a thread on a CPU, for events that come in time order.
+    /// Returns the stack id of an event. The look-up is fast if events are looked up in time order.
     #[inline]
     pub(crate) fn at(
         &self,
@@ -256,7 +248,8 @@ impl StackIndex {
         cpu: u16,
     ) -> Option<u32> {
         let owner = Owner::new(thread_id, cpu);
-        // Events of a slice of time may begin a little before those of the one before ended.
+        // The first events of a slice may be a little older than the last events of the slice
+        // before.
         while cursor.0 > 0 && self.uses.get(cursor.0 - 1)?.0 >= time_ns {
             cursor.0 -= 1;
         }
@@ -266,26 +259,26 @@ impl StackIndex {
         self.uses[cursor.0..]
             .iter()
             .take_while(|(time, ..)| *time == time_ns)
-            .find(|(_, of, _)| *of == owner)
+            .find(|(_, used_by, _)| *used_by == owner)
             .map(|(.., stack)| *stack)
     }
 
-    /// The stack of an event of a thread on a CPU.
+    /// Returns the stack id of an event.
     pub(crate) fn find(&self, time_ns: i64, thread_id: u32, cpu: u16) -> Option<u32> {
         let key = (time_ns, Owner::new(thread_id, cpu));
         let at = self
             .uses
-            .partition_point(|(time, of, _)| (*time, *of) < key);
-        let (time, of, stack) = *self.uses.get(at)?;
-        ((time, of) == key).then_some(stack)
+            .partition_point(|(time, owner, _)| (*time, *owner) < key);
+        let (time, owner, stack) = *self.uses.get(at)?;
+        ((time, owner) == key).then_some(stack)
     }
 }
 
-/// Puts the halves of each event's stack together, the kernel's first.
+/// Joins the halves of the stack of each event, the kernel half first.
 fn join_halves(parts: &[Part], addresses: &Addresses) -> (StackIndex, Stacks) {
     let mut index = StackIndex::default();
     let mut stacks = Interner::default();
-    // Most stacks are met again and again: what two halves make is remembered.
+    // Most stacks occur many times, so the stack id of each pair of halves is stored.
     let mut known: FxHashMap<(u32, Option<u32>), u32> = FxHashMap::default();
     let mut whole: Vec<u64> = Vec::new();
     let same_event = |a: &Part, b: &Part| (a.event_ns, a.owner) == (b.event_ns, b.owner);

@@ -1,11 +1,12 @@
-//! Times that payloads hold.
+//! Conversion of times in payloads.
 
 use etl::Event;
 
-/// A raw time of the event's clock as nanoseconds since the trace's start; `None` if it lies after
-/// the event, which only ever looks back.
+/// Converts a raw time of the event's clock to nanoseconds since the trace's start. Returns `None`
+/// if the time is later than the event, which is impossible for the start of the work that the
+/// event reports.
 #[inline]
-pub(crate) fn since(event: &Event<'_>, raw: u64) -> Option<i64> {
+pub(crate) fn earlier_ns(event: &Event<'_>, raw: u64) -> Option<i64> {
     let raw = i64::try_from(raw).ok()?;
     (raw <= event.raw_time()).then(|| event.clock().to_ns(raw))
 }

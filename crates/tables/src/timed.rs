@@ -1,8 +1,8 @@
-//! What is no table itself: events that the rows of a table are made of.
+//! Events with times, which are kept until table rows are made from them.
 
 use crate::schema::Rows;
 
-/// Events and when they were.
+/// Values with their times, in nanoseconds since the trace's start.
 #[derive(Clone, Debug)]
 pub(crate) struct Timed<T>(pub(crate) Vec<(i64, T)>);
 
@@ -17,11 +17,10 @@ impl<T: Send> Rows for Timed<T> {
         self.0.sort_by_key(|(time_ns, _)| *time_ns);
     }
 
-    fn append(&mut self, mut other: Self) {
-        self.0.append(&mut other.0);
-    }
-
-    fn merge(parts: Vec<Self>) -> Self {
+    fn merge(mut parts: Vec<Self>) -> Self {
+        if parts.len() < 2 {
+            return parts.pop().unwrap_or_default();
+        }
         let mut all = Timed(parts.into_iter().flat_map(|part| part.0).collect());
         all.sort();
         all

@@ -1,21 +1,21 @@
-//! Events that tables lack because their payloads could not be read.
+//! Events with unreadable payloads, which are missing from tables.
 
 use etl::Place;
 
 use crate::Table;
 
-/// Events that are missing from a table because their payloads could not be read.
+/// Events that are missing from a table, because their payloads are unreadable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// The table.
+    /// Table that lacks the events.
     pub table: Table,
-    /// How many.
+    /// Number of events.
     pub count: u64,
-    /// One of them.
+    /// Position of one of these events in the trace.
     pub place: Place,
 }
 
-/// Counts of unreadable events.
+/// Counts of unreadable events by table.
 #[derive(Debug, Default)]
 pub(crate) struct UnreadableEvents(Vec<Unreadable>);
 
@@ -35,7 +35,7 @@ impl UnreadableEvents {
         other.0.into_iter().for_each(|one| self.merge_one(one));
     }
 
-    /// The counts, in the order of tables.
+    /// Returns the counts in the order of tables.
     pub(crate) fn into_sorted(mut self) -> Vec<Unreadable> {
         self.0.sort_by_key(|one| one.table);
         self.0

@@ -1,4 +1,4 @@
-//! Columns as they are read from Arrow arrays, by row.
+//! Readers of the rows of Arrow arrays.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, UInt64Type};
@@ -9,7 +9,7 @@ use arrow_buffer::NullBuffer;
 
 use crate::column::Primitive;
 
-/// Numbers of which some are unknown.
+/// Reader of numbers with nulls.
 #[derive(Clone, Copy, Debug)]
 pub struct NullableView<'a, T> {
     values: &'a [T],
@@ -38,7 +38,7 @@ impl<'a, T: Primitive> NullableView<'a, T> {
         })
     }
 
-    /// The number of a row, if it is known; unknown in columns that were not read.
+    /// Returns the number of a row, if it is known. A column that was not read is null in all rows.
     ///
     /// # Panics
     /// If there is no such row.
@@ -52,7 +52,7 @@ impl<'a, T: Primitive> NullableView<'a, T> {
     }
 }
 
-/// Flags of which some may be unknown.
+/// Reader of flags, with or without nulls.
 #[derive(Clone, Copy, Debug)]
 pub struct Flags<'a>(Option<&'a BooleanArray>);
 
@@ -62,7 +62,7 @@ impl<'a> Flags<'a> {
         read.map_or(Some(Flags(None)), |array| Some(Flags(Some(array?))))
     }
 
-    /// The flag of a row, if it is known; unknown in columns that were not read.
+    /// Returns the flag of a row, if it is known. A column that was not read is null in all rows.
     ///
     /// # Panics
     /// If there is no such row.
@@ -73,7 +73,7 @@ impl<'a> Flags<'a> {
     }
 }
 
-/// Text of which some may be unknown, or names out of a fixed few.
+/// Reader of text with nulls, or of names of an enumeration.
 #[derive(Clone, Copy, Debug)]
 pub struct TextView<'a>(Kind<'a>);
 
@@ -97,7 +97,7 @@ impl<'a> TextView<'a> {
         Some(TextView(Kind::Named(named.keys(), names)))
     }
 
-    /// The text of a row, if it is known; unknown in columns that were not read.
+    /// Returns the text of a row, if it is known. A column that was not read is null in all rows.
     ///
     /// # Panics
     /// If there is no such row.
@@ -114,7 +114,7 @@ impl<'a> TextView<'a> {
     }
 }
 
-/// Addresses of each row, the innermost call first.
+/// Reader of lists of addresses, the innermost call first.
 #[derive(Clone, Copy, Debug)]
 pub struct AddressesView<'a>(Option<&'a ListArray>);
 
@@ -128,7 +128,7 @@ impl<'a> AddressesView<'a> {
         Some(AddressesView(Some(lists)))
     }
 
-    /// The addresses of a row; none in columns that were not read.
+    /// Returns the addresses of a row; empty if the column was not read.
     ///
     /// # Panics
     /// If there is no such row.
@@ -143,7 +143,7 @@ impl<'a> AddressesView<'a> {
     }
 }
 
-/// Bytes of each row.
+/// Reader of binary values.
 #[derive(Clone, Copy, Debug)]
 pub struct BytesView<'a>(Option<&'a LargeBinaryArray>);
 
@@ -153,7 +153,7 @@ impl<'a> BytesView<'a> {
         read.map_or(Some(BytesView(None)), |array| Some(BytesView(Some(array?))))
     }
 
-    /// The bytes of a row; none in columns that were not read.
+    /// Returns the bytes of a row; empty if the column was not read.
     ///
     /// # Panics
     /// If there is no such row.

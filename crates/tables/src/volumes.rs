@@ -1,44 +1,46 @@
-//! Which drive letters a machine's volumes had.
+//! Drive letters of the machine's volumes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use etl::Guid;
+use events::ids::class::SYS_CONFIG_EX;
 use events::kernel::Class;
 
 use crate::Table;
-use crate::kept::KeptEvent;
+use crate::event_buffer::BufferedEvent;
+use crate::register::Reads;
 use crate::unreadable::UnreadableEvents;
 
-/// Class of the events that merging adds about the machine.
-pub(crate) const SYS_CONFIG_EX: Guid = Guid::new(
-    0x9b79_ee91,
-    0xb5fd,
-    0x41c0,
-    [0xa2, 0x43, 0x42, 0x48, 0xe2, 0x66, 0xe9, 0xd0],
-);
+/// Events of the class that contains VolumeMapping events.
+pub(crate) const EVENTS: Reads = Reads {
+    classes: &[SYS_CONFIG_EX],
+    ..Reads::NOTHING
+};
 
 /// Opcode of the event that maps one volume.
-pub(crate) const VOLUME_MAPPING: u8 = 35;
+const VOLUME_MAPPING: u8 = 35;
 
-/// Prefixes of NT paths end within so many components (`\Device\HarddiskVolume3\` has three
-/// separators, a mapped share a few more). The bound keeps hostile paths cheap.
+/// Maximum number of backslashes in a prefix. `\Device\HarddiskVolume3\` has three, and a mapped
+/// network share has a few more. The limit prevents that hostile paths take much time.
 const MAX_SEPARATORS: usize = 8;
 
-/// Maps NT paths (`\Device\HarddiskVolume3\Windows`) to paths with drive letters. A trace says how
-/// only if it was merged on the machine that recorded it.
+/// Maps NT paths (`\Device\HarddiskVolume3\Windows`) to paths with drive letters. Only traces that
+/// were merged on the recorded machine have the mapping.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Volumes {
-    /// Drive paths by NT prefixes in lower case; both end with a backslash, or the drive path is
-    /// empty.
+pub(crate) struct Volumes {
+    /// Drive path of each NT prefix in lower case. A prefix ends with a backslash. A drive path
+    /// ends with a backslash or is empty.
     prefixes: HashMap<String, String>,
 }
 
 impl Volumes {
-    /// Reads VolumeMapping events.
-    pub(crate) fn read(events: &[KeptEvent<'_>], unreadable: &mut UnreadableEvents) -> Volumes {
+    /// Reads the VolumeMapping events from the buffered events of [`EVENTS`].
+    pub(crate) fn read(events: &[BufferedEvent<'_>], unreadable: &mut UnreadableEvents) -> Volumes {
         let mut volumes = Volumes::default();
-        for event in events {
+        let mappings = events
+            .iter()
+            .filter(|event| event.opcode() == VOLUME_MAPPING);
+        for event in mappings {
             match mapping(event) {
                 Some((nt, dos)) => volumes.add(&nt, &dos),
                 None => unreadable.add(Table::Images, event.place),
@@ -54,8 +56,8 @@ impl Volumes {
         }
     }
 
-    /// The path with its longest known prefix replaced; as it is if none is known.
-    pub fn to_dos<'p>(&self, nt_path: &'p str) -> Cow<'p, str> {
+    /// Replaces the longest known prefix of a path; returns the path unchanged if none is known.
+    pub(crate) fn to_dos<'p>(&self, nt_path: &'p str) -> Cow<'p, str> {
         if self.prefixes.is_empty() {
             return nt_path.into();
         }
@@ -74,7 +76,8 @@ impl Volumes {
     }
 }
 
-fn mapping(event: &KeptEvent<'_>) -> Option<(String, String)> {
+/// Returns the NT path and the drive path of a volume.
+fn mapping(event: &BufferedEvent<'_>) -> Option<(String, String)> {
     let schema = Class::of_guid(SYS_CONFIG_EX)?.layout(event.opcode(), event.version)?;
     let fields = events::decode(&schema.fields, event.payload, event.pointer_size);
     let text = |name| Some(fields.get(name)?.as_str()?.to_owned());

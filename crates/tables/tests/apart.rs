@@ -1,5 +1,5 @@
-//! Tables are kept one by one and joined by the numbers of their rows, so each must be the same
-//! whatever it is asked for together with.
+//! Tables are stored separately and joined by row numbers. So each table must be the same,
+//! regardless of the other requested tables.
 
 use std::convert::Infallible;
 

@@ -1,5 +1,5 @@
-//! File names, operations on files, network traffic and priorities: rules on written traces, and
-//! real traces against another reader's dump.
+//! Tests of file names, file operations, network traffic and priorities. Some tests write traces;
+//! others compare real traces with the dump of another trace reader.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -16,7 +16,7 @@ const WANTED: [Table; 5] = [
     Table::Priorities,
 ];
 
-/// Writes a trace of two CPUs whose ticks are 100 ns.
+/// Writer of a trace of two CPUs. One tick is 100 ns.
 struct Log(Writer<Cursor<Vec<u8>>>);
 
 impl Log {
@@ -47,7 +47,7 @@ impl Log {
         self.event(0, time, hook, 2, &[&key.to_le_bytes(), &path]);
     }
 
-    /// A read of version 3.
+    /// Adds a read event of version 3.
     fn read(&mut self, time: i64, irp: u64, key: u64, offset: u64, size: u32) {
         let numbers = [offset, irp, 0xF0, key].map(u64::to_le_bytes).concat();
         let rest = [11, size, 0].map(u32::to_le_bytes).concat();
@@ -71,8 +71,8 @@ impl Log {
 #[test]
 fn keys_mean_files_from_their_creation_until_they_get_another() {
     let mut log = Log::new();
-    // Key 1 is created, deleted and created anew; key 2 is only told of at the end; key 3 begins
-    // after its first use, which nothing names.
+    // Key 1 is created, deleted and created again. Key 2 is only reported at the end. Key 3 is
+    // created after its first use, so its first use has no name.
     let begin = |log: &mut Log, time: i64, key: u64| {
         let irp = key << 32 | time as u64;
         log.read(time, irp, key, 0, 1);
@@ -115,7 +115,8 @@ fn operations_end_with_their_packet() {
     let mut log = Log::new();
     log.read(100, 7, 1, 4096, 512);
     log.end(1, 150, 7, 512, 0);
-    // The packet is used again: the first of these has no end; the last is open at the trace's.
+    // Request packet 8 is reused, so its first operation has no end. The operation of request
+    // packet 9 is still open at the end of the trace.
     log.read(200, 8, 1, 0, 1);
     log.read(300, 8, 1, 8, 2);
     log.end(0, 350, 8, 0, 0xC000_0011);
@@ -215,7 +216,7 @@ fn priorities_of_all_kinds() {
     assert_eq!((rows.lock.get(6), rows.flags.get(6)), (Some(0xAB), Some(3)));
 }
 
-/// Fields of the lines of a dump that are events of a kind, with their time in milliseconds.
+/// Returns the fields of the dump's lines of one kind of event, with their time in milliseconds.
 fn lines(dump: &str, kind: &str) -> Vec<(f64, BTreeMap<String, String>)> {
     let start = format!(": Windows Kernel/{kind} ");
     dump.lines()
@@ -238,7 +239,7 @@ fn is_at(ms: f64, ns: i64) -> bool {
     (ms - ns as f64 / 1e6).abs() < 0.000_51
 }
 
-/// Whether a path is the one that the dump shortens.
+/// Returns true if the path in the dump is this path. The dump may shorten a path.
 fn is_path(dumped: &str, path: Option<&str>) -> bool {
     match dumped.strip_suffix("...") {
         Some(start) => path.is_some_and(|path| path.starts_with(start)),
@@ -303,14 +304,14 @@ fn real_traffic_is_what_another_reader_sees() {
             for (ms, fields) in lines(&dump, kind) {
                 let number = |name: &str| fields[name].replace(',', "").parse::<u32>().unwrap();
                 let (port, other) = (number("sport") as u16, number("dport") as u16);
-                // UDP's destination is this machine where a datagram is received.
+                // For a received UDP datagram, the destination is this machine.
                 let is_turned = transport == "udp" && action == "receive";
                 let (local, remote) = if is_turned {
                     (other, port)
                 } else {
                     (port, other)
                 };
-                // Of UDP over IPv6 the dump has no addresses.
+                // The dump has no addresses for UDP over IPv6.
                 let (from, to) = (fields.get("saddr"), fields.get("daddr"));
                 let (local_ip, remote_ip) = if is_turned { (to, from) } else { (from, to) };
                 let is_row = |of: &tables::Network, row: usize| {

@@ -1,4 +1,4 @@
-//! Damaged traces: whatever the bytes say, building ends, and the rows that come out are whole.
+//! Tests of damaged traces. For any bytes, building tables ends and the tables are valid.
 
 use etl::Trace;
 use tables::{ImageTracker, Options, ProcessTracker, Table, ThreadTracker};
@@ -36,7 +36,7 @@ fn damaged_traces_give_whole_tables() {
                 images.lookup(id, random.bits(), time);
             }
             for table in Table::ALL {
-                // Arrow checks lengths, offsets and text.
+                // Arrow checks the lengths, offsets and text of the columns.
                 tables.take_batches(*table);
             }
         }

@@ -1,4 +1,5 @@
-//! What traces say about their sessions and machines, against independent truth about the traces.
+//! Tests of the tables about sessions and machines, compared with ground truth (independently
+//! determined values).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +32,8 @@ fn sessions_are_what_the_headers_say() {
         let sessions = &tables.sessions;
         assert_eq!(sessions.file.get(0), Some(&*name));
         assert_eq!(sessions.start_ns[0], 0, "{name}");
-        // The truth has whole microseconds, made in floating point: the last may be off by one. The seconds begin at 17.
+        // The ground truth has microseconds that were computed in floating point, so they may
+        // differ by 1 µs. The seconds start at byte 17 of the text.
         let utc = |text: Option<&str>, of: &str| {
             let Some(expected) = header[of].as_str() else {
                 return;
@@ -81,7 +83,7 @@ fn sessions_are_what_the_headers_say() {
     }
 }
 
-/// The facts of one thing by key.
+/// Returns the facts (values by key) about one thing.
 fn facts<'t>(table: &'t SystemConfig, item: &str, number: u32) -> BTreeMap<&'t str, &'t str> {
     (0..table.len())
         .filter(|row| table.item.get(*row) == Some(item) && table.number[*row] == number)
@@ -107,9 +109,11 @@ fn every_system_configuration_event_gives_facts() {
             .sum();
         let (_, tables) = read(&name);
         let table = &tables.system_config;
-        // What the merge adds has no counterpart among the kernel's kinds.
+        // Items that come from other event classes than the kernel's SystemConfig.
         let merged = [
             "BuildInfo",
+            "BuildLab",
+            "KernelFlags",
             "SystemPaths",
             "UnknownVolume",
             "VolumeMapping",
@@ -119,13 +123,13 @@ fn every_system_configuration_event_gives_facts() {
             .map(|row| (table.item.get(row).unwrap(), table.number[row]))
             .filter(|(item, _)| !merged.contains(item))
             .collect();
-        // DeviceFamily is of both classes.
+        // DeviceFamily is in both classes.
         let doubled = things
             .iter()
             .filter(|(item, _)| *item == "DeviceFamily")
             .count() as u64;
         let found = things.len() as u64;
-        // One event at most has nothing but empty texts: that of preview builds' numbers.
+        // At most one event has only empty texts: the event with the numbers of preview builds.
         assert!(
             found + 1 >= expected && found <= expected + doubled,
             "{name}: {found} of {expected}"
@@ -137,7 +141,7 @@ fn every_system_configuration_event_gives_facts() {
 
 #[test]
 fn facts_of_a_real_machine() {
-    // Its file tells of 20 processors on one NUMA node in one group.
+    // This file describes 20 processors on one NUMA node in one group.
     let (_, tables) = read("etl/etwanalyzer__TraceLoggingTester.etl");
     let cpus: &Cpus = &tables.cpus;
     assert_eq!(cpus.cpu, (0..20).collect::<Vec<u16>>());
@@ -150,9 +154,42 @@ fn facts_of_a_real_machine() {
     }
     let cpu = facts(&tables.system_config, "CPU", 0);
     assert_eq!(cpu["NumberOfProcessors"], "20");
-    // As the log-file header's.
+    // This value is also in the log-file header.
     assert_eq!(cpu["MHz"], "3494");
     assert_eq!(facts(&tables.system_config, "Boot", 0)["FirmwareType"], "2");
+}
+
+#[test]
+fn numbers_are_values_too() {
+    let (_, tables) = read("etl/etwanalyzer__TraceLoggingTester.etl");
+    let table = &tables.system_config;
+    let value = |key: &str| {
+        let row = (0..table.len()).find(|row| table.key.get(*row) == Some(key))?;
+        Some((table.value.get(row)?, table.value_number.get(row)))
+    };
+    assert_eq!(value("NumberOfProcessors"), Some(("20", Some(20))));
+    let (name, number) = value("ComputerName").unwrap();
+    assert!(!name.is_empty() && number.is_none());
+}
+
+/// The trace has samples and starts of disk requests. A session logs such events only if they are
+/// enabled, so their names must be listed.
+#[test]
+fn enabled_kernel_events_are_listed() {
+    let (_, tables) = read("etl/perfview__net.4.5.2.x64.etl");
+    let table = &tables.system_config;
+    let rows: Vec<usize> = (0..table.len())
+        .filter(|row| table.item.get(*row) == Some(SystemConfig::KERNEL_FLAGS))
+        .collect();
+    let names: Vec<&str> = rows
+        .iter()
+        .map(|row| table.value.get(*row).unwrap())
+        .collect();
+    for name in ["process", "thread", "image", "profile", "disk I/O init"] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    let numbers: Vec<u32> = rows.iter().map(|row| table.number[*row]).collect();
+    assert_eq!(numbers, (0..names.len() as u32).collect::<Vec<u32>>());
 }
 
 #[test]
@@ -168,7 +205,7 @@ fn losses_are_told_with_their_place() {
         lost += found;
     }
     assert!(lost > 0);
-    // A bit in the first record of the third buffer is turned.
+    // One bit in the first record of the third buffer is inverted.
     let name = "etl/gpuvis__wintracecmd.etl";
     let mut bytes = testdata::bytes(name);
     let size = 65_536;

@@ -1,4 +1,5 @@
-//! Packets of events and of capture files, written by hand from the public formats.
+//! Tests of packets in events and in capture files. The tests write both according to the public
+//! formats.
 
 use std::path::PathBuf;
 
@@ -15,7 +16,8 @@ const SEND: u64 = 0x1_0000_0000;
 const RECEIVE: u64 = 0x2_0000_0000;
 const ETHERNET: u64 = 1;
 
-/// UDP over IPv6 with a DSCP and an ECN: RFC 8200 has the traffic class in bits 4 to 11.
+/// Returns an Ethernet frame with a UDP packet over IPv6 that has a DSCP and an ECN. According to
+/// RFC 8200, the traffic class is in bits 4 to 11 of the IPv6 header.
 fn frame(dscp: u8, ecn: u8) -> Vec<u8> {
     let class = dscp << 2 | ecn;
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xDD];
@@ -29,7 +31,7 @@ fn frame(dscp: u8, ecn: u8) -> Vec<u8> {
 /// CPU, time, provider, id, keyword and payload of an event.
 type Provided<'e> = (u16, i64, &'e str, u16, u64, Vec<u8>);
 
-/// The packets of a trace of events.
+/// Returns the packets of a trace of events.
 fn packets_of(events: &[Provided<'_>]) -> Packets {
     let session = Session {
         processors: 2,
@@ -76,7 +78,7 @@ fn fragments_make_a_packet() {
     let (sent, received) = (frame(46, 1), frame(8, 0));
     let packets = packets_of(&[
         (0, 1, NDIS, 1001, ETHERNET | SEND | START, ndis(&sent[..20])),
-        // The other direction has its own packets.
+        // The fragments of the other direction belong to other packets.
         (
             0,
             2,
@@ -97,7 +99,7 @@ fn fragments_make_a_packet() {
     assert_eq!(packets.frame.get(1), &sent);
     assert_eq!(packets.dscp.iter().collect::<Vec<_>>(), [Some(8), Some(46)]);
     assert_eq!(packets.ecn.iter().collect::<Vec<_>>(), [Some(0), Some(1)]);
-    // Only a sender is in its own context.
+    // Only sent packets are logged in the context of their process.
     assert_eq!(
         packets.process_id.iter().collect::<Vec<_>>(),
         [None, Some(77)]
@@ -155,11 +157,12 @@ fn packet_monitor_tells_of_cut_packets() {
     );
 }
 
-/// Seconds from 1601 to 1970, and the second at which the captures here begin.
+/// Seconds from 1601 to 1970.
 const EPOCH: i64 = 11_644_473_600;
+/// Time at which the captures start, in seconds since 1970.
 const BEGIN: u64 = 1_700_000_000;
 
-/// Integers in one byte order.
+/// Writer of integers in one byte order.
 #[derive(Clone, Copy)]
 struct Order {
     is_big: bool,
@@ -229,14 +232,14 @@ impl Order {
         self.block(6, &[head, padded, options].concat())
     }
 
-    /// An outgoing Ethernet packet of 1 s and 3 ns, an incoming raw IP packet half a second before,
-    /// and one that is cut.
+    /// Returns a capture with an outgoing Ethernet packet at 1.000000003 s after `BEGIN`, an
+    /// incoming raw IP packet at 0.5 s, and a truncated packet at 2 s.
     fn capture(self) -> Vec<u8> {
         let (first, second) = (frame(46, 2), frame(10, 0));
         [
             self.section(),
             self.interface(1, "Ethernet", 9),
-            // 2^-10 of a second.
+            // The time resolution of this interface is 2^-10 s.
             self.interface(101, "tun", 0x8A),
             self.packet(0, (BEGIN + 1) * 1_000_000_000 + 3, 2, 66, &first),
             self.packet(1, BEGIN * 1024 + 512, 1, 52, &second[14..]),
@@ -254,7 +257,7 @@ fn file(name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// Calls with the packets that the files make together.
+/// Calls `check` with the packets of all files.
 fn with_packets(files: &[PathBuf], check: impl Fn(&PacketsView<'_>)) {
     let store = Store::open(files, Cache::Off).unwrap();
     let table = store.table(Table::Packets, Options::default()).unwrap();
@@ -268,7 +271,7 @@ fn captures_of_either_byte_order_stand_alone() {
     for (name, is_big) in [("little.pcapng", false), ("big.pcapng", true)] {
         let path = file(name, &Order { is_big }.capture());
         with_packets(&[path], |packets| {
-            // The trace begins with the earliest packet.
+            // The trace starts with the earliest packet.
             assert_eq!(packets.time_ns, [0, 500_000_003, 1_500_000_000]);
             let text =
                 |view: &tables::TextView<'_>| [0, 1, 2].map(|row| view.get(row).map(str::to_owned));
@@ -305,7 +308,7 @@ fn captures_of_either_byte_order_stand_alone() {
 fn old_captures_are_read_too() {
     let order = Order { is_big: true };
     let bytes = frame(26, 3);
-    // Nanoseconds, version 2.4, Ethernet.
+    // File header: times in nanoseconds, version 2.4, Ethernet.
     let head = [0xA1B2_3C4D, 0x0002_0004, 0, 0, 65_535, 1]
         .map(|word| order.u32(word))
         .concat();
@@ -316,7 +319,7 @@ fn old_captures_are_read_too() {
     };
     let whole = [head, at(BEGIN, 7), bytes.clone(), at(BEGIN, 1000), bytes].concat();
     with_packets(&[file("old.pcap", &whole)], |packets| {
-        // To the 100 ns that the trace's start is known to.
+        // The trace's start is rounded down to 100 ns, so the first packet is at 7 ns.
         assert_eq!(packets.time_ns, [7, 1000]);
         assert_eq!(
             (packets.dscp.get(0), packets.ecn.get(1)),
@@ -332,7 +335,7 @@ fn old_captures_are_read_too() {
 #[test]
 fn a_capture_beside_a_trace_shares_its_time() {
     let session = Session {
-        // A second before the capture's first second.
+        // The trace starts one second before `BEGIN`.
         start: (EPOCH + BEGIN as i64 - 1) * 10_000_000,
         ..Session::default()
     };
@@ -352,8 +355,8 @@ fn a_capture_beside_a_trace_shares_its_time() {
         extended: &[],
     };
     log.provider(0, event, &ndis(&frame(0, 0))).unwrap();
-    let trace = file("beside.etl", &log.finish().unwrap().into_inner());
-    let capture = file("beside.pcapng", &Order { is_big: false }.capture());
+    let trace = file("mixed.etl", &log.finish().unwrap().into_inner());
+    let capture = file("mixed.pcapng", &Order { is_big: false }.capture());
     with_packets(&[trace, capture], |packets| {
         assert_eq!(
             packets.time_ns,

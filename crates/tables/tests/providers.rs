@@ -1,5 +1,5 @@
-//! Rules of the tables that are made of providers' events, on traces written for the purpose from
-//! the public layouts.
+//! Tests of the tables of providers' events. The tests write traces according to the public layouts
+//! of the events.
 
 use std::io::Cursor;
 
@@ -14,7 +14,7 @@ const MULTI_MAIN: &str = "231cf54b-22a0-49e4-a59a-47052a30ffed";
 const MULTI_INPUT: &str = "70e2503b-c6f3-4780-b323-bd8ed0c61bf8";
 const LAGLAB_INPUT: &str = "cc034ed5-a9f4-5c52-dfab-c2b323286686";
 
-/// Writes a trace of two CPUs that starts at 0 and ends at 1 ms; one tick is 100 ns.
+/// Writer of a trace of two CPUs that starts at 0 and ends at 1 ms. One tick is 100 ns.
 struct Log(Writer<Cursor<Vec<u8>>>);
 
 impl Log {
@@ -60,16 +60,17 @@ fn words(numbers: &[u32]) -> Vec<u8> {
 }
 
 #[test]
-fn the_focus_is_somebodys_from_one_change_to_the_next() {
+fn a_process_has_the_focus_between_two_changes() {
     let mut log = Log::new();
     let with_time = |numbers: &[u32]| [words(numbers), vec![0; 8]].concat();
-    // Session 1: 10 has the focus, then 20, then nobody, then 30. Recent systems log changes twice.
+    // In session 1, process 10 has the focus, then process 20, then no process, then process 30.
+    // Recent systems log a change twice.
     log.event(0, 1000, WIN32K, 26, 0, &words(&[1, 10, 20]));
     log.event(1, 1000, WIN32K, 259, 0, &with_time(&[1, 10]));
     log.event(1, 1001, WIN32K, 258, 0, &with_time(&[1, 20]));
     log.event(1, 3000, WIN32K, 259, 0, &with_time(&[1, 20]));
     log.event(0, 4000, WIN32K, 26, 0, &words(&[1, 0, 30]));
-    // Session 2 has its own focus.
+    // Session 2 has a separate focus.
     log.event(0, 5000, WIN32K, 258, 0, &with_time(&[2, 40]));
     let focus = log.tables(&[Table::Focus]).focus;
     let rows: Vec<_> = (0..focus.len())
@@ -144,7 +145,7 @@ fn keys_of_laglab_itself_have_a_code_only_if_it_was_asked_for() {
     let mut log = Log::new();
     log.event(0, 1000, LAGLAB_INPUT, 1, 0, &words(&[0]));
     log.event(0, 2000, LAGLAB_INPUT, 1, 0, &words(&[162]));
-    // A window that comes to the front is no input.
+    // The event about a window that moves to the front is no input.
     log.event(0, 3000, LAGLAB_INPUT, 2, 0, &words(&[4]));
     let input = log.tables(&[Table::Input]).input.remove(0);
     assert_eq!(input.time_ns, [100_000, 200_000]);

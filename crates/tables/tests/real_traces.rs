@@ -1,5 +1,6 @@
-//! The tables of real traces against independent truth: counts of `truth.json`, and the first
-//! events of each kind as another reader dumped them.
+//! Tests of tables of real traces, compared with ground truth (independently determined values):
+//! the counts in `truth.json`, and the first events of each kind in the dump of another trace
+//! reader.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,7 +18,7 @@ fn read(relative: &str) -> Tables {
     tables
 }
 
-/// How many events of each opcode of a kernel class the truth counts.
+/// Returns the number of events of a kernel class by opcode, according to the ground truth.
 fn counts(truth: &Value, class: &str) -> BTreeMap<u64, usize> {
     let mut counts = BTreeMap::new();
     let mut add = |name: &Value, event: &Value| {
@@ -65,7 +66,7 @@ fn every_event_becomes_a_row() {
         assert_eq!(known(&t.start_ns), count("Thread", &[1]), "{name}");
         assert_eq!(known(&t.end_ns), count("Thread", &[2]), "{name}");
         assert!(t.len() >= count("Thread", &[3]), "{name}");
-        // The process group's opcode 10 is the image load.
+        // Opcode 10 of the process group is an image load too.
         let loads = count("Process", &[10]) + count("Image", &[10]);
         assert_eq!(known(&i.load_ns), loads, "{name}");
         assert_eq!(known(&i.unload_ns), count("Image", &[2]), "{name}");
@@ -86,7 +87,7 @@ fn batches_hold_all_rows_in_order_of_time() {
     }
 }
 
-/// One line of another reader's dump.
+/// Line of the dump of another trace reader.
 struct Line {
     time_ms: f64,
     event: String,
@@ -113,7 +114,7 @@ impl Line {
         &self.fields[name]
     }
 
-    /// A number: decimal with commas, or hexadecimal.
+    /// Returns the number in a field, which is decimal with commas or hexadecimal.
     fn number(&self, name: &str) -> i128 {
         let text = self.text(name).replace(',', "");
         match text.strip_prefix("0x") {
@@ -122,12 +123,12 @@ impl Line {
         }
     }
 
-    /// The number, or `None` where the dump has the -1 of what is not there.
+    /// Returns the number; `None` for -1, which the dump prints for missing values.
     fn id(&self, name: &str) -> Option<u32> {
         u32::try_from(self.number(name)).ok()
     }
 
-    /// Whether this is the line's time, which is rounded to microseconds.
+    /// Returns true if the line has this time. The dump rounds times to microseconds.
     fn at(&self, ns: impl Into<Option<i64>>) -> bool {
         ns.into()
             .is_some_and(|ns| (self.time_ms - ns as f64 / 1e6).abs() < 0.000_51)
@@ -142,7 +143,7 @@ impl Line {
         ns.is_some_and(|ns| (ms - ns as f64 / 1e6).abs() < 0.000_51)
     }
 
-    /// Whether this is the text, which the dump shortens.
+    /// Returns true if the field has this text. The dump may shorten a text.
     fn says(&self, name: &str, text: Option<&str>) -> bool {
         let (dumped, text) = (self.text(name), text.unwrap_or_default());
         match dumped.strip_suffix("...") {
@@ -162,7 +163,8 @@ fn baseline(name: &str) -> (Vec<Line>, BTreeMap<String, usize>) {
     (text.lines().filter_map(Line::parse).collect(), counts)
 }
 
-/// Checks each line that `row_is` knows; gives how many there were by event.
+/// Checks that `row_is` returns `Some(true)` for each line that it recognises. Returns the number
+/// of recognised lines by event.
 fn check(lines: &[Line], mut row_is: impl FnMut(&Line) -> Option<bool>) -> BTreeMap<&str, usize> {
     let mut checked = BTreeMap::new();
     for line in lines {
@@ -305,7 +307,7 @@ fn check_thread(tables: &Tables, line: &Line) -> Option<bool> {
             && is("Win32StartAddr", &t.win32_start_address)
             && is("TebBase", &t.teb)
             && t.sub_process_tag.get(i).map(i128::from) == Some(line.number("SubProcessTag"))
-            // A thread's end can find other values than its start.
+            // The end event of a thread can report other values than its start event.
             && (what == "Stop"
                 || is("UserStackBase", &t.user_stack_base)
                     && is("UserStackLimit", &t.user_stack_limit)
@@ -327,7 +329,7 @@ fn check_image(tables: &Tables, line: &Line) -> Option<bool> {
             "DCStart" => &|i| Some(t.first_seen_ns[i]),
             _ => return None,
         };
-        // The dump shows link times as signed, and 0 for pages that were not in memory.
+        // The dump shows link times as signed numbers, and 0 for pages that were not in memory.
         let stamp = line.number("TimeDateStamp") as i32 as u32;
         return Some(rows.into_iter().any(|i| {
             line.at(time(i))
@@ -336,9 +338,9 @@ fn check_image(tables: &Tables, line: &Line) -> Option<bool> {
                 && line.number("ImageSize") == t.size_bytes[i].into()
                 && (stamp == 0 || t.time_date_stamp.get(i) == Some(stamp))
                 && (line.says("FileName", t.path.get(i))
-                    // The other reader assumes the system's drive where there is no volume.
+                    // If the volume is unknown, the other reader assumes the system's drive.
                     || line.says("FileName", t.path.get(i).map(|p| format!("C:{p}")).as_deref()))
-                // An unload may find the image's header paged out.
+                // When an image is unloaded, its header can be paged out.
                 && (what == "Unload"
                     || t.checksum.get(i).map(i128::from) == Some(line.number("ImageChecksum"))
                         && t.default_base.get(i).map(i128::from)
@@ -406,7 +408,7 @@ fn rows_are_what_another_reader_dumped(trace: &str, golden: &str) {
             "no {event} was checked"
         );
     }
-    // The other reader drops samples of idle threads that are in no DPC or ISR.
+    // The other reader drops samples of idle threads outside DPCs and ISRs.
     let samples: usize = tables
         .samples
         .iter()
@@ -438,7 +440,8 @@ fn windows_7() {
     );
 }
 
-/// The dump names the process of each sample's thread, and of each process id.
+/// Compares the results of trackers with the dump, which gives the process id and process name of
+/// each sample and hard fault.
 #[test]
 fn trackers_agree_with_another_reader() {
     for (trace, golden) in [
@@ -463,7 +466,7 @@ fn trackers_agree_with_another_reader() {
             let time = (line.time_ms * 1e6) as i64;
             let process = threads.process_id(line.id("TID")?, time);
             let name = processes.name(process?, time)?;
-            // The dump leaves the extension out.
+            // The dump omits the extension of the file name.
             let name = name.strip_suffix(".exe").unwrap_or(name);
             Some(process == line.id("PID") && line.text("PName") == name)
         });
@@ -471,8 +474,8 @@ fn trackers_agree_with_another_reader() {
     }
 }
 
-/// Every sample's address in the kernel's or the process's images is in the image's range, and
-/// most samples of threads are in some image.
+/// Tests that the address of a sample is within the range of the image that the tracker finds. More
+/// than 90 % of the samples must be in an image.
 #[test]
 fn samples_lie_in_images() {
     let tables = read("etl/perfview__net.4.5.x86-win7.etl");
@@ -496,7 +499,7 @@ fn samples_lie_in_images() {
     assert!(all > 16_000 && found * 10 > all * 9, "{found} of {all}");
 }
 
-/// One session in four files: images are in one, what identifies them is in another.
+/// One session in four files: the images are in one file, their identities in another.
 #[test]
 fn identities_are_joined_across_files() {
     let parts = ["", ".kernel.1", ".user_injected.1", ".user_paged.1"];
@@ -508,7 +511,7 @@ fn identities_are_joined_across_files() {
     });
     let trace = Trace::from_sources(sources.into()).unwrap();
     let tables = tables::build(&trace, &[Table::Images], Options::default()).unwrap();
-    // The truth counts 15,423 image ids, of which 15,076 have a PDB and 347 have none.
+    // The ground truth counts 15,423 image ids: 15,076 with a PDB and 347 without.
     let with_pdb = tables.images.pdb_guid.iter().flatten().count();
     let named = tables.images.original_file_name.iter().flatten().count();
     assert!(with_pdb * 100 > tables.images.len() * 95, "{with_pdb}");

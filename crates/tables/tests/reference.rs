@@ -1,4 +1,4 @@
-//! The committed documentation of the tables is the one that the declarations give.
+//! Checks that the committed documentation of the tables matches their declarations.
 
 #[test]
 fn docs_are_up_to_date() {

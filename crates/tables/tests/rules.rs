@@ -1,5 +1,5 @@
-//! Rules of the tables on traces written for the purpose: what follows from the format and the
-//! documented meaning of the events, not from what the code gives.
+//! Tests of the rules of the tables, with traces that the tests write. Expected values follow from
+//! the format and the documented meaning of the events, not from the code.
 
 use std::io::Cursor;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use etl::write::{KernelEvent, Session, Writer};
 use events::kernel::InterruptKind;
 use tables::{Cancelled, ImageTracker, Options, ProcessTracker, Table, Tables, ThreadTracker};
 
-/// Writes a trace with a 10 MHz clock that starts at 0: one tick is 100 ns.
+/// Writer of a trace with a 10 MHz clock that starts at 0. One tick is 100 ns.
 struct Log(Writer<Cursor<Vec<u8>>>);
 
 impl Log {
@@ -62,8 +62,9 @@ fn utf16(text: &str) -> Vec<u8> {
 #[test]
 fn exclusive_time_leaves_nested_routines_out() {
     let mut log = Log::new(2);
-    // On CPU 0 a DPC from 100 to 200; in it an ISR from 120 to 160, and in that another from 130
-    // to 140; then a second ISR from 170 to 175. After it an unrelated DPC from 200 to 230.
+    // CPU 0 runs a DPC from tick 100 to 200. Inside the DPC, an ISR runs from 120 to 160. Inside
+    // this ISR, another ISR runs from 130 to 140. A third ISR runs inside the DPC from 170 to 175.
+    // An unrelated DPC follows from 200 to 230.
     for (hook, start, end) in [
         (0x0F43, 130i64, 140),
         (0x0F43, 120, 160),
@@ -86,7 +87,8 @@ fn exclusive_time_leaves_nested_routines_out() {
             &[&start.to_le_bytes(), &routine, isr, message],
         );
     }
-    // The same time on CPU 1 nests in nothing; and a routine cannot begin after it ended.
+    // Routines on CPU 1 in the same time range are not nested in routines on CPU 0. The start of
+    // the last routine is unknown, because a routine cannot start after its end.
     let routine = 7u64.to_le_bytes();
     log.event(1, 150, 0x0F44, 2, &[&145i64.to_le_bytes(), &routine]);
     log.event(1, 151, 0x0F44, 2, &[&152i64.to_le_bytes(), &routine]);
@@ -113,8 +115,8 @@ fn exclusive_time_leaves_nested_routines_out() {
     assert_eq!(cpu1.start_ns.get(1), None);
 }
 
-/// Neither a service routine nor a DPC is left for a DPC: where one seems to have begun before another
-/// that ended meanwhile, its begin is not what was logged.
+/// A DPC interrupts neither a service routine nor another DPC. If a routine seems to have started
+/// before a DPC that ended during it, its logged start is wrong.
 #[test]
 fn a_routine_within_which_a_dpc_seems_to_end_has_no_known_begin() {
     const DPC: u16 = 0x0F44;
@@ -127,9 +129,9 @@ fn a_routine_within_which_a_dpc_seems_to_end_has_no_known_begin() {
         (ISR, 90, 120),
         (DPC, 20, 130),
         (TIMER_DPC, 40, 140),
-        // It runs in a thread, which DPCs interrupt.
+        // A threaded DPC runs in a thread, which DPCs can interrupt.
         (THREADED_DPC, 50, 150),
-        // What ends when the next begins is not within it.
+        // A routine that ends when the next routine starts is not inside the next routine.
         (DPC, 150, 160),
         (DPC, 160, 170),
         (TIMER_DPC, 182, 185),
@@ -186,14 +188,14 @@ fn a_request_begins_at_its_own_start() {
         .concat()
     };
     let start = |irp: u64, thread: u32| [&irp.to_le_bytes()[..], &thread.to_le_bytes()].concat();
-    // Packet 5 is used twice; it starts on one CPU and completes on the other.
+    // Request packet 5 is used twice. The requests start on one CPU and complete on the other CPU.
     log.event(0, 100, 0x010C, 3, &[&start(5, 11)]);
     log.event(1, 150, 0x010A, 3, &[&read(5, 49, 2, 11)]);
     log.event(0, 300, 0x010C, 3, &[&start(5, 12)]);
     log.event(1, 310, 0x010A, 3, &[&read(5, 9, 3, 12)]);
-    // No start: the response time says when.
+    // If there is no start event, the start is computed from the response time.
     log.event(1, 400, 0x010A, 3, &[&read(6, 30, 0, 13)]);
-    // Version 2 names no thread in the completion.
+    // In version 2, the completion event has no thread.
     log.by(Some((77, 4)), 0, 500, 0x010D, 2, &[&8u64.to_le_bytes()]);
     log.event(1, 600, 0x010B, 2, &[&read(8, 90, 1, 0)[..48]]);
     let tables = log.tables();
@@ -210,7 +212,8 @@ fn a_request_begins_at_its_own_start() {
     assert_eq!(threads, [11, 12, 13, 77]);
 }
 
-/// A context switch of all versions' 28 bytes with byte 10 and byte 13 as given.
+/// Returns the payload of a context switch with the given bytes 10 and 13. Version 5 has all 28
+/// bytes; older versions have only the first bytes.
 fn switch(old: u32, new: u32, byte10: u8, byte13: u8) -> [u8; 28] {
     let mut payload = [0; 28];
     payload[..4].copy_from_slice(&new.to_le_bytes());
@@ -248,7 +251,7 @@ fn a_rank_is_known_only_where_the_event_says_it() {
         (Some(2), Some(2), 1)
     );
     assert_eq!((t.old_qos.get(3), t.new_quantum.get(5)), (None, Some(6)));
-    // A version 5 event of 24 bytes is short.
+    // A version 5 event with 24 bytes is too short.
     let [short] = tables.unreadable[..] else {
         panic!("{:?}", tables.unreadable)
     };
@@ -257,7 +260,7 @@ fn a_rank_is_known_only_where_the_event_says_it() {
 
 fn process(key: u64, id: u32, name: &str) -> Vec<u8> {
     let ids = [id, 100, 1, 0x103].map(u32::to_le_bytes).concat();
-    // No page tables, no flags, no SID.
+    // The process has no page tables, no flags and no SID.
     [
         &key.to_le_bytes()[..],
         &ids,
@@ -281,7 +284,8 @@ fn ids_mean_what_had_them_at_the_time() {
     log.event(0, 10, 0x0503, 3, &[&thread(8, 9)]);
     log.event(0, 20, 0x0502, 3, &[&thread(8, 9)]);
     log.event(0, 20, hook(2), 4, &[&process(0xA, 8, "old.exe")]);
-    // The rundown at the end of the session still lists it: no second process.
+    // The rundown at the end of the session still lists the ended process. This is not a second
+    // process.
     log.event(0, 21, hook(4), 4, &[&process(0xA, 8, "old.exe")]);
     log.by(
         Some((1, 2)),
@@ -358,7 +362,7 @@ fn addresses_mean_what_was_mapped_at_the_time() {
         3,
         &[&image(0, kernel, 0x1000, "ntoskrnl.exe")],
     );
-    // `a` is unmapped, then `b` covers a part of its range, then `a` comes back elsewhere.
+    // `a` is unmapped, then `b` covers a part of its range, then `a` is mapped elsewhere.
     log.event(0, 10, 0x140A, 3, &[&image(8, 0x10000, 0x4000, "a.dll")]);
     log.event(0, 20, 0x1402, 3, &[&image(8, 0x10000, 0x4000, "a.dll")]);
     log.event(0, 30, 0x030A, 3, &[&image(8, 0x11000, 0x1000, "b.dll")]);
@@ -386,7 +390,7 @@ fn addresses_mean_what_was_mapped_at_the_time() {
     assert_eq!(name(77, kernel + 0x1000, 0), None);
 }
 
-/// Any image of a large random set is found as a search through all of them finds it.
+/// Tests that lookups in a large random set of images find the same image as a full search.
 #[test]
 fn lookups_agree_with_a_plain_search() {
     let mut random = testdata::Rng(11);
@@ -406,7 +410,7 @@ fn lookups_agree_with_a_plain_search() {
         let overlaps = |m: &&mut (u64, u64, i64, i64)| {
             m.3 == i64::MAX && m.0 < base + size && base < m.0 + m.1
         };
-        // As in a real address space, what is in the way is unmapped first.
+        // As in a real address space, overlapping images are unmapped first.
         for image in mapped.iter_mut().filter(|m| overlaps(m)) {
             log.event(0, time * 2, 0x1402, 3, &[&payload(image.0, image.1)]);
             image.3 = time * 200;

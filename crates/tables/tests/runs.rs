@@ -1,4 +1,5 @@
-//! Runs on logs written for the purpose: each case of what may come between a thread's runs.
+//! Tests of runs, with logs that the tests write. The logs have each kind of event that can occur
+//! between two runs of a thread.
 
 use std::io::Cursor;
 
@@ -6,14 +7,14 @@ use etl::Trace;
 use etl::write::{KernelEvent, Session, Writer};
 use tables::{CpuRuns, Options, Table, Tables};
 
-/// States of a thread that leaves its CPU.
+/// States of a thread that is switched out.
 const READY: u8 = 1;
 const WAITING: u8 = 5;
 
-/// Writes a trace with a 10 MHz clock that starts at 0: one tick is 100 ns.
+/// Writer of a trace with a 10 MHz clock that starts at 0. One tick is 100 ns.
 struct Log(Writer<Cursor<Vec<u8>>>);
 
-/// A context switch: who leaves in which state, who comes.
+/// Context switch: the old thread and its state, and the new thread.
 struct Switch {
     cpu: u16,
     at: i64,
@@ -43,7 +44,9 @@ impl Log {
         self
     }
 
-    /// Version 4: priorities 9 in and 8 out, rank or C-state 2, 7 quantum units of 1024 cycles.
+    /// Adds a context switch of version 4. The new thread has priority 9 and the old thread
+    /// priority 8. The rank or C-state is 2, and the remaining quantum is 7 units of 1024 CPU
+    /// cycles.
     fn switch(&mut self, switch: Switch) -> &mut Self {
         let Switch {
             cpu,
@@ -82,7 +85,7 @@ impl Log {
     }
 }
 
-/// The row of the run of a thread that begins at a tick.
+/// Returns the row of the run of a thread that starts at a tick.
 fn run(runs: &CpuRuns, thread: u32, tick: i64) -> usize {
     let is = |row: &usize| runs.thread_id[*row] == thread && runs.start_ns[*row] == tick * 100;
     (0..runs.len()).find(is).expect("the run")
@@ -102,7 +105,7 @@ fn a_wait_is_split_where_the_thread_became_ready() {
     log.switch(switch(100, 0, 2, 7))
         .switch(switch(200, 7, WAITING, 0))
         .switch(switch(600, 0, 2, 8))
-        // 8 runs on the CPU while 7 is made ready there, twice: the last one counts.
+        // Thread 8 runs on the CPU while thread 7 is made ready there twice. The last time counts.
         .ready(0, 700, 7, true)
         .ready(0, 750, 7, false)
         .switch(switch(900, 8, WAITING, 7))
@@ -125,7 +128,8 @@ fn a_wait_is_split_where_the_thread_became_ready() {
         (runs.priority.get(row), runs.priority_out.get(row)),
         (Some(9), Some(8))
     );
-    // Byte 10 is a rank where a thread leaves, the C-state where the idle thread does.
+    // Byte 10 of the event is a rank if a normal thread is switched out, and a C-state if the idle
+    // thread is switched out.
     assert_eq!(runs.rank_out.get(row), Some(2));
     assert_eq!(runs.previous_c_state.get(row), None);
     assert_eq!(runs.previous_c_state.get(run(&runs, 8, 600)), Some(2));
@@ -189,7 +193,8 @@ fn a_wait_that_no_event_ends_is_not_ready_time() {
 #[test]
 fn a_thread_may_be_readied_before_it_has_left() {
     let mut log = Log::new();
-    // 7 runs on CPU 0 until 200; CPU 1 ends its wait at 190, before it has begun.
+    // Thread 7 runs on CPU 0 until tick 200. CPU 1 ends its wait at tick 190, before the wait has
+    // started.
     log.switch(Switch {
         cpu: 0,
         at: 100,
@@ -238,14 +243,15 @@ fn a_thread_may_be_readied_before_it_has_left() {
     assert_eq!(runs.readied_ns.get(row), Some(19_000));
     assert_eq!(runs.waits_ns.get(row), Some(0));
     assert_eq!(runs.ready_ns.get(row), Some(6_000));
-    // The event does not belong to the run that it came in.
+    // The ready event does not belong to the run during which it was logged.
     assert_eq!(runs.readied_ns.get(run(&runs, 7, 100)), None);
 }
 
 #[test]
 fn runs_at_the_ends_are_cut() {
     let mut log = Log::new();
-    // What lists threads may be older than the part of a trace that has switches: these begin at 50.
+    // The list of threads can be older than the first switch. In this log, switches start at tick
+    // 50.
     log.thread(20, 77, 7);
     log.switch(Switch {
         cpu: 1,
@@ -301,7 +307,7 @@ fn who_really_ran_is_told_by_the_switch_that_ends_the_run() {
         state: WAITING,
         new: 0,
     });
-    // 7 is announced, but 8 ran.
+    // The switch at tick 200 names thread 7 as its new thread, but thread 8 ran.
     log.ready(0, 180, 7, false).ready(0, 190, 8, false);
     log.switch(Switch {
         cpu: 0,
@@ -334,11 +340,11 @@ fn who_really_ran_is_told_by_the_switch_that_ends_the_run() {
     let runs = log.runs();
     let row = run(&runs, 8, 200);
     assert_eq!(runs.planned_thread_id.get(row), Some(7));
-    // What the switch-in says is of 7; what is remembered of 8 is its own.
+    // The switch has the values of thread 7. The values of thread 8 come from its previous switch.
     assert_eq!(runs.priority.get(row), None);
     assert_eq!(runs.ready_ns.get(row), Some(1_000));
     assert_eq!(runs.previous_out_ns.get(row), Some(10_000));
-    // 7 was ready until it really ran. It may have run unseen before.
+    // Thread 7 was ready until it really ran. The trace may lack an earlier run of thread 7.
     let row = run(&runs, 7, 400);
     assert_eq!(runs.ready_ns.get(row), Some(22_000));
     assert_eq!(runs.planned_thread_id.get(row), None);

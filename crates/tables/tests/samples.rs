@@ -1,4 +1,5 @@
-//! Samples of live probes in Parquet files: what was written is read, what else there is refused.
+//! Tests of samples of live probes in Parquet files. Files of `laglab measure` are read, other
+//! files are refused.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use tables::{
 };
 use testdata::Rng;
 
-/// Where a test's files are.
+/// Returns the path of a file that a test writes.
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
@@ -28,7 +29,8 @@ fn write(name: &str, batches: &[RecordBatch]) -> PathBuf {
     path
 }
 
-/// Samples that began at these times, each as many microseconds late as its place.
+/// Returns samples that started at these times. The latency of a sample is its index in
+/// microseconds; sample 1 is lost and has no latency.
 fn samples(starts: &[i64]) -> RecordBatch {
     let mut samples = LatencySamples::default();
     for (place, start) in (0i64..).zip(starts) {
@@ -54,7 +56,7 @@ fn samples(starts: &[i64]) -> RecordBatch {
     samples.into_batch()
 }
 
-/// What is said against a file.
+/// Returns the error message of opening these files.
 fn refusal(files: &[PathBuf]) -> String {
     Store::open(files, Cache::Off).unwrap_err().to_string()
 }
@@ -67,7 +69,8 @@ fn samples_are_a_table_of_their_own() {
     );
     let store = Store::open(&[file], Cache::Off).unwrap();
     assert_eq!(store.holds_only(), Some(Table::LatencySamples));
-    // To the 100 ns that headers tell, and with the last.
+    // The time range includes the last sample. It ends at a multiple of 100 ns, which is the
+    // resolution of headers.
     assert_eq!(span_of(store.trace()), (0, 2_000_100));
     let table = store.table(Table::LatencySamples, Options::default());
     let table = table.unwrap();
@@ -87,7 +90,7 @@ fn samples_are_a_table_of_their_own() {
     assert_eq!(view.method.get(2), Some("udp"));
     assert_eq!(view.phase.get(2), None);
     assert_eq!(view.size_bytes.get(2), Some(64));
-    // All other tables are there and hold nothing.
+    // All other tables exist and are empty.
     let runs = store.table(Table::CpuRuns, Options::default()).unwrap();
     assert_eq!(runs.rows(), 0);
 }
@@ -184,10 +187,7 @@ fn names_that_are_not_known_are_refused() {
     let store = Store::open(&[write("bear.parquet", &[batch])], Cache::Off).unwrap();
     let said = store.table(Table::LatencySamples, Options::default());
     let said = said.unwrap_err().to_string();
-    assert!(
-        said.contains("`outcome` has a name that is not known"),
-        "{said}"
-    );
+    assert!(said.contains("`outcome` has an unknown name"), "{said}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Stacks join exactly the events that they belong to.
+//! Tests that stacks are joined with exactly the events to which they belong.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -40,7 +40,7 @@ impl Log {
         );
     }
 
-    /// A stack event or a reference to one.
+    /// Adds a stack event with addresses, or an event that refers to a stack by its key.
     fn stack(&mut self, cpu: u16, time: i64, hook: u16, of: (i64, u32), words: &[u64]) {
         let head = [
             &of.0.to_le_bytes()[..],
@@ -82,7 +82,7 @@ impl Log {
     }
 }
 
-/// The stack of each sample, in order of time.
+/// Returns the stack of each sample, ordered by time.
 fn of_samples(tables: &Tables) -> Vec<(i64, Option<Vec<u64>>)> {
     let mut found = Vec::new();
     for samples in &tables.samples {
@@ -102,12 +102,13 @@ fn halves_are_joined_kernel_first() {
     log.sample(0, 100, 7);
     log.sample(1, 100, 8);
     log.sample(0, 200, 7);
-    // The user half comes first, and from another CPU.
+    // The user half is logged first and on another CPU.
     log.stack(1, 110, 0x1820, (100, 7), &[0x51, 0x52]);
     log.stack(0, 120, 0x1820, (100, 7), &[KERNEL + 1, KERNEL + 2]);
-    // One event with both halves.
+    // One stack event contains both halves.
     log.stack(1, 130, 0x1820, (100, 8), &[KERNEL + 3, 0x61]);
-    // Of another thread at the right time, and of the right one at another time: of nobody.
+    // Two stacks match no sample: the first has the time of a sample but another thread, the second
+    // has the thread of a sample but another time.
     log.stack(1, 240, 0x1820, (200, 8), &[0x71]);
     log.stack(1, 250, 0x1820, (201, 7), &[0x72]);
     let tables = log.tables();
@@ -126,13 +127,13 @@ fn a_key_means_its_next_definition() {
     let key = 0xFFFF_AB00_0000_0040;
     log.stack(0, 105, 0x1825, (100, 7), &[key]);
     log.stack(0, 305, 0x1825, (300, 7), &[key]);
-    // The kernel forgets the stack and uses the key for another.
+    // The kernel releases the stack and reuses the key.
     log.definition(400, 0x1823, key, &[KERNEL + 1]);
     log.stack(0, 505, 0x1825, (500, 7), &[key]);
     log.stack(1, 520, 0x1826, (500, 7), &[key + 8]);
     log.definition(600, 0x1824, key + 8, &[0x51]);
     log.definition(900, 0x1824, key, &[KERNEL + 2, KERNEL + 3]);
-    // Used after its last definition: what it means is not in the trace.
+    // The key is used after its last definition, so its addresses are not in the trace.
     log.stack(0, 950, 0x1825, (700, 7), &[key]);
     let found = of_samples(&log.tables());
     assert_eq!(found[0].1, Some(vec![KERNEL + 1]));
@@ -141,11 +142,12 @@ fn a_key_means_its_next_definition() {
     assert_eq!(found[3].1, None);
 }
 
-/// Half a stack: whose (raw time, thread), whether of user code, and its addresses, or the key
-/// that stands for them and when it was used.
+/// Half of a stack: the raw time and thread of the event, true for the user half, and the
+/// addresses. If the half was logged as a key, the key and the time of its use replace the
+/// addresses.
 type Half = ((i64, u32), bool, Result<Vec<u64>, (u64, i64)>);
 
-/// What each (raw time, thread) has for a stack, by the plainest of joins.
+/// Returns the stack of each raw time and thread, computed by a simple join.
 fn plain_join(trace: &Trace) -> HashMap<(i64, u32), Vec<u64>> {
     let mut definitions: Vec<(u64, i64, Vec<u64>)> = Vec::new();
     let mut halves: Vec<Half> = Vec::new();
@@ -192,7 +194,7 @@ fn plain_join(trace: &Trace) -> HashMap<(i64, u32), Vec<u64>> {
         .collect()
 }
 
-/// Two real traces, 64-bit: plain stacks of Windows 7 are 32-bit in one, keys in the other.
+/// Compares the stacks of real 64-bit traces, which are logged both as addresses and as keys.
 #[test]
 fn real_stacks_join_as_the_plainest_join_does() {
     let mut checked = 0;

@@ -1,6 +1,8 @@
-//! What the store promises: a trace is read once, and no answer comes from what is damaged, changed
-//! or half written.
+//! Tests of the guarantees of the store: a trace is read only once, and no result comes from damaged, changed
+//! or incomplete files.
 
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +14,7 @@ use tables::{Cache, CacheFolder, Options, Store, StoreError, StoredTable, Table}
 
 const WANTED: [Table; 3] = [Table::Samples, Table::Processes, Table::Stacks];
 
-/// A copy of a real trace, and a cache beside it.
+/// Copy of a real trace, and a cache next to it.
 struct Case {
     folder: tempfile::TempDir,
     trace: PathBuf,
@@ -39,12 +41,12 @@ impl Case {
         Store::open(std::slice::from_ref(&self.trace), cache).unwrap()
     }
 
-    /// What the store must give, from a store that keeps nothing.
+    /// Returns the expected table, from a store without a cache.
     fn truth(&self, table: Table) -> Vec<RecordBatch> {
         rows(&self.open_in(Cache::Off), table)
     }
 
-    /// The kept files of a table.
+    /// Returns the cached files of a table.
     fn files(&self, table: Table) -> Vec<PathBuf> {
         let name = format!("{table}.table");
         let folders = folders(&self.folder.path().join("cache/tables"));
@@ -59,7 +61,7 @@ impl Case {
     }
 }
 
-/// Makes the file look long untouched, so that its hash is remembered.
+/// Sets an old modification time, so that the hash of the file is stored.
 fn settle(file: &Path) {
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     let file = File::options().write(true).open(file).unwrap();
@@ -81,7 +83,7 @@ fn all(table: &StoredTable) -> Result<Vec<RecordBatch>, StoreError> {
     chunks.map(|chunk| table.read_all(chunk)).collect()
 }
 
-/// Makes tables, counting the bytes of the trace that were read for that.
+/// Makes tables and returns the number of bytes that were read from the trace.
 fn bytes_read(store: &Store, wanted: &[Table]) -> u64 {
     let read = AtomicU64::new(0);
     let progress = |bytes: u64| {
@@ -115,6 +117,22 @@ fn a_trace_is_read_for_the_first_question_only() {
 }
 
 #[test]
+fn stored_rows_are_those_that_were_made() {
+    let case = Case::new();
+    let store = case.open();
+    let mut made: BTreeMap<Table, Vec<RecordBatch>> = BTreeMap::new();
+    let give = &mut |table, batch| -> Result<(), Infallible> {
+        made.entry(table).or_default().push(batch);
+        Ok(())
+    };
+    tables::stream(store.trace(), Table::ALL, Options::default(), give).expect("nothing fails");
+    assert!(made.len() > 6);
+    for (table, batches) in made {
+        assert_eq!(rows(&store, table), batches, "{table}");
+    }
+}
+
+#[test]
 fn what_was_made_is_known_and_nothing_is_made_for_it() {
     let case = Case::new();
     let store = case.open();
@@ -140,7 +158,8 @@ fn another_content_is_another_trace() {
     std::thread::sleep(Duration::from_millis(20));
     fs::write(&case.trace, bytes).unwrap();
     if cfg!(unix) {
-        // Elsewhere the system has no time that this does not put back.
+        // On other systems, this would restore all times of the file, so that the change would not be
+        // detected.
         settle(&case.trace);
     }
     assert!(bytes_read(&case.open(), &WANTED) > 0);
@@ -160,11 +179,14 @@ fn a_trace_that_changes_is_not_kept() {
     };
     let options = Options { progress: &grow };
     let error = store.make(&WANTED, options).unwrap_err();
-    assert!(matches!(error, StoreError::Changed { .. }), "{error}");
+    let StoreError::Files(store::Error::Changed { file }) = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(file.file_name(), case.trace.file_name());
     assert_eq!(case.files(Table::Samples), Vec::<PathBuf>::new());
 }
 
-/// Each damage is found when a question meets it, and the table is made again.
+/// Tests that the next query of a damaged part finds the damage, and that the table is made again.
 #[test]
 fn damaged_files_are_made_again() {
     let case = Case::new();
@@ -188,7 +210,7 @@ fn damaged_files_are_made_again() {
         fs::write(&file, &bytes).unwrap();
         let open = case.open();
         let table = open.table(Table::Samples, Options::default()).unwrap();
-        // Damage after the table was opened; truncation keeps what is read from being there.
+        // The file is damaged after the table was opened. The truncation removes data that was not read yet.
         File::options()
             .write(true)
             .open(&file)
@@ -197,8 +219,8 @@ fn damaged_files_are_made_again() {
             .unwrap();
         assert_eq!(all(&table).unwrap(), truth);
     }
-    // Windows does not replace a file that somebody reads: there the damaged one may stay, from
-    // which nobody is answered.
+    // Windows does not replace an open file. Therefore the damaged file may remain on Windows, but no query
+    // reads it.
     if !cfg!(windows) {
         assert_eq!(fs::read(case.file(Table::Samples)).unwrap(), whole);
     }
@@ -223,27 +245,27 @@ fn threads_and_stores_may_make_the_same_table() {
     });
     assert_eq!(case.files(Table::Samples).len(), 1);
     let left = folders(case.file(Table::Samples).parent().unwrap());
-    // Windows keeps the files of those who were later as long as they read them.
+    // On Windows, a table file that could not replace an open file keeps its temporary name until it is
+    // closed.
     if !cfg!(windows) {
         assert_eq!(left.len(), 2, "the table and when it was used: {left:?}");
     }
 }
 
-/// Who waits for a table of the first turn has it before the second ends, which waits for that here.
+/// While the second group of tables is made, its progress callback waits until another thread has read a
+/// table of the first group.
 #[test]
-fn a_table_is_there_after_its_turn() {
+fn tables_can_be_read_while_others_are_made() {
     let case = Case::new();
     let store = case.open_in(Cache::Off);
-    let half = store.trace().size_bytes() / 2;
-    let (began, begun) = mpsc::channel();
-    let (tell, told) = mpsc::channel();
-    let told = Mutex::new(Some(told));
-    let progress = |done: u64| {
-        let _ = began.send(());
-        if done > half
-            && let Some(told) = told.lock().unwrap().take()
-        {
-            let rows: usize = told.recv_timeout(Duration::from_secs(60)).unwrap();
+    store.make(&[Table::Processes], Options::default()).unwrap();
+    let (start, started) = mpsc::channel();
+    let (send, received) = mpsc::channel();
+    let received = Mutex::new(Some(received));
+    let progress = |_| {
+        let _ = start.send(());
+        if let Some(received) = received.lock().unwrap().take() {
+            let rows: usize = received.recv_timeout(Duration::from_secs(60)).unwrap();
             assert!(rows > 0);
         }
         true
@@ -251,23 +273,36 @@ fn a_table_is_there_after_its_turn() {
     std::thread::scope(|scope| {
         let store = &store;
         scope.spawn(move || {
-            begun.recv().unwrap();
+            started.recv().unwrap();
             let table = store.table(Table::Processes, Options::default());
-            tell.send(table.unwrap().rows()).unwrap();
+            send.send(table.unwrap().rows()).unwrap();
         });
-        let turns: [&[Table]; 2] = [&[Table::Processes], &WANTED];
         let options = Options {
             progress: &progress,
         };
-        store.make_in_turn(&turns, options).unwrap();
+        store.make(&WANTED, options).unwrap();
     });
-    assert!(told.lock().unwrap().is_none(), "there was a second turn");
+    assert!(received.lock().unwrap().is_none(), "tables were made");
     for table in WANTED {
         assert_eq!(rows(&store, table), case.truth(table), "{table}");
     }
 }
 
-/// A reader keeps what it has opened.
+#[test]
+fn waiting_for_tables_makes_none() {
+    let case = Case::new();
+    let store = case.open();
+    assert!(!store.wait_for(&WANTED, Duration::from_millis(1)));
+    assert!(store.made(WANTED[0]).unwrap().is_none());
+    std::thread::scope(|scope| {
+        let store = &store;
+        scope.spawn(move || store.make(&WANTED, Options::default()).unwrap());
+        assert!(store.wait_for(&WANTED, Duration::from_secs(60)));
+    });
+    assert!(store.wait_for(&WANTED, Duration::ZERO));
+}
+
+/// Tests that a store can still read its open files after the cache was cleared.
 #[test]
 fn tables_in_use_survive_a_cleared_cache() {
     let case = Case::new();
@@ -275,7 +310,7 @@ fn tables_in_use_survive_a_cleared_cache() {
     let store = case.open();
     let table = store.table(Table::Samples, Options::default()).unwrap();
     let cleared = case.cache().clear();
-    // Windows does not remove what somebody reads.
+    // Windows does not remove open files.
     if !cfg!(windows) {
         cleared.unwrap();
         assert_eq!(case.files(Table::Samples), Vec::<PathBuf>::new());

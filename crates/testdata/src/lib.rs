@@ -1,38 +1,77 @@
-//! Where the tests find real traces and their independent ground truth. Development only.
+//! Real traces whose contents are known from independent sources, and other helpers for tests.
+//! Programs that ship do not use this crate.
 
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// The path of a file below `../shared/data`, beside the repository.
+/// Reports that a test, or a part of it, cannot run on this machine. The caller must then return.
+///
+/// `cargo xtask test` lists and counts the lines that start with `left out: `.
 ///
 /// # Panics
-/// If the file is missing: tests must not pass for want of data.
+/// If the environment variable `CI` or `LAGLAB_MUST_RUN` is set, because then every test must run.
+#[allow(
+    clippy::print_stderr,
+    reason = "the test harness shows it with --nocapture"
+)]
+pub fn skip(reason: &str) {
+    let is_set =
+        |name| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false");
+    assert!(
+        !is_set("CI") && !is_set("LAGLAB_MUST_RUN"),
+        "this test must run here (CI or LAGLAB_MUST_RUN is set), but cannot: {reason}"
+    );
+    eprintln!("left out: {reason}");
+}
+
+/// Names that attack a terminal, a reader, markup, a spreadsheet, a shell or a path, for tests of output.
+pub const HOSTILE_NAMES: &[&str] = &[
+    "\u{1b}[2J\u{1b}]0;x\u{7}.exe",
+    "\u{202e}gnp.exe",
+    "a\u{9b}31m\u{85}b.exe",
+    "b\u{2028}\u{2029}\u{61c}\u{feff}\u{200b}\u{ad}\u{e0001}.exe",
+    "c\u{a0}\u{3000}\u{e000}\u{10ffff}.exe",
+    "two\r\nlines\t.exe",
+    "=cmd|'/c calc'!A1",
+    "+1+1.exe",
+    "-2+3",
+    "@SUM(A1).exe",
+    "<img src=x onerror=alert(1)>&<script>.exe",
+    "q\"'`$(calc)%PATH%;|[*]?.exe",
+    "..\\..\\x/y.exe",
+    "\\u{202e}.exe",
+];
+
+/// Returns the path of a file below `../shared/data`, next to the repository.
+///
+/// # Panics
+/// If the file is missing, because a test must not pass without its data.
 pub fn path(relative: &str) -> PathBuf {
     let data = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
     assert!(
         data.is_dir(),
-        "../shared/data is missing: it must lie beside the repository"
+        "../shared/data is missing; put it next to the repository"
     );
     let path = data.join(relative);
     assert!(path.exists(), "../shared/data/{relative} is missing");
     path
 }
 
-/// The bytes of a file below `../shared/data`.
+/// Reads a file in `../shared/data`.
 pub fn bytes(relative: &str) -> Vec<u8> {
     std::fs::read(path(relative)).expect("test data is readable")
 }
 
-/// A JSON file below `../shared/data`.
+/// Reads a JSON file in `../shared/data`.
 pub fn json(relative: &str) -> Value {
     serde_json::from_slice(&bytes(relative)).expect("test data is valid JSON")
 }
 
-/// A JSON file of the fact sheets below `../shared/reference`, beside the repository.
+/// Reads a JSON file of published facts in `../shared/reference`, a folder next to the repository.
 ///
 /// # Panics
-/// If it is missing: tests must not pass for want of data.
+/// If the file is missing, because a test must not pass without its data.
 pub fn reference_json(name: &str) -> Value {
     let sheets = PathBuf::from(concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -43,7 +82,8 @@ pub fn reference_json(name: &str) -> Value {
     serde_json::from_slice(&bytes).expect("a fact sheet is valid JSON")
 }
 
-/// The ground truth of every real trace: its file below `../shared/data` and its `truth` object.
+/// Returns the path of each real trace in `../shared/data`, with its `truth` object from
+/// `etl/truth.json`: facts that readers of the trace must find.
 pub fn traces() -> Vec<(String, Value)> {
     let Value::Array(files) = json("etl/truth.json") else {
         panic!("truth.json is not a list")
@@ -58,12 +98,13 @@ pub fn traces() -> Vec<(String, Value)> {
         .collect()
 }
 
-/// A small fixed-seed generator (splitmix64) for tests that try many cases.
+/// Pseudo-random number generator (splitmix64), seeded with the given number, for tests that try
+/// many cases.
 #[derive(Clone, Debug)]
 pub struct Rng(pub u64);
 
 impl Rng {
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -72,7 +113,7 @@ impl Rng {
         z ^ z >> 31
     }
 
-    /// A number below `limit`, which must not be 0.
+    /// Returns a number below `limit`, which must not be 0.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.bits() % limit as u64) as usize
     }

@@ -1,102 +1,89 @@
-//! What is set on a machine, judged: what is in effect, what does nothing, what is wrong.
+//! Audit of the settings of a machine: values that are wrong, ignored, or differ from the default.
 
 mod contradiction;
 mod misspelt;
 
-use std::collections::HashMap;
 use std::fmt;
+
+use serde::Serialize;
 
 use crate::catalogue::{Catalogue, Confidence, Datum, DefaultRule, Setting, Verdict};
 use crate::found::{Found, Place};
 use crate::inputs::Input;
 use crate::machine::Machine;
-use crate::registry::Key;
-use crate::same::do_the_same;
+use crate::same::have_same_effect;
+use crate::state::{History, States};
 
-/// What an audit finds.
+/// Result of an audit.
 #[derive(Debug)]
 pub struct Audit {
-    /// The machine it was made for.
+    /// The audited machine.
     pub machine: Machine,
-    /// A finding for each place of a known setting that an input names, the worst first.
+    /// One finding for each place in the inputs that stores a known setting. The worst finding is first.
     pub findings: Vec<Finding>,
-    /// How many values were read that are no known setting's.
+    /// Number of places that store no known setting.
     pub others: usize,
 }
 
-/// What one place is set to, and what is to be said of that.
+/// Result of the audit of one place.
 #[derive(Debug)]
 pub struct Finding {
     /// The setting.
     pub setting: &'static Setting,
-    /// What was found there last: that is what counts.
+    /// The last value that the inputs contain for the place. It overrides the earlier values.
     pub found: Found,
-    /// What was found there before, in inputs that come earlier.
+    /// Earlier values that the inputs contain for the place.
     pub before: Vec<Found>,
-    /// What it stands for; `None` if it is not set, or not as Windows reads it.
+    /// Value in the form of the catalogue; `None` if the value is not set or has the wrong type.
     pub value: Option<Datum>,
-    /// What it is by default: one, or all that may hold as long as build or edition are not known.
+    /// Default of the setting. If the build or edition is unknown, all defaults that may apply.
     pub defaults: Vec<&'static DefaultRule>,
-    /// Whether it differs from the default; `None` where that is not known.
+    /// True if the value differs from the default; `None` if this is unknown.
     pub differs: Option<bool>,
-    /// What is to be said.
+    /// Remarks on the value.
     pub remarks: Vec<Remark>,
-    /// How sure that is.
+    /// Confidence in the facts about the setting.
     pub confidence: Confidence,
 }
 
-/// A sentence about a finding.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A remark on a finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Remark {
-    /// What it makes of it.
+    /// Kind of the remark.
     pub kind: Kind,
-    /// The sentence.
+    /// Sentence for the user.
     pub says: String,
 }
 
-/// What a remark makes of a finding, the worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Kind of a remark, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// It protects the machine less than the default does.
+    /// The value protects the machine less than the default.
     Unprotected,
-    /// It is wrong: something does not work.
+    /// The value is wrong, so something does not work.
     Fault,
-    /// It is of a type that Windows does not read there.
+    /// The type of the value differs from the type in the sources, so Windows may ignore the value.
     WrongType,
-    /// It is where the setting is not, so it does nothing.
+    /// The place is a known misspelling, so the value has no effect.
     Misspelt,
-    /// Two places say different things.
+    /// The value contradicts the value of another place.
     Contradiction,
-    /// Its name is nearly a setting's.
+    /// The name is similar to the name of a known setting.
     PerhapsMisspelt,
-    /// It has no effect on this machine.
+    /// The value has no effect on this machine.
     NoEffect,
-    /// It is outside what is allowed.
+    /// The value is not allowed.
     NotAllowed,
-    /// It costs something, or is worth a look.
+    /// The value costs something or should be checked.
     Doubtful,
-    /// It is to be known when numbers are read.
+    /// The value is neither good nor bad, but the user must know it to interpret measurements.
     Context,
 }
 
 impl Kind {
-    /// Its word, stable for programs.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Unprotected => "unprotected",
-            Self::Fault => "fault",
-            Self::WrongType => "wrong-type",
-            Self::Misspelt => "misspelt",
-            Self::Contradiction => "contradiction",
-            Self::PerhapsMisspelt => "perhaps-misspelt",
-            Self::NoEffect => "no-effect",
-            Self::NotAllowed => "not-allowed",
-            Self::Doubtful => "doubtful",
-            Self::Context => "context",
-        }
-    }
-
-    /// Whether a machine fails because of it, if that is sure enough.
+    /// Returns whether a remark of this kind fails the machine, if the confidence in the facts is not
+    /// low.
     fn is_fault(self) -> bool {
         matches!(
             self,
@@ -108,13 +95,13 @@ impl Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unprotected => "protects less",
+            Self::Unprotected => "less protection",
             Self::Fault => "wrong",
             Self::WrongType => "wrong type",
             Self::Misspelt => "misspelt",
             Self::Contradiction => "contradiction",
             Self::PerhapsMisspelt => "misspelt?",
-            Self::NoEffect => "does nothing here",
+            Self::NoEffect => "no effect here",
             Self::NotAllowed => "not allowed",
             Self::Doubtful => "doubtful",
             Self::Context => "note",
@@ -123,25 +110,25 @@ impl fmt::Display for Kind {
 }
 
 impl Finding {
-    /// Whether the machine fails because of it. What rests on low confidence never fails one.
+    /// Returns whether the finding fails the machine. A finding of low confidence never does.
     pub fn fails(&self) -> bool {
         self.confidence > Confidence::Low
             && self.remarks.iter().any(|remark| remark.kind.is_fault())
     }
 
-    /// The worst that is said of it.
+    /// Returns the kind of the worst remark.
     pub fn worst(&self) -> Option<Kind> {
         self.remarks.iter().map(|remark| remark.kind).min()
     }
 }
 
-/// Judges what inputs say, for the machine that `asked` or, where that leaves it open, they tell of.
-pub fn audit(inputs: &[Input], asked: &Machine) -> Audit {
-    let machine = machine(inputs, asked);
+/// Judges the settings in the inputs. `given` overrides the build and edition that inputs state.
+pub fn audit(inputs: &[Input], given: &Machine) -> Audit {
+    let machine = machine(inputs, given);
     let mut findings = Vec::new();
     let mut others = 0;
-    for (found, before) in last_words(inputs) {
-        match judge(found, before, &machine) {
+    for history in States::new(inputs).into_histories() {
+        match judge(history, &machine) {
             Some(finding) => findings.push(finding),
             None => others += 1,
         }
@@ -162,14 +149,13 @@ pub fn audit(inputs: &[Input], asked: &Machine) -> Audit {
     }
 }
 
-/// The machine that inputs tell of, where `asked` leaves it open.
-pub fn machine(inputs: &[Input], asked: &Machine) -> Machine {
-    let mut machine = asked.clone();
+/// Returns `given`, completed by the machine that inputs identify.
+pub fn machine(inputs: &[Input], given: &Machine) -> Machine {
+    let mut machine = given.clone();
     for input in inputs {
-        // What was asked for counts, even if an input knows better.
         let edition = machine.edition;
         crate::inputs::complete(&mut machine, &input.machine);
-        machine.edition = if asked.edition.is_some() {
+        machine.edition = if given.edition.is_some() {
             edition
         } else {
             machine.edition
@@ -178,57 +164,16 @@ pub fn machine(inputs: &[Input], asked: &Machine) -> Machine {
     machine
 }
 
-/// For each place what was found there last, and what before; a key that is deleted takes with it
-/// what was found below it.
-pub(crate) fn last_words(inputs: &[Input]) -> Vec<(Found, Vec<Found>)> {
-    let mut order: Vec<Vec<Found>> = Vec::new();
-    let mut by_place: HashMap<String, usize> = HashMap::new();
-    for input in inputs {
-        for found in &input.found {
-            let number = *by_place
-                .entry(found.place.to_string().to_lowercase())
-                .or_insert_with(|| {
-                    order.push(Vec::new());
-                    order.len() - 1
-                });
-            order[number].push(found.clone());
-        }
-        for (deleted, origin) in &input.deleted_keys {
-            for words in &mut order {
-                let last = words.last().expect("each has one");
-                let Place::Registry { key, .. } = &last.place else {
-                    continue;
-                };
-                // An input that sets the key again after deleting it has said so at a later place.
-                let is_earlier = last.origin.source != origin.source;
-                if is_earlier && is_below(key, deleted) {
-                    let place = last.place.clone();
-                    words.push(Found {
-                        place,
-                        value: None,
-                        origin: origin.clone(),
-                    });
-                }
-            }
-        }
-    }
-    (order.into_iter())
-        .filter_map(|mut words| Some((words.pop()?, words)))
-        .collect()
-}
-
-/// Whether a key is `above` or below it.
-fn is_below(key: &Key, above: &Key) -> bool {
-    let (key, above) = (key.as_str().to_lowercase(), above.as_str().to_lowercase());
-    key == above || key.starts_with(&format!("{above}\\"))
-}
-
-fn judge(found: Found, before: Vec<Found>, machine: &Machine) -> Option<Finding> {
+/// Judges the value of a known setting, or a value whose name is a misspelt setting; `None` for other
+/// values.
+fn judge(history: History<'_>, machine: &Machine) -> Option<Finding> {
     let catalogue = Catalogue::get();
-    if let Some(setting) = catalogue.at(&found.place) {
-        return Some(known(setting, found, before, machine));
+    if let Some(setting) = catalogue.at(&history.last.place) {
+        let (found, before) = history.into_owned();
+        return Some(judge_setting(setting, found, before, machine));
     }
-    let (setting, remark) = misspelt::find(catalogue, &found)?;
+    let (setting, remark) = misspelt::find(catalogue, &history.last)?;
+    let (found, before) = history.into_owned();
     Some(Finding {
         setting,
         value: None,
@@ -241,65 +186,38 @@ fn judge(found: Found, before: Vec<Found>, machine: &Machine) -> Option<Finding>
     })
 }
 
-/// What is to be said of a value of a setting.
-fn known(
+/// Judges a value of a setting.
+fn judge_setting(
     setting: &'static Setting,
     found: Found,
     before: Vec<Found>,
     machine: &Machine,
 ) -> Finding {
-    let mut remarks = Vec::new();
-    let mut say = |kind, says: String| remarks.push(Remark { kind, says });
     let place = Some(&found.place);
-    let value = match found
+    let mut remarks = Vec::new();
+    let read = found
         .value
         .as_ref()
-        .map(|value| setting.read(&found.place, value))
-    {
+        .map(|value| setting.read(&found.place, value));
+    let value = match read {
         Some(Ok(value)) => Some(value),
         Some(Err(wrong)) => {
-            say(Kind::WrongType, format!("{wrong}: the value does nothing."));
+            let says = format!("{wrong}: Windows may ignore it.");
+            let kind = Kind::WrongType;
+            remarks.push(Remark { kind, says });
             None
         }
         None => None,
     };
     let defaults = setting.defaults_on(machine, place);
     if let Some(value) = &value {
-        if setting.is_known_to(machine) == Some(false) {
-            let note = setting.builds.note.as_deref();
-            let known = note.map_or(String::new(), |note| format!(" ({note})"));
-            say(
-                Kind::NoEffect,
-                format!("Windows of this build does not know the setting{known}."),
-            );
-        }
-        for rule in &setting.rules {
-            if rule.applies(value, place, machine) == Some(true) {
-                say(rule.verdict.into(), rule.says.clone());
-            }
-        }
-        if !setting.protects.is_empty() && !setting.protects.contains(value) {
-            // A default that protects no more lowers nothing.
-            let protected = (defaults.iter())
-                .filter_map(|rule| rule.value.effective())
-                .any(|default| setting.lowers_protection(default, value));
-            if protected {
-                let risk = setting
-                    .risk
-                    .as_deref()
-                    .unwrap_or("It is a security control.");
-                say(Kind::Unprotected, risk.to_owned());
-            }
-        }
-        if let Some(says) = not_allowed(setting, value) {
-            say(Kind::NotAllowed, says);
-        }
+        remarks.extend(remarks_on(setting, value, place, &defaults, machine));
     }
     let differs = match (&value, &found.value) {
         (None, Some(_)) => None,
         (None, None) => Some(false),
         (Some(value), _) => differs(&defaults, |default| {
-            do_the_same(setting, (default, machine), (value, machine))
+            have_same_effect(setting, (default, machine), (value, machine))
         }),
     };
     Finding {
@@ -314,7 +232,51 @@ fn known(
     }
 }
 
-/// Whether a value does what none of the defaults that may hold does; `None` where they do not tell.
+/// Returns the remarks on a value of a setting.
+fn remarks_on(
+    setting: &Setting,
+    value: &Datum,
+    place: Option<&Place>,
+    defaults: &[&DefaultRule],
+    machine: &Machine,
+) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let mut say = |kind, says: String| remarks.push(Remark { kind, says });
+    if setting.is_known_to(machine) == Some(false) {
+        let note = setting.builds.note.as_deref();
+        let known = note.map_or(String::new(), |note| format!(" ({note})"));
+        say(
+            Kind::NoEffect,
+            format!("This build of Windows does not know the setting{known}."),
+        );
+    }
+    for rule in &setting.rules {
+        if rule.applies(value, place, machine) == Some(true) {
+            say(rule.verdict.into(), rule.says.clone());
+        }
+    }
+    // A value lowers protection only if a possible default protects the machine.
+    let default_protects = (defaults.iter())
+        .filter_map(|rule| rule.value.effective())
+        .any(|default| setting.lowers_protection(default, value));
+    if default_protects {
+        let risk = setting.risk.as_deref();
+        say(
+            Kind::Unprotected,
+            risk.unwrap_or(SECURITY_CONTROL).to_owned(),
+        );
+    }
+    if let Some(says) = not_allowed(setting, value) {
+        say(Kind::NotAllowed, says);
+    }
+    remarks
+}
+
+/// Risk text for a security setting whose catalogue entry has no text about the risk.
+pub(crate) const SECURITY_CONTROL: &str = "The setting is a security control.";
+
+/// Returns whether a value differs from the default. Returns `None` if the value differs from only some
+/// of the possible defaults, or if a default is unknown.
 fn differs(defaults: &[&DefaultRule], is_same: impl Fn(&Datum) -> bool) -> Option<bool> {
     let effective: Option<Vec<&Datum>> = (defaults.iter())
         .map(|rule| rule.value.effective())
@@ -328,7 +290,7 @@ fn differs(defaults: &[&DefaultRule], is_same: impl Fn(&Datum) -> bool) -> Optio
     }
 }
 
-/// What is wrong with a value that is outside what the catalogue allows.
+/// Returns the reason why a value is not allowed; `None` if it is allowed.
 pub(crate) fn not_allowed(setting: &Setting, value: &Datum) -> Option<String> {
     let allowed = &setting.allowed;
     if allowed.values.iter().any(|named| named.is == *value) {
@@ -341,7 +303,7 @@ pub(crate) fn not_allowed(setting: &Setting, value: &Datum) -> Option<String> {
     };
     outside.then(|| match allowed.range {
         Some((least, most)) => format!("{value} is outside {least} to {most}."),
-        None => format!("{value} is none of the values that are known."),
+        None => format!("{value} is not a known value."),
     })
 }
 

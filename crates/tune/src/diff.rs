@@ -1,156 +1,158 @@
-//! Two machines, or one at two moments: which settings are in effect here and not there.
+//! Comparison of two machines, or of one machine at two moments.
+
+use std::cmp::Reverse;
 
 use crate::audit;
-use crate::catalogue::{Catalogue, Confidence, Datum, Setting};
+use crate::catalogue::{Catalogue, Datum, Setting};
 use crate::found::Place;
 use crate::inputs::Input;
-use crate::known::{Known, State};
 use crate::machine::Machine;
-use crate::same::do_the_same;
+use crate::same::have_same_effect;
+use crate::state::{State, States};
 
-/// What differs.
+/// Result of a comparison.
 #[derive(Debug)]
 pub struct Diff {
     /// The first machine.
     pub a: Machine,
-    /// The second.
+    /// The second machine.
     pub b: Machine,
-    /// Settings that differ, or may: what matters most first.
+    /// Settings that differ or may differ, the most important first.
     pub differences: Vec<Difference>,
-    /// How many settings are the same.
+    /// Number of settings that are equal.
     pub same: usize,
-    /// How many values that are no known setting's differ.
+    /// Number of places whose values differ and that store no known setting.
     pub others: usize,
 }
 
-/// A setting that differs.
+/// A setting that differs or may differ.
 #[derive(Debug)]
 pub struct Difference {
     /// The setting.
     pub setting: &'static Setting,
-    /// Where it is kept.
+    /// Place of the setting.
     pub place: Place,
-    /// What it is on the first machine.
+    /// The setting on the first machine.
     pub a: Side,
-    /// What it is on the second.
+    /// The setting on the second machine.
     pub b: Side,
-    /// Whether what is in effect differs; `None` where one side does not tell.
+    /// True if the effective values differ; `None` if one of the values is unknown.
     pub differs: Option<bool>,
-    /// Whether one of the two protects its machine less than the other.
+    /// True if the setting protects only one of the two machines.
     pub about_security: bool,
 }
 
-/// What a setting is on one machine.
+/// A setting on one machine.
 #[derive(Debug)]
 pub struct Side {
-    /// What the inputs say.
+    /// State of the place in the inputs.
     pub state: State,
-    /// What is in effect: what is set, or the default where nothing is; `None` where that is unknown.
+    /// Effective value: the value that is set, or the default if none is set; `None` if unknown.
     pub effective: Option<Datum>,
 }
 
-/// Compares what inputs say of two machines. What `asked` says counts before what they tell of
-/// themselves.
-pub fn diff(a: &[Input], b: &[Input], asked: &Machine) -> Diff {
-    let machines = (audit::machine(a, asked), audit::machine(b, asked));
-    let (known_a, known_b) = (Known::of(a), Known::of(b));
-    let mut differences = Vec::new();
-    let (mut same, mut others) = (0, 0);
-    for place in places(&known_a, &known_b) {
-        let Some(setting) = Catalogue::get().at(&place) else {
-            let value = |state| match state {
-                State::Said(found) => found.value,
-                State::Absent | State::Unknown => None,
-            };
-            if value(known_a.state(&place)) != value(known_b.state(&place)) {
-                others += 1;
-            }
-            continue;
+impl Side {
+    fn new(setting: &Setting, place: &Place, state: State, machine: &Machine) -> Self {
+        let effective = match (&state, state.value()) {
+            (State::Unknown, _) => None,
+            (_, Some(value)) => setting.read(place, value).ok(),
+            (_, None) => match setting.defaults_on(machine, Some(place)).as_slice() {
+                [only] => only.value.effective().cloned(),
+                _ => None,
+            },
         };
-        let a = side(setting, &place, known_a.state(&place), &machines.0);
-        let b = side(setting, &place, known_b.state(&place), &machines.1);
+        Self { state, effective }
+    }
+
+    fn protects(&self, setting: &Setting) -> bool {
+        let value = self.effective.as_ref();
+        value.is_some_and(|value| setting.protects.contains(value))
+    }
+}
+
+/// Compares the inputs of two machines. The build and edition in `asked` override those in the inputs.
+pub fn diff(a: &[Input], b: &[Input], asked: &Machine) -> Diff {
+    let mut diff = Diff {
+        a: audit::machine(a, asked),
+        b: audit::machine(b, asked),
+        differences: Vec::new(),
+        same: 0,
+        others: 0,
+    };
+    let (a, b) = (States::new(a), States::new(b));
+    let only_in_b = b.iter().filter(|(id, _)| !a.contains(id));
+    for (id, history) in a.iter().chain(only_in_b) {
+        let place = &history.last.place;
+        let (a, b) = (a.state(id, place), b.state(id, place));
+        match Catalogue::get().at(place) {
+            Some(setting) => diff.add(setting, place, a, b),
+            None => diff.others += usize::from(a.value() != b.value()),
+        }
+    }
+    diff.differences.sort_by_key(|difference| {
+        (
+            difference.differs != Some(true),
+            !difference.about_security,
+            Reverse(difference.setting.confidence(&diff.a)),
+        )
+    });
+    diff
+}
+
+impl Diff {
+    fn add(&mut self, setting: &'static Setting, place: &Place, a: State, b: State) {
+        let a = Side::new(setting, place, a, &self.a);
+        let b = Side::new(setting, place, b, &self.b);
+        let is_set = |side: &Side| matches!(side.state, State::Set(_));
         let differs = match (&a.effective, &b.effective) {
-            (Some(a), Some(b)) => Some(!do_the_same(setting, (a, &machines.0), (b, &machines.1))),
-            _ if is_said(&a.state) == is_said(&b.state) && said(&a.state) == said(&b.state) => {
-                Some(false)
-            }
+            (Some(a), Some(b)) => Some(!have_same_effect(setting, (a, &self.a), (b, &self.b))),
+            _ if is_set(&a) == is_set(&b) && a.state.value() == b.state.value() => Some(false),
             _ => None,
         };
         if differs == Some(false) {
-            same += 1;
-            continue;
+            self.same += 1;
+            return;
         }
-        let protects = |side: &Side| {
-            let value = side.effective.as_ref();
-            value.is_some_and(|value| setting.protects.contains(value))
-        };
-        differences.push(Difference {
-            about_security: protects(&a) != protects(&b),
+        self.differences.push(Difference {
+            about_security: a.protects(setting) != b.protects(setting),
             setting,
-            place,
+            place: place.clone(),
             a,
             b,
             differs,
         });
     }
-    differences.sort_by_key(|difference| {
-        let confidence = difference.setting.confidence(&machines.0);
-        (
-            difference.differs != Some(true),
-            !difference.about_security,
-            std::cmp::Reverse::<Confidence>(confidence),
-        )
-    });
-    Diff {
-        a: machines.0,
-        b: machines.1,
-        differences,
-        same,
-        others,
-    }
-}
-
-/// All places that either tells of, in the order of the first, then of the second.
-fn places(a: &Known<'_>, b: &Known<'_>) -> Vec<Place> {
-    let mut seen = std::collections::HashSet::new();
-    let words = a.words().iter().chain(b.words());
-    words
-        .filter(|found| seen.insert(found.place.to_string().to_lowercase()))
-        .map(|found| found.place.clone())
-        .collect()
-}
-
-fn is_said(state: &State) -> bool {
-    matches!(state, State::Said(_))
-}
-
-fn said(state: &State) -> Option<&crate::registry::Value> {
-    match state {
-        State::Said(found) => found.value.as_ref(),
-        State::Absent | State::Unknown => None,
-    }
-}
-
-fn side(setting: &Setting, place: &Place, state: State, machine: &Machine) -> Side {
-    let effective = match (&state, said(&state)) {
-        (State::Unknown, _) => None,
-        (_, Some(value)) => setting.read(place, value).ok(),
-        (_, None) => match setting.defaults_on(machine, Some(place)).as_slice() {
-            [only] => only.value.effective().cloned(),
-            _ => None,
-        },
-    };
-    Side { state, effective }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
     use crate::inputs::read;
     use crate::machine::Edition;
 
+    /// Exports of whole hives have about 100,000 values, so the time of the comparison must not grow
+    /// quadratically.
     #[test]
-    fn what_is_in_effect_is_compared_not_what_is_written() {
+    fn large_exports_are_compared_in_linear_time() {
+        const COUNT: usize = 100_000;
+        let reg = |first: usize| {
+            let mut text = String::from("Windows Registry Editor Version 5.00\r\n");
+            for number in first..first + COUNT {
+                if number % 10 == 0 {
+                    let _ = write!(text, "[HKLM\\SOFTWARE\\Vendor\\{number}]\r\n");
+                }
+                let _ = write!(text, "\"Value{number}\"=dword:{number:x}\r\n");
+            }
+            read("a.reg", text.as_bytes()).unwrap()
+        };
+        let diff = diff(&reg(0), &reg(10), &Machine::default());
+        assert_eq!((diff.differences.len(), diff.same, diff.others), (0, 0, 20));
+    }
+
+    #[test]
+    fn effective_values_are_compared() {
         let machine = Machine {
             name: None,
             build: Some(22631),
@@ -167,7 +169,8 @@ mod tests {
             );
             read("a.reg", text.as_bytes()).unwrap()
         };
-        // 0xffffff02 is 2, and 10 the default of what is absent.
+        // Windows ignores all but the lowest six bits, so 0xffffff02 has the effect of 2. The second
+        // machine has no value for the other setting, and its default is 10.
         let a = reg("2", "", 2);
         let b = reg("ffffff02", "\"NetworkThrottlingIndex\"=dword:46", 4);
         let diff = diff(&a, &b, &machine);
@@ -178,5 +181,28 @@ mod tests {
         assert_eq!((diff.same, diff.others), (1, 1));
         assert_eq!(diff.differences[1].a.effective, Some(Datum::Number(10)));
         assert_eq!(diff.differences[1].a.state, State::Absent);
+    }
+
+    /// The default of EncryptData is 0. If the command prints no value, the value is unknown: it is
+    /// neither 0 nor the default.
+    #[test]
+    fn a_property_that_a_command_prints_empty_is_unknown() {
+        let smb = |encrypts: &str| {
+            let text = format!("EnableSMB1Protocol : False\nEncryptData        : {encrypts}\n");
+            read("smb.txt", text.as_bytes()).unwrap()
+        };
+        for value in ["False", "True"] {
+            let diff = diff(&smb(""), &smb(value), &Machine::default());
+            assert_eq!((diff.differences.len(), diff.same), (1, 1));
+            let encrypts = &diff.differences[0];
+            assert_eq!(encrypts.setting.id, "smb_encrypt.data");
+            assert_eq!(
+                (&encrypts.a.state, encrypts.differs),
+                (&State::Unknown, None)
+            );
+            assert_eq!(encrypts.a.effective, None);
+        }
+        let unknown = diff(&smb(""), &smb(""), &Machine::default());
+        assert!(unknown.differences.is_empty());
     }
 }

@@ -1,71 +1,74 @@
-//! What was found of a machine's settings, and where.
+//! Values that an input sets or deletes: the place of the setting, its value, and the line or offset in
+//! the input.
 
 use std::fmt;
+use std::sync::Arc;
 
-use crate::registry::{Key, Value};
+use registry::{Key, Value};
 
-/// A setting's place and value, as an input says it.
+/// A value that an input sets or deletes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What is set.
+    /// Place of the setting.
     pub place: Place,
-    /// What it is set to; `None` where the input says that it is not set (as `"name"=-` in a `.reg`).
+    /// New value; `None` if the input deletes the value (`"name"=-` in a `.reg` file).
     pub value: Option<Value>,
-    /// Who says so.
+    /// Input that sets or deletes the value, and the position in it.
     pub origin: Origin,
 }
 
-/// Where a setting is kept.
+/// Location at which Windows stores a setting, such as a registry value.
 ///
-/// Names are equal whatever their case; compare places by [`Place::is`].
+/// Windows ignores the case of names. Compare two places by their [`id`](Place::id).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A value of the registry.
+    /// A registry value.
     Registry {
         /// The key.
         key: Key,
-        /// The value's name; empty for the key's default value.
+        /// Name of the value; empty for the key's default value.
         name: String,
     },
-    /// An element of an entry of the boot configuration.
+    /// An element of a boot entry.
     Boot {
         /// The entry, such as `{current}`.
         entry: String,
-        /// The element as `bcdedit` names it, such as `useplatformclock`.
+        /// Name of the element in the output of `bcdedit`, such as `useplatformclock`.
         element: String,
     },
     /// A setting of a power scheme.
     Power {
-        /// The scheme's GUID.
+        /// GUID of the scheme.
         scheme: String,
-        /// The GUID of the group that the setting is in, which is the same in every scheme.
+        /// GUID of the subgroup of settings. It is the same in every scheme.
         subgroup: String,
-        /// The setting's GUID.
+        /// GUID of the setting.
         setting: String,
-        /// Whether this is its value while on battery.
+        /// True if the value applies while the machine runs on battery.
         on_battery: bool,
     },
-    /// What a command answers: a property of an object, such as `RequireSecuritySignature` of
+    /// A property in the output of a command, such as `RequireSecuritySignature` of
     /// `Get-SmbServerConfiguration`, or `*RSS` of `Get-NetAdapterAdvancedProperty` for `Ethernet`.
     Answer {
-        /// The command without its arguments.
+        /// The command without arguments.
         command: String,
-        /// What it tells of, if of several: an adapter's name, for instance.
+        /// Name of the object, such as a network adapter; empty if the command describes only one
+        /// object.
         object: String,
         /// The property.
         property: String,
     },
-    /// A variable of the kernel, read by a debugger.
+    /// A kernel variable, read by a debugger.
     Kernel {
-        /// Its symbol without module, such as `PsPrioritySeparation`.
+        /// Name of the symbol without its module, such as `PsPrioritySeparation`.
         symbol: String,
     },
 }
 
 impl Place {
-    /// Whether both are one place to Windows, which does not tell cases apart.
-    pub fn is(&self, other: &Self) -> bool {
-        self.to_string().to_lowercase() == other.to_string().to_lowercase()
+    /// Returns the place as lower-case text. Equal places have equal texts.
+    pub fn id(&self) -> String {
+        self.to_string().to_lowercase()
     }
 }
 
@@ -81,11 +84,8 @@ impl fmt::Display for Place {
                 on_battery,
                 ..
             } => {
-                write!(
-                    f,
-                    "power {scheme} {setting} {}",
-                    if *on_battery { "DC" } else { "AC" }
-                )
+                let supply = if *on_battery { "DC" } else { "AC" };
+                write!(f, "power {scheme} {setting} {supply}")
             }
             Self::Answer {
                 command,
@@ -102,23 +102,23 @@ impl fmt::Display for Place {
     }
 }
 
-/// Where an input says something.
+/// Input that has a value, and the position in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The input's name: a file, a file within an archive, or the live machine.
-    pub source: String,
-    /// Where in it.
+    /// Name of the input: a file, a file in an archive, or the live registry.
+    pub source: Arc<str>,
+    /// Position in the input.
     pub at: At,
 }
 
-/// A place in an input.
+/// A position in an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// A line of text, counted from 1.
+    /// Line of text, counted from 1.
     Line(u32),
-    /// A byte, counted from 0.
+    /// Byte offset, counted from 0.
     Offset(u64),
-    /// The whole of it.
+    /// The whole input, without a position.
     Whole,
 }
 

@@ -1,7 +1,7 @@
-//! What a kernel's (or any) program file says of itself, and whether it names a setting.
+//! Version and PDB of a program file, and a search for the name of a setting in the file.
 //!
-//! A kernel reads a value of the registry by its name, so the name is in the file: in UTF-16 where
-//! it is asked for, rarely in ASCII. A kernel whose file lacks the name cannot know the setting.
+//! A program that reads a registry value contains the name of the value: usually in UTF-16, rarely in
+//! ASCII. If the file of a kernel does not contain the name, that kernel does not know the setting.
 
 use memchr::memmem;
 use object::LittleEndian as LE;
@@ -9,27 +9,28 @@ use object::pe::{ImageNtHeaders32, ImageNtHeaders64};
 use object::read::pe::{ImageNtHeaders, PeFile, ResourceDirectoryEntryData};
 use object::{FileKind, Object};
 
-/// The number of resources that hold versions (RT_VERSION).
+/// Type number of version resources (RT_VERSION).
 const VERSION_RESOURCE: u16 = 16;
 
-/// What stands before the version's numbers in the resource `VS_FIXEDFILEINFO`.
+/// Signature before the version numbers in `VS_FIXEDFILEINFO`.
 const VERSION_SIGNATURE: [u8; 4] = 0xFEEF_04BD_u32.to_le_bytes();
 
 /// A program file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Its version, such as 10.0.22621.1928, if it has one.
+    /// File version, such as 10.0.22621.1928.
     pub version: Option<Version>,
-    /// The PDB that describes it.
+    /// Reference to the PDB of the file.
     pub pdb: Option<PdbReference>,
 }
 
-/// The four numbers of a file's version.
+/// The four numbers of a file version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub [u16; 4]);
 
 impl Version {
-    /// The build of Windows that a file of Windows is of.
+    /// Returns the third number of the version. For a file that is part of Windows, it is the build of
+    /// Windows.
     pub fn build(self) -> u32 {
         self.0[2].into()
     }
@@ -42,34 +43,33 @@ impl std::fmt::Display for Version {
     }
 }
 
-/// Which PDB describes a file.
+/// Reference to the PDB of a program file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PdbReference {
-    /// Its path where it was made.
+    /// Path of the PDB on the machine that built the program.
     pub path: String,
-    /// Its GUID, as bytes in the order in which they are kept.
+    /// GUID of the PDB, in the byte order of the file.
     pub guid: [u8; 16],
-    /// Its age.
+    /// Age: the number that distinguishes PDBs with the same GUID.
     pub age: u32,
 }
 
-/// A file that is no program of Windows.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// Reason why a program file cannot be read.
+#[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// It does not begin like one.
-    #[error("is no program file of Windows (PE)")]
+    /// The file is not a PE file.
+    #[error("not a Windows program file (PE)")]
     NotPe,
-    /// Its headers lead nowhere.
-    #[error("is a damaged program file: {0}")]
-    Damaged(String),
+    /// The headers are damaged.
+    #[error("damaged program file")]
+    Damaged(#[from] object::Error),
 }
 
 impl Image {
-    /// Reads what the file says of itself.
+    /// Reads the version and the PDB reference of a program file.
     ///
     /// # Errors
-    /// If it is no program file, or its headers are damaged. A version or PDB that cannot be read is
-    /// absent.
+    /// If the file is not a program file or its headers are damaged. An unreadable version or PDB is `None`.
     pub fn read(bytes: &[u8]) -> Result<Image, ImageError> {
         match FileKind::parse(bytes) {
             Ok(FileKind::Pe64) => read::<ImageNtHeaders64>(bytes),
@@ -80,8 +80,7 @@ impl Image {
 }
 
 fn read<Headers: ImageNtHeaders>(bytes: &[u8]) -> Result<Image, ImageError> {
-    let damaged = |error: object::Error| ImageError::Damaged(error.to_string());
-    let file = PeFile::<Headers>::parse(bytes).map_err(damaged)?;
+    let file = PeFile::<Headers>::parse(bytes)?;
     let pdb = file.pdb_info().ok().flatten().map(|pdb| PdbReference {
         path: String::from_utf8_lossy(pdb.path()).into_owned(),
         guid: pdb.guid(),
@@ -93,7 +92,7 @@ fn read<Headers: ImageNtHeaders>(bytes: &[u8]) -> Result<Image, ImageError> {
     })
 }
 
-/// The version in the file's resources.
+/// Reads the version from the resources.
 fn version<Headers: ImageNtHeaders>(file: &PeFile<'_, Headers>, bytes: &[u8]) -> Option<Version> {
     let sections = file.section_table();
     let resources = file.data_directories().resource_directory(bytes, &sections);
@@ -101,7 +100,7 @@ fn version<Headers: ImageNtHeaders>(file: &PeFile<'_, Headers>, bytes: &[u8]) ->
     let root = directory.root().ok()?;
     let versions =
         (root.entries.iter()).find(|entry| entry.name_or_id().id() == Some(VERSION_RESOURCE))?;
-    // By name, then by language: the first of each.
+    // Each version has two more levels of directories: name and language. Take the first entry of each.
     let mut data = versions.data(directory).ok()?;
     for _ in 0..2 {
         if let ResourceDirectoryEntryData::Table(table) = data {
@@ -121,29 +120,29 @@ fn version<Headers: ImageNtHeaders>(file: &PeFile<'_, Headers>, bytes: &[u8]) ->
     Some(Version([word(10)?, word(8)?, word(14)?, word(12)?]))
 }
 
-/// How a file names something.
+/// First occurrence of a name in a file, with its encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mention {
-    /// In UTF-16: where the registry is asked for it.
+    /// The name is in UTF-16, the encoding in which programs pass names to the registry.
     Utf16 {
-        /// Where in the file.
+        /// Offset in the file, in bytes.
         offset: usize,
     },
-    /// In ASCII only.
+    /// The name is only in ASCII.
     Ascii {
-        /// Where in the file.
+        /// Offset in the file, in bytes.
         offset: usize,
     },
 }
 
-/// Where the file names something as a word of its own, not as a part of a longer one.
+/// Finds the first occurrence of a name as a whole word. UTF-16 has precedence over ASCII.
 pub fn mention(bytes: &[u8], name: &str) -> Option<Mention> {
     let wide: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let utf16 = find_word(bytes, &wide, 2).map(|offset| Mention::Utf16 { offset });
     utf16.or_else(|| find_word(bytes, name.as_bytes(), 1).map(|offset| Mention::Ascii { offset }))
 }
 
-/// The first place of `word`, whose letters have so many bytes, between letters of no name.
+/// Finds the first `word` that is not part of a longer name. A character has `letter` bytes.
 fn find_word(bytes: &[u8], word: &[u8], letter: usize) -> Option<usize> {
     if word.is_empty() {
         return None;

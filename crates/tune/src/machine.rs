@@ -1,40 +1,39 @@
-//! Which Windows a setting is judged for.
+//! Name, build and edition of a machine.
 
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-/// What is known of the machine that settings are of. What is not known is `None`, and whatever
-/// hangs on it stays open.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A machine. If a decision depends on an unknown field, it remains undecided.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Machine {
-    /// Its name, as an input gives it.
+    /// Computer name that an input states.
     pub name: Option<String>,
-    /// The build of Windows, such as 22631.
+    /// Build of Windows, such as 22631.
     pub build: Option<u32>,
-    /// What kind of Windows it is.
+    /// Edition of Windows.
     pub edition: Option<Edition>,
 }
 
-/// Kinds of Windows that differ in what they set by default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+/// Editions of Windows that differ in their defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Edition {
-    /// Home of a client.
+    /// Home edition of a client.
     Home,
-    /// Pro of a client.
+    /// Pro edition of a client.
     Pro,
-    /// Enterprise or Education of a client.
+    /// Enterprise or Education edition of a client.
     Enterprise,
-    /// A server that is no domain controller.
+    /// Server that is not a domain controller.
     Server,
-    /// A server that is a domain controller.
+    /// Domain controller.
     DomainController,
 }
 
 impl Edition {
-    /// All of them.
+    /// All editions.
     pub const ALL: [Edition; 5] = [
         Edition::Home,
         Edition::Pro,
@@ -43,12 +42,12 @@ impl Edition {
         Edition::DomainController,
     ];
 
-    /// Whether it is a server's.
+    /// Returns whether this is a server edition.
     pub fn is_server(self) -> bool {
         matches!(self, Edition::Server | Edition::DomainController)
     }
 
-    /// Its word, as [`str::parse`] reads it.
+    /// Returns the name of the edition. [`str::parse`] accepts this name.
     pub fn word(self) -> &'static str {
         match self {
             Edition::Home => "home",
@@ -72,25 +71,25 @@ impl fmt::Display for Edition {
     }
 }
 
-/// A word that names no edition.
+/// Error of parsing an edition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "\"{0}\" is no edition: give home, pro (or client), enterprise (or education), server, or \
+    "unknown edition \"{0}\": give home, pro (or client), enterprise (or education), server, or \
      domain-controller (or dc)"
 )]
-pub struct NoEdition(String);
+pub struct UnknownEdition(String);
 
 impl FromStr for Edition {
-    type Err = NoEdition;
+    type Err = UnknownEdition;
 
-    fn from_str(text: &str) -> Result<Edition, NoEdition> {
+    fn from_str(text: &str) -> Result<Edition, UnknownEdition> {
         Ok(match text.to_ascii_lowercase().as_str() {
             "home" => Edition::Home,
             "pro" | "client" => Edition::Pro,
             "enterprise" | "education" => Edition::Enterprise,
             "server" => Edition::Server,
             "domain-controller" | "dc" => Edition::DomainController,
-            _ => return Err(NoEdition(text.to_owned())),
+            _ => return Err(UnknownEdition(text.to_owned())),
         })
     }
 }
@@ -100,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_edition_is_read_by_its_word() {
+    fn every_edition_is_parsed() {
         for edition in Edition::ALL {
             assert_eq!(edition.word().parse(), Ok(edition));
         }

@@ -1,172 +1,164 @@
-//! A change that was thought through: what is set, how it is undone, what is checked and measured.
+//! Plans of changes: files to apply, undo and check them, and a description for the user.
 
 mod command;
 mod powershell;
 mod request;
 mod text;
 
+use registry::{Entry, Key, Value};
+
 use crate::audit;
 use crate::catalogue::{Catalogue, Datum, PlacePattern, Setting, Type};
 use crate::found::{Found, Place};
-use crate::inputs::{Input, reg};
-use crate::known::{Known, State};
+use crate::inputs::Input;
+use crate::inputs::reg::{self, ControlCharacter};
 use crate::machine::Machine;
-use crate::registry::{Entry, Key, Value};
+use crate::state::{State, States};
 
-pub use request::{NotARequest, Request};
+pub use request::{Request, RequestError};
 
-/// Changes with their undo.
+/// Planned changes of a machine.
 #[derive(Debug)]
 pub struct Plan {
-    /// The machine they are for.
+    /// Machine to be changed.
     pub machine: Machine,
-    /// The changes, in the order in which they were asked for.
+    /// Changes in the requested order.
     pub changes: Vec<Change>,
 }
 
-/// One change.
+/// A planned change.
 #[derive(Debug)]
 pub struct Change {
-    /// The setting.
+    /// Setting to be changed.
     pub setting: &'static Setting,
-    /// Where it is kept.
+    /// Place of the setting.
     pub place: Place,
-    /// What is there now, as it was found; `None` if nothing is.
+    /// Current value; `None` if it is not set.
     pub from: Option<Value>,
-    /// Who said so; `None` if it was found to be absent.
+    /// Entry of the inputs with the current value; `None` if the setting is not set.
     pub found: Option<Found>,
-    /// What will be there; `None` if nothing.
+    /// New value; `None` to remove the setting.
     pub to: Option<Value>,
-    /// What it costs in security, if it lowers protection.
+    /// Risk of the change; `None` if the change does not lower protection.
     pub lowers: Option<String>,
-    /// Whether Windows of this build knows the setting; `None` where that is open.
+    /// True if the build of Windows supports the setting; `None` if unknown.
     pub has_effect: Option<bool>,
 }
 
-/// Why there is no plan.
+/// Reason why a change cannot be planned.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// No setting is called so.
-    #[error("no setting is called {0}: laglab tune explain lists all")]
-    NoSetting(String),
-    /// Several are.
-    #[error("{name} is the name of several settings: say which of {}", ids.join(", "))]
+    /// The setting is unknown.
+    #[error("unknown setting {0}: laglab tune explain lists all settings")]
+    UnknownSetting(String),
+    /// Several settings match the name in the request.
+    #[error("several settings are named {name}: give one of {}", ids.join(", "))]
     Several {
-        /// The name.
+        /// Name in the request.
         name: String,
-        /// Their ids.
+        /// Ids of the settings.
         ids: Vec<String>,
     },
-    /// It is in no place that can be written to.
+    /// The setting is at a place that a plan cannot change.
     #[error(
-        "{name} is kept where a plan cannot write: it writes to the registry, the boot configuration and power \
-         schemes, and to what Set-Smb…, Set-NetAdapter…, Set-NetTCPSetting, Set-NetOffloadGlobalSetting and \
-         netsh change"
+        "cannot plan a change of {name}: plans write only to the registry, the boot configuration, power schemes, and \
+         properties that Set-Smb…, Set-NetAdapter…, Set-NetTCPSetting, Set-NetOffloadGlobalSetting and netsh set"
     )]
     NotWritable {
-        /// The name.
+        /// Name in the request.
         name: String,
     },
-    /// There are several of the things that have the setting.
-    #[error(
-        "{name} is there once for each of several: say {name}@PART=VALUE with PART one of {}",
-        parts(found)
-    )]
+    /// Several objects, such as adapters, have the setting, and the request does not select one.
+    #[error("{name} exists several times: give {name}@PART=VALUE with one of {}", found.join(", "))]
     WhichPart {
-        /// The name.
+        /// Name in the request.
         name: String,
-        /// Those that were found.
+        /// Names of the objects.
         found: Vec<String>,
     },
-    /// The value is not one.
-    #[error("{name}={value}: {why}")]
+    /// The requested value is invalid.
+    #[error("invalid value {name}={value}: {why}")]
     Value {
-        /// The name.
+        /// Name in the request.
         name: String,
-        /// The value.
+        /// Value in the request.
         value: String,
-        /// What is wrong with it.
+        /// Reason why the value is invalid.
         why: String,
     },
-    /// Nothing says what is there now, so nothing would say how to undo the change.
+    /// The current value is unknown, so the change could not be undone.
     #[error(
-        "no input tells what {what} is now, so it could not be undone: give --from with {give}"
+        "cannot plan the undo of {what}: its current value is unknown; give --from with {input}"
     )]
     UnknownNow {
-        /// The place, or the setting if its place is not known either.
+        /// Place of the setting; the name of the setting if its place is also unknown.
         what: String,
-        /// What would tell it.
-        give: String,
+        /// Description of an input that would contain the current value.
+        input: String,
     },
-    /// What is there now cannot be brought back.
+    /// No command can restore the current value.
     #[error(
-        "{place} is now {found}, which is no value that can be set again, so it could not be undone: give --from \
-         with the answer of PowerShell's command as JSON (ConvertTo-Json), which is not translated"
+        "cannot plan the undo of {place}: no command accepts its current value {found}; give --from with the \
+         PowerShell output as JSON (ConvertTo-Json), which is not translated"
     )]
     NotUndoable {
-        /// The place.
+        /// Place of the setting.
         place: String,
-        /// What is there.
+        /// Current value.
         found: String,
     },
-    /// It lowers protection, and nobody accepted that.
-    #[error("{name}={value} lowers protection: {risk} If that is meant, add --accept-risk {name}")]
+    /// The change lowers protection, and the user did not accept the risk.
+    #[error("{name}={value} lowers protection: {risk} To accept this, add --accept-risk {name}")]
     LowersProtection {
-        /// The name.
+        /// Name in the request.
         name: String,
-        /// The value.
+        /// Value in the request.
         value: String,
-        /// What it costs.
+        /// Description of the risk.
         risk: String,
     },
-}
-
-fn parts(found: &[String]) -> String {
-    match found {
-        [] => "(none was found)".to_owned(),
-        found => found.join(", "),
-    }
+    /// A name cannot be written to a `.reg` file.
+    #[error(transparent)]
+    Name(#[from] ControlCharacter),
 }
 
 impl Plan {
-    /// Plans what is asked for, from what inputs say is there now. A change that lowers protection is
-    /// refused unless its name is among the `accepted`.
+    /// Plans the requested changes from the current values in the inputs. A change may lower protection
+    /// only if `accepted` contains the name of the setting.
     ///
     /// # Errors
-    /// If a request names no setting, no value, nothing that can be undone, or lowers protection.
+    /// If a setting or value is invalid, or if a change cannot be undone or lowers protection without
+    /// acceptance.
     pub fn new(
         requests: &[Request],
         inputs: &[Input],
-        asked: &Machine,
+        given: &Machine,
         accepted: &[String],
     ) -> Result<Self, PlanError> {
-        let machine = audit::machine(inputs, asked);
-        let known = Known::of(inputs);
+        let machine = audit::machine(inputs, given);
+        let states = States::new(inputs);
         let changes = requests
             .iter()
-            .map(|request| change(request, &known, &machine, accepted))
+            .map(|request| change(request, &states, &machine, accepted))
             .collect::<Result<_, _>>()?;
         Ok(Self { machine, changes })
     }
 
-    /// The files of the plan, with their names.
-    pub fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
-        let reg = |entries: Vec<Entry>| {
-            // As the Registry Editor saves them.
-            let text = reg::write(&entries);
-            let units = [0xFEFF].into_iter().chain(text.encode_utf16());
-            units.flat_map(u16::to_le_bytes).collect::<Vec<u8>>()
-        };
-        // Windows PowerShell takes UTF-8 for what it is only by this mark.
+    /// Returns the names and contents of the plan's files.
+    ///
+    /// # Errors
+    /// If a name cannot be written to a `.reg` file.
+    pub fn files(&self) -> Result<Vec<(&'static str, Vec<u8>)>, PlanError> {
+        // Windows PowerShell recognises UTF-8 only if the file starts with a byte order mark.
         let script = |text: String| format!("\u{FEFF}{text}").into_bytes();
-        vec![
-            (APPLY, reg(self.entries(|change| &change.to))),
-            (UNDO, reg(self.entries(|change| &change.from))),
+        Ok(vec![
+            (APPLY, reg::to_bytes(&self.entries(|change| &change.to))?),
+            (UNDO, reg::to_bytes(&self.entries(|change| &change.from))?),
             ("apply.ps1", script(powershell::apply(self))),
             ("undo.ps1", script(powershell::undo(self))),
             ("check.ps1", script(powershell::check(self))),
             ("plan.md", text::describe(self).into_bytes()),
-        ]
+        ])
     }
 
     fn entries(&self, value: impl Fn(&Change) -> &Option<Value>) -> Vec<Entry> {
@@ -184,28 +176,31 @@ impl Plan {
     }
 }
 
-/// The file that makes a plan's changes in the registry.
+/// Name of the file that applies the registry changes.
 pub const APPLY: &str = "apply.reg";
 
-/// The file that undoes them.
+/// Name of the file that undoes the registry changes.
 pub const UNDO: &str = "undo.reg";
 
 fn change(
     request: &Request,
-    known: &Known<'_>,
+    states: &States<'_>,
     machine: &Machine,
     accepted: &[String],
 ) -> Result<Change, PlanError> {
     let setting = setting(&request.name)?;
-    let place = place(setting, request, known)?;
-    let found = match known.state(&place) {
-        State::Said(found) => Some(found),
+    let place = place(setting, request, states)?;
+    let found = match states.state(&place.id(), &place) {
+        State::Set(found) => Some(found),
         State::Absent => None,
         State::Unknown => {
-            let pattern = setting.places.iter().find(|pattern| pattern.is(&place));
+            let pattern = setting
+                .places
+                .iter()
+                .find(|pattern| pattern.matches(&place));
             return Err(PlanError::UnknownNow {
                 what: place.to_string(),
-                give: pattern.map_or(String::new(), command::told_by),
+                input: pattern.map_or(String::new(), command::input_for),
             });
         }
     };
@@ -223,7 +218,7 @@ fn change(
             return Err(PlanError::Value {
                 name: request.name.clone(),
                 value: "absent".to_owned(),
-                why: "no command removes it: give a value".to_owned(),
+                why: "no command removes this setting; give a value".to_owned(),
             });
         }
     };
@@ -259,14 +254,14 @@ fn change(
     })
 }
 
-/// The one setting that is called so and can be written.
+/// Returns the setting with this name or id, if exactly one matches.
 fn setting(name: &str) -> Result<&'static Setting, PlanError> {
     let named = Catalogue::get().named(name);
-    // An id is one setting's, even if others are called so too.
+    // If the text is the id of a setting, other settings with this name are ignored.
     let exact = named.iter().find(|setting| setting.id == name);
     match (exact, named.as_slice()) {
         (Some(setting), _) => Ok(setting),
-        (None, []) => Err(PlanError::NoSetting(name.to_owned())),
+        (None, []) => Err(PlanError::UnknownSetting(name.to_owned())),
         (None, [setting]) => Ok(setting),
         (None, several) => Err(PlanError::Several {
             name: name.to_owned(),
@@ -275,9 +270,9 @@ fn setting(name: &str) -> Result<&'static Setting, PlanError> {
     }
 }
 
-/// Where the setting is to be written: where it was found, in the order of its places, or else the first of
-/// those.
-fn place(setting: &Setting, request: &Request, known: &Known<'_>) -> Result<Place, PlanError> {
+/// Returns the place to change: the first place of the setting that the inputs contain, or else its
+/// first place.
+fn place(setting: &Setting, request: &Request, states: &States<'_>) -> Result<Place, PlanError> {
     let writable = || {
         setting
             .places
@@ -289,8 +284,8 @@ fn place(setting: &Setting, request: &Request, known: &Known<'_>) -> Result<Plac
     })?;
     let found: Vec<(Option<String>, &Place)> = writable()
         .flat_map(|pattern| {
-            let words = known.words().iter().map(|found| &found.place);
-            let own: Vec<&Place> = words.filter(|place| pattern.is(place)).collect();
+            let words = states.found().map(|found| &found.place);
+            let own: Vec<&Place> = words.filter(|place| pattern.matches(place)).collect();
             let part = |place| part(pattern, place, has_several_schemes(&own));
             own.iter()
                 .map(|place| (part(place), *place))
@@ -298,13 +293,13 @@ fn place(setting: &Setting, request: &Request, known: &Known<'_>) -> Result<Plac
         })
         .collect();
     let mut parts: Vec<String> = found.iter().filter_map(|(part, _)| part.clone()).collect();
-    parts.extend(parts_in_keys(first, known));
+    parts.extend(parts_in_keys(first, states));
     parts.sort();
     parts.dedup();
     let which_part = || match parts.is_empty() {
         true => PlanError::UnknownNow {
             what: setting.name.clone(),
-            give: command::told_by(first),
+            input: command::input_for(first),
         },
         false => PlanError::WhichPart {
             name: request.name.clone(),
@@ -316,7 +311,7 @@ fn place(setting: &Setting, request: &Request, known: &Known<'_>) -> Result<Plac
         return match (whole, found.as_slice(), filled(first, None)) {
             (Some((_, place)), ..) => Ok((*place).clone()),
             (None, [(_, place)], _) if parts.len() == 1 => Ok((*place).clone()),
-            (None, [], Some(place)) => Ok(in_known_entry(place, known)),
+            (None, [], Some(place)) => Ok(in_known_entry(place, states)),
             _ => Err(which_part()),
         };
     };
@@ -327,16 +322,17 @@ fn place(setting: &Setting, request: &Request, known: &Known<'_>) -> Result<Plac
     {
         return Ok((*place).clone());
     }
-    // A key that is there without the value; one that is not would be of an adapter that is none.
-    let mut keys = parts_in_keys(first, known).into_iter();
+    // Accept a key that exists but lacks the value. A key that does not exist would belong to no
+    // adapter.
+    let mut keys = parts_in_keys(first, states).into_iter();
     let place = keys
         .find(is_wanted)
         .and_then(|key| filled(first, Some(&key)));
     place.ok_or_else(which_part)
 }
 
-/// What tells a place from the others of its setting: the open part of its key, the adapter or template that a
-/// command tells of, or whether the power scheme is that of the mains or of the battery.
+/// Returns the name that distinguishes a place from other places of the same setting: the placeholder
+/// part of a registry key, the object of a command, or `ac` or `dc` of a power scheme.
 fn part(pattern: &PlacePattern, place: &Place, has_several_schemes: bool) -> Option<String> {
     match place {
         Place::Registry { key, .. } => {
@@ -367,9 +363,9 @@ fn has_several_schemes(places: &[&Place]) -> bool {
         .is_some_and(|first| schemes.any(|scheme| scheme != first))
 }
 
-/// What the open part of a pattern's key is in the keys that inputs tell of.
-fn parts_in_keys(pattern: &PlacePattern, known: &Known<'_>) -> Vec<String> {
-    let keys = known.words().iter().filter_map(|found| match &found.place {
+/// Returns the names in the inputs that match the placeholder in a registry key.
+fn parts_in_keys(pattern: &PlacePattern, states: &States<'_>) -> Vec<String> {
+    let keys = states.found().filter_map(|found| match &found.place {
         Place::Registry { key, .. } if pattern.is_in(key) => Some(key),
         _ => None,
     });
@@ -382,7 +378,7 @@ fn parts_in_keys(pattern: &PlacePattern, known: &Known<'_>) -> Vec<String> {
     .collect()
 }
 
-/// The place of a pattern, whose one open part is `part`.
+/// Returns the place of a pattern whose only placeholder is replaced by `part`.
 fn filled(pattern: &PlacePattern, part: Option<&str>) -> Option<Place> {
     match pattern {
         PlacePattern::Registry { key, name } => {
@@ -415,24 +411,24 @@ fn filled(pattern: &PlacePattern, part: Option<&str>) -> Option<Place> {
     }
 }
 
-/// The place, in the entry that inputs tell of: a listing has the running one, a store only that which
-/// is started by default.
-fn in_known_entry(place: Place, known: &Known<'_>) -> Place {
-    const STARTED: &str = "{default}";
-    let tells_of = |wanted: &str| {
-        let mut words = known.words().iter();
+/// Replaces the boot entry by the one in the inputs. A listing of `bcdedit` has {current}; a BCD store
+/// has only {default}.
+fn in_known_entry(place: Place, states: &States<'_>) -> Place {
+    const DEFAULT: &str = "{default}";
+    let has_entry = |wanted: &str| {
+        let mut words = states.found();
         words.any(|found| matches!(&found.place, Place::Boot { entry, .. } if entry == wanted))
     };
     match place {
-        Place::Boot { entry, element } if !tells_of(&entry) && tells_of(STARTED) => Place::Boot {
-            entry: STARTED.to_owned(),
+        Place::Boot { entry, element } if !has_entry(&entry) && has_entry(DEFAULT) => Place::Boot {
+            entry: DEFAULT.to_owned(),
             element,
         },
         place => place,
     }
 }
 
-/// The value to be written, of the type that Windows reads there.
+/// Converts a requested value to the registry type of the setting.
 fn value(setting: &Setting, name: &str, place: &Place, text: &str) -> Result<Value, PlanError> {
     let refused = |why: String| PlanError::Value {
         name: name.to_owned(),
@@ -445,7 +441,7 @@ fn value(setting: &Setting, name: &str, place: &Place, text: &str) -> Result<Val
     }
     if matches!(place, Place::Answer { .. } | Place::Power { .. }) {
         let word = command::word(setting, place, &datum);
-        let word = word.ok_or_else(|| refused("no command takes that there".to_owned()))?;
+        let word = word.ok_or_else(|| refused("no command accepts it".to_owned()))?;
         return Ok(match (place, word.parse()) {
             (Place::Power { .. }, Ok(number)) => Value::Dword(number),
             _ => Value::Text(word),
@@ -453,7 +449,7 @@ fn value(setting: &Setting, name: &str, place: &Place, text: &str) -> Result<Val
     }
     if matches!(place, Place::Boot { .. }) {
         let switch = setting.types.contains(&Type::Switch);
-        // bcdedit takes words where it shows words.
+        // The command `bcdedit` accepts the words that it prints.
         let named = setting
             .allowed
             .values
@@ -483,13 +479,12 @@ fn value(setting: &Setting, name: &str, place: &Place, text: &str) -> Result<Val
         (Some(Type::Binary), Datum::Number(number)) => {
             Ok(Value::Binary(number.to_le_bytes().to_vec()))
         }
-        (Some(kind), _) => Err(refused(format!("Windows reads {kind} there"))),
-        (None, _) => Err(refused("its type is not known".to_owned())),
+        (Some(kind), _) => Err(refused(format!("Windows reads {kind}"))),
+        (None, _) => Err(refused("its type is unknown".to_owned())),
     }
 }
 
-/// What a change from one value to another costs in security, if it lowers protection; what is unknown
-/// is taken to protect.
+/// Returns the risk if a change lowers protection. An unknown value is assumed to protect.
 fn lowers(setting: &Setting, from: Option<Datum>, to: Option<Datum>) -> Option<String> {
     let protects = |value: &Option<Datum>| {
         let value = value.as_ref();
@@ -498,7 +493,7 @@ fn lowers(setting: &Setting, from: Option<Datum>, to: Option<Datum>) -> Option<S
     let lowers = !setting.protects.is_empty() && protects(&from) && !protects(&to);
     lowers.then(|| {
         let risk = setting.risk.as_deref();
-        risk.unwrap_or("It is a security control.").to_owned()
+        risk.unwrap_or(audit::SECURITY_CONTROL).to_owned()
     })
 }
 

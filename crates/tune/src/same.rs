@@ -1,15 +1,17 @@
-//! Whether two values of a setting are one to Windows.
+//! Comparison of two values of a setting by their effect.
 
 use crate::catalogue::{Datum, Setting};
 use crate::decode::quantum::Win32PrioritySeparation;
 use crate::machine::Machine;
 
-/// The setting of which many numbers are one meaning, which is another on servers.
+/// Id of the setting `Win32PrioritySeparation`. Many of its values have the same effect, and clients and
+/// servers interpret it differently.
 const QUANTA: &str = "win32prioritysep";
 
-/// Whether values of a setting do the same, each on its machine. Where an edition is not known, it is
-/// taken to be that of the other machine; if neither is, they must do so on clients and on servers.
-pub(crate) fn do_the_same(
+/// Returns whether two values have the same effect, each on its own machine. If the edition of one
+/// machine is unknown, the edition of the other machine is assumed. If both are unknown, the effect must
+/// be the same on clients and on servers.
+pub(crate) fn have_same_effect(
     setting: &Setting,
     (a, machine_a): (&Datum, &Machine),
     (b, machine_b): (&Datum, &Machine),

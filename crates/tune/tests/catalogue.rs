@@ -1,17 +1,17 @@
-//! The catalogue is well-formed and says of every known setting what the facts say.
+//! Checks that the catalogue is consistent.
 
 use std::collections::HashSet;
 
+use registry::Key;
 use tune::catalogue::{Catalogue, PlacePattern, Type};
 use tune::found::Place;
-use tune::registry::Key;
 
 #[test]
 fn ids_are_unique_and_every_setting_has_sources() {
     let mut ids = HashSet::new();
     for setting in Catalogue::get().settings() {
         let id = &setting.id;
-        assert!(ids.insert(id), "{id} is there twice");
+        assert!(ids.insert(id), "duplicate id {id}");
         assert!(!setting.meaning.is_empty(), "{id}");
         assert!(!setting.defaults.is_empty(), "{id}");
         assert!(!setting.takes_effect.is_empty(), "{id}");
@@ -19,9 +19,15 @@ fn ids_are_unique_and_every_setting_has_sources() {
         for source in &setting.sources {
             assert!(source.starts_with("https://"), "{id}: {source}");
         }
+        let checked = &setting.checked;
+        assert!(checked.found.len() > 20, "{id}");
+        let parts: Vec<&str> = checked.on.split('-').collect();
+        let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+        assert_eq!(lengths, [4, 2, 2], "{id}: {}", checked.on);
+        assert!(parts.iter().all(|part| part.parse::<u32>().is_ok()), "{id}");
         let is_fact = setting.types == [Type::Fact];
         assert_eq!(setting.places.is_empty(), is_fact, "{id}");
-        // The last default holds wherever no other does.
+        // The last default applies if no earlier default does.
         let kinds = |at: usize| setting.defaults[at].when.on.len();
         let last = setting.defaults.len() - 1;
         assert!(kinds(last) == 0 || last == 1, "{id}");
@@ -40,13 +46,13 @@ fn no_two_settings_are_at_one_place() {
 }
 
 #[test]
-fn registry_keys_are_written_as_keys_are_kept() {
+fn registry_keys_are_in_canonical_form() {
     for setting in Catalogue::get().settings() {
         for place in &setting.places {
             let PlacePattern::Registry { key, name } = place else {
                 continue;
             };
-            let parsed = Key::new(key).unwrap_or_else(|| panic!("{key} is no key"));
+            let parsed = Key::new(key).unwrap_or_else(|| panic!("{key} is not a key"));
             assert_eq!(parsed.as_str(), key);
             let place = Place::Registry {
                 key: parsed,
@@ -68,6 +74,6 @@ fn docs_are_up_to_date() {
     let committed = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         committed == expected,
-        "docs/settings.md is not what the catalogue says: UPDATE_EXPECT=1 cargo test -p tune"
+        "docs/settings.md is outdated: run UPDATE_EXPECT=1 cargo test -p tune"
     );
 }

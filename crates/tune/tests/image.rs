@@ -1,9 +1,9 @@
-//! Program files: version, PDB and names, of small files made here.
+//! Tests of the reader of program files: version, PDB and names. The tests make the files.
 
 use tune::image::{Image, ImageError, Mention, Version, mention};
 
-/// A 64-bit program file with one section, which holds a version resource, a reference to a PDB and
-/// `names`, laid out as the PE specification says.
+/// Returns a 64-bit program file with one section. The section contains a version resource, a reference
+/// to a PDB, and `names`. The layout is that of the PE specification.
 fn program(version: [u16; 4], names: &[u8]) -> Vec<u8> {
     const SECTION: u32 = 0x1000;
     const FILE_AT: usize = 0x400;
@@ -11,12 +11,12 @@ fn program(version: [u16; 4], names: &[u8]) -> Vec<u8> {
     let put = |to: &mut Vec<u8>, numbers: &[u32]| {
         to.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
     };
-    // Three directories, each with one entry by number: type 16 (version), name 1, language 1033.
+    // Write three directories with one numbered entry each: type 16 (version), name 1, language 1033.
     for (id, next) in [(16, 24), (1, 48)] {
         put(&mut section, &[0, 0, 0, 1 << 16, id, 0x8000_0000 | next]);
     }
     put(&mut section, &[0, 0, 0, 1 << 16, 1033, 72]);
-    // Where the resource's data is: 0x100 in the section, 6 bytes before the fixed part.
+    // Write the address of the resource's data: 0x100 in the section, 6 bytes before the fixed part.
     put(&mut section, &[SECTION + 0x100, 0x40, 0, 0]);
     section.resize(0x106, 0);
     let [major, minor, build, revision] = version.map(u32::from);
@@ -29,7 +29,7 @@ fn program(version: [u16; 4], names: &[u8]) -> Vec<u8> {
             build << 16 | revision,
         ],
     );
-    // The debug directory at 0x200: one entry of type 2 (CodeView), whose data is at 0x240.
+    // Write the debug directory at 0x200. It has one entry of type 2 (CodeView), whose data is at 0x240.
     section.resize(0x200, 0);
     put(
         &mut section,
@@ -110,7 +110,7 @@ fn a_name_is_found_as_a_whole_word() {
         found(name.as_bytes()),
         Some(Mention::Ascii { offset: 0x700 })
     );
-    // A part of a longer name is another name.
+    // A part of a longer name is not a match.
     assert_eq!(found(&wide("KiGlobalTimerResolutionRequests")), None);
     assert_eq!(found(b"GlobalTimerResolutionRequestsEx\0"), None);
     assert_eq!(found(&[]), None);
@@ -118,8 +118,8 @@ fn a_name_is_found_as_a_whole_word() {
 
 #[test]
 fn what_is_no_program_or_a_damaged_one_is_said_to_be() {
-    assert_eq!(Image::read(b"regf"), Err(ImageError::NotPe));
-    assert_eq!(Image::read(&[]), Err(ImageError::NotPe));
+    assert!(matches!(Image::read(b"regf"), Err(ImageError::NotPe)));
+    assert!(matches!(Image::read(&[]), Err(ImageError::NotPe)));
     let whole = program([10, 0, 22621, 1], &wide("x"));
     for length in 0..whole.len() {
         let _ = Image::read(&whole[..length]);

@@ -1,17 +1,17 @@
-//! Weighted stacks, merged into a tree.
+//! Call trees: weighted stacks, merged where they have the same first frames.
 
-/// The stacks that ids name: lists of frame ids, the callee first.
+/// Stacks by id: lists of frame ids, the innermost frame first.
 #[derive(Clone, Copy, Debug)]
 pub struct Stacks<'a> {
-    /// Where the frames of each stack start, and one more where those of the last end. Where one is
-    /// out of order or beyond the frames, the stack has no frames.
+    /// Start of each stack in `frames`, followed by the end of the last one. A stack whose bounds are
+    /// out of order or beyond `frames` has no frames.
     pub offsets: &'a [u32],
-    /// The frames of all stacks, one after the other.
+    /// Frames of all stacks, concatenated.
     pub frames: &'a [u32],
 }
 
 impl<'a> Stacks<'a> {
-    /// The frames of a stack, callee first; none if there is no such stack.
+    /// Returns the frames of a stack, the innermost first; empty if there is no such stack.
     pub fn frames_of(&self, stack: u32) -> &'a [u32] {
         let stack = stack as usize;
         match self.offsets.get(stack..stack.saturating_add(2)) {
@@ -22,34 +22,34 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// Stacks merged where they begin alike.
+/// Tree of stacks. Stacks with the same first frames share the nodes of these frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallTree {
-    /// Depth first: each node before those below it, siblings in the order of their frame ids. The
-    /// first is the root, which is no frame; its own weight is that of rows without a stack.
+    /// Nodes in depth-first order: a node comes before its descendants, and siblings are sorted by frame id.
+    /// The first node is the root, which is not a frame. The root's own weight is the weight of the rows
+    /// without a stack.
     pub nodes: Vec<CallNode>,
 }
 
-/// A frame as called by the frames above it.
+/// Node of a call tree: a frame on the path from the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallNode {
-    /// The frame's id; [`NULL_ID`](crate::NULL_ID) for the root, as for a frame that is unknown.
+    /// Id of the frame. The root and unknown frames have [`NULL_ID`](crate::NULL_ID).
     pub frame: u32,
-    /// The node above, by its place; the root's is its own.
+    /// Index of the parent node. The root is its own parent.
     pub parent: usize,
-    /// Weight of the rows that end here.
+    /// Weight of the rows whose path ends at this node.
     pub self_weight: i64,
-    /// Weight of the rows that end here or below. Where this is more than the node's own and its
-    /// children's together, small children were left out.
+    /// Weight of the rows whose path ends at this node or at a node below it.
     pub total_weight: i64,
 }
 
-/// Frames from the root of a tree on, with a weight that is not negative.
+/// Path from the root of the tree downwards, with a weight of at least 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path<'a> {
-    /// The frames, in the stack's order.
+    /// Frames in the order of the stack, the innermost first.
     pub(crate) frames: &'a [u32],
-    /// Whether the tree's root is at their end.
+    /// True if the path starts with the last frame of `frames`.
     pub(crate) reversed: bool,
     pub(crate) weight: i64,
 }
@@ -63,10 +63,10 @@ impl Path<'_> {
 }
 
 impl CallTree {
-    /// Merges the paths and leaves out the nodes (and all below) whose total is less than this share
-    /// of the root's.
-    pub(crate) fn merge(mut paths: Vec<Path<'_>>, min_share: f64) -> CallTree {
-        // Paths that begin alike become neighbours, and the tree grows depth first without a look-up.
+    /// Merges paths into a tree.
+    pub(crate) fn merge(mut paths: Vec<Path<'_>>) -> CallTree {
+        // After sorting, paths with common first frames are adjacent. Therefore the tree can be built depth
+        // first without look-ups.
         paths.sort_by(|a, b| a.steps().cmp(b.steps()));
         let mut nodes = vec![CallNode {
             frame: crate::NULL_ID,
@@ -74,16 +74,16 @@ impl CallTree {
             self_weight: 0,
             total_weight: 0,
         }];
-        // The places of the nodes of the path before, the root's first.
+        // Indices of the nodes of the previous path, from the root.
         let mut open = vec![0];
         for path in &paths {
-            let alike = open[1..]
+            let common = open[1..]
                 .iter()
                 .zip(path.steps())
                 .take_while(|(node, frame)| nodes[**node].frame == *frame)
                 .count();
-            open.truncate(alike + 1);
-            for frame in path.steps().skip(alike) {
+            open.truncate(common + 1);
+            for frame in path.steps().skip(common) {
                 let parent = open[open.len() - 1];
                 open.push(nodes.len());
                 nodes.push(CallNode {
@@ -103,26 +103,6 @@ impl CallTree {
             if at > 0 {
                 nodes[parent].total_weight = nodes[parent].total_weight.saturating_add(total);
             }
-        }
-        CallTree { nodes }.cut(min_share)
-    }
-
-    fn cut(self, min_share: f64) -> CallTree {
-        let least = min_share * self.nodes[0].total_weight as f64;
-        let mut nodes: Vec<CallNode> = Vec::new();
-        // Where each node went, if it stayed.
-        let mut places: Vec<Option<usize>> = Vec::with_capacity(self.nodes.len());
-        for (at, node) in self.nodes.iter().enumerate() {
-            let parent = if at == 0 {
-                Some(0)
-            } else {
-                places[node.parent]
-            };
-            let stays = at == 0 || node.total_weight as f64 >= least;
-            places.push(parent.filter(|_| stays).map(|parent| {
-                nodes.push(CallNode { parent, ..*node });
-                nodes.len() - 1
-            }));
         }
         CallTree { nodes }
     }

@@ -1,46 +1,43 @@
-//! Where the weight of stacks lies.
+//! Sums of weights by stack, as call trees.
 
 use crate::call_tree::Path;
 use crate::{CallTree, Cancelled, NULL_ID, Rows, Stacks, TooLarge};
 
-/// Adds up weight by stack, and makes trees of it.
+/// Sums weights by stack and builds call trees from the sums.
 #[derive(Clone, Debug)]
 pub struct Flame {
-    /// By stack, the unknown last.
+    /// Weights, indexed by stack id. The last weight is that of unknown stacks.
     weights: Vec<i64>,
-    skipped: u64,
 }
 
-/// One frame in the middle: who calls it, and whom it calls.
+/// Callers and callees of one frame.
 ///
-/// A stack in which the frame recurs counts once, at its outermost call. In both trees the root has
-/// the frame as its one child.
+/// If a stack contains the frame several times (recursion), the stack counts once, at the outermost call of
+/// the frame. In both trees, the frame is the only child of the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Butterfly {
-    /// Below the frame its callers, below these theirs; a node's own weight is of stacks that begin
-    /// with it.
+    /// Tree of callers: below the frame are its callers, and below each caller are the callers of that
+    /// caller. The own weight of a node is the weight of the stacks that start at this node.
     pub callers: CallTree,
-    /// Below the frame what it called.
+    /// Tree of callees: below the frame are its callees.
     pub callees: CallTree,
 }
 
 impl Flame {
-    /// No weight yet, for ids of stacks below `stacks`.
+    /// Creates a kernel without rows, for stack ids below `stacks`.
     ///
     /// # Errors
-    /// When there are too many.
+    /// If there are too many stacks.
     pub fn new(stacks: u32) -> Result<Flame, TooLarge> {
         Ok(Flame {
             weights: vec![0; TooLarge::check(stacks as usize + 1, 1)?],
-            skipped: 0,
         })
     }
 
-    /// Adds rows: the stack and the weight of each. A row whose weight is unknown or negative is
-    /// skipped.
+    /// Adds the stacks and weights of rows. Rows with an unknown or negative weight are ignored.
     ///
     /// # Errors
-    /// When it is cancelled.
+    /// If the pass is cancelled.
     ///
     /// # Panics
     /// If a column is shorter than the rows.
@@ -53,47 +50,35 @@ impl Flame {
         let unknown = self.weights.len() - 1;
         rows.each_run(|run| {
             for (stack, weight) in stacks[run.clone()].iter().zip(&weights[run]) {
-                if *weight < 0 {
-                    self.skipped += 1;
-                    continue;
-                }
                 let sum = &mut self.weights[(*stack as usize).min(unknown)];
-                *sum = sum.saturating_add(*weight);
+                *sum = sum.saturating_add((*weight).max(0));
             }
         })
     }
 
-    /// Adds what another of as many stacks has seen.
+    /// Adds the sums of another kernel.
     ///
     /// # Panics
-    /// If it is of more or fewer stacks.
+    /// If the other kernel has another number of stacks.
     pub fn merge(&mut self, other: &Flame) {
         assert_eq!(self.weights.len(), other.weights.len(), "stacks");
         for (weight, other) in self.weights.iter_mut().zip(&other.weights) {
             *weight = weight.saturating_add(*other);
         }
-        self.skipped += other.skipped;
     }
 
-    /// Rows left out for an unknown or negative weight.
-    pub fn skipped(&self) -> u64 {
-        self.skipped
-    }
-
-    /// All stacks as one tree, callers above callees, without the nodes whose total is less than
-    /// this share (0 to 1) of all.
-    pub fn finish(&self, stacks: &Stacks<'_>, min_share: f64) -> CallTree {
+    /// Returns the tree of all stacks, with callers above callees.
+    pub fn finish(&self, stacks: &Stacks<'_>) -> CallTree {
         let paths = self.weighted(stacks).map(|(frames, weight)| Path {
             frames,
             reversed: true,
             weight,
         });
-        CallTree::merge(paths.collect(), min_share)
+        CallTree::merge(paths.collect())
     }
 
-    /// The callers and callees of a frame, without the nodes whose total is less than this share of
-    /// the frame's.
-    pub fn butterfly(&self, stacks: &Stacks<'_>, frame: u32, min_share: f64) -> Butterfly {
+    /// Returns the callers and callees of a frame.
+    pub fn butterfly(&self, stacks: &Stacks<'_>, frame: u32) -> Butterfly {
         let (mut callers, mut callees) = (Vec::new(), Vec::new());
         for (frames, weight) in self.weighted(stacks) {
             let Some(outermost) = frames.iter().rposition(|other| *other == frame) else {
@@ -111,12 +96,13 @@ impl Flame {
             });
         }
         Butterfly {
-            callers: CallTree::merge(callers, min_share),
-            callees: CallTree::merge(callees, min_share),
+            callers: CallTree::merge(callers),
+            callees: CallTree::merge(callees),
         }
     }
 
-    /// The stacks that have weight; the unknown one has no frames.
+    /// Returns the frames and weights of the stacks whose weight is greater than 0. The unknown stack has no
+    /// frames.
     fn weighted<'a>(&self, stacks: &Stacks<'a>) -> impl Iterator<Item = (&'a [u32], i64)> {
         let unknown = self.weights.len() - 1;
         let weights = self.weights.iter().enumerate();

@@ -1,21 +1,21 @@
-//! How values are spread over time.
+//! Distribution of values over time.
 
 use crate::{Bounds, Cancelled, Rows, TimeBuckets, TooLarge};
 
-/// Counts rows by bucket of time and class of value.
+/// Counts of rows by time bucket and class of values.
 #[derive(Clone, Debug)]
 pub struct HeatMap {
     buckets: TimeBuckets,
     bounds: Bounds,
-    /// By bucket, then by class.
+    /// Counts, indexed by bucket and then by class.
     counts: Vec<u64>,
 }
 
 impl HeatMap {
-    /// Counts nothing yet.
+    /// Creates a heat map without rows.
     ///
     /// # Errors
-    /// When there are too many buckets × classes.
+    /// If there are too many buckets × classes.
     pub fn new(buckets: TimeBuckets, bounds: Bounds) -> Result<HeatMap, TooLarge> {
         let cells = TooLarge::check(buckets.len(), bounds.classes())?;
         Ok(HeatMap {
@@ -25,10 +25,10 @@ impl HeatMap {
         })
     }
 
-    /// Adds rows. Those outside the range and those whose time or value is unknown are left out.
+    /// Adds rows. Rows outside the range and rows with an unknown time or value are ignored.
     ///
     /// # Errors
-    /// When it is cancelled.
+    /// If the pass is cancelled.
     ///
     /// # Panics
     /// If a column is shorter than the rows.
@@ -46,10 +46,10 @@ impl HeatMap {
         })
     }
 
-    /// Adds what another of the same buckets and bounds has seen.
+    /// Adds the counts of another heat map.
     ///
     /// # Panics
-    /// If its buckets or bounds differ.
+    /// If the other heat map has other buckets or bounds.
     pub fn merge(&mut self, other: &HeatMap) {
         assert!(
             self.buckets == other.buckets && self.bounds == other.bounds,
@@ -60,7 +60,7 @@ impl HeatMap {
         }
     }
 
-    /// For each bucket of time its count per class.
+    /// Returns the counts, indexed by time bucket and then by class.
     pub fn finish(self) -> Vec<Vec<u64>> {
         self.counts
             .chunks(self.bounds.classes())

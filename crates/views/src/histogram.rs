@@ -1,21 +1,21 @@
-//! How values are spread, per id.
+//! Distribution of values per id.
 
 use crate::{Bounds, Cancelled, Rows, TooLarge};
 
-/// Counts values by class, for each id apart: durations per routine, say.
+/// Counts of values by id and class, for example durations per routine.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     bounds: Bounds,
     ids: u32,
-    /// By id, the unknown last, then by class.
+    /// Counts, indexed by id and then by class. The unknown id comes after all other ids.
     counts: Vec<u64>,
 }
 
 impl Histogram {
-    /// Counts nothing yet, for ids below `ids`.
+    /// Creates a histogram without values, for ids below `ids`.
     ///
     /// # Errors
-    /// When there are too many ids × classes.
+    /// If there are too many ids × classes.
     pub fn new(bounds: Bounds, ids: u32) -> Result<Histogram, TooLarge> {
         let cells = TooLarge::check(ids as usize + 1, bounds.classes())?;
         Ok(Histogram {
@@ -25,10 +25,10 @@ impl Histogram {
         })
     }
 
-    /// Adds rows; unknown values are left out.
+    /// Adds rows. Unknown values are ignored.
     ///
     /// # Errors
-    /// When it is cancelled.
+    /// If the pass is cancelled.
     ///
     /// # Panics
     /// If a column is shorter than the rows.
@@ -44,10 +44,10 @@ impl Histogram {
         })
     }
 
-    /// Adds what another of the same bounds and ids has seen.
+    /// Adds the counts of another histogram.
     ///
     /// # Panics
-    /// If its bounds or ids differ.
+    /// If the other histogram has other bounds or another number of ids.
     pub fn merge(&mut self, other: &Histogram) {
         assert!(
             self.bounds == other.bounds && self.ids == other.ids,
@@ -58,7 +58,8 @@ impl Histogram {
         }
     }
 
-    /// For each id that has values its count per class, by id; that of unknown ids last.
+    /// Returns the ids that have values, in ascending order, with their counts by class. The unknown id is
+    /// `None` and comes last.
     pub fn finish(self) -> Vec<(Option<u32>, Vec<u64>)> {
         self.counts
             .chunks(self.bounds.classes())

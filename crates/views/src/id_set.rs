@@ -1,15 +1,15 @@
-//! A set of dense ids, as a filter.
+//! Set of dense ids, used as a filter.
 
-/// Ids that a filter lets pass, one bit each.
+/// Set of dense ids, stored as one bit per id.
 #[derive(Clone, Debug)]
 pub struct IdSet {
     bound: u32,
-    /// A bit per id, and one after the last for the unknown.
+    /// One bit per id, followed by one bit for the unknown id.
     bits: Vec<u64>,
 }
 
 impl IdSet {
-    /// An empty set of ids below `bound`.
+    /// Creates an empty set of ids below `bound`.
     pub fn new(bound: u32) -> IdSet {
         IdSet {
             bound,
@@ -17,21 +17,21 @@ impl IdSet {
         }
     }
 
-    /// Adds an id. One at or beyond the bound, such as [`NULL_ID`](crate::NULL_ID), adds the
-    /// unknown.
+    /// Adds an id. An id at or above the bound, such as [`NULL_ID`](crate::NULL_ID), adds the unknown
+    /// id.
     pub fn insert(&mut self, id: u32) {
         let bit = id.min(self.bound) as usize;
         self.bits[bit / 64] |= 1 << (bit % 64);
     }
 
-    /// The set with the ids added.
+    /// Returns the set with the ids added.
     #[must_use]
     pub fn with(mut self, ids: impl IntoIterator<Item = u32>) -> IdSet {
         ids.into_iter().for_each(|id| self.insert(id));
         self
     }
 
-    /// Whether the id is in it; of an unknown one, whether the unknown is.
+    /// Returns true if the set contains the id. Ids at or above the bound count as unknown.
     #[inline]
     pub fn contains(&self, id: u32) -> bool {
         let bit = id.min(self.bound) as usize;
@@ -45,7 +45,7 @@ mod tests {
     use crate::NULL_ID;
 
     #[test]
-    fn holds_what_was_added_and_the_unknown_only_if_asked() {
+    fn contains_added_ids_and_the_unknown_only_if_added() {
         let set = IdSet::new(130).with([0, 63, 64, 129]);
         let held: Vec<u32> = (0..200).filter(|id| set.contains(*id)).collect();
         assert_eq!(held, [0, 63, 64, 129]);

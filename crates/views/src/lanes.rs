@@ -1,28 +1,29 @@
-//! Which ids a timeline keeps apart.
+//! Assignment of ids to the series of a timeline.
 
 use crate::NULL_ID;
 
-/// One line of a timeline.
+/// Ids that one series of a timeline contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lane {
     /// One id.
     Id(u32),
-    /// All ids that are not shown on their own.
+    /// All known ids without a separate series.
     Other,
-    /// Rows whose id is unknown.
+    /// Rows with an unknown id.
     Unknown,
 }
 
-/// The lane of each id.
+/// Assignment of ids to lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lanes {
-    /// For every id, and one after the last for the unknown.
+    /// Index in `lanes` for each id. The last entry is for the unknown id.
     lane_of: Vec<u32>,
     lanes: Vec<Lane>,
 }
 
 impl Lanes {
-    /// A lane for every id below `bound`. Right for some hundred ids (processes, CPUs).
+    /// Creates a lane for every id below `bound`. This is suitable for some hundred ids (processes,
+    /// CPUs).
     pub fn every(bound: u32) -> Lanes {
         Lanes {
             lane_of: (0..=bound).collect(),
@@ -30,8 +31,8 @@ impl Lanes {
         }
     }
 
-    /// A lane for each of these ids, and one for all others below `bound`. Right where there are
-    /// many (threads, stacks): a [`Pivot`](crate::Pivot) finds those that matter.
+    /// Creates a lane for each id of `ids`, and one lane for all other ids below `bound`. This is
+    /// suitable for many ids (threads, stacks).
     pub fn of(ids: &[u32], bound: u32) -> Lanes {
         const OTHER: u32 = NULL_ID;
         let mut lane_of = vec![OTHER; bound as usize + 1];
@@ -51,12 +52,12 @@ impl Lanes {
         Lanes { lane_of, lanes }
     }
 
-    /// All lanes.
+    /// Returns all lanes.
     pub(crate) fn list(&self) -> &[Lane] {
         &self.lanes
     }
 
-    /// The lane's place in [`list`](Lanes::list).
+    /// Returns the index of the id's lane in [`list`](Lanes::list).
     #[inline]
     pub(crate) fn index(&self, id: u32) -> usize {
         let unknown = self.lane_of.len() - 1;

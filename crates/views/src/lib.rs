@@ -1,21 +1,20 @@
-//! What a picture needs, computed over plain slices.
+//! Aggregation kernels over plain slices, for graphs and pivot tables.
 //!
-//! A trace's rows come sorted by time and everything in them that is counted by (process, thread,
-//! CPU, module, stack) is a small dense id. So a kernel here is `sums[id] += value` over columns
-//! given as slices, and a join by time is one merge: no hashing, no tables, no queries.
+//! The rows of a trace are sorted by time. The things by which rows are grouped (processes, threads, CPUs,
+//! modules, stacks) have small dense ids. Therefore a kernel computes `sums[id] += value` over columns that
+//! are given as slices. It needs no hash maps, tables or queries.
 //!
-//! | kernel | answers |
+//! | kernel | result |
 //! |---|---|
-//! | [`Timeline`] | how much, per slice of time and id |
-//! | [`Pivot`] | one level of groups under a path of ids, summarised and ranked |
-//! | [`Flame`] | where the weight of stacks lies: a [`CallTree`], or the callers and callees of one frame |
-//! | [`HeatMap`], [`Histogram`] | how values are spread, over time or per id |
-//! | [`AsOfJoin`] | for each row the last one of another table at or before it |
-//! | [`OverlapJoin`] | which intervals of two tables overlap, and how long |
+//! | [`Timeline`] | sums per time bucket and id |
+//! | [`Pivot`] | one level of groups under a path of ids |
+//! | [`Flame`] | weights of stacks: a [`CallTree`], or the callers and callees of one frame |
+//! | [`HeatMap`], [`Histogram`] | distribution of values, over time or per id |
+//! | [`Percentiles`] | percentiles in bounded memory |
 //!
-//! Each is made once, is given chunks of rows by `add`, and gives its answer by `finish`. Which rows
-//! of a chunk count is said by [`Rows`], which also carries the flag that stops a long pass. Kernels
-//! that only add up can `merge` what two threads have seen.
+//! A kernel is created once, gets chunks of rows by `add` and returns its result by `finish`.
+//! [`Rows`] selects the rows of a chunk and carries the flag that cancels a long pass. `merge` combines
+//! the kernels of two threads.
 //!
 //! ```
 //! use views::{Lanes, Rows, TimeBuckets, TimeRange, Timeline};
@@ -24,36 +23,35 @@
 //! let mut timeline = Timeline::new(buckets, Lanes::every(2))?;
 //! let (times, processes, bytes) = ([5, 120, 130], [0, 1, 1], [512, 4096, 64]);
 //! timeline.add_values(&times, &processes, &bytes, &Rows::of(0..3))?;
-//! let series = timeline.finish(5);
+//! let series = timeline.finish();
 //! assert_eq!(series[0].lane, views::Lane::Id(1));
 //! assert_eq!(series[0].buckets[1].sum(), Some(4160));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What holds for every kernel
+//! # Rules for every kernel
 //!
-//! - **Unknown** is [`NULL`] in a column of times or measures and [`NULL_ID`] in one of ids. A
-//!   sorted column has its unknown times first, and no range holds them. An unknown measure counts
-//!   in no sum, an unknown id is a group of its own.
-//! - **An id beyond the number promised** is taken as unknown.
-//! - **Sums** are exact while they are made and saturate when they are asked for.
-//! - **Intervals** are half open, `start..end`. One that ends before it starts, or whose start or
-//!   end is unknown, is left out and counted as skipped.
-//! - **Nothing in a column panics.** Columns that are sorted wrongly give wrong answers, no more.
-//!   What does panic are mistakes of the calling code: columns shorter than the rows asked for,
-//!   accumulators of different shapes merged.
-//! - **Memory** follows the shape asked for (buckets, ids), never the rows, and a shape beyond
-//!   [`TooLarge::LIMIT`] is refused.
+//! - **An unknown value** is [`NULL`] in a column of times or measures and [`NULL_ID`] in a column of
+//!   ids. A sorted column starts with its unknown times, and no time range contains them. Sums ignore
+//!   unknown measures. Unknown ids form a separate group.
+//! - **An id at or above the declared bound** counts as unknown.
+//! - **Sums** are exact internally and saturate when they are read.
+//! - **Intervals** are half open, `start..end`. An interval that ends before it starts, or whose start
+//!   or end is unknown, is ignored.
+//! - **No column value causes a panic.** Wrongly sorted columns only give wrong results. Mistakes of
+//!   the calling code do cause a panic: columns that are shorter than the rows, or `merge` of kernels
+//!   with different shapes.
+//! - **Memory** depends on the requested shape (buckets, ids), never on the number of rows. A shape
+//!   above [`TooLarge::LIMIT`] is refused.
 
-mod as_of_join;
 mod bounds;
 mod call_tree;
+mod distribution;
 mod flame;
 mod heat_map;
 mod histogram;
 mod id_set;
 mod lanes;
-mod overlap_join;
 mod percentiles;
 mod pivot;
 mod rows;
@@ -63,17 +61,16 @@ mod time_range;
 mod timeline;
 mod too_large;
 
-pub use as_of_join::{AsOfJoin, NO_ROW};
 pub use bounds::Bounds;
 pub use call_tree::{CallNode, CallTree, Stacks};
+pub use distribution::Distribution;
 pub use flame::{Butterfly, Flame};
 pub use heat_map::HeatMap;
 pub use histogram::Histogram;
 pub use id_set::IdSet;
 pub use lanes::{Lane, Lanes};
-pub use overlap_join::{Overlap, OverlapJoin};
 pub use percentiles::Percentiles;
-pub use pivot::{Aggregate, Group, Level, Number, Order, Pivot, PivotSpec};
+pub use pivot::{Aggregate, Group, Level, Number, Pivot, PivotSpec};
 pub use rows::{Cancelled, Rows};
 pub use summary::Summary;
 pub use time_buckets::TimeBuckets;
@@ -81,8 +78,8 @@ pub use time_range::{Intervals, TimeRange, rows_within};
 pub use timeline::{Series, Timeline};
 pub use too_large::TooLarge;
 
-/// An unknown time or measure.
+/// Unknown time or measure.
 pub const NULL: i64 = i64::MIN;
 
-/// An unknown id.
+/// Unknown id.
 pub const NULL_ID: u32 = u32::MAX;

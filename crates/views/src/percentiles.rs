@@ -1,83 +1,94 @@
 //! Percentiles in bounded memory.
 
-/// Values kept as they are; beyond, they are counted in classes.
+use crate::distribution::nearest_rank;
+
+/// Maximum number of values that are stored unchanged. A greater number of values is counted in classes.
 const EXACT: usize = 2048;
 
-/// Bits of a value that its class keeps after the leading one.
-const BITS: u32 = 6;
+/// Default number of bits that a class keeps of a value after its leading 1 bit.
+const DEFAULT_BITS: u32 = 6;
 
-/// The percentiles of a group's values.
+/// Percentiles of a group of values.
 ///
-/// Of up to 2,048 values they are exact. Of more they are within 1/128 (0.8 %) of the exact one,
-/// since values are then counted in classes of a 64th of a power of two (below 128, every value has
-/// its own). Either way a group takes at most some 60 kB, and commonly much less than 16.
+/// Percentiles of up to 2,048 values are exact. If there are more values, they are counted in classes. A
+/// class keeps the leading 1 bit of a value and the next `BITS` bits. This limits the relative error to
+/// 2^-(`BITS` + 1), which is 0.8 % with the default of 6 bits. A group with classes takes at most 60 kB and
+/// usually less than 16 kB. Each further bit doubles these sizes.
 #[derive(Clone, Debug)]
-pub struct Percentiles(Values);
+pub struct Percentiles<const BITS: u32 = DEFAULT_BITS>(Values<BITS>);
 
 #[derive(Clone, Debug)]
-enum Values {
+enum Values<const BITS: u32> {
     Exact(Vec<i64>),
-    Classes(Classes),
+    Classes(Classes<BITS>),
 }
 
-/// Counts by class of magnitude, with the extremes.
+/// Number of values in each class of magnitude, with the minimum and maximum of the values.
 #[derive(Clone, Debug)]
-struct Classes {
+struct Classes<const BITS: u32> {
     count: u64,
     min: i64,
     max: i64,
     negative: Vec<u64>,
-    /// And zero.
+    /// Counts of positive values and zero.
     positive: Vec<u64>,
 }
 
-impl Percentiles {
-    pub(crate) const EMPTY: Percentiles = Percentiles(Values::Exact(Vec::new()));
+impl<const BITS: u32> Default for Percentiles<BITS> {
+    fn default() -> Percentiles<BITS> {
+        Percentiles::EMPTY
+    }
+}
 
-    /// Takes a known value.
-    pub(crate) fn add(&mut self, value: i64) {
+impl<const BITS: u32> Percentiles<BITS> {
+    /// Group without values.
+    pub const EMPTY: Percentiles<BITS> = Percentiles(Values::Exact(Vec::new()));
+
+    /// Adds a value.
+    pub fn add(&mut self, value: i64) {
         match &mut self.0 {
             Values::Exact(values) if values.len() < EXACT => values.push(value),
             _ => self.classes().add(value),
         }
     }
 
-    /// Takes all values of another.
-    pub(crate) fn merge(&mut self, other: &Percentiles) {
+    /// Adds all values of another group.
+    pub(crate) fn merge(&mut self, other: &Percentiles<BITS>) {
         match &other.0 {
             Values::Exact(values) => values.iter().for_each(|value| self.add(*value)),
             Values::Classes(classes) => self.classes().merge(classes),
         }
     }
 
-    /// Makes ready for [`at`](Percentiles::at).
-    pub(crate) fn sort(&mut self) {
+    /// Sorts the values. Call this function after the last value was added and before
+    /// [`at`](Percentiles::at).
+    pub fn sort(&mut self) {
         if let Values::Exact(values) = &mut self.0 {
             values.sort_unstable();
         }
     }
 
-    /// The least value that is not exceeded by at least this share of the values: 0.5 gives the
-    /// median. None of no value.
+    /// Returns the smallest value `v` for which at least this share of the values is less than or equal to
+    /// `v`. A share of 0.5 gives the median. Returns `None` if there are no values.
     pub fn at(&self, share: f64) -> Option<i64> {
         let count = match &self.0 {
             Values::Exact(values) => values.len() as u64,
             Values::Classes(classes) => classes.count,
         };
-        let rank = ((share * count as f64).ceil() as u64).clamp(1, count.max(1));
+        let rank = nearest_rank(share, count);
         match &self.0 {
             Values::Exact(values) => values.get(rank as usize - 1).copied(),
             Values::Classes(classes) => Some(classes.at(rank)),
         }
     }
 
-    /// Whether [`at`](Percentiles::at) is exact.
+    /// Returns true if the result of [`at`](Percentiles::at) is exact.
     pub fn is_exact(&self) -> bool {
         matches!(self.0, Values::Exact(_))
     }
 
-    /// The classes, into which values that were kept as they are now go.
-    fn classes(&mut self) -> &mut Classes {
+    /// Returns the classes. If the values are still stored unchanged, moves them into classes first.
+    fn classes(&mut self) -> &mut Classes<BITS> {
         if let Values::Exact(values) = &self.0 {
             let mut classes = Classes {
                 count: 0,
@@ -96,7 +107,7 @@ impl Percentiles {
     }
 }
 
-impl Classes {
+impl<const BITS: u32> Classes<BITS> {
     fn add(&mut self, value: i64) {
         self.count += 1;
         self.min = self.min.min(value);
@@ -106,14 +117,14 @@ impl Classes {
         } else {
             &mut self.positive
         };
-        let class = class(value.unsigned_abs());
+        let class = class::<BITS>(value.unsigned_abs());
         if counts.len() <= class {
             counts.resize(class + 1, 0);
         }
         counts[class] += 1;
     }
 
-    fn merge(&mut self, other: &Classes) {
+    fn merge(&mut self, other: &Classes<BITS>) {
         self.count += other.count;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
@@ -129,7 +140,7 @@ impl Classes {
         }
     }
 
-    /// The middle of the class of the value of this rank, counted from 1.
+    /// Returns the middle of the class that contains the value of this rank, counted from 1.
     fn at(&self, rank: u64) -> i64 {
         let negative = self.negative.iter().enumerate().rev();
         let ascending = negative.map(|(class, count)| (-1, class, count)).chain(
@@ -142,21 +153,22 @@ impl Classes {
         for (sign, class, count) in ascending {
             below += count;
             if below >= rank {
-                return (sign * middle(class)).clamp(self.min, self.max);
+                return (sign * middle::<BITS>(class)).clamp(self.min, self.max);
             }
         }
         self.max
     }
 }
 
-/// The class of a magnitude: itself below 128, then 64 to each power of two.
-fn class(magnitude: u64) -> usize {
+/// Returns the class of a magnitude. A magnitude below 2^(`BITS` + 1) has a class of one value. Above, each
+/// power of two has 2^`BITS` classes.
+fn class<const BITS: u32>(magnitude: u64) -> usize {
     let shift = (magnitude | 1).ilog2().saturating_sub(BITS);
     ((shift as usize) << BITS) + (magnitude >> shift) as usize
 }
 
-/// The middle of a class.
-fn middle(class: usize) -> i64 {
+/// Returns the middle of a class.
+fn middle<const BITS: u32>(class: usize) -> i64 {
     let shift = (class >> BITS).saturating_sub(1);
     let leading = class - (shift << BITS);
     let middle = ((leading as u64) << shift) + ((1 << shift) - 1) / 2;
@@ -168,7 +180,7 @@ mod tests {
     use super::*;
     use testdata::Rng;
 
-    /// By definition, from all values.
+    /// Computes a percentile from all values by its definition.
     fn exact(values: &[i64], share: f64) -> i64 {
         let mut values = values.to_vec();
         values.sort_unstable();
@@ -232,7 +244,7 @@ mod tests {
             .chain(random.collect::<Vec<_>>())
             .chain([i64::MAX as u64])
         {
-            let middle = middle(class(magnitude)) as u64;
+            let middle = middle::<6>(class::<6>(magnitude)) as u64;
             assert!(middle.abs_diff(magnitude) <= magnitude / 128, "{magnitude}");
         }
     }
@@ -251,7 +263,7 @@ mod tests {
                 .at(0.75)
                 .is_some_and(|high| high > i64::MAX / 128 * 127)
         );
-        assert_eq!(Percentiles::EMPTY.at(0.5), None);
+        assert_eq!(Percentiles::<6>::EMPTY.at(0.5), None);
         assert!(of(&[1, 2]).at(f64::NAN).is_some());
     }
 }

@@ -1,109 +1,98 @@
-//! One level of a pivot table: groups under a path of ids, summarised and ranked.
-
-use std::cmp::Ordering;
+//! One level of a pivot table: groups under a path of ids, with their summaries.
 
 use crate::{Cancelled, NULL, Percentiles, Rows, Summary, TooLarge};
 
-/// What a pivot groups and summarises.
+/// Key columns and measures of a pivot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PivotSpec {
-    /// For each key column, outermost first, the number of its ids.
+    /// Number of ids of each key column, outermost first.
     pub bounds: Vec<u32>,
-    /// The groups opened so far, outermost first; `None` is the unknown id. The groups of the next
-    /// key column are given: with no path those of the first.
+    /// Ids of the opened groups, outermost first; `None` is the unknown id. Only rows in all opened groups
+    /// count. The next key column after the path groups these rows. With an empty path, this is the first key
+    /// column.
     pub path: Vec<Option<u32>>,
-    /// How many columns of measures there are.
+    /// Number of measure columns.
     pub measures: usize,
-    /// Whether percentiles are wanted, which cost several times what the rest does.
+    /// True if percentiles are computed. They take several times as long as all other aggregates together.
     pub percentiles: bool,
 }
 
-/// Groups rows under a path by the next key column.
+/// Groups of the rows under a path. The key column after the path groups the rows.
 #[derive(Clone, Debug)]
 pub struct Pivot {
     spec: PivotSpec,
-    /// Of the column that is grouped by; the unknown is the group after the last.
+    /// Number of ids of the key column that groups the rows. The unknown id forms one more group at the end.
     bound: u32,
-    /// By group, the rows that the first measure's summary does not count: those in which it is
-    /// unknown, or all if there are no measures. Counting every row apart would be a pass more.
+    /// Number of rows of each group that the summary of the first measure does not count: the rows with an
+    /// unknown measure, or all rows if there are no measures. The number of all rows follows from both
+    /// counts, so that no separate pass has to count all rows.
     uncounted: Vec<u64>,
-    /// By measure, then by group.
+    /// Summaries, indexed by measure and then by group.
     summaries: Vec<Vec<Summary>>,
-    /// The same; none when none are wanted.
+    /// Percentiles, indexed by measure and then by group; empty if they are not computed.
     percentiles: Vec<Vec<Percentiles>>,
 }
 
-/// The groups of one level.
+/// Groups of one level of a pivot table.
 #[derive(Clone, Debug)]
 pub struct Level {
-    /// The first ones of the order asked for.
+    /// Groups that have rows, sorted by id. The unknown id is last.
     pub groups: Vec<Group>,
-    /// How many more there are.
-    pub rest: usize,
-    /// Rows of all groups, those not given too.
+    /// Number of rows of all groups.
     pub rows: u64,
-    /// Each measure, over all groups.
+    /// Summary of each measure over all groups.
     pub totals: Vec<Summary>,
 }
 
-/// The rows of one id.
+/// Group of the rows with the same id.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// The id; `None` is the unknown.
+    /// The id; `None` if it is unknown.
     pub id: Option<u32>,
-    /// Rows in it.
+    /// Number of rows.
     pub rows: u64,
-    /// Each measure's summary, over the rows in which it is known.
+    /// Summary of each measure.
     pub measures: Vec<Summary>,
-    /// Each measure's percentiles; empty if they were not asked for.
+    /// Percentiles of each measure; empty if they are not computed.
     pub percentiles: Vec<Percentiles>,
 }
 
-/// What is computed of a group; measures are given by their place.
+/// Value computed for a group. Measures are identified by their index.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Aggregate {
-    /// Rows.
+    /// Number of rows.
     Rows,
-    /// Rows in which a measure is known.
+    /// Number of rows in which a measure is known.
     Count(usize),
     /// Sum of a measure.
     Sum(usize),
     /// Mean of a measure.
     Mean(usize),
-    /// Least of a measure.
+    /// Minimum of a measure.
     Min(usize),
-    /// Greatest of a measure.
+    /// Maximum of a measure.
     Max(usize),
-    /// A measure's value that this share of the rows does not exceed, say 0.99.
+    /// Percentile of a measure. The second value is a share from 0 to 1.
     Percentile(usize, f64),
 }
 
-/// An aggregate's value.
+/// Value of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub enum Number {
-    /// Of all aggregates but the mean.
+    /// Value of every aggregate except the mean.
     Integer(i64),
-    /// The mean.
+    /// Value of the mean.
     Real(f64),
 }
 
-/// How groups are ranked; equals by id, those without a value last.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Order {
-    /// By what.
-    pub by: Aggregate,
-    /// Greatest first.
-    pub descending: bool,
-}
-
 impl Pivot {
-    /// Groups nothing yet.
+    /// Creates a pivot without rows.
     ///
     /// # Errors
-    /// When there are too many ids × measures.
+    /// If there are too many ids × measures.
     ///
     /// # Panics
-    /// If the path is as long as there are key columns: there is nothing left to group by.
+    /// If the path is as long as the list of key columns, because no column is left to group by.
     pub fn new(spec: PivotSpec) -> Result<Pivot, TooLarge> {
         let bound = spec.bounds[spec.path.len()];
         let groups = bound as usize + 1;
@@ -112,17 +101,17 @@ impl Pivot {
         Ok(Pivot {
             uncounted: vec![0; groups],
             summaries: vec![vec![Summary::EMPTY; groups]; spec.measures],
-            percentiles: vec![vec![Percentiles::EMPTY; groups]; kept],
+            percentiles: vec![vec![Percentiles::default(); groups]; kept],
             bound,
             spec,
         })
     }
 
-    /// Adds rows: the key columns, outermost first, and the measures. Key columns after the one that
-    /// is grouped by may be left out.
+    /// Adds rows, given by their key columns (outermost first) and their measures. Key columns after the one
+    /// that groups the rows may be omitted.
     ///
     /// # Errors
-    /// When it is cancelled.
+    /// If the pass is cancelled.
     ///
     /// # Panics
     /// If a column is missing or shorter than the rows.
@@ -142,7 +131,8 @@ impl Pivot {
         let bound = self.bound;
         let group = |id: &u32| (*id).min(bound) as usize;
         rows.each_run(|run| {
-            // Column by column: a run's ids stay in the cache, and each loop is a simple one.
+            // Each measure is added in a separate loop, because the ids of a run stay in the cache and each
+            // loop is simple.
             let ids = &keys[run.clone()];
             if measures.is_empty() {
                 ids.iter().for_each(|id| self.uncounted[group(id)] += 1);
@@ -165,10 +155,10 @@ impl Pivot {
         })
     }
 
-    /// Adds what another of the same spec has seen.
+    /// Adds the rows of another pivot.
     ///
     /// # Panics
-    /// If its spec differs.
+    /// If the other pivot has another spec.
     pub fn merge(&mut self, other: &Pivot) {
         assert_eq!(self.spec, other.spec, "pivots of different shapes");
         for (rows, other) in self.uncounted.iter_mut().zip(&other.uncounted) {
@@ -184,8 +174,8 @@ impl Pivot {
         }
     }
 
-    /// The groups that have rows, ranked: the first so many, and how many more there are.
-    pub fn finish(mut self, order: Order, first: usize) -> Level {
+    /// Returns the groups that have rows.
+    pub fn finish(mut self) -> Level {
         self.percentiles
             .iter_mut()
             .flatten()
@@ -209,17 +199,12 @@ impl Pivot {
                 rows,
                 measures,
                 percentiles: percentiles
-                    .map(|all| std::mem::replace(&mut all[group], Percentiles::EMPTY))
+                    .map(|all| std::mem::take(&mut all[group]))
                     .collect(),
             });
         }
-        // They are in the order of their ids, the unknown last, and the sort is stable.
-        groups.sort_by(|a, b| order.compare(a, b));
-        let rest = groups.len().saturating_sub(first);
-        groups.truncate(first);
         Level {
             groups,
-            rest,
             rows: all_rows,
             totals,
         }
@@ -227,7 +212,7 @@ impl Pivot {
 }
 
 impl Group {
-    /// The aggregate's value; none if the measure is nowhere known or there is no such measure.
+    /// Returns the value of the aggregate; `None` if the measure is unknown in all rows or does not exist.
     pub fn aggregate(&self, aggregate: Aggregate) -> Option<Number> {
         let integer = |count: u64| Number::Integer(i64::try_from(count).unwrap_or(i64::MAX));
         let of = |measure: usize| self.measures.get(measure);
@@ -242,23 +227,6 @@ impl Group {
                 let percentiles = self.percentiles.get(measure)?;
                 percentiles.at(share).map(Number::Integer)
             }
-        }
-    }
-}
-
-impl Order {
-    fn compare(self, a: &Group, b: &Group) -> Ordering {
-        match (a.aggregate(self.by), b.aggregate(self.by)) {
-            (Some(a), Some(b)) => {
-                let order = a.partial_cmp(&b).unwrap_or(Ordering::Equal);
-                if self.descending {
-                    order.reverse()
-                } else {
-                    order
-                }
-            }
-            // A value before none, whichever way.
-            (a, b) => b.is_some().cmp(&a.is_some()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which rows of a chunk count, and the flag that stops a pass over them.
+//! Selected rows of a chunk, and the flag that cancels a pass over them.
 
 use std::error::Error;
 use std::fmt;
@@ -7,20 +7,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::IdSet;
 
-/// Rows between two looks at the flag, and the longest run given at once: 64 k values of eight
-/// bytes stay in the second cache while several columns are read beside each other.
+/// Number of rows between two checks of the cancel flag. It is also the maximum length of a run of
+/// rows. Columns of 65,536 values of 8 bytes stay in the L2 cache while several columns are read
+/// together.
 const BLOCK: usize = 1 << 16;
 
-/// The rows of a chunk that a kernel is to take: a range, less what filters took out.
+/// Rows of a chunk that a kernel processes: a range without the rows that filters removed.
 #[derive(Clone, Debug)]
 pub struct Rows<'a> {
     range: Range<usize>,
-    /// A bit per row from `range.start` on; none while no filter was applied.
+    /// One bit per row, starting at `range.start`; a set bit selects the row. `None` until a filter
+    /// is applied.
     mask: Option<Vec<u64>>,
     cancel: Option<&'a AtomicBool>,
 }
 
-/// The flag given to [`Rows::until`] was set. What the kernel has added up is of no use.
+/// Error: the flag given to [`Rows::until`] is set. The state of the kernel is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancelled;
 
@@ -33,7 +35,8 @@ impl fmt::Display for Cancelled {
 impl Error for Cancelled {}
 
 impl<'a> Rows<'a> {
-    /// A range of a chunk's rows: all of it, or what [`rows_within`](crate::rows_within) found.
+    /// Selects a range of the rows of a chunk: all rows, or the result of
+    /// [`rows_within`](crate::rows_within).
     pub fn of(range: Range<usize>) -> Rows<'a> {
         Rows {
             range,
@@ -42,7 +45,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Makes passes over the rows stop when the flag is set.
+    /// Makes passes over the rows stop once the flag is set.
     #[must_use]
     pub fn until(self, flag: &'a AtomicBool) -> Rows<'a> {
         Rows {
@@ -51,7 +54,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Takes out the rows whose id is not allowed.
+    /// Removes the rows whose id is not in the set.
     ///
     /// # Panics
     /// If the column is shorter than the rows.
@@ -60,7 +63,7 @@ impl<'a> Rows<'a> {
         self.keep_if(|row| allowed.contains(ids[row]))
     }
 
-    /// Takes out the rows of which `test` says no.
+    /// Removes the rows for which `test` returns false.
     #[must_use]
     pub fn keep_if(mut self, test: impl Fn(usize) -> bool) -> Rows<'a> {
         let Range { start, end } = self.range;
@@ -79,7 +82,7 @@ impl<'a> Rows<'a> {
         self
     }
 
-    /// How many rows there are.
+    /// Returns the number of selected rows.
     pub fn count(&self) -> usize {
         match &self.mask {
             None => self.range.len(),
@@ -87,15 +90,15 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Gives each row, in order.
+    /// Calls `take` with each row, in order.
     ///
     /// # Errors
-    /// When it is cancelled.
+    /// If the pass is cancelled.
     pub fn each(&self, mut take: impl FnMut(usize)) -> Result<(), Cancelled> {
         self.each_run(|run| run.for_each(&mut take))
     }
 
-    /// Gives runs of neighbouring rows, in order and each at most 64 k long.
+    /// Calls `take` with runs of consecutive rows, in order. A run has at most 65,536 rows.
     pub(crate) fn each_run(&self, mut take: impl FnMut(Range<usize>)) -> Result<(), Cancelled> {
         for start in self.range.clone().step_by(BLOCK) {
             self.check()?;
@@ -114,7 +117,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Fails if the flag is set.
+    /// Returns an error if the flag is set.
     pub(crate) fn check(&self) -> Result<(), Cancelled> {
         match self.cancel {
             Some(flag) if flag.load(Ordering::Relaxed) => Err(Cancelled),
@@ -123,7 +126,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The runs of set bits, as long as they can be.
+/// Calls `take` with each maximal run of set bits.
 fn runs_of_ones(words: &[u64], mut take: impl FnMut(Range<usize>)) {
     let mut run = 0..0;
     for (at, word) in words.iter().enumerate() {
@@ -168,13 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn filters_keep_the_rows_they_say() {
+    fn filters_keep_the_rows_that_pass() {
         let mut rng = Rng(7);
         for case in 0..200 {
             let len = 1 + rng.below(if case == 0 { 3 * BLOCK } else { 400 });
             let start = rng.below(len);
             let range = start..start + rng.below(len - start + 1);
-            // From nearly all to nearly none, so that runs are long and short.
+            // The share of kept rows varies from nearly all to nearly zero, so that both long and
+            // short runs occur.
             let kept = rng.below(65);
             let ids: Vec<u32> = (0..len).map(|_| rng.below(64) as u32).collect();
             let set = IdSet::new(64).with(0..kept as u32);

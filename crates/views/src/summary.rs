@@ -1,21 +1,22 @@
-//! What is kept of many values: how many, their sum, the least and the greatest.
+//! Count, sum, minimum and maximum of values.
 
 use std::hint::cold_path;
 
 use crate::NULL;
 
-/// How many known values there were, their sum, the least and the greatest.
+/// Count, sum, minimum and maximum of the known values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     count: u64,
-    /// Wide enough to be exact for any number of values, so that order and merging do not matter.
+    /// Exact sum. The type is wide enough for any number of values, so the order of adding and
+    /// merging does not matter.
     sum: i128,
     min: i64,
     max: i64,
 }
 
 impl Summary {
-    /// Of no value.
+    /// Summary of no values.
     pub const EMPTY: Summary = Summary {
         count: 0,
         sum: 0,
@@ -23,28 +24,28 @@ impl Summary {
         max: i64::MIN,
     };
 
-    /// Known values.
+    /// Returns the number of known values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum, saturated; none of no value.
+    /// Returns the sum, limited to the range of `i64`; `None` if there are no values.
     pub fn sum(&self) -> Option<i64> {
         let limits = (i64::MIN.into(), i64::MAX.into());
         self.known(self.sum.clamp(limits.0, limits.1) as i64)
     }
 
-    /// Their mean; none of no value.
+    /// Returns the mean; `None` if there are no values.
     pub fn mean(&self) -> Option<f64> {
         self.known(self.sum as f64 / self.count as f64)
     }
 
-    /// The least; none of no value.
+    /// Returns the minimum; `None` if there are no values.
     pub fn min(&self) -> Option<i64> {
         self.known(self.min)
     }
 
-    /// The greatest; none of no value.
+    /// Returns the maximum; `None` if there are no values.
     pub fn max(&self) -> Option<i64> {
         self.known(self.max)
     }
@@ -53,7 +54,7 @@ impl Summary {
         (self.count > 0).then_some(value)
     }
 
-    /// Takes a value, if it is known, and says whether it is.
+    /// Adds a value if it is known. Returns true if the value is known.
     #[inline]
     pub(crate) fn add(&mut self, value: i64) -> bool {
         if value != NULL {
@@ -62,12 +63,13 @@ impl Summary {
         value != NULL
     }
 
-    /// Takes a known value so many times, at least once.
+    /// Adds a known value `times` times; `times` is at least 1.
     #[inline]
     pub(crate) fn add_times(&mut self, value: i64, times: u64) {
         self.count += times;
         self.sum += i128::from(value) * i128::from(times);
-        // New extremes are rare: not writing the old ones again saves a quarter of the time.
+        // A new minimum or maximum is rare. Writing them only if they change saves a quarter of the
+        // time.
         if value < self.min {
             cold_path();
             self.min = value;
@@ -78,7 +80,7 @@ impl Summary {
         }
     }
 
-    /// Takes all values of another.
+    /// Adds all values of another summary.
     pub fn merge(&mut self, other: &Summary) {
         self.count += other.count;
         self.sum += other.sum;
@@ -114,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_saturate_only_when_asked_for() {
+    fn sums_saturate_only_when_read() {
         let summary = of(&[i64::MAX, i64::MAX]);
         assert_eq!(summary.sum(), Some(i64::MAX));
         assert_eq!(summary.mean(), Some(i64::MAX as f64));

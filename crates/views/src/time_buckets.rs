@@ -1,24 +1,23 @@
-//! A range of time cut into buckets of equal width.
+//! Time ranges split into buckets of equal width.
 
 use crate::TimeRange;
 
-/// A range of time cut into buckets of equal width; where the width does not divide the range, the
-/// last bucket is shorter.
+/// Time range split into buckets of equal width. If the width does not divide the range, the last
+/// bucket is shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeBuckets {
     range: TimeRange,
-    /// At least 1, even of an empty range.
+    /// Width of a bucket in nanoseconds; at least 1, even for an empty range.
     width: u64,
     len: usize,
 }
 
 impl TimeBuckets {
-    /// The most buckets: more than any screen is wide.
+    /// Maximum number of buckets. It is greater than the width of any screen in pixels.
     pub const LIMIT: usize = 1 << 16;
 
-    /// Cuts the range into at most `count` buckets: the narrowest of whole nanoseconds that give no
-    /// more. At least one bucket is made, at most [`LIMIT`](TimeBuckets::LIMIT), of an empty range
-    /// none.
+    /// Splits the range into at most `count` buckets. Their width is a whole number of nanoseconds. `count`
+    /// is raised to 1 or lowered to [`LIMIT`](TimeBuckets::LIMIT) if needed. An empty range has no buckets.
     pub fn new(range: TimeRange, count: usize) -> TimeBuckets {
         let count = count.clamp(1, TimeBuckets::LIMIT) as u64;
         let width = range.span().div_ceil(count).max(1);
@@ -29,22 +28,23 @@ impl TimeBuckets {
         }
     }
 
-    /// The whole range.
+    /// Returns the whole range.
     pub fn range(&self) -> TimeRange {
         self.range
     }
 
-    /// How many there are.
+    /// Returns the number of buckets.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none, of an empty range.
+    /// Returns true if there are no buckets, because the range is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The time of a bucket; empty, at the range's end, if there is no such bucket.
+    /// Returns the time range of a bucket. If there is no such bucket, returns an empty range at the end of
+    /// the whole range.
     pub fn bucket(&self, index: usize) -> TimeRange {
         let edge = |index: usize| {
             let offset = (index as u64)
@@ -55,7 +55,7 @@ impl TimeBuckets {
         TimeRange::new(edge(index), edge(index.saturating_add(1)))
     }
 
-    /// The bucket that holds the time.
+    /// Returns the index of the bucket that contains the time; `None` if the time is outside the range.
     pub fn index(&self, time: i64) -> Option<usize> {
         self.range.contains(time).then(|| {
             let offset = time.wrapping_sub(self.range.start()).cast_unsigned();
@@ -63,7 +63,7 @@ impl TimeBuckets {
         })
     }
 
-    /// A cursor for times that mostly come in order.
+    /// Creates a cursor for times that are mostly in order.
     pub(crate) fn cursor(&self) -> Cursor<'_> {
         Cursor {
             buckets: self,
@@ -74,8 +74,8 @@ impl TimeBuckets {
     }
 }
 
-/// Finds buckets of times, quickest where one follows in the bucket of the one before: a division
-/// for each of many millions of rows would be most of the work.
+/// Search for the buckets of times. A cursor keeps the last bucket, because a division for each of many
+/// millions of rows would take most of the time. It is fastest if consecutive times are in the same bucket.
 pub(crate) struct Cursor<'a> {
     buckets: &'a TimeBuckets,
     index: usize,
@@ -84,10 +84,10 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    /// The bucket that holds the time.
+    /// Returns the index of the bucket that contains the time; `None` if the time is outside the range.
     #[inline]
     pub(crate) fn index(&mut self, time: i64) -> Option<usize> {
-        // A time before the bucket wraps around to an offset beyond any span.
+        // For a time before the bucket, the unsigned offset wraps around and is greater than any span.
         if time.wrapping_sub(self.start).cast_unsigned() < self.span {
             return Some(self.index);
         }
@@ -97,7 +97,7 @@ impl Cursor<'_> {
         Some(self.index)
     }
 
-    /// How many of the first times are in the bucket found last.
+    /// Returns the number of leading times that are in the bucket that was found last.
     #[inline]
     pub(crate) fn leading(&self, times: &[i64]) -> usize {
         let (start, span) = (self.start, self.span);
@@ -105,7 +105,7 @@ impl Cursor<'_> {
         times.iter().take_while(inside).count()
     }
 
-    /// The end of the bucket found last.
+    /// Returns the end of the bucket that was found last.
     #[inline]
     pub(crate) fn end(&self) -> i64 {
         self.start.wrapping_add_unsigned(self.span)
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn each_time_is_in_the_bucket_whose_edges_hold_it() {
+    fn each_time_is_in_the_bucket_whose_edges_contain_it() {
         let mut rng = Rng(3);
         for _ in 0..300 {
             let start = rng.below(50) as i64 - 25;
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_range_has_no_unknown_time_in_it() {
+    fn the_widest_range_contains_no_unknown_time() {
         let buckets = TimeBuckets::new(TimeRange::new(i64::MIN, i64::MAX), 1);
         let mut cursor = buckets.cursor();
         for time in [0, NULL, i64::MAX - 1, i64::MAX, NULL + 1] {

@@ -1,8 +1,8 @@
-//! A range of time, the rows in it, and columns of intervals.
+//! Time ranges and columns of intervals.
 
 use std::ops::Range;
 
-/// A half-open range of time, in nanoseconds. Unknown times are in no range.
+/// Half-open time range, in nanoseconds. No range contains an unknown time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeRange {
     start: i64,
@@ -10,9 +10,9 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
-    /// From `start` to before `end`; empty if that is not later.
+    /// Creates the range `start..end`; empty if `end` is not later than `start`.
     pub fn new(start: i64, end: i64) -> TimeRange {
-        // The least number is the unknown time.
+        // The minimum of `i64` means an unknown time, so that no range may start there.
         let start = start.max(i64::MIN + 1);
         TimeRange {
             start,
@@ -20,49 +20,51 @@ impl TimeRange {
         }
     }
 
-    /// Its first nanosecond.
+    /// Returns the first nanosecond of the range.
     pub fn start(self) -> i64 {
         self.start
     }
 
-    /// The nanosecond after its last.
+    /// Returns the first nanosecond after the range.
     pub fn end(self) -> i64 {
         self.end
     }
 
-    /// Nanoseconds in it: up to the whole range of `i64`, hence unsigned.
+    /// Returns the length in nanoseconds. The type is unsigned, because the length can be greater
+    /// than the maximum of `i64`.
     pub fn span(self) -> u64 {
         self.end.wrapping_sub(self.start).cast_unsigned()
     }
 
-    /// Whether it holds the time.
+    /// Returns true if the range contains the time.
     pub fn contains(self, time: i64) -> bool {
         self.start <= time && time < self.end
     }
 }
 
-/// The rows whose time is in the range, of a column sorted by time (unknown times first).
+/// Returns the rows whose time is in the range. The times must be sorted, unknown times first.
 pub fn rows_within(times: &[i64], range: TimeRange) -> Range<usize> {
     let start = times.partition_point(|time| *time < range.start);
     let end = times.partition_point(|time| *time < range.end);
     start..end.max(start)
 }
 
-/// Columns of intervals, each on one key (a CPU, a thread, a disk).
+/// Columns of intervals. Each interval belongs to one key (a CPU, a thread, a disk).
 #[derive(Clone, Copy, Debug)]
 pub struct Intervals<'a> {
-    /// First nanosecond of each.
+    /// First nanosecond of each interval.
     pub starts: &'a [i64],
-    /// The nanosecond after the last of each.
+    /// First nanosecond after each interval.
     pub ends: &'a [i64],
-    /// Dense ids.
+    /// Dense id of the key of each interval.
     pub keys: &'a [u32],
 }
 
-/// Whether both ends are known and in order.
+/// Returns true if the start and the end are known and the end is not earlier than the start.
 #[inline]
 pub(crate) fn is_interval(start: i64, end: i64) -> bool {
-    // The unknown is the least number: an end no earlier than a known start is known.
+    // `NULL` is the minimum of `i64`. Therefore an end that is not earlier than a known start is
+    // known.
     start != crate::NULL && end >= start
 }
 
@@ -72,7 +74,7 @@ mod tests {
     use crate::NULL;
 
     #[test]
-    fn rows_of_a_range_are_found_and_unknown_times_are_in_none() {
+    fn rows_of_a_range_are_found_and_no_range_contains_unknown_times() {
         let times = [NULL, NULL, -3, 0, 0, 7, i64::MAX];
         let rows = |start, end| rows_within(&times, TimeRange::new(start, end));
         assert_eq!(rows(-3, 7), 2..5);

@@ -1,37 +1,38 @@
-//! How much, per slice of time and id.
+//! Sums per time bucket and id.
 
 use crate::time_range::is_interval;
-use crate::{Cancelled, Intervals, Lane, Lanes, NULL, Rows, Summary, TimeBuckets, TooLarge};
+use crate::{Cancelled, Intervals, Lane, Lanes, Rows, Summary, TimeBuckets, TooLarge};
 
-/// Adds up values, or the time that intervals cover, per bucket of time and lane.
+/// Sums of values, or of the time that intervals cover, per time bucket and lane.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     buckets: TimeBuckets,
     lanes: Lanes,
-    /// By bucket, then by lane: times come in order, so the cells in use stay in the first cache.
+    /// Summaries, indexed by bucket and then by lane. Because times are in order, the cells of the current
+    /// bucket stay in the L1 cache.
     cells: Vec<Summary>,
-    /// How many more intervals cover a cell's bucket wholly than the bucket before. Kept as
-    /// differences, an interval costs the same however many buckets it covers.
+    /// For each cell, the number of intervals that cover its bucket completely, minus the same number for the
+    /// bucket before. Because only differences are stored, adding an interval takes the same time for any
+    /// number of buckets.
     covers: Vec<i64>,
-    skipped: u64,
 }
 
-/// A lane's line.
+/// Values of one lane in all buckets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// What it shows.
+    /// The lane.
     pub lane: Lane,
-    /// All its buckets together.
+    /// Summary over all buckets.
     pub total: Summary,
-    /// One for each of the timeline's buckets.
+    /// Summary of each bucket.
     pub buckets: Vec<Summary>,
 }
 
 impl Timeline {
-    /// An empty timeline.
+    /// Creates an empty timeline.
     ///
     /// # Errors
-    /// When there are too many buckets × lanes.
+    /// If there are too many buckets × lanes.
     pub fn new(buckets: TimeBuckets, lanes: Lanes) -> Result<Timeline, TooLarge> {
         let cells = TooLarge::check(buckets.len(), lanes.list().len())?;
         Ok(Timeline {
@@ -39,15 +40,14 @@ impl Timeline {
             lanes,
             cells: vec![Summary::EMPTY; cells],
             covers: Vec::new(),
-            skipped: 0,
         })
     }
 
-    /// Adds rows that each have a value at a moment. Fastest if they are sorted by time. Rows
-    /// outside the timeline's range are left out, rows of an unknown time are skipped.
+    /// Adds rows that have a time and a value. This is fastest if the rows are sorted by time. Rows with an
+    /// unknown time or a time outside the range are ignored.
     ///
     /// # Errors
-    /// When it is cancelled.
+    /// If the pass is cancelled.
     ///
     /// # Panics
     /// If a column is shorter than the rows.
@@ -63,11 +63,10 @@ impl Timeline {
         rows.each_run(|mut run| {
             while let Some(time) = times[run.clone()].first() {
                 let Some(bucket) = cursor.index(*time) else {
-                    self.skipped += u64::from(*time == NULL);
                     run.start += 1;
                     continue;
                 };
-                // All rows of a bucket at once: the loop over them is then a plain one.
+                // Consecutive rows of one bucket are added together, so that the inner loop is simple.
                 let end = run.start + cursor.leading(&times[run.clone()]);
                 let cells = &mut self.cells[bucket * width..][..width];
                 for (id, value) in ids[run.start..end].iter().zip(&values[run.start..end]) {
@@ -78,14 +77,15 @@ impl Timeline {
         })
     }
 
-    /// Adds rows that each are an interval: its time is spread exactly over the buckets that it
-    /// covers. A bucket then counts the intervals that touch it, and its least and greatest are of
-    /// the time they cover in it. An interval of no length counts, with 0, where it is.
+    /// Adds rows that have a start and an end. The duration of an interval is split exactly among the buckets
+    /// that it covers. The count of a bucket is the number of intervals that overlap the bucket. The minimum
+    /// and maximum of a bucket are the durations that single intervals cover within the bucket. An interval
+    /// of length 0 counts with the value 0 in the bucket of its start.
     ///
-    /// Give all intervals that reach into the range, not only those that start in it.
+    /// The rows must include all intervals that overlap the range, not only those that start in it.
     ///
     /// # Errors
-    /// When it is cancelled.
+    /// If the pass is cancelled.
     ///
     /// # Panics
     /// If a column is shorter than the rows.
@@ -105,7 +105,6 @@ impl Timeline {
                 .zip(&intervals.keys[run]);
             for ((start, end), key) in columns {
                 if !is_interval(*start, *end) {
-                    self.skipped += 1;
                     continue;
                 }
                 let lane = self.lanes.index(*key);
@@ -127,7 +126,7 @@ impl Timeline {
                     continue;
                 }
                 let Some(last) = self.buckets.index(end - 1) else {
-                    continue; // cannot be: the interval was clipped to the range
+                    continue; // impossible: the interval is clipped to the range
                 };
                 let last_start = self.buckets.bucket(last).start();
                 self.cells[first * width + lane].add(first_end.saturating_sub(start));
@@ -138,10 +137,10 @@ impl Timeline {
         })
     }
 
-    /// Adds what another of the same buckets and lanes has seen.
+    /// Adds the sums of another timeline.
     ///
     /// # Panics
-    /// If its buckets or lanes differ.
+    /// If the other timeline has other buckets or lanes.
     pub fn merge(&mut self, other: &Timeline) {
         assert!(
             self.buckets == other.buckets && self.lanes == other.lanes,
@@ -156,17 +155,11 @@ impl Timeline {
         for (cover, other) in self.covers.iter_mut().zip(&other.covers) {
             *cover += other;
         }
-        self.skipped += other.skipped;
     }
 
-    /// Rows left out for an unknown time or an end before their start.
-    pub fn skipped(&self) -> u64 {
-        self.skipped
-    }
-
-    /// The lines of the `top` ids of the greatest sum, greatest first (of equals the least id
-    /// first); then one of all other ids and one of unknown ids, where there are any.
-    pub fn finish(mut self, top: usize) -> Vec<Series> {
+    /// Returns the series of all lanes that have values. Lanes of single ids come first, sorted by descending
+    /// sum and then by id. The lane of all other ids follows, then the lane of unknown ids.
+    pub fn finish(mut self) -> Vec<Series> {
         self.add_covered();
         let lanes = self.lanes.list();
         let mut all: Vec<Series> = lanes
@@ -183,25 +176,10 @@ impl Timeline {
             Lane::Other => (1, std::cmp::Reverse(None), 0),
             Lane::Unknown => (2, std::cmp::Reverse(None), 0),
         });
-        let ids = all
-            .iter()
-            .filter(|series| matches!(series.lane, Lane::Id(_)))
-            .count();
-        let unknown = all.pop_if(|series| series.lane == Lane::Unknown);
-        let rest = all.split_off(top.min(ids));
-        let other = rest.into_iter().reduce(|mut sum, series| {
-            sum.buckets
-                .iter_mut()
-                .zip(&series.buckets)
-                .for_each(|(bucket, more)| bucket.merge(more));
-            sum
-        });
-        all.extend(other.map(|series| Series::of(Lane::Other, series.buckets)));
-        all.extend(unknown);
         all
     }
 
-    /// Adds to each cell the intervals that cover its bucket wholly.
+    /// Adds to each cell the intervals that cover its bucket completely.
     fn add_covered(&mut self) {
         let width = self.lanes.list().len();
         let mut covers = vec![0i64; width];

@@ -1,20 +1,20 @@
-//! The bound on what a kernel may allocate.
+//! Limit of the memory that a kernel allocates.
 
 use std::error::Error;
 use std::fmt;
 
-/// A shape was asked for that has more cells (buckets × ids, groups × measures) than are kept.
+/// Error: the requested shape has too many cells (buckets × ids, or groups × measures).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge {
-    /// Cells asked for.
+    /// Number of requested cells.
     pub cells: u64,
 }
 
 impl TooLarge {
-    /// The most cells that a kernel keeps: 400 MB of summaries.
+    /// Maximum number of cells of a kernel. This number of summaries takes 400 MB.
     pub const LIMIT: u64 = 1 << 23;
 
-    /// The number of cells, if they are not too many.
+    /// Returns the number of cells, or an error if it exceeds the limit.
     pub(crate) fn check(rows: usize, columns: usize) -> Result<usize, TooLarge> {
         let cells = (rows as u64).saturating_mul(columns as u64);
         if cells <= TooLarge::LIMIT {
@@ -30,8 +30,7 @@ impl fmt::Display for TooLarge {
         let (cells, limit) = (self.cells, TooLarge::LIMIT);
         write!(
             f,
-            "{cells} cells were asked for and at most {limit} are kept: take fewer buckets, or \
-             name the ids to keep apart"
+            "{cells} cells are too many, the limit is {limit}: request fewer buckets or groups"
         )
     }
 }

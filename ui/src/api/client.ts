@@ -1,5 +1,5 @@
-// Asks the server. A newer request of the same asker ends its older one; answers are kept, for the
-// same question has the same answer as long as the page is open.
+// Client of the HTTP API. Answers are cached, because equal requests have equal answers while the page is
+// open.
 
 import type {
   Explanation,
@@ -18,40 +18,45 @@ import type {
   Timeline,
   TimelineRequest,
 } from "./types";
+import { parse, stringify } from "../visible";
 
-/** What the server says against a request. */
-export class Refused extends Error {
+/** Error response of the server. */
+export class RequestError extends Error {
   constructor(
     message: string,
     readonly status: number,
-    /** Where in the query, if it is about one. */
+    /** Position in the SQL query, if the error is about a position; otherwise `null`. */
     readonly place: { line: number; column: number } | null = null,
   ) {
     super(message);
   }
 }
 
-/** Whether an error only says that nobody waits for the answer any more. */
+/** Returns true if the error only means that the request was cancelled. */
 export function isCancelled(error: unknown): boolean {
   return error instanceof DOMException && error.name === "AbortError";
 }
 
-/** What went wrong, as a sentence. */
-export function sentence(error: unknown): string {
+/** Returns the message of an error. */
+export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-async function refusal(response: Response): Promise<Refused> {
+/** Reads the error from a response of the server. */
+async function errorOf(response: Response): Promise<RequestError> {
   const text = await response.text();
   try {
-    const { error, place } = JSON.parse(text) as { error: string; place?: { line: number; column: number } };
-    return new Refused(error, response.status, place ?? null);
+    const { error, place } = parse(text) as { error: string; place?: { line: number; column: number } };
+    return new RequestError(error, response.status, place ?? null);
   } catch {
-    return new Refused(text || `The server answered ${response.status}.`, response.status);
+    return new RequestError(text || `The server returned status ${response.status}.`, response.status);
   }
 }
 
-/** Since when answers are waited for, on the page's clock; not while none is. */
+/**
+ * Time on the page's clock since which at least one request has been pending; `null` if no request is
+ * pending.
+ */
 export const waiting: { since: number | null } = { since: null };
 let pending = 0;
 
@@ -60,39 +65,39 @@ async function ask(path: string, body?: unknown, signal?: AbortSignal): Promise<
   if (body !== undefined) {
     init.method = "POST";
     init.headers = { "content-type": "application/json" };
-    init.body = JSON.stringify(body);
+    init.body = stringify(body);
   }
   let response: Response;
   try {
     response = await fetch(`api/${path}`, init);
   } catch (error) {
     if (isCancelled(error)) throw error;
-    throw new Refused("The server does not answer: is `laglab open` still running?", 0);
+    throw new RequestError("The server does not answer. Is `laglab open` still running?", 0);
   }
-  if (!response.ok) throw await refusal(response);
+  if (!response.ok) throw await errorOf(response);
   return response;
 }
 
-/** Answers of that many questions are kept. */
-const KEPT = 256;
+/** Maximum number of cached answers. */
+const MAX_ANSWERS = 256;
 const answers = new Map<string, unknown>();
 
 async function json<T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  return (await ask(path, body, signal)).json() as Promise<T>;
+  return parse(await (await ask(path, body, signal)).text()) as T;
 }
 
 /**
- * So many requests are under way at once: a browser has six connections to a server, and how far the
- * server is can be asked even while all others wait for a large trace.
+ * Maximum number of concurrent requests. Browsers open at most six connections to a server. While all
+ * requests wait for a large trace, two connections stay free for requests of the progress.
  */
-const AT_ONCE = 4;
-let underWay = 0;
+const MAX_CONCURRENT = 4;
+let running = 0;
 const queue: (() => void)[] = [];
 
-/** Waits for a place; whoever gives up meanwhile leaves the queue. */
-async function place(signal: AbortSignal | undefined): Promise<void> {
-  if (underWay < AT_ONCE) {
-    underWay += 1;
+/** Waits until a request may start. If the request is cancelled, it leaves the queue. */
+async function waitForSlot(signal: AbortSignal | undefined): Promise<void> {
+  if (running < MAX_CONCURRENT) {
+    running += 1;
     return;
   }
   await new Promise<void>((resolve, reject) => {
@@ -102,7 +107,7 @@ async function place(signal: AbortSignal | undefined): Promise<void> {
     };
     const leave = () => {
       queue.splice(queue.indexOf(enter), 1);
-      reject(new DOMException("Nobody waits for it any more.", "AbortError"));
+      reject(new DOMException("The request was cancelled.", "AbortError"));
     };
     if (signal?.aborted) return leave();
     signal?.addEventListener("abort", leave, { once: true });
@@ -110,80 +115,80 @@ async function place(signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-/** Gives the place to the next. */
-function leavePlace(): void {
+/** Starts the next request in the queue, or marks the slot as free. */
+function releaseSlot(): void {
   const next = queue.shift();
   if (next) next();
-  else underWay -= 1;
+  else running -= 1;
 }
 
-/** As `json`, from what is kept if it was asked before. */
-async function once<T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const question = body === undefined ? path : `${path} ${JSON.stringify(body)}`;
-  const known = answers.get(question);
+/** Sends a request like `json`, but returns a cached answer if there is one. */
+async function cached<T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const key = body === undefined ? path : `${path} ${JSON.stringify(body)}`;
+  const known = answers.get(key);
   if (known !== undefined) {
-    answers.delete(question);
-    answers.set(question, known);
+    answers.delete(key);
+    answers.set(key, known);
     return known as T;
   }
   waiting.since ??= performance.now();
   pending += 1;
   let answer: T;
   try {
-    await place(signal);
+    await waitForSlot(signal);
     try {
       answer = await json<T>(path, body, signal);
     } finally {
-      leavePlace();
+      releaseSlot();
     }
   } finally {
     pending -= 1;
     if (pending === 0) waiting.since = null;
   }
-  answers.set(question, answer);
-  if (answers.size > KEPT) answers.delete(answers.keys().next().value!);
+  answers.set(key, answer);
+  if (answers.size > MAX_ANSWERS) answers.delete(answers.keys().next().value!);
   return answer;
 }
 
-/** The server's requests. All take a signal that ends them. */
+/** Requests of the API. Their signals cancel them. */
 export const api = {
   session: (signal?: AbortSignal) => json<Session>("session", undefined, signal),
   progress: (signal?: AbortSignal) => json<Progress>("progress", undefined, signal),
   presets: (signal?: AbortSignal) => json<Preset[]>("presets", undefined, signal),
   savePresets: (presets: Preset[]) => ask("presets", presets),
   tables: (trace: number, signal?: AbortSignal) => json<Table[]>(`traces/${trace}/tables`, undefined, signal),
-  builtIn: (trace: number, signal?: AbortSignal) => once<Preset[]>(`traces/${trace}/presets`, undefined, signal),
+  builtIn: (trace: number, signal?: AbortSignal) => cached<Preset[]>(`traces/${trace}/presets`, undefined, signal),
   overview: (trace: number, signal?: AbortSignal) => json<Overview>(`traces/${trace}/overview`, undefined, signal),
-  findings: (trace: number, signal?: AbortSignal) => once<Explanation>(`traces/${trace}/findings`, undefined, signal),
+  findings: (trace: number, signal?: AbortSignal) => cached<Explanation>(`traces/${trace}/findings`, undefined, signal),
   timeline: (trace: number, request: TimelineRequest, signal?: AbortSignal) =>
-    once<Timeline>(`traces/${trace}/timeline`, request, signal),
+    cached<Timeline>(`traces/${trace}/timeline`, request, signal),
   pivot: (trace: number, request: PivotRequest, signal?: AbortSignal) =>
-    once<Pivot>(`traces/${trace}/pivot`, request, signal),
+    cached<Pivot>(`traces/${trace}/pivot`, request, signal),
   rows: (trace: number, request: RowsRequest, signal?: AbortSignal) =>
-    once<Rows>(`traces/${trace}/rows`, request, signal),
+    cached<Rows>(`traces/${trace}/rows`, request, signal),
   histogram: (trace: number, request: HistogramRequest, signal?: AbortSignal) =>
-    once<Histogram>(`traces/${trace}/histogram`, request, signal),
-  /** Any other request about a trace, with the types of whoever asks. */
+    cached<Histogram>(`traces/${trace}/histogram`, request, signal),
+  /** Sends any other request about a trace. `what` is its name in the API. */
   ask: <T>(trace: number, what: string, request: unknown, signal?: AbortSignal) =>
-    once<T>(`traces/${trace}/${what}`, request, signal),
+    cached<T>(`traces/${trace}/${what}`, request, signal),
   sql: <T>(request: { traces: number[]; query: string; first: number }, signal?: AbortSignal) =>
     json<T>("sql", request, signal),
-  catalogue: <T>(signal?: AbortSignal) => once<T>("sql/catalogue", undefined, signal),
+  catalogue: <T>(signal?: AbortSignal) => cached<T>("sql/catalogue", undefined, signal),
   report: async (request: { trace: number; panels: ReportPanel[]; title: string }) =>
     (await ask("report", request)).blob(),
 };
 
-/** One asker: its newer request ends its older one. */
+/** Sequence of requests. Each new request cancels the previous one. */
 export class Latest {
   #controller: AbortController | undefined;
 
-  /** Asks; `undefined` if a newer question was asked before the answer came. */
-  async ask<T>(question: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+  /** Sends a request. Returns `undefined` if a newer request has replaced it. */
+  async ask<T>(send: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
     this.#controller?.abort();
     const controller = new AbortController();
     this.#controller = controller;
     try {
-      const answer = await question(controller.signal);
+      const answer = await send(controller.signal);
       return this.#controller === controller ? answer : undefined;
     } catch (error) {
       if (this.#controller !== controller || isCancelled(error)) return undefined;
@@ -191,7 +196,7 @@ export class Latest {
     }
   }
 
-  /** Waits for no answer any more. */
+  /** Cancels the current request. */
   stop(): void {
     this.#controller?.abort();
     this.#controller = undefined;

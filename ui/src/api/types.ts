@@ -1,10 +1,10 @@
-// What the server is asked and what it answers. Times are nanoseconds since the trace's start;
-// `null` is what is not known.
+// Requests to the server and its answers. Times are nanoseconds since the trace's start. Unknown values are
+// `null`.
 
-/** From, to: nanoseconds since the trace's start. */
+/** Start and end, in nanoseconds since the trace's start. */
 export type Range = [from: number, to: number];
 
-/** Id of a key's value: a small number of the trace, `null` where the value is not known. */
+/** Id of a key's value, which is valid only in one trace; `null` if the value is unknown. */
 export type Id = number | null;
 
 export interface Trace {
@@ -18,13 +18,13 @@ export interface Trace {
   cpus: number | null;
   start_utc: string | null;
   duration_ns: number | null;
-  /** From its first event to its last. */
+  /** Time from the first event of the trace to its last event. */
   range?: Range | null;
   events: number | null;
   size_bytes: number | null;
-  /** Not yet of a large trace: only its headers were read. */
+  /** False if only the headers of a large trace have been read so far. */
   complete?: boolean;
-  /** The one table that its files fill, if they hold no events: captured packets, measured samples. */
+  /** Name of the only table of a file without events, such as captured packets or measured samples. */
   only?: string | null;
   warnings: string[];
 }
@@ -41,9 +41,9 @@ export interface Column {
   about: string;
   kind: "key" | "measure" | "time" | "text" | "test";
   unit: string;
-  /** The key's ids are in the order of numbers: processors, priorities, ranks. */
+  /** True if the key's ids are numbers that have an order, such as processors, priorities or ranks. */
   numeric_key: boolean;
-  /** How its numbers are called, where they have names. */
+  /** Names of the column's numbers, if they have names. */
   names?: Record<number, string>;
 }
 
@@ -58,22 +58,25 @@ export interface Table {
   interval: { start: string; end: string } | null;
   columns: Column[];
   stacks: string[];
-  /** When its last row was. */
+  /** Time of the last row. */
   last_ns?: number | null;
 }
 
-/** What rows must be, by one column; where it says several things, all must hold. */
+/** Conditions on one column. A row must satisfy all of them. */
 export interface Filter {
   column: string;
-  /** A key's id is one of these, or none of these. */
+  /** Ids of the key: a row must have one of `in`, and none of `not_in`. */
   in?: Id[];
   not_in?: Id[];
-  /** A key's label is one of these, or none of these: the same in every trace and table. */
+  /**
+   * Labels of the key: a row must have one of `is`, and none of `is_not`. A value has the same label in all
+   * traces and tables.
+   */
   is?: string[];
   is_not?: string[];
-  /** A label or text contains this, whatever the case. */
+  /** Text that the label or text must contain. Case is ignored. */
   contains?: string;
-  /** A number is at least `from`, and less than `to`. */
+  /** Bounds of the number: it must be at least `from`, and less than `to`. */
   from?: number | null;
   to?: number | null;
 }
@@ -91,10 +94,10 @@ export interface Graph {
 
 export type TimelineFunction = "sum" | "max" | "min" | "mean" | "count";
 
-/** A graph and its table, as they are saved, sent and asked for. */
+/** Description of a graph with its table. It is saved, sent to other users, and sent to the server. */
 export interface View {
   table: string;
-  /** Keys, `"|"` (the golden bar), aggregates: `cpu_ns:sum`, `rows`. */
+  /** Keys, then `"|"` (the golden bar), then aggregates such as `cpu_ns:sum` or `rows`. */
   columns: string[];
   graph: Graph;
   range?: Range | null;
@@ -128,14 +131,14 @@ export interface Series {
 
 export interface Timeline {
   start_ns: number;
-  /** The last bucket may be shorter than the others. */
+  /** End of the last bucket, which may be shorter than the other buckets. */
   end_ns: number;
   bucket_ns: number;
   buckets: number;
   series: Series[];
   rest: { count: number; total: number | null; values: (number | null)[] } | null;
   unit: string;
-  /** Values are stretches of time, spread over the buckets that they cover. */
+  /** True if values are durations that are divided among the buckets that they cover. */
   spread: boolean;
   sql: string | null;
 }
@@ -152,7 +155,7 @@ export interface PivotRequest {
   first: number;
 }
 
-/** A cell right of the bar: a number, a text, or how many different values a key has. */
+/** Cell right of the golden bar: a number, a text, a flag, or the number of different values of a key. */
 export type Cell = number | string | boolean | null | { different: number };
 
 export interface Group {
@@ -168,7 +171,7 @@ export interface Pivot {
   groups_total: number;
   totals: Cell[];
   groups: Group[];
-  /** Whether percentiles are exact; else they are within 1 %. */
+  /** True if percentiles are exact. If false, their error is up to 1 %. */
   exact?: boolean;
   sql: string | null;
 }
@@ -184,7 +187,7 @@ export interface RowsRequest {
 }
 
 export interface Rows {
-  /** How many there are in all. */
+  /** Number of rows that satisfy the conditions, including rows that were not requested. */
   rows: number;
   columns: { name: string; title: string; unit: string }[];
   values: Cell[][];
@@ -228,7 +231,7 @@ export interface Finding {
   theory: string;
   severity: "problem" | "warning" | "information";
   sentence: string;
-  loss: { lost_ns: number; how: string } | null;
+  delay: { ns: number; how: string } | null;
   during: { start: number; end: number } | null;
   evidence: Evidence[];
   weighed: Verdict[];
@@ -239,35 +242,35 @@ export interface Finding {
 
 export interface Explanation {
   findings: Finding[];
-  /** What it comes to where nothing grave was found. */
+  /** Conclusion if there is no serious finding. */
   conclusion?: string | null;
-  /** Runs within which switches are missing. */
+  /** Number and CPU time of doubtful runs, in which context switches are missing. */
   doubtful?: { runs: number; cpu_ns: number };
   theories: Verdict[];
 }
 
 export interface Overview {
   graphs: Preset[];
-  /** Whether these are all. If not, more of the trace is being read. */
+  /** True if these are all graphs. False while the trace is still being read, which can add graphs. */
   complete: boolean;
 }
 
-/** A view on screen, for a report: with what the person did in it. */
+/** View of the page for a report, with its display options. */
 export interface ReportPanel {
   view: View;
   title?: string;
   hidden: Id[];
   rest_hidden: boolean;
   show: "graph" | "table" | null;
-  /** The stretch of time that tables, flame graphs and histograms tell of, if not that of the view. */
+  /** Time range of tables, flame graphs and histograms. `null` if it is the range of the view. */
   selection: Range | null;
   inverted: boolean;
   compare: Range | null;
-  /** It is compared with another trace. */
+  /** True if the flame graph is compared with another trace. */
   other: boolean;
 }
 
-/** How far the making of tables is. */
+/** Progress of building tables. */
 export interface Progress {
   phase: string | null;
   done: number;

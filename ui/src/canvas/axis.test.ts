@@ -3,7 +3,7 @@ import { across, rangeOf, ticks, timeAt, zoomed, type Axis } from "./axis";
 
 const axis: Axis = { range: [1000, 3000], from: 64, to: 264 };
 
-describe("the axis of time", () => {
+describe("the time axis", () => {
   test("maps times to pixels and back", () => {
     expect([1000, 2000, 3000].map((time) => across(axis, time))).toEqual([64, 164, 264]);
     expect([64, 164, 264].map((x) => timeAt(axis, x))).toEqual([1000, 2000, 3000]);
@@ -19,7 +19,7 @@ describe("the axis of time", () => {
     expect(rangeOf(5, 5)).toEqual([5, 6]);
   });
 
-  test("zooming keeps the moment under the pointer where it is", () => {
+  test("zooming keeps the position of the time under the pointer", () => {
     const range = zoomed([0, 1000], 250, 0.5);
     expect(range).toEqual([125, 625]);
     expect((250 - range[0]) / (range[1] - range[0])).toBe(0.25);

@@ -4,20 +4,23 @@ import { serves, type Shown } from "./layer";
 
 const answer = {};
 const shown = (range: Range, of: unknown[] = [answer, null]): Shown => ({
-  of, axis: { range, from: 64, to: 264 }, height: 100, extent: [0, 1000],
+  of,
+  axis: { range, from: 64, to: 264 },
+  height: 100,
+  extent: [0, 1000],
 });
 
-test("a picture is kept while all that there is of it is only moved", () => {
+test("an image is reused if it contains all data and is only moved", () => {
   expect(serves(shown([0, 1000]), shown([0, 1000]))).toBe(true);
   expect(serves(shown([0, 1000]), shown([300, 1300]))).toBe(true);
 });
 
-test("it is painted anew when zoomed, or when it lacks what would come into view", () => {
+test("it is painted again after a zoom, or if it lacks data that becomes visible", () => {
   expect(serves(shown([0, 1000]), shown([0, 500]))).toBe(false);
   expect(serves(shown([0, 500]), shown([100, 600]))).toBe(false);
 });
 
-test("or when it is of something else, or another size", () => {
+test("it is painted again if its inputs or its size change", () => {
   expect(serves(shown([0, 1000]), shown([0, 1000], [{}, null]))).toBe(false);
   expect(serves(shown([0, 1000]), shown([0, 1000], [answer, "isolated"]))).toBe(false);
   expect(serves(shown([0, 1000]), { ...shown([0, 1000]), height: 99 })).toBe(false);

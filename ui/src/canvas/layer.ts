@@ -1,30 +1,30 @@
-// A picture that is kept, and only moved while it is panned.
+// Cached image of a graph. While the user pans, the image is only moved.
 
 import type { Range } from "../api/types";
 import { across, type Axis } from "./axis";
 
-/** What a kept picture shows; another picture is needed once any of it changes. */
+/** Content of a cached image. If it changes, the image is painted again. */
 export interface Shown {
-  /** What it is of: the same object as long as the picture is the same but for its range. */
+  /** Values from which the image is painted, except its time range. They are compared by identity. */
   of: readonly unknown[];
   axis: Axis;
   height: number;
-  /** All there is lies within. */
+  /** Time range that contains all data. */
   extent: Range;
 }
 
-/** Paints on a canvas of its own, and copies that. */
+/** Cache of an image on a separate canvas. */
 export class Layer {
   #canvas: HTMLCanvasElement | null = null;
   #shown: Shown | null = null;
   #ratio = 0;
 
-  /** Forgets the picture: its colours are others now. */
+  /** Removes the image from the cache, for example after a change of colours. */
   forget(): void {
     this.#shown = null;
   }
 
-  /** Draws the picture at its place, painting it anew only if what is kept does not do. */
+  /** Draws the image at its position. If the cached image cannot be used, it is painted first. */
   draw(ctx: CanvasRenderingContext2D, wanted: Shown, paint: (ctx: CanvasRenderingContext2D, axis: Axis) => void): void {
     const { axis, height } = wanted;
     const width = axis.to - axis.from;
@@ -45,13 +45,13 @@ export class Layer {
     ctx.beginPath();
     ctx.rect(axis.from, 0, width, height);
     ctx.clip();
-    // Whole pixels stay sharp.
+    // Round to whole pixels to keep the image sharp.
     ctx.drawImage(this.#canvas!, Math.round(left * ratio) / ratio, 0, width, height);
     ctx.restore();
   }
 }
 
-/** Whether a kept picture shows what is wanted, be it that it is moved. */
+/** Returns true if a cached image can be drawn for the wanted content. The image may have to be moved. */
 export function serves(kept: Shown, wanted: Shown): boolean {
   const [from, to] = kept.axis.range;
   const [start, end] = wanted.axis.range;
@@ -59,6 +59,6 @@ export function serves(kept: Shown, wanted: Shown): boolean {
   if (!same || !kept.of.every((part, place) => part === wanted.of[place])) return false;
   if (from === start && to === end) return true;
   const isMoved = Math.abs(to - from - (end - start)) <= (end - start) * 1e-6;
-  // A moved picture lacks what was beyond its edges: that must be nothing.
+  // The moved image contains only its old time range, so all data must be within this range.
   return isMoved && from <= wanted.extent[0] && wanted.extent[1] <= to;
 }

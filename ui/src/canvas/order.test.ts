@@ -9,14 +9,14 @@ test("a run contains its start and not its end", () => {
   expect(found).toEqual([-1, 0, 0, -1, 1, 1, -1, 2, -1]);
 });
 
-test("the nearest run is not farther than asked", () => {
+test("the nearest run is within the requested distance", () => {
   expect(nearest(start, end, 17, 2)).toBe(0);
   expect(nearest(start, end, 18, 2)).toBe(1);
   expect(nearest(start, end, 35, 2)).toBe(-1);
   expect(nearest([], [], 35, 2)).toBe(-1);
 });
 
-test("binary search finds what a walk finds", () => {
+test("binary search and linear search agree", () => {
   for (let time = 0; time < 50; time++) {
     expect(upTo(start, time)).toBe(start.filter((other) => other <= time).length);
     const after = end.findIndex((other) => other > time);

@@ -1,6 +1,6 @@
-// Finding things among runs, which are sorted by time and do not overlap.
+// Binary search among runs, which are sorted by time and do not overlap.
 
-/** How many of the sorted times are at or before that time. */
+/** Returns the number of sorted times at or before a time. */
 export function upTo(times: ArrayLike<number>, time: number): number {
   let [low, high] = [0, times.length];
   while (low < high) {
@@ -11,13 +11,13 @@ export function upTo(times: ArrayLike<number>, time: number): number {
   return low;
 }
 
-/** The place of the run that contains a time, or -1. */
+/** Returns the index of the run that contains a time, or -1. */
 export function containing(start: ArrayLike<number>, end: ArrayLike<number>, time: number): number {
   const place = upTo(start, time) - 1;
   return place >= 0 && time < end[place] ? place : -1;
 }
 
-/** The place of the run that contains a time or is nearest to it, at most `within` away, or -1. */
+/** Returns the index of the run that contains a time or is nearest to it, at most `within` away, or -1. */
 export function nearest(start: ArrayLike<number>, end: ArrayLike<number>, time: number, within: number): number {
   const before = upTo(start, time) - 1;
   const sinceEnd = before >= 0 ? Math.max(time - end[before], 0) : Infinity;
@@ -26,7 +26,7 @@ export function nearest(start: ArrayLike<number>, end: ArrayLike<number>, time: 
   return sinceEnd <= untilStart ? before : before + 1;
 }
 
-/** The first place whose run ends after a time. */
+/** Returns the index of the first run that ends after a time. */
 export function firstAfter(end: ArrayLike<number>, time: number): number {
   return upTo(end, time);
 }

@@ -1,12 +1,12 @@
-// A canvas of a component, painted again when its picture, its box or the theme changed.
+// Canvas of a component. It is painted again when its content, its size or the theme changes.
 
 import type { Layer } from "./layer";
 import { surface, type Paint, type Surface } from "./surface";
 import { onTheme } from "./theme";
 
 /**
- * Keeps a canvas painted as long as its component is there. `picture` gives what `paint` paints, so
- * that it is called again when that changes; a layer that `paint` uses is forgotten with its colours.
+ * Paints a canvas while its component exists. `picture` returns the content that `paint` draws. If the
+ * content changes, `paint` runs again. A change of theme removes the image that is cached in `layer`.
  */
 export function painted(
   canvas: () => HTMLCanvasElement | null,

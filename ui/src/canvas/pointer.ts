@@ -1,31 +1,33 @@
-// What a pointer does on a picture: it hovers, clicks, drags, turns its wheel.
+// Pointer input on a graph: hovering, clicks, drags and the wheel.
 
 export interface Point {
   x: number;
   y: number;
 }
 
-/** What is to happen, in pixels of the picture. */
+/** Functions that are called for input. Positions are pixels in the graph. */
 export interface PointerActions {
   hover?(at: Point): void;
   leave?(): void;
   click?(at: Point, event: PointerEvent): void;
-  /** From where the button went down to where the pointer is. */
+  /** Called while the user drags, with the position at the start of the drag and the current position. */
   drag?(from: Point, to: Point): void;
   dragged?(from: Point, to: Point): void;
-  /** The drag was given up. */
+  /** Called when a drag is cancelled. */
   dropped?(): void;
-  /** The wheel with Ctrl, or two fingers: a factor of the range's length. */
+  /**
+   * Called when the user turns the wheel with Ctrl or pinches. `factor` scales the length of the time range.
+   */
   zoom?(at: Point, factor: number): void;
 }
 
-/** Less far than this is a click, in pixels. */
+/** Minimum distance of a drag, in pixels. A shorter movement is a click. */
 const CLICK = 4;
 
-/** Listens to the pointer; gives what ends that. */
+/** Listens to pointer events. Returns a function that stops listening. */
 export function onPointer(element: HTMLElement, actions: PointerActions): () => void {
   let down: { at: Point; drags: boolean } | null = null;
-  // Escape gives a drag up, wherever the keyboard is.
+  // The Escape key cancels a drag, no matter which element has the focus.
   const escape = (event: KeyboardEvent) => {
     if (event.key !== "Escape") return;
     event.stopPropagation();

@@ -1,19 +1,19 @@
-// A canvas as large as its box, in device pixels, painted again when something changed.
+// Canvas with the size of its CSS box, in device pixels. It is painted again after changes.
 
 import { onTheme } from "./theme";
 
-/** Paints a picture of that size in CSS pixels. */
+/** Function that paints a graph. The size is in CSS pixels. */
 export type Paint = (ctx: CanvasRenderingContext2D, width: number, height: number) => void;
 
-/** A canvas that paints itself. */
+/** Canvas that is painted again when necessary. */
 export interface Surface {
-  /** Paints with the next frame. */
+  /** Paints the canvas in the next animation frame. */
   paint(): void;
-  /** Ends it. */
+  /** Stops painting the canvas. */
   close(): void;
 }
 
-/** Keeps a canvas painted: its box is what CSS makes it. */
+/** Paints a canvas now and after each change of its size or of the theme. */
 export function surface(canvas: HTMLCanvasElement, paint: Paint): Surface {
   let frame = 0;
   const now = () => {
@@ -38,7 +38,8 @@ export function surface(canvas: HTMLCanvasElement, paint: Paint): Surface {
   const observer = new ResizeObserver(soon);
   observer.observe(canvas);
   const forget = onTheme(soon);
-  // A window moved to another screen, or zoomed, keeps its box but not its pixels.
+  // If the user zooms the page or moves the window to another screen, device pixels change but the box does
+  // not.
   addEventListener("resize", soon);
   soon();
   return {
@@ -52,7 +53,7 @@ export function surface(canvas: HTMLCanvasElement, paint: Paint): Surface {
   };
 }
 
-/** The text, or as much of its beginning as fits, with an ellipsis. */
+/** Returns the text. If it is wider than `width`, it is shortened and ends with an ellipsis. */
 export function fitting(ctx: CanvasRenderingContext2D, text: string, width: number): string {
   if (ctx.measureText(text).width <= width) return text;
   let [fits, tooLong] = [0, text.length];
@@ -64,7 +65,7 @@ export function fitting(ctx: CanvasRenderingContext2D, text: string, width: numb
   return fits > 0 ? `${text.slice(0, fits)}…` : "";
 }
 
-/** The font of the page, that many pixels high. */
+/** Returns the CSS font of the page with a size in pixels. */
 export function font(element: HTMLElement, pixels: number): string {
   return `${pixels}px ${getComputedStyle(element).fontFamily}`;
 }

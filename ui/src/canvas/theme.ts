@@ -1,13 +1,13 @@
-// Colours of the theme, as a canvas needs them: `var(--x)` and `light-dark()` mean nothing to it.
+// Colours of the theme for canvases, which do not support `var(--x)` and `light-dark()`.
 
-/** Red, green, blue, each 0 to 255. */
+/** Red, green and blue parts of a colour, 0 to 255 each. */
 export type Rgb = [number, number, number];
 
 const known = new Map<string, string>();
 const listeners = new Set<() => void>();
 let probe: HTMLElement | undefined;
 
-/** What any CSS colour is in the theme of the moment: `rgb(…)`. */
+/** Returns a CSS colour as it is in the current theme, for example as `rgb(…)`. */
 export function colour(css: string): string {
   let resolved = known.get(css);
   if (resolved === undefined) {
@@ -20,41 +20,41 @@ export function colour(css: string): string {
   return resolved;
 }
 
-/** The parts of a colour. */
+/** Returns the parts of a CSS colour in the current theme. */
 export function rgb(css: string): Rgb {
   return partsOf(colour(css));
 }
 
-/** Calls back whenever the theme has changed; gives what ends that. */
+/** Calls `changed` after each change of the theme. Returns a function that stops these calls. */
 export function onTheme(changed: () => void): () => void {
   probe ??= watched();
   listeners.add(changed);
   return () => listeners.delete(changed);
 }
 
-/** The parts of a computed colour: `rgb(1, 2, 3)`, `rgba(…)` or `color(srgb 0.1 0.2 0.3)`. */
+/** Parses a computed colour of the form `rgb(1, 2, 3)`, `rgba(…)` or `color(srgb 0.1 0.2 0.3)`. */
 export function partsOf(computed: string): Rgb {
   const scale = computed.startsWith("color(") ? 255 : 1;
   const parts = computed.replace(/^[a-z]+\((srgb )?/, "").match(/[\d.]+(e-\d+)?/g) ?? [];
   return [0, 1, 2].map((part) => Math.round(Number(parts[part] ?? 0) * scale)) as Rgb;
 }
 
-/** Between two colours: the first at 0, the second at 1. */
+/** Mixes two colours. The result is the first colour if `share` is 0, and the second if it is 1. */
 export function mixed(one: Rgb, other: Rgb, share: number): Rgb {
   return one.map((part, place) => Math.round(part + (other[place] - part) * share)) as Rgb;
 }
 
-/** As CSS has it. */
+/** Formats a colour as CSS. */
 export function css([red, green, blue]: Rgb, alpha = 1): string {
   return alpha === 1 ? `rgb(${red},${green},${blue})` : `rgba(${red},${green},${blue},${alpha})`;
 }
 
-/** Black or white, whichever is read better on it. */
+/** Returns the text colour, black or white, that has more contrast with the background. */
 export function inkOn(background: Rgb): string {
   return luminance(background) > 0.3 ? "#111" : "#fff";
 }
 
-/** Relative luminance, 0 to 1 (WCAG 2.2). */
+/** Returns the relative luminance of a colour, 0 to 1 (WCAG 2.2). */
 function luminance(parts: Rgb): number {
   const [red, green, blue] = parts.map((part) => {
     const share = part / 255;

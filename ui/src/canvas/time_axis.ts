@@ -1,4 +1,4 @@
-// Draws what pictures over time share: the axis below them, what is selected of it.
+// Functions that draw the time axis and the selected time range of graphs.
 
 import { moment } from "../format";
 import type { Range } from "../api/types";
@@ -6,11 +6,17 @@ import { across, ticks, type Axis } from "./axis";
 import { font } from "./surface";
 import { colour, css, rgb } from "./theme";
 
-/** In pixels. */
+/** Height of the time axis, in pixels. */
 export const AXIS_HEIGHT = 20;
 
-/** Veils what is not selected lightly, and draws the bounds. */
-export function paintSelection(ctx: CanvasRenderingContext2D, axis: Axis, [from, to]: Range, top: number, height: number): void {
+/** Highlights the selected time range and draws lines at its start and end. */
+export function paintSelection(
+  ctx: CanvasRenderingContext2D,
+  axis: Axis,
+  [from, to]: Range,
+  top: number,
+  height: number,
+): void {
   const [left, right] = [across(axis, from), across(axis, to)];
   const accent = rgb("var(--accent)");
   ctx.fillStyle = css(accent, 0.14);
@@ -20,7 +26,7 @@ export function paintSelection(ctx: CanvasRenderingContext2D, axis: Axis, [from,
   ctx.fillRect(right - 0.5, top, 1, height);
 }
 
-/** Times below a picture, with their marks. */
+/** Draws ticks and their times below a graph. */
 export function timeAxis(ctx: CanvasRenderingContext2D, axis: Axis, top: number, width: number): void {
   const { step, at } = ticks(axis.range, (axis.to - axis.from) / 90);
   ctx.font = font(ctx.canvas, 11);

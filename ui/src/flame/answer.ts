@@ -1,56 +1,62 @@
-// What the server answers to `flame` and `butterfly`: where the weight of stacks lies.
+// Answers to the requests `flame` and `butterfly`: stacks with their weights.
 
-/** Calls, depth first, each after its caller; column by column. */
+/** Calls, stored as columns. They are in depth-first order, so each call follows its caller. */
 export interface Nodes {
-  /** Place of the caller among the nodes; `null` of outermost calls. */
+  /** Index of the caller in these columns; `null` for outermost calls. */
   parent: (number | null)[];
-  /** Place in the frames. */
+  /** Index of the frame's name. */
   frame: number[];
-  /** Weight that ends in the call. */
+  /** Weight of the call without its callees. */
   self: number[];
-  /** Weight in it and all that it calls. */
+  /** Weight of the call with its callees. */
   total: number[];
-  /** The total in what it is compared with. */
+  /** Weight of the call with its callees, in the time range or trace to compare with. */
   compared: number[] | null;
 }
 
-/** A tree of calls. */
+/** Call tree with the names of its frames. */
 export interface FlameAnswer {
-  /** The weight of all rows, and in what it is compared with. */
+  /** Weight of all rows, in this time range and in the time range or trace to compare with. */
   total: number;
   compared_total: number | null;
-  /** What share of the weight has a stack. */
+  /** Share of the weight that belongs to rows with a stack, 0 to 1. */
   known: number;
-  /** Names of frames: `ntoskrnl.exe!KiSwapThread`. */
+  /** Names of frames, such as `ntoskrnl.exe!KiSwapThread`. */
   frames: string[];
   nodes: Nodes;
-  /** Weight in calls that are left out for being light. */
+  /** Weight of calls that are omitted because they are light. */
   cut: number;
   unit: string;
   sql: string | null;
 }
 
-/** Functions, or the callers and callees of one. */
+/** All functions with their weights, or the callers and callees of one function. */
 export interface ButterflyAnswer {
   total: number;
   known: number;
   functions_total: number;
   functions?: { label: string; self: number; total: number }[];
   frames?: string[];
-  /** Who called the function, from it outwards; the first node is the function. */
+  /** Tree of the callers. Its first node is the function. */
   callers?: Nodes;
-  /** What it called; the first node is the function. */
+  /** Tree of the callees. Its first node is the function. */
   callees?: Nodes;
   unit: string;
 }
 
-/** The module of a frame: `ntoskrnl.exe` of `ntoskrnl.exe!KiSwapThread` and of `ntoskrnl.exe+0x12`. */
+/**
+ * Returns the module of a frame, such as `ntoskrnl.exe` for `ntoskrnl.exe!KiSwapThread` and
+ * `ntoskrnl.exe+0x12`.
+ */
 export function moduleOf(frame: string): string {
   const end = frame.search(/!|\+0x/);
   return end > 0 ? frame.slice(0, end) : frame;
 }
 
-/** The function of a frame; the frame if it names none, the module if it is not known. */
+/**
+ * Returns the function of a frame. If the frame contains no function, returns the whole frame. If the
+ * function is unknown (`?`), returns the module.
+ */
 export function functionOf(frame: string): string {
   const name = frame.slice(frame.indexOf("!") + 1);
   return name === "?" ? moduleOf(frame) : name;

@@ -1,18 +1,19 @@
-// A tree of calls as rows of a table, of which some are open.
+// Rows of a call tree in which some calls are expanded.
 
 import type { Nodes } from "./answer";
 
-/** A call in a table. */
+/** Row that shows one call. */
 export interface CallRow {
   node: number;
-  /** How far it is indented. */
+  /** Level of indentation. */
   level: number;
-  /** Whether it can be opened, and is. */
+  /** True if the row can be expanded. */
   opens: boolean;
+  /** True if the row is expanded. */
   open: boolean;
 }
 
-/** A call's callees, the heaviest first; by call. */
+/** Returns the callees of each call, sorted by descending weight. */
 export function calleesOf(nodes: Nodes): number[][] {
   const callees: number[][] = nodes.parent.map(() => []);
   nodes.parent.forEach((parent, node) => {
@@ -22,7 +23,7 @@ export function calleesOf(nodes: Nodes): number[][] {
   return callees;
 }
 
-/** The calls below the first, as far as they are open. */
+/** Returns the visible rows below the first call. */
 export function callRows(callees: number[][], open: ReadonlySet<number>): CallRow[] {
   const rows: CallRow[] = [];
   const waiting = (callees[0] ?? []).map((node) => ({ node, level: 0 })).reverse();
@@ -36,10 +37,13 @@ export function callRows(callees: number[][], open: ReadonlySet<number>): CallRo
   return rows;
 }
 
-/** The calls to be opened at first: where most of the weight leads, as long as it is more than half. */
+/**
+ * Returns the calls that are expanded initially. They form the path on which each call has more than half of
+ * the total weight.
+ */
 export function hotPath(nodes: Nodes, callees: number[][]): Set<number> {
   const open = new Set<number>();
-  for (let at = 0; callees[at]?.length > 0; ) {
+  for (let at = 0; callees[at]?.length > 0;) {
     const heaviest = callees[at][0];
     if (nodes.total[heaviest] * 2 <= nodes.total[0]) break;
     open.add(heaviest);

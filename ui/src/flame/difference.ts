@@ -1,26 +1,25 @@
-// How much more or less of all weight a call has than in what it is compared with.
+// Differences of the weights of calls between two time ranges or traces.
 
 import type { FlameAnswer } from "./answer";
 
-/** For each call its share less its share in what it is compared with: -1 to 1. */
+/**
+ * Returns, for each call, its share of the weight minus its share in the other time range or trace: -1 to 1.
+ */
 export function differences({ nodes, total, compared_total }: FlameAnswer): Float64Array | null {
   const { compared } = nodes;
   if (!compared) return null;
   const share = (weight: number, of: number | null) => (of !== null && of > 0 ? weight / of : 0);
-  return Float64Array.from(
-    nodes.total,
-    (weight, node) => share(weight, total) - share(compared[node], compared_total),
-  );
+  return Float64Array.from(nodes.total, (weight, node) => share(weight, total) - share(compared[node], compared_total));
 }
 
-/** The greatest difference, either way. */
+/** Returns the largest absolute value of the differences. */
 export function greatest(differences: Float64Array): number {
   let greatest = 0;
   for (const difference of differences) greatest = Math.max(greatest, Math.abs(difference));
   return greatest;
 }
 
-/** A difference of shares, in percentage points: `▲ 3.2 pp`, `▼ 0.50 pp`. */
+/** Formats a difference of shares in percentage points, such as `▲ 3.2 pp` or `▼ 0.50 pp`. */
 export function changed(difference: number): string {
   const points = Math.abs(difference * 100);
   if (points < 0.005) return "no change";

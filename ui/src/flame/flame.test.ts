@@ -2,12 +2,13 @@ import { describe, expect, test } from "vitest";
 import { functionOf, moduleOf, type FlameAnswer, type Nodes } from "./answer";
 import { calleesOf, callRows, hotPath } from "./calls";
 import { changed, differences, greatest } from "./difference";
-import { callAt, layOut, seen } from "./layout";
+import { callAt, layOut, visibleCalls } from "./layout";
 import { matchedWeight, matcher, matchingFrames } from "./search";
 import { callees, callOf, heaviestCallee, pathOf, sibling } from "./walk";
 
 const frames = ["a.exe!main", "b.dll!work", "c.sys!wait", "b.dll!WORK<T>"];
-// main (100): work (60): wait (20), work<T> (30); wait (25). wait (100).
+// Weights of the tree: main 100, of which work 60 (wait 20, work<T> 30) and wait 25. A second root: wait
+// 100.
 const nodes: Nodes = {
   parent: [null, 0, 1, 1, 0, null],
   frame: [0, 1, 2, 3, 2, 2],
@@ -18,50 +19,59 @@ const nodes: Nodes = {
 const layout = layOut(nodes, nodes.total);
 
 describe("the layout", () => {
-  test("puts callees side by side below their caller, each as wide as its weight", () => {
+  test("places callees side by side at their caller, with widths by weight", () => {
     expect([...layout.from].map((at) => at * 200)).toEqual([0, 0, 0, 20, 60, 100]);
     expect([...layout.to].map((at) => Math.round(at * 200))).toEqual([100, 60, 20, 50, 85, 200]);
     expect([...layout.depth]).toEqual([0, 1, 2, 2, 1, 0]);
     expect([...layout.next]).toEqual([5, 4, 3, 4, 5, 6]);
   });
 
-  test("shows what is wide enough of a part of the width", () => {
-    expect(seen(layout, [0, 1], 0)).toEqual({ nodes: [0, 1, 2, 3, 4, 5], rows: 3 });
-    expect(seen(layout, [0, 1], 0.2)).toEqual({ nodes: [0, 1, 5], rows: 2 });
-    expect(seen(layout, [0.5, 1], 0.001)).toEqual({ nodes: [5], rows: 1 });
+  test("shows calls that are wide enough", () => {
+    expect(visibleCalls(layout, [0, 1], 0)).toEqual({ nodes: [0, 1, 2, 3, 4, 5], rows: 3 });
+    expect(visibleCalls(layout, [0, 1], 0.2)).toEqual({ nodes: [0, 1, 5], rows: 2 });
+    expect(visibleCalls(layout, [0.5, 1], 0.001)).toEqual({ nodes: [5], rows: 1 });
   });
 
-  test("finds the call at a place", () => {
+  test("finds the call at a position", () => {
     const at = (depth: number, weight: number) => callAt(layout, depth, weight / 200);
-    expect([at(0, 99), at(0, 101), at(1, 59), at(1, 61), at(2, 19.9), at(2, 20.1), at(2, 55), at(9, 1)]).toEqual([0, 5, 1, 4, 2, 3, -1, -1]);
+    expect([at(0, 99), at(0, 101), at(1, 59), at(1, 61), at(2, 19.9), at(2, 20.1), at(2, 55), at(9, 1)]).toEqual([
+      0, 5, 1, 4, 2, 3, -1, -1,
+    ]);
   });
 
-  test("of nothing is nothing", () => {
+  test("of no calls is empty", () => {
     const empty: Nodes = { parent: [], frame: [], self: [], total: [], compared: null };
-    expect(seen(layOut(empty, []), [0, 1], 0)).toEqual({ nodes: [], rows: 0 });
+    expect(visibleCalls(layOut(empty, []), [0, 1], 0)).toEqual({ nodes: [], rows: 0 });
     expect([...layOut(nodes, [0, 0, 0, 0, 0, 0]).to]).toEqual([0, 0, 0, 0, 0, 0]);
   });
 });
 
-describe("walking", () => {
-  test("goes to callees, siblings and along names", () => {
+describe("keyboard steps", () => {
+  test("go to callees, siblings and along names", () => {
     expect(callees(layout, 0)).toEqual([1, 4]);
     expect(heaviestCallee(layout, 1, nodes.total)).toBe(3);
     expect(heaviestCallee(layout, 2, nodes.total)).toBe(-1);
-    expect([sibling(nodes, layout, 1, 1), sibling(nodes, layout, 4, -1), sibling(nodes, layout, 4, 1), sibling(nodes, layout, 0, 1), sibling(nodes, layout, 5, -1)]).toEqual([4, 1, -1, 5, 0]);
+    expect([
+      sibling(nodes, layout, 1, 1),
+      sibling(nodes, layout, 4, -1),
+      sibling(nodes, layout, 4, 1),
+      sibling(nodes, layout, 0, 1),
+      sibling(nodes, layout, 5, -1),
+    ]).toEqual([4, 1, -1, 5, 0]);
     expect(pathOf(frames, nodes, 3)).toEqual(["a.exe!main", "b.dll!work", "b.dll!WORK<T>"]);
   });
 
-  test("finds the same call in another answer, or as far as it goes", () => {
-    for (const node of nodes.parent.keys()) expect(callOf(frames, nodes, layout, pathOf(frames, nodes, node))).toBe(node);
+  test("find the same call in another answer, or its nearest caller", () => {
+    for (const node of nodes.parent.keys())
+      expect(callOf(frames, nodes, layout, pathOf(frames, nodes, node))).toBe(node);
     expect(callOf(frames, nodes, layout, ["a.exe!main", "gone"])).toBe(0);
     expect(callOf(frames, nodes, layout, ["gone"])).toBe(-1);
     expect(callOf(frames, nodes, layout, [])).toBe(-1);
   });
 });
 
-describe("finding frames", () => {
-  test("by a part of the name in any case, or a pattern", () => {
+describe("the search for frames", () => {
+  test("ignores case and supports patterns", () => {
     expect(matchingFrames(frames, "Work")).toEqual([false, true, false, true]);
     expect(matchingFrames(frames, "/^c\\.|main$/")).toEqual([true, false, true, false]);
     expect(matchingFrames(frames, "  ")).toBeNull();
@@ -77,7 +87,13 @@ describe("finding frames", () => {
 
 describe("differences", () => {
   const answer: FlameAnswer = {
-    total: 200, compared_total: 400, known: 1, frames, cut: 0, unit: "ns", sql: null,
+    total: 200,
+    compared_total: 400,
+    known: 1,
+    frames,
+    cut: 0,
+    unit: "ns",
+    sql: null,
     nodes: { ...nodes, compared: [100, 0, 0, 0, 100, 300] },
   };
   test("are of shares, not of weights", () => {
@@ -86,20 +102,23 @@ describe("differences", () => {
     expect(differences({ ...answer, nodes })).toBeNull();
     expect(differences({ ...answer, compared_total: 0 })![0]).toBe(0.5);
   });
-  test("are told by a sign, not by colour alone", () => {
+  test("have a sign, not only a colour", () => {
     expect([0.032, -0.0051, 0].map(changed)).toEqual(["▲ 3.2 pp", "▼ 0.51 pp", "no change"]);
   });
 });
 
 describe("a table of calls", () => {
   const list = calleesOf(nodes);
-  test("has the heaviest first, as far as calls are open", () => {
+  test("is sorted by weight and contains callees of expanded calls", () => {
     expect(callRows(list, new Set()).map(({ node }) => node)).toEqual([1, 4]);
     expect(callRows(list, new Set([1])).map(({ node, level, opens }) => [node, level, opens])).toEqual([
-      [1, 0, true], [3, 1, false], [2, 1, false], [4, 0, false],
+      [1, 0, true],
+      [3, 1, false],
+      [2, 1, false],
+      [4, 0, false],
     ]);
   });
-  test("is open at first where most of the weight leads", () => {
+  test("is initially expanded along most of the weight", () => {
     expect([...hotPath(nodes, list)]).toEqual([1]);
     expect([...hotPath({ ...nodes, total: [] }, [])]).toEqual([]);
   });

@@ -1,9 +1,9 @@
-// Two trees of calls as one: that of another trace beside that of this.
+// Merging of the call trees of two traces, to compare them.
 
 import type { FlameAnswer, Nodes } from "./answer";
 import { calleesOf } from "./calls";
 
-/** The calls of one with their weight in the other; calls that only the other has weigh nothing here. */
+/** Merges two call trees. Calls that exist only in `other` have the weight 0. */
 export function joined(one: FlameAnswer, other: FlameAnswer): FlameAnswer {
   const frames = [...one.frames];
   const places = new Map(frames.map((name, place) => [name, place]));
@@ -29,7 +29,7 @@ export function joined(one: FlameAnswer, other: FlameAnswer): FlameAnswer {
 
 const NONE = new Map<string, number>();
 
-/** Outermost calls, and the callees of each call, by their names. */
+/** Returns the outermost calls by name, and the callees of each call by name. */
 function byName({ frames, nodes }: FlameAnswer): { outermost: Map<string, number>; callees: Map<string, number>[] } {
   const named = (calls: number[]) => new Map(calls.map((node) => [frames[nodes.frame[node]], node]));
   const outermost = nodes.parent.flatMap((parent, node) => (parent === null ? [node] : []));

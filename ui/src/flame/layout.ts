@@ -1,27 +1,30 @@
-// Where each call is in a flame graph: all weight is 1 wide, each depth is a row.
+// Positions of calls in a flame graph. The width of the whole graph is 1. Each depth is a row.
 
 import type { Nodes } from "./answer";
 
-/** Calls with their places. */
+/** Positions of all calls. */
 export interface FlameLayout {
   from: Float64Array;
   to: Float64Array;
   depth: Int32Array;
-  /** The place after the last call below each. */
+  /** For each call, the index after its last descendant. */
   next: Int32Array;
 }
 
-/** A part of the width. */
+/** Part of the graph's width, between 0 and 1. */
 export type Part = [from: number, to: number];
 
-/** Callees side by side under their caller, each as wide as its weight. */
+/**
+ * Computes the positions. Callees are next to each other below their caller, and their widths are
+ * proportional to their weights.
+ */
 export function layOut(nodes: Nodes, weights: number[]): FlameLayout {
   const length = nodes.parent.length;
   const [from, to] = [new Float64Array(length), new Float64Array(length)];
   const [depth, next] = [new Int32Array(length), new Int32Array(length)];
   let all = 0;
   for (let node = 0; node < length; node++) if (nodes.parent[node] === null) all += weights[node];
-  /** Up to where each call's width is taken by its callees. */
+  // For each call, the end of the part that is taken by the callees placed so far.
   const taken = new Float64Array(length);
   let outermost = 0;
   for (let node = 0; node < length; node++) {
@@ -35,7 +38,8 @@ export function layOut(nodes: Nodes, weights: number[]): FlameLayout {
     else taken[parent] = to[node];
   }
   next.fill(length);
-  // Depth first: a call's subtree ends where the next of its depth or above begins.
+  // Calls are in depth-first order. The descendants of a call end where the next call has the same or a
+  // smaller depth.
   const open: number[] = [];
   for (let node = 0; node < length; node++) {
     while (open.length > depth[node]) next[open.pop()!] = node;
@@ -44,11 +48,15 @@ export function layOut(nodes: Nodes, weights: number[]): FlameLayout {
   return { from, to, depth, next };
 }
 
-/** The calls that are at least `least` wide within a part of the width, and how deep they go. */
-export function seen(layout: FlameLayout, [left, right]: Part, least: number): { nodes: number[]; rows: number } {
+/** Returns the calls whose visible width is at least `least`, and the number of rows that they need. */
+export function visibleCalls(
+  layout: FlameLayout,
+  [left, right]: Part,
+  least: number,
+): { nodes: number[]; rows: number } {
   const nodes: number[] = [];
   let rows = 0;
-  for (let node = 0; node < layout.from.length; ) {
+  for (let node = 0; node < layout.from.length;) {
     const width = Math.min(layout.to[node], right) - Math.max(layout.from[node], left);
     if (width < least) {
       node = layout.next[node];
@@ -61,9 +69,9 @@ export function seen(layout: FlameLayout, [left, right]: Part, least: number): {
   return { nodes, rows };
 }
 
-/** The call at a depth and a place of the width, or -1. */
+/** Returns the call at a depth and a horizontal position, or -1 if there is no call. */
 export function callAt(layout: FlameLayout, depth: number, place: number): number {
-  for (let node = 0; node < layout.from.length; ) {
+  for (let node = 0; node < layout.from.length;) {
     const holds = layout.from[node] <= place && place < layout.to[node];
     if (holds && layout.depth[node] === depth) return node;
     node = holds ? node + 1 : layout.next[node];

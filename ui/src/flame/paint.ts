@@ -1,4 +1,4 @@
-// Draws a flame graph.
+// Functions that draw flame graphs.
 
 import type { Layer } from "../canvas/layer";
 import { fitting, font } from "../canvas/surface";
@@ -8,44 +8,54 @@ import { functionOf, moduleOf, type FlameAnswer } from "./answer";
 import { changed } from "./difference";
 import type { FlameLayout, Part } from "./layout";
 
-/** In pixels. */
+/** Height of a row, in pixels. */
 export const ROW = 19;
-const NAMED_FROM = 26;
+/** Minimum width at which a call gets a label, in pixels. */
+const MIN_LABEL_WIDTH = 26;
 
-/** More here than there, and less. */
+/** Colour of calls whose share is larger than in the other time range or trace. */
 export const MORE = "light-dark(#c2382b, #e8655a)";
+/** Colour of calls whose share is smaller than in the other time range or trace. */
 export const LESS = "light-dark(#2166ac, #5b9bd9)";
 
-/** All that is to be seen. */
+/** Content of a flame graph. */
 export interface FlamePicture {
   answer: FlameAnswer;
   layout: FlameLayout;
-  /** The calls that are wide enough, and how many rows they need. */
+  /** Visible calls and the number of rows. */
   nodes: number[];
   rows: number;
-  /** The part of the width that is shown. */
+  /** Visible part of the width. */
   part: Part;
-  /** Outermost calls are at the top. */
+  /** True if the outermost calls are at the top, false if they are at the bottom. */
   hanging: boolean;
-  /** How far it is scrolled down, in pixels. */
+  /** Scroll position, in pixels. */
   scrolled: number;
-  /** Frames that match what is looked for. */
+  /** For each frame, true if it matches the search; `null` without a search. */
   matching: boolean[] | null;
   differences: Float64Array | null;
   greatest: number;
-  /** The call that is looked at, or -1: marked over the picture. */
+  /** Index of the highlighted call, or -1. */
   at: number;
 }
 
-/** The top of a row, before it is scrolled. */
+/** Returns the vertical position of the top of a row in pixels, without scrolling. */
 export function topOf(depth: number, rows: number, hanging: boolean): number {
   return (hanging ? depth : rows - 1 - depth) * ROW;
 }
 
-export function paintFlame(ctx: CanvasRenderingContext2D, width: number, height: number, picture: FlamePicture, layer: Layer): void {
+export function paintFlame(
+  ctx: CanvasRenderingContext2D,
+  width: number,
+  height: number,
+  picture: FlamePicture,
+  layer: Layer,
+): void {
   const { layout, nodes, part, rows, hanging, scrolled, at } = picture;
   const of = [layout, nodes, hanging, scrolled, picture.matching, picture.differences];
-  layer.draw(ctx, { of, axis: { range: part, from: 0, to: width }, height, extent: part }, (ctx) => calls(ctx, width, height, picture));
+  layer.draw(ctx, { of, axis: { range: part, from: 0, to: width }, height, extent: part }, (ctx) =>
+    calls(ctx, width, height, picture),
+  );
   if (at < 0) return;
   const [from, wide] = placeOf(picture, at, width);
   ctx.strokeStyle = colour("var(--fg)");
@@ -53,8 +63,12 @@ export function paintFlame(ctx: CanvasRenderingContext2D, width: number, height:
   ctx.strokeRect(from + 1, topOf(layout.depth[at], rows, hanging) - scrolled + 1, Math.max(wide - 2, 1), ROW - 3);
 }
 
-/** Where a call begins, and how wide it is, in pixels. */
-function placeOf({ layout, part: [left, right] }: FlamePicture, node: number, width: number): [from: number, wide: number] {
+/** Returns the horizontal position and the width of a call, in pixels. */
+function placeOf(
+  { layout, part: [left, right] }: FlamePicture,
+  node: number,
+  width: number,
+): [from: number, wide: number] {
   const across = width / Math.max(right - left, Number.MIN_VALUE);
   const from = Math.max((layout.from[node] - left) * across, 0);
   const to = Math.min((layout.to[node] - left) * across, width);
@@ -82,7 +96,7 @@ function calls(ctx: CanvasRenderingContext2D, width: number, height: number, pic
       ctx.fillStyle = colour("var(--gold)");
       ctx.fillRect(from, top + ROW - 4, wide, 3);
     }
-    if (wide < NAMED_FROM) continue;
+    if (wide < MIN_LABEL_WIDTH) continue;
     ctx.fillStyle = picture.matching && !matches ? colour("var(--muted)") : inkOn(fill);
     ctx.fillText(textOf(ctx, picture, node, name, wide - 8), from + 4, top + ROW / 2);
   }
@@ -103,7 +117,10 @@ function fillOf(picture: FlamePicture, node: number, name: string, fills: Map<st
   return fill;
 }
 
-/** Lines that rise where it is more and fall where it is less: colour alone does not tell it. */
+/**
+ * Draws lines over a call in addition to its colour. They rise for a larger share and fall for a smaller
+ * share.
+ */
 function hatch(ctx: CanvasRenderingContext2D, difference: number, from: number, top: number, wide: number): void {
   if (Math.abs(difference) < 0.02 || wide < 6) return;
   const [rise, apart] = [ROW - 1, 9];
@@ -122,7 +139,13 @@ function hatch(ctx: CanvasRenderingContext2D, difference: number, from: number, 
   ctx.restore();
 }
 
-function textOf(ctx: CanvasRenderingContext2D, picture: FlamePicture, node: number, name: string, room: number): string {
+function textOf(
+  ctx: CanvasRenderingContext2D,
+  picture: FlamePicture,
+  node: number,
+  name: string,
+  room: number,
+): string {
   const change = picture.differences ? `${changed(picture.differences[node])}  ` : "";
   const whole = change + name;
   if (ctx.measureText(whole).width <= room) return whole;

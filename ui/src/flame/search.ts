@@ -1,8 +1,11 @@
-// Finding frames by their names.
+// Search for frames by name.
 
 import type { Nodes } from "./answer";
 
-/** What a text asks for: a part of a name in any case, or a pattern between slashes. */
+/**
+ * Returns a function that tests names. The search text is a part of a name, ignoring case, or a pattern
+ * between slashes. Returns `null` for an empty text.
+ */
 export function matcher(text: string): ((name: string) => boolean) | null {
   const trimmed = text.trim();
   if (trimmed === "") return null;
@@ -12,20 +15,20 @@ export function matcher(text: string): ((name: string) => boolean) | null {
       const expression = new RegExp(pattern[1], "i");
       return (name) => expression.test(name);
     } catch {
-      // Not a pattern yet: it is looked for as it stands.
+      // The pattern is not valid, perhaps because it is incomplete. Search for the text itself.
     }
   }
   const lower = trimmed.toLowerCase();
   return (name) => name.toLowerCase().includes(lower);
 }
 
-/** For each frame whether its name matches; nothing if nothing is asked for. */
+/** Returns, for each frame, whether it matches the search text. Returns `null` without a search text. */
 export function matchingFrames(frames: string[], text: string): boolean[] | null {
   const matches = matcher(text);
   return matches && frames.map(matches);
 }
 
-/** The weight of calls that match, each stack counted once. */
+/** Returns the weight of all stacks that contain a matching call. Each stack counts only once. */
 export function matchedWeight(nodes: Nodes, matching: boolean[], weights: number[]): number {
   const within = new Uint8Array(nodes.parent.length);
   let sum = 0;

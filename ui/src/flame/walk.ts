@@ -1,9 +1,9 @@
-// Going from call to call.
+// Navigation between the calls of a flame graph.
 
 import type { Nodes } from "./answer";
 import type { FlameLayout } from "./layout";
 
-/** The callee with the most weight, or -1. */
+/** Returns the callee with the largest weight, or -1 if there are no callees. */
 export function heaviestCallee(layout: FlameLayout, node: number, weights: number[]): number {
   let heaviest = -1;
   for (const callee of callees(layout, node)) {
@@ -12,14 +12,14 @@ export function heaviestCallee(layout: FlameLayout, node: number, weights: numbe
   return heaviest;
 }
 
-/** Calls below one, each directly. */
+/** Returns the direct callees of a call. */
 export function callees(layout: FlameLayout, node: number): number[] {
   const found: number[] = [];
   for (let callee = node + 1; callee < layout.next[node]; callee = layout.next[callee]) found.push(callee);
   return found;
 }
 
-/** The call beside one, of the same caller: after it, or before it; -1 if there is none. */
+/** Returns the next or previous call with the same caller, or -1 if there is none. */
 export function sibling(nodes: Nodes, layout: FlameLayout, node: number, step: 1 | -1): number {
   const parent = nodes.parent[node];
   const end = parent === null ? layout.next.length : layout.next[parent];
@@ -29,14 +29,17 @@ export function sibling(nodes: Nodes, layout: FlameLayout, node: number, step: 1
   return before;
 }
 
-/** The names of the calls that lead to one, outermost first, and its own. */
+/** Returns the frames of the path to a call, outermost first. The last frame is that of the call. */
 export function pathOf(frames: string[], nodes: Nodes, node: number): string[] {
   const path: string[] = [];
   for (let at: number | null = node; at !== null; at = nodes.parent[at]) path.unshift(frames[nodes.frame[at]]);
   return path;
 }
 
-/** The call that such names lead to, or as far as they do; -1 if not even the first is there. */
+/**
+ * Returns the call at the end of a path. If the path does not exist completely, returns the last call of it
+ * that exists, or -1.
+ */
 export function callOf(frames: string[], nodes: Nodes, layout: FlameLayout, path: string[]): number {
   let found = -1;
   let [from, end] = [0, layout.next.length];

@@ -1,11 +1,11 @@
-// What every graph of a panel is handed.
+// Properties that all graphs of a panel have.
 
 import type { Range, View } from "../api/types";
 import type { Panel } from "../view/screen";
-import type { Opened } from "../view/state.svelte";
+import type { OpenTrace } from "../view/open_trace.svelte";
 
 export interface GraphProps {
-  opened: Opened;
+  opened: OpenTrace;
   view: View;
   panel: Panel;
   title: string;

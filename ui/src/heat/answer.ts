@@ -1,29 +1,34 @@
-// What the server answers to `heat`: how values are spread over time.
+// Answer to the request `heat`: the distribution of values over time.
 
-/** Counts by slice of time and class of value. */
+/** Numbers of values by time bucket and class. */
 export interface HeatAnswer {
   start_ns: number;
   end_ns: number;
   bucket_ns: number;
   buckets: number;
-  /** Class `i` holds values above `bounds[i]` and up to `bounds[i + 1]`; they rise by equal factors. */
+  /**
+   * Bounds of the classes. Class `i` contains values above `bounds[i]`, up to and including `bounds[i + 1]`.
+   * Each bound is the previous one times a constant factor.
+   */
   bounds: number[];
-  /** By slice, then by class. */
+  /** Numbers of values: a list for each time bucket, with a number for each class. */
   counts: number[][];
-  /** How many are above all classes, and below. */
+  /** Numbers of values that are above and below all classes. */
   above: number;
   below: number;
   unit: string;
   sql: string | null;
 }
 
-/** A line at a value. */
+/** Horizontal line at a value, with a label. */
 export interface Line {
   at: number;
   label: string;
 }
 
-/** What is chosen: times, and values that are at least `from` and less than `to`, as filters have it. */
+/**
+ * Selected time range, and selected values. Like in filters, values are at least `from` and less than `to`.
+ */
 export interface Chosen {
   range: [from_ns: number, to_ns: number];
   from: number;

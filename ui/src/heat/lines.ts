@@ -1,10 +1,10 @@
-// The values that interrupts are judged by.
+// Limits for the durations of interrupts.
 
 import type { Line } from "./answer";
 
 /**
- * How long service routines and DPCs may take: Microsoft's "Guidelines for Writing DPC Routines" asks
- * for no more than 100 µs in a DPC, the rule for service routines is 25 µs.
+ * Recommended maximum durations of interrupt service routines and DPCs. Microsoft's "Guidelines for Writing
+ * DPC Routines" limits a DPC to 100 µs. The limit for service routines is 25 µs.
  */
 export const INTERRUPT_LINES: Line[] = [
   { at: 25_000, label: "25 µs: ISR" },

@@ -1,4 +1,4 @@
-// Draws a heat map.
+// Functions that draw heat maps.
 
 import { across, type Axis } from "../canvas/axis";
 import { font } from "../canvas/surface";
@@ -9,13 +9,13 @@ import type { Chosen, HeatAnswer, Line } from "./answer";
 import { most, ramp, rampColour, strength } from "./ramp";
 import { classHeight, heightOf, valueTicks, type ValueAxis } from "./value_axis";
 
-/** A slice of time and a class of values. */
+/** Cell of the heat map: the index of its time bucket, and the index of its class of values. */
 export interface Cell {
   slice: number;
   row: number;
 }
 
-/** All that is to be seen. */
+/** Content of a heat map. */
 export interface HeatPicture {
   answer: HeatAnswer;
   axis: Axis;
@@ -26,13 +26,13 @@ export interface HeatPicture {
   cursor: number | null;
 }
 
-/** A heat map's cells as an image of one pixel each, which is made once for an answer and a theme. */
+/** Image with one pixel for each cell. It is cached until the answer or the theme changes. */
 export class Cells {
   #answer: HeatAnswer | null = null;
   #theme = "";
   #image: HTMLCanvasElement | null = null;
 
-  of(answer: HeatAnswer): HTMLCanvasElement | null {
+  image(answer: HeatAnswer): HTMLCanvasElement | null {
     const theme = ["--panel", "--accent", "--fg"].map((name) => colour(`var(${name})`));
     if (this.#answer !== answer || this.#theme !== theme.join()) {
       this.#answer = answer;
@@ -73,7 +73,7 @@ export function paintHeat(ctx: CanvasRenderingContext2D, width: number, picture:
   ctx.beginPath();
   ctx.rect(axis.from, values.top, axis.to - axis.from, values.bottom - values.top);
   ctx.clip();
-  const image = cells.of(answer);
+  const image = cells.image(answer);
   if (image) {
     const left = across(axis, answer.start_ns);
     const right = across(axis, answer.start_ns + answer.bucket_ns * answer.buckets);
@@ -123,7 +123,7 @@ function marks(ctx: CanvasRenderingContext2D, { answer, axis, values, chosen, ce
   }
 }
 
-/** Lines at values that something is judged by, with what they are. */
+/** Draws horizontal lines at limits, with their labels. */
 function limits(ctx: CanvasRenderingContext2D, { axis, values, lines }: HeatPicture): void {
   ctx.font = font(ctx.canvas, 11);
   ctx.textAlign = "right";

@@ -1,20 +1,29 @@
-// How strong the colour of a count is.
+// Colours for counts in a heat map.
 
 import { mixed, type Rgb } from "../canvas/theme";
 
-/** Of a single one: the longest waits are single ones, and must not be lost on the ground. */
-export const LEAST = 0.42;
+/**
+ * Strength of the count 1, between 0 and 1. The longest waits are often single values, which must be
+ * visible.
+ */
+export const MIN_STRENGTH = 0.42;
 
-/** From 0 for none to 1 for the most, by the logarithm. */
+/**
+ * Returns the strength of a count on a logarithmic scale. It is 0 for no values, and 1 for the largest
+ * count.
+ */
 export function strength(count: number, most: number): number {
   if (count <= 0) return 0;
-  return most <= 1 ? 1 : LEAST + (1 - LEAST) * (Math.log(count) / Math.log(most));
+  return most <= 1 ? 1 : MIN_STRENGTH + (1 - MIN_STRENGTH) * (Math.log(count) / Math.log(most));
 }
 
-/** So many colours from the weakest to the strongest. */
+/** Number of colours. */
 const STEPS = 256;
 
-/** Colours of strengths: from the ground through the accent to the ink. */
+/**
+ * Returns the colours for increasing strength. They change from the background to the accent colour, and
+ * then to the text colour.
+ */
 export function ramp(ground: Rgb, accent: Rgb, ink: Rgb): Rgb[] {
   return Array.from({ length: STEPS }, (_, step) => {
     const share = step / (STEPS - 1);
@@ -22,12 +31,12 @@ export function ramp(ground: Rgb, accent: Rgb, ink: Rgb): Rgb[] {
   });
 }
 
-/** The colour of a strength. */
+/** Returns the colour for a strength. */
 export function rampColour(colours: Rgb[], strength: number): Rgb {
   return colours[Math.round(Math.min(Math.max(strength, 0), 1) * (colours.length - 1))];
 }
 
-/** The most that is in one cell. */
+/** Returns the largest count of all cells. */
 export function most(counts: number[][]): number {
   let most = 0;
   for (const slice of counts) for (const count of slice) if (count > most) most = count;

@@ -1,30 +1,30 @@
-// The axis of values, by classes: each is equally high, so that equal factors are equal heights.
+// Vertical axis of values. All classes have the same height, so equal factors have equal heights.
 
-/** Where classes are, in pixels: the first class is at the bottom. */
+/** Position of the classes, in pixels. The first class is at the bottom of the axis. */
 export interface ValueAxis {
   bounds: number[];
   top: number;
   bottom: number;
 }
 
-/** How high a class is. */
+/** Returns the height of a class, in pixels. */
 export function classHeight({ bounds, top, bottom }: ValueAxis): number {
   return (bottom - top) / Math.max(bounds.length - 1, 1);
 }
 
-/** Which class is at a height, or `null`. */
+/** Returns the class at a vertical position; `null` outside the axis. */
 export function classAt(axis: ValueAxis, y: number): number | null {
   const row = Math.floor((axis.bottom - y) / classHeight(axis));
   return row >= 0 && row < axis.bounds.length - 1 ? row : null;
 }
 
-/** The same, kept within the axis. */
+/** Returns the class that is nearest to a vertical position. */
 export function classNear(axis: ValueAxis, y: number): number {
   const row = Math.floor((axis.bottom - y) / classHeight(axis));
   return Math.min(Math.max(row, 0), axis.bounds.length - 2);
 }
 
-/** How high a value is; `null` where the axis has no place for it. */
+/** Returns the vertical position of a value; `null` outside the axis. */
 export function heightOf(axis: ValueAxis, value: number): number | null {
   const { bounds } = axis;
   const last = bounds.length - 1;
@@ -35,7 +35,10 @@ export function heightOf(axis: ValueAxis, value: number): number | null {
   return axis.bottom - (row + share) * classHeight(axis);
 }
 
-/** Values to be written beside the axis: 1, 10, 100…, and 2 and 5 of each where there is room. */
+/**
+ * Returns the values that get a label, with their positions: 1, 10, 100 and so on, and their multiples by 2
+ * and 5 if there is room.
+ */
 export function valueTicks(axis: ValueAxis, apart: number): { value: number; y: number }[] {
   const { bounds } = axis;
   const last = bounds[bounds.length - 1];

@@ -1,26 +1,26 @@
-// What the server answers to `lanes`: who ran on each CPU.
+// Answer to the request `lanes`: threads and interrupts that ran on each CPU.
 
 import type { Id } from "../api/types";
 
-/** Runs of threads, column by column, in the order of time; idle ones are left out. */
+/** Runs of threads, stored as columns and sorted by time. Idle threads are omitted. */
 export interface Runs {
   start: number[];
   end: number[];
-  /** By row of `processes`. */
+  /** Processes of the runs: their rows in `processes`. */
   process: Id[];
-  /** By row of `threads`; not known where runs are not exact. */
+  /** Threads of the runs: their rows in `threads`; `null` if runs are not exact. */
   thread: Id[];
-  /** How much of the span the CPU was busy, 0 to 1. */
+  /** Share of the entry's time in which the CPU ran any thread, 0 to 1. */
   busy: number[];
 }
 
-/** Interrupts, in the same way. */
+/** Interrupts, stored as columns and sorted by time. */
 export interface Interrupts {
   start: number[];
   end: number[];
-  /** `isr`, `dpc`, `timer_dpc`… */
+  /** Kinds of the interrupts, such as `isr`, `dpc` or `timer_dpc`. */
   kind: string[];
-  /** By row of `images`. */
+  /** Images of the interrupt routines: their rows in `images`. */
   image: Id[];
   busy: number[];
 }
@@ -29,21 +29,24 @@ export interface CpuLane {
   cpu: number;
   runs: Runs;
   interrupts: Interrupts;
-  /** From when and until when the trace holds what it did, where that is not all the time. */
+  /**
+   * Start and end of the time in which the trace has all events of the CPU, if they are not those of the
+   * trace.
+   */
   recorded_from_ns?: number | null;
   recorded_until_ns?: number | null;
-  /** When runs are doubtful, which are none of the runs. */
+  /** Times of doubtful runs, which `runs` does not contain. */
   doubtful?: { start: number[]; end: number[] };
 }
 
-/** A thread was made ready, and then ran. */
+/** Wake: an event in which one thread readied another thread, which then ran. */
 export interface Wake {
   from_cpu: number;
   at_ns: number;
   to_cpu: number;
   run_start_ns: number;
   readying_thread: Id;
-  /** A deferred procedure call did it, while that thread was interrupted. */
+  /** True if a DPC readied the thread. It interrupted `readying_thread`. */
   by_dpc: boolean;
   thread: Id;
 }
@@ -57,17 +60,17 @@ export interface LanesAnswer {
   labels: { process: Labels; thread: Labels; image: Labels };
   wakes: Wake[];
   /**
-   * Whether each run is there, cut to what is shown; else each column of pixels has the process that ran
-   * longest in it.
+   * True if `runs` contains all runs, limited to the visible time range. If false, it has one entry for each
+   * pixel column, with the process that ran longest in this column.
    */
   exact: boolean;
-  /** The same of interrupts. */
+  /** True if `interrupts` contains all interrupts. */
   interrupts_exact: boolean;
-  /** CPUs that are not given because there are too many. */
+  /** Number of CPUs that are omitted because there are too many. */
   left_out: number;
 }
 
-/** A label by its id. */
+/** Returns the label of an id, or `unknown`. */
 export function label(labels: Labels, id: Id | undefined): string {
   return (id !== null && id !== undefined && labels[id]) || "unknown";
 }

@@ -1,16 +1,16 @@
-// Spans of time as columns of pixels. What is shorter than a column does not fill it: such spans share
-// it, and it is as high as they are long together.
+// Bars for time spans, in columns of pixels. Spans that are shorter than a column share a bar. The height of
+// this bar is proportional to the sum of their lengths.
 
-/** Spans, sorted by time and apart from each other, in columns: their place is a fraction. */
+/** Spans, sorted and without overlaps. Positions are in columns and may have fractions. */
 export interface Spans {
   length: number;
   left(place: number): number;
   right(place: number): number;
-  /** How much of a span counts, 0 to 1. */
+  /** Share of the span in which the CPU was busy, 0 to 1. */
   busy(place: number): number;
 }
 
-/** Columns from … up to, how much of them is filled, and the span that fills most. */
+/** Bar: a range of columns, the filled share of its height, and the index of the longest span in it. */
 export interface Bar {
   left: number;
   right: number;
@@ -18,7 +18,7 @@ export interface Bar {
   place: number;
 }
 
-/** The bars of spans; a span that is a column wide or more has its own. */
+/** Calls `draw` for each bar. Spans that are at least one column long have their own bar. */
 export function bars(spans: Spans, draw: (bar: Bar) => void): void {
   let shared = null as Bar | null;
   let longest = 0;

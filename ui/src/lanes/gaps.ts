@@ -1,15 +1,18 @@
-// When a trace does not hold what a CPU did.
+// Times at which the trace has no data about a CPU.
 
 import type { Range } from "../api/types";
 import type { CpuLane } from "./answer";
 
-/** The parts of a range that are not known of a CPU: before its record and after, and where switches are missing. */
+/**
+ * Returns the parts of a time range without data: before the CPU's first event, after its last event, and
+ * doubtful runs.
+ */
 export function gapsOf({ recorded_from_ns, recorded_until_ns, doubtful }: CpuLane, [from, to]: Range): Range[] {
   const gaps: Range[] = [];
   if (recorded_from_ns != null && recorded_from_ns > from) gaps.push([from, Math.min(recorded_from_ns, to)]);
   if (recorded_until_ns != null && recorded_until_ns < to) gaps.push([Math.max(recorded_until_ns, from), to]);
   doubtful?.start.forEach((start, place) => {
-    const end = doubtful.end[place]!;
+    const end = doubtful.end[place];
     if (start < to && end > from) gaps.push([Math.max(start, from), Math.min(end, to)]);
   });
   return gaps;

@@ -1,21 +1,30 @@
-// What is under the pointer, in numbers and words.
+// Run or interrupt under the pointer, and its description.
 
 import { duration, moment, percent } from "../format";
 import { label, type CpuLane, type LanesAnswer, type Wake } from "./answer";
 import { containing, nearest } from "../canvas/order";
 
-/** A run or an interrupt of a lane. */
+/** Run or interrupt in a lane. */
 export interface Hit {
   lane: number;
   interrupt: boolean;
-  /** Its place among the lane's runs, or interrupts. */
+  /** Index in the lane's runs or interrupts. */
   place: number;
   start_ns: number;
   end_ns: number;
 }
 
-/** What is at a time on a lane, at most `within` away. */
-export function hitAt(answer: LanesAnswer, lane: number, time: number, within: number, interrupts: boolean): Hit | null {
+/**
+ * Finds the run or interrupt at a time on a lane. If there is none, finds the nearest run at a distance of
+ * at most `within`.
+ */
+export function hitAt(
+  answer: LanesAnswer,
+  lane: number,
+  time: number,
+  within: number,
+  interrupts: boolean,
+): Hit | null {
   const cpu = answer.cpus[lane];
   if (!cpu) return null;
   if (interrupts) {
@@ -25,21 +34,21 @@ export function hitAt(answer: LanesAnswer, lane: number, time: number, within: n
   }
   const { start, end } = cpu.runs;
   let place = containing(start, end, time);
-  // What is shorter than a pixel can hardly be hit.
+  // Runs that are shorter than a pixel are hard to hit, so take the nearest run.
   if (place < 0) place = nearest(start, end, time, within);
   if (place < 0) return null;
   return { lane, interrupt: false, place, start_ns: start[place], end_ns: end[place] };
 }
 
-/** The run before or after on the same CPU. */
-export function beside(answer: LanesAnswer, hit: Hit, step: 1 | -1): Hit | null {
+/** Returns the next or previous run on the same CPU. */
+export function neighbour(answer: LanesAnswer, hit: Hit, step: 1 | -1): Hit | null {
   const { start, end } = answer.cpus[hit.lane].runs;
   const place = hit.place + step;
   if (place < 0 || place >= start.length) return null;
   return { lane: hit.lane, interrupt: false, place, start_ns: start[place], end_ns: end[place] };
 }
 
-/** The wake that led to a run. */
+/** Returns the wake that led to a run. */
 export function wakeOf(answer: LanesAnswer, hit: Hit): Wake | null {
   if (hit.interrupt || !answer.exact) return null;
   const { cpu, runs } = answer.cpus[hit.lane];
@@ -48,12 +57,12 @@ export function wakeOf(answer: LanesAnswer, hit: Hit): Wake | null {
   return answer.wakes.find(led) ?? null;
 }
 
-/** Its process, thread and times, for the box beside the pointer. */
+/** Returns the title and the lines of the tooltip: process, thread and times. */
 export function described(answer: LanesAnswer, hit: Hit): { title: string; lines: [string, string][] } {
   const cpu = answer.cpus[hit.lane];
   const length = hit.end_ns - hit.start_ns;
   const exact = hit.interrupt ? answer.interrupts_exact : answer.exact;
-  // At the edges of what is shown a run is cut: it may be longer.
+  // At the edges of the time range, the actual run may be longer than the one in the answer.
   const isCut = exact && (hit.start_ns <= answer.start_ns || hit.end_ns >= answer.end_ns);
   const when: [string, string][] = [
     ["from", moment(hit.start_ns, Math.max(length / 100, 100))],
@@ -84,17 +93,19 @@ function busy(exact: boolean, share: number): [string, string][] {
   return exact ? [] : [["busy", percent(share)]];
 }
 
-const KINDS = new Map(Object.entries({
-  dpc: "DPC",
-  threaded_dpc: "threaded DPC",
-  timer_dpc: "timer DPC",
-  io_timer: "I/O timer",
-  isr: "ISR",
-  msi: "ISR (MSI)",
-  passive_isr: "passive ISR",
-}));
+const KINDS = new Map(
+  Object.entries({
+    dpc: "DPC",
+    threaded_dpc: "threaded DPC",
+    timer_dpc: "timer DPC",
+    io_timer: "I/O timer",
+    isr: "ISR",
+    msi: "ISR (MSI)",
+    passive_isr: "passive ISR",
+  }),
+);
 
-/** A kind of interrupt, as people write it. */
+/** Returns the name of a kind of interrupt for the user. */
 export function kindOf(kind: string): string {
   return KINDS.get(kind) ?? kind;
 }

@@ -1,33 +1,40 @@
-// Where each CPU's lane is.
+// Positions of the lanes of CPUs.
 
 import { AXIS_HEIGHT } from "../canvas/time_axis";
 
-/** Heights, in pixels. */
+/** Heights of the lanes, in pixels. */
 export interface LaneLayout {
-  /** Of a lane with the gap below it. */
+  /** Height of a lane, including the gap below it. */
   pitch: number;
-  /** Of the strip of interrupts at its top. */
+  /** Height of the strip of interrupts at the top of a lane. */
   strip: number;
-  /** Of the runs below the strip. */
+  /** Height of the runs, which are below the strip of interrupts. */
   runs: number;
-  /** Of all lanes together. */
+  /** Height of all lanes. */
   lanes: number;
-  /** Of all lanes with the axis below. */
+  /** Height of all lanes together with the time axis. */
   total: number;
 }
 
-const [LEAST, MOST] = [7, 30];
+/** Minimum and maximum height of a lane, in pixels. */
+const [MIN, MAX] = [7, 30];
 
-/** Lanes for so many CPUs in about that height: never thinner than can be seen and hit. */
+/**
+ * Computes the heights of lanes, so that all lanes need about the given height. Lanes are never too thin to
+ * see and to click.
+ */
 export function laneLayout(cpus: number, height: number): LaneLayout {
   const fair = Math.floor((height - AXIS_HEIGHT) / Math.max(cpus, 1));
-  const pitch = Math.min(Math.max(fair, LEAST), MOST);
+  const pitch = Math.min(Math.max(fair, MIN), MAX);
   const strip = Math.max(Math.round(pitch / 5), 2);
   const lanes = pitch * cpus;
   return { pitch, strip, runs: pitch - strip - (pitch < 12 ? 1 : 2), lanes, total: lanes + AXIS_HEIGHT };
 }
 
-/** Which lane is at a height, and whether it is its strip of interrupts. */
+/**
+ * Returns the lane at a vertical position. `interrupts` is true if the position is in the lane's strip of
+ * interrupts.
+ */
 export function laneAt(layout: LaneLayout, y: number): { lane: number; interrupts: boolean } | null {
   if (y < 0 || y >= layout.lanes) return null;
   const lane = Math.floor(y / layout.pitch);

@@ -1,4 +1,4 @@
-// Draws lanes: for each CPU a strip of interrupts and, below it, what ran.
+// Functions that draw lanes. The lane of a CPU has a strip of interrupts, and the runs of threads below it.
 
 import type { Range } from "../api/types";
 import { across, type Axis } from "../canvas/axis";
@@ -16,32 +16,37 @@ import type { LaneLayout } from "./layout";
 import { fill, pixel, type Pixels } from "./pixels";
 import { wakesToDraw } from "./wakes";
 
-/** All that is to be seen. */
+/** Content of the lanes. */
 export interface LanesPicture {
   answer: LanesAnswer;
   layout: LaneLayout;
   axis: Axis;
   selection: Range | null;
-  /** The one process that is not dimmed, by its label. */
+  /** Label of the only process that is not dimmed; `null` to dim no process. */
   isolated: string | null;
   hit: Hit | null;
-  /** The wake to the run that is hit. */
+  /** Wake that led to the run under the pointer. */
   wake: Wake | null;
   cursor: number | null;
 }
 
-/** Shorter names than these pixels are not worth their place. */
-const NAMED_FROM = 36;
+/** Minimum width at which a run gets a label, in pixels. */
+const MIN_LABEL_WIDTH = 36;
 
 export function paintLanes(ctx: CanvasRenderingContext2D, width: number, picture: LanesPicture, layer: Layer): void {
   const { answer, layout, axis, isolated } = picture;
-  const shown = { of: [answer, layout.pitch, isolated], axis, height: layout.lanes, extent: [answer.start_ns, answer.end_ns] as Range };
-  layer.draw(ctx, shown, (ctx, axis) => ran(ctx, { ...picture, axis }));
+  const shown = {
+    of: [answer, layout.pitch, isolated],
+    axis,
+    height: layout.lanes,
+    extent: [answer.start_ns, answer.end_ns] as Range,
+  };
+  layer.draw(ctx, shown, (ctx, axis) => paintRuns(ctx, { ...picture, axis }));
   ctx.save();
   ctx.beginPath();
   ctx.rect(axis.from, 0, axis.to - axis.from, layout.lanes);
   ctx.clip();
-  unrecorded(ctx, picture);
+  paintGaps(ctx, picture);
   arrows(ctx, picture);
   marks(ctx, picture);
   ctx.restore();
@@ -49,8 +54,8 @@ export function paintLanes(ctx: CanvasRenderingContext2D, width: number, picture
   timeAxis(ctx, picture.axis, layout.lanes, width);
 }
 
-/** What does not change while the pointer moves. */
-function ran(ctx: CanvasRenderingContext2D, picture: LanesPicture): void {
+/** Draws the runs and interrupts. They are cached, because they do not change while the pointer moves. */
+function paintRuns(ctx: CanvasRenderingContext2D, picture: LanesPicture): void {
   const { answer, layout } = picture;
   const { width, height } = ctx.canvas;
   const image = ctx.createImageData(width, height);
@@ -95,8 +100,13 @@ function fillsOf({ answer, isolated }: LanesPicture): Fills {
   };
 }
 
-/** The bars of those spans that are seen, in columns of the image. */
-function seen(axis: Axis, ratio: number, { start, end, busy }: { start: number[]; end: number[]; busy: number[] }, draw: (bar: Bar) => void): void {
+/** Calls `draw` for the bars of all visible spans. Their positions are columns of the image. */
+function visibleBars(
+  axis: Axis,
+  ratio: number,
+  { start, end, busy }: { start: number[]; end: number[]; busy: number[] },
+  draw: (bar: Bar) => void,
+): void {
   const first = firstAfter(end, axis.range[0]);
   const column = (time: number) => (across(axis, time) - axis.from) * ratio;
   const spans = {
@@ -108,31 +118,46 @@ function seen(axis: Axis, ratio: number, { start, end, busy }: { start: number[]
   bars(spans, (bar) => draw({ ...bar, place: first + bar.place }));
 }
 
-function runs(pixels: Pixels, { answer, layout, axis }: LanesPicture, cpu: CpuLane, top: number, ratio: number, fills: Fills): void {
+function runs(
+  pixels: Pixels,
+  { answer, layout, axis }: LanesPicture,
+  cpu: CpuLane,
+  top: number,
+  ratio: number,
+  fills: Fills,
+): void {
   const bottom = Math.round((top + layout.runs) * ratio);
-  // A gap parts runs that follow each other, where they are wide enough for it.
+  // There is a gap between consecutive runs that are wide enough.
   const gap = answer.exact ? Math.max(Math.round(ratio / 2), 1) : 0;
-  seen(axis, ratio, cpu.runs, ({ left, right, share, place }) => {
+  visibleBars(axis, ratio, cpu.runs, ({ left, right, share, place }) => {
     const high = Math.max(Math.round(layout.runs * share * ratio), Math.round(ratio));
     const colour = fills(cpu.runs.process[place]).fill;
     fill(pixels, colour, left, right - left > 4 * gap ? right - gap : right, bottom - high, bottom);
   });
 }
 
-/** Steps of paleness of what fills less than a pixel of its column. */
-const PALE = 8;
+/** Number of shades for interrupts that are shorter than a pixel column. */
+const SHADES = 8;
 
-function interrupts(pixels: Pixels, { layout, axis }: LanesPicture, cpu: CpuLane, top: number, ratio: number, kinds: Map<string, number>): void {
+function interrupts(
+  pixels: Pixels,
+  { layout, axis }: LanesPicture,
+  cpu: CpuLane,
+  top: number,
+  ratio: number,
+  kinds: Map<string, number>,
+): void {
   const bottom = Math.round((top + layout.strip) * ratio);
   const { kind } = cpu.interrupts;
   const ground = rgb("var(--panel)");
-  seen(axis, ratio, cpu.interrupts, ({ left, right, share, place }) => {
+  visibleBars(axis, ratio, cpu.interrupts, ({ left, right, share, place }) => {
     const exact = layout.strip * share * ratio;
-    // A line all along would look as if there was no time without them: the less they took, the paler.
-    const strength = Math.max(Math.ceil(Math.min(exact / ratio, 1) * PALE), 1);
+    // Interrupts that took less time have a paler colour. A solid line would look like permanent interrupts.
+    const strength = Math.max(Math.ceil(Math.min(exact / ratio, 1) * SHADES), 1);
     const name = `${kind[place]} ${strength}`;
     let colour = kinds.get(name);
-    if (colour === undefined) kinds.set(name, (colour = pixel(mixed(ground, rgb(paletteColor(kind[place]!)), strength / PALE))));
+    if (colour === undefined)
+      kinds.set(name, (colour = pixel(mixed(ground, rgb(paletteColor(kind[place])), strength / SHADES))));
     fill(pixels, colour, left, right, bottom - Math.max(Math.round(exact), Math.round(ratio)), bottom);
   });
 }
@@ -145,7 +170,7 @@ function runNames(ctx: CanvasRenderingContext2D, { answer, layout, axis }: Lanes
     for (let place = firstAfter(end, axis.range[0]); place < start.length && start[place] < axis.range[1]; place++) {
       const from = Math.max(across(axis, start[place]), axis.from) + 4;
       const room = Math.min(across(axis, end[place]), axis.to) - from - 3;
-      if (room < NAMED_FROM) continue;
+      if (room < MIN_LABEL_WIDTH) continue;
       const { ink, name } = fills(process[place]);
       ctx.fillStyle = ink;
       ctx.fillText(fitting(ctx, name, room), from, middle);
@@ -160,8 +185,8 @@ function outline(ctx: CanvasRenderingContext2D, axis: Axis, hit: Hit, top: numbe
   ctx.strokeRect(left - 0.5, top + 0.5, Math.max(across(axis, hit.end_ns) - left, 1) + 1, height - 1);
 }
 
-/** Where nothing is known of a CPU: it may have been busy. */
-function unrecorded(ctx: CanvasRenderingContext2D, { answer, axis, layout }: LanesPicture): void {
+/** Draws the times without data. The CPU may have been busy at these times. */
+function paintGaps(ctx: CanvasRenderingContext2D, { answer, axis, layout }: LanesPicture): void {
   ctx.fillStyle = css(rgb("var(--muted)"), 0.3);
   answer.cpus.forEach((lane, place) => {
     for (const [from, to] of gapsOf(lane, axis.range)) {
@@ -171,7 +196,10 @@ function unrecorded(ctx: CanvasRenderingContext2D, { answer, axis, layout }: Lan
   });
 }
 
-/** Down or up from whoever made it ready, then along the time it was ready, to where it ran. */
+/**
+ * Draws arrows for wakes. An arrow starts at the CPU of the readying thread, follows the ready time, and
+ * ends at the start of the run.
+ */
 function arrows(ctx: CanvasRenderingContext2D, picture: LanesPicture): void {
   const { answer, axis, wake } = picture;
   const { drawn } = wakesToDraw(answer, axis.range);
@@ -185,11 +213,16 @@ function arrows(ctx: CanvasRenderingContext2D, picture: LanesPicture): void {
   arrow(ctx, picture, wake, laneOf);
 }
 
-function arrow(ctx: CanvasRenderingContext2D, { axis, layout }: LanesPicture, wake: Wake, laneOf: Map<number, number>): void {
+function arrow(
+  ctx: CanvasRenderingContext2D,
+  { axis, layout }: LanesPicture,
+  wake: Wake,
+  laneOf: Map<number, number>,
+): void {
   const from = laneOf.get(wake.from_cpu);
   const to = laneOf.get(wake.to_cpu);
   if (to === undefined) return;
-  // Below the names in the runs.
+  // Draw the arrow below the labels of the runs.
   const level = (lane: number) => lane * layout.pitch + layout.strip + layout.runs - Math.min(4, layout.runs / 3);
   const [left, right] = [across(axis, wake.at_ns), across(axis, wake.run_start_ns)];
   ctx.beginPath();
@@ -229,10 +262,11 @@ function names(ctx: CanvasRenderingContext2D, { answer, layout, axis }: LanesPic
   ctx.font = font(ctx.canvas, 11);
   ctx.fillStyle = colour("var(--muted)");
   ctx.textAlign = "right";
-  // Where lanes are thin only every second, third… has its name.
+  // If lanes are thin, only every second, third and so on has a label.
   const every = Math.ceil(12 / layout.pitch);
   answer.cpus.forEach(({ cpu }, lane) => {
-    if (lane % every === 0) ctx.fillText(`CPU ${cpu}`, axis.from - 8, lane * layout.pitch + layout.strip + layout.runs / 2 + 0.5);
+    if (lane % every === 0)
+      ctx.fillText(`CPU ${cpu}`, axis.from - 8, lane * layout.pitch + layout.strip + layout.runs / 2 + 0.5);
   });
   ctx.textAlign = "left";
 }

@@ -1,14 +1,14 @@
-// Which arrows from a wake to the run it led to are drawn.
+// Selection of the wakes to draw.
 
 import type { Range } from "../api/types";
 import type { LanesAnswer, Wake } from "./answer";
 
-/** More arrows than this say nothing. */
-const FEW = 80;
+/** Maximum number of arrows. A graph with more arrows would be unreadable. */
+const MAX_ARROWS = 80;
 
-/** The wakes to draw in a range: none if there are too many. */
+/** Returns the wakes in a time range for which arrows are drawn. If there are too many, returns none. */
 export function wakesToDraw(answer: LanesAnswer, [from, to]: Range): { drawn: Wake[]; tooMany: boolean } {
   if (!answer.exact) return { drawn: [], tooMany: false };
-  const seen = answer.wakes.filter((wake) => wake.run_start_ns >= from && wake.at_ns < to);
-  return seen.length <= FEW ? { drawn: seen, tooMany: false } : { drawn: [], tooMany: true };
+  const visible = answer.wakes.filter((wake) => wake.run_start_ns >= from && wake.at_ns < to);
+  return visible.length <= MAX_ARROWS ? { drawn: visible, tooMany: false } : { drawn: [], tooMany: true };
 }

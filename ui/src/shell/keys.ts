@@ -1,14 +1,16 @@
-// Keys that hold wherever nothing else takes them.
+// Global keyboard shortcuts.
 
 import { page } from "../view/state.svelte";
 
-/** Whether a key is meant for what it was pressed in. */
+/** Returns true if the element with the focus handles the key itself. */
 function isTaken(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement;
-  return event.defaultPrevented || target.closest("input, textarea, select, dialog, [contenteditable], .popover") !== null;
+  return (
+    event.defaultPrevented || target.closest("input, textarea, select, dialog, [contenteditable], .popover") !== null
+  );
 }
 
-/** What a key does to the axis of time; whether it did anything. */
+/** Handles keys that change the visible time range. Returns true if the key had an effect. */
 export function pressed(event: KeyboardEvent): boolean {
   if (isTaken(event) || event.ctrlKey || event.metaKey || event.altKey) return false;
   const far = event.shiftKey ? 0.5 : 0.1;
@@ -42,22 +44,25 @@ export function pressed(event: KeyboardEvent): boolean {
   }
 }
 
-/** Keys and what they do, to be shown. */
+/** Keys with their descriptions for the help. */
 export const KEYS: [string, string][] = [
-  ["← →", "move through time; with Shift farther"],
-  ["+ −", "look closer, look from farther away"],
-  ["Home", "see the whole trace"],
-  ["drag", "select a stretch of time: tables tell of it"],
-  ["z", "zoom to what is selected; so does a double click in it"],
+  ["← →", "move through time; faster with Shift"],
+  ["+ −", "zoom in, zoom out"],
+  ["Home", "show the whole trace"],
+  ["drag", "select a time range; tables show this range"],
+  ["z", "zoom to the selection; also a double click in it"],
   ["Ctrl wheel", "zoom at the pointer"],
-  ["Esc", "select nothing"],
-  ["Alt ← / Alt →", "back and forward, as in any page"],
-  ["click a series", "in the graph: its rows are selected; in the legend: it is hidden; with Alt: alone"],
-  ["↑ ↓ ← → Enter", "in a table: rows, close and open them; Space selects, Ctrl C copies"],
-  ["Alt ← →", "on a column's head: moves it, over the golden bar too; Enter sorts, Delete removes"],
-  ["in a timeline, once Tab led there", "← → from moment to moment with the values, with Shift farther"],
-  ["in CPU lanes", "← → runs, ↑ ↓ processors, Enter explains a run, S selects its time; with Shift ← → through time"],
-  ["in a heat map", "arrows go from cell to cell, with Shift they choose, Enter chooses one"],
-  ["in a flame graph", "arrows go along calls, Enter widens one, Backspace its caller, B callers and callees"],
-  ["Shift F10", "more for a row or a column, as the right button"],
+  ["Esc", "clear the selection"],
+  ["Alt ← / Alt →", "back and forward in history"],
+  ["click a series", "in the graph: select its rows; in the legend: hide it; Alt + click: show only this"],
+  ["↑ ↓ ← → Enter", "in a table: move, collapse, expand; Space selects, Ctrl C copies"],
+  ["Alt ← →", "on a column header: move it, also across the golden bar; Enter sorts, Delete removes"],
+  ["in a timeline (Tab)", "← → show values over time; faster with Shift"],
+  ["in CPU lanes", "← → runs, ↑ ↓ CPUs, Enter explains a run, S selects its time; Shift ← → through time"],
+  ["in a heat map", "arrows move between cells, Shift + arrows select, Enter selects a cell"],
+  [
+    "in a flame graph",
+    "arrows move between calls, Enter zooms in, Backspace zooms to the caller, B shows callers and callees",
+  ],
+  ["Shift F10", "context menu of a row or column"],
 ];

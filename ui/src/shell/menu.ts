@@ -1,9 +1,9 @@
-// What a menu offers.
+// Items of context menus.
 
-/** One thing to choose; `null` in a list is a line between. */
+/** Item of a menu. In a list of items, `null` is a separator. */
 export interface Choice {
   label: string;
-  /** A key that does the same. */
+  /** Name of the key that has the same effect. */
   key?: string;
   on?: boolean;
   disabled?: boolean;

@@ -1,9 +1,9 @@
-// Light or dark: as the system has it, unless the person chose.
+// Theme of the page: light, dark, or that of the operating system.
 
 export type Theme = "system" | "light" | "dark";
 const KEY = "laglab-theme";
 
-/** What was chosen before; where nothing can be kept, the system's. */
+/** Returns the stored theme. If no theme is stored or the browser has no storage, returns `system`. */
 export function chosenTheme(): Theme {
   try {
     const kept = localStorage.getItem(KEY);
@@ -13,6 +13,7 @@ export function chosenTheme(): Theme {
   }
 }
 
+/** Applies and stores a theme. */
 export function useTheme(theme: Theme): void {
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
@@ -20,6 +21,6 @@ export function useTheme(theme: Theme): void {
     if (theme === "system") localStorage.removeItem(KEY);
     else localStorage.setItem(KEY, theme);
   } catch {
-    // It holds until the page is closed.
+    // Without storage, the theme is used until the page is closed.
   }
 }

@@ -1,10 +1,10 @@
-// What the server answers to `sql`, and what there is to ask.
+// Answer to the request `sql`, and the catalogue for completion.
 
 import type { Cell } from "../api/types";
 
 export interface SqlColumn {
   name: string;
-  /** As Arrow calls it: `Int64`, `Utf8`, `Float64`… */
+  /** Arrow type, such as `Int64`, `Utf8` or `Float64`. */
   type: string;
   unit: string | null;
 }
@@ -12,12 +12,12 @@ export interface SqlColumn {
 export interface SqlAnswer {
   columns: SqlColumn[];
   rows: Cell[][];
-  /** There are more rows than these. */
+  /** True if the result has more rows than the answer. */
   more: boolean;
   took_ms: number;
 }
 
-/** What can be asked: for completion. */
+/** Tables and functions that completion suggests. */
 export interface Catalogue {
   tables: {
     name: string;
@@ -28,30 +28,30 @@ export interface Catalogue {
   functions: { name: string; signature: string; about: string | null }[];
 }
 
-/** Where in a query, from 1. */
+/** Position in a query, counted from 1. */
 export interface Place {
   line: number;
   column: number;
 }
 
-/** The unit of a column: names carry it. */
+/** Returns the unit of a column. If the answer has none, the name of the column determines it. */
 export function unitOf({ name, unit }: SqlColumn): string {
   if (unit) return unit;
   if (/_ns$/.test(name)) return "ns";
   return /_bytes$/.test(name) ? "bytes" : "";
 }
 
-/** Whether its values are moments since the trace's start. */
+/** Returns true if the values of a column are times since the trace's start. */
 export function isMoment({ name }: SqlColumn): boolean {
   return /^(time|start|end|from|at|readied|bucket|out|first_seen)_ns$|_(start|end|from|at|time|readied)_ns$/.test(name);
 }
 
-/** Whether a column holds numbers. */
+/** Returns true if a column has numbers. */
 export function isNumeric({ type }: SqlColumn): boolean {
   return /^(U?Int|Float|Decimal)/i.test(type);
 }
 
-/** A cell as it is, for people and for copies; nothing is not known. */
+/** Formats a cell for display and for copies. An unknown value is empty text. */
 export function plain(cell: Cell): string {
   if (cell === null) return "";
   return typeof cell === "object" ? JSON.stringify(cell) : String(cell);

@@ -1,4 +1,4 @@
-// A result as a chart: the first column is its axis, numbers are its series.
+// Chart of a query's result. The first column is the axis, and the other columns of numbers are the series.
 
 import { isMoment, isNumeric, plain, unitOf, type SqlAnswer } from "./answer";
 
@@ -8,21 +8,22 @@ export interface ChartSeries {
   values: (number | null)[];
 }
 
-/** Lines over numbers or times, bars over keys, or why there is no chart. */
+/** Line chart over numbers or times, bar chart over keys, or the reason why there is no chart. */
 export type Chart =
-  | { kind: "lines"; axis: string; unit: "moment" | string; x: number[]; series: ChartSeries[] }
+  | { kind: "lines"; axis: string; unit: string; x: number[]; series: ChartSeries[] }
   | { kind: "bars"; axis: string; keys: string[]; left: number; series: ChartSeries[] }
   | { kind: "none"; why: string };
 
-/** More bars are not looked at, nor are more lines. */
-const [BARS, LINES] = [100, 12];
+/** Maximum number of bars, and maximum number of lines. */
+const [MAX_BARS, MAX_LINES] = [100, 12];
 
+/** Returns the chart of a result. */
 export function chartOf({ columns, rows }: SqlAnswer): Chart {
-  if (rows.length === 0) return { kind: "none", why: "There are no rows." };
+  if (rows.length === 0) return { kind: "none", why: "The result has no rows." };
   if (columns.length < 2) return { kind: "none", why: "A chart needs two columns: keys or times, then numbers." };
   const numeric = columns.map((column, place) => ({ column, place })).slice(1);
-  const shown = numeric.filter(({ column }) => isNumeric(column)).slice(0, LINES);
-  if (shown.length === 0) return { kind: "none", why: "Of the columns after the first none holds numbers." };
+  const shown = numeric.filter(({ column }) => isNumeric(column)).slice(0, MAX_LINES);
+  if (shown.length === 0) return { kind: "none", why: "No column after the first has numbers." };
   const series = (rows: SqlAnswer["rows"]): ChartSeries[] =>
     shown.map(({ column, place }) => ({
       name: column.name,
@@ -34,18 +35,24 @@ export function chartOf({ columns, rows }: SqlAnswer): Chart {
     const sorted = rows.filter((row) => number(row[0]) !== null);
     sorted.sort((one, other) => Number(one[0]) - Number(other[0]));
     const x = sorted.map((row) => Number(row[0]));
-    // Numbers of which each comes once are an axis; else they are keys like any other.
+    // Numbers without repetition are an axis for lines. Otherwise they are keys.
     const isAxis = x.length > 1 && x.every((value, place) => place === 0 || value > x[place - 1]);
     if (isAxis) {
-      return { kind: "lines", axis: axis.name, unit: isMoment(axis) ? "moment" : unitOf(axis), x, series: series(sorted) };
+      return {
+        kind: "lines",
+        axis: axis.name,
+        unit: isMoment(axis) ? "moment" : unitOf(axis),
+        x,
+        series: series(sorted),
+      };
     }
   }
-  const first = rows.slice(0, BARS);
+  const first = rows.slice(0, MAX_BARS);
   const keys = first.map((row) => (row[0] === null ? "unknown" : plain(row[0])));
   return { kind: "bars", axis: axis.name, keys, left: rows.length - first.length, series: series(first) };
 }
 
-/** Numbers that do not fit are sent as text. */
+/** Returns the number in a cell. The server sends very large numbers as text. */
 function number(cell: unknown): number | null {
   if (typeof cell === "number") return cell;
   if (typeof cell !== "string" || cell.trim() === "") return null;
@@ -54,22 +61,25 @@ function number(cell: unknown): number | null {
 }
 
 /**
- * The longest step from row to row over which a line is drawn. Where nearly all steps are the same, as of
- * slices of time, a longer one leaves rows out: nothing is known there. Rows at any other times are joined.
+ * Returns the longest step between two rows that a line connects. If nearly all steps are equal, as with
+ * time buckets, rows are missing in a longer step. If steps are irregular, lines connect all rows.
  */
 export function longestStep(x: readonly number[]): number {
-  const steps = x.slice(1).map((value, place) => value - x[place]!);
+  const steps = x.slice(1).map((value, place) => value - x[place]);
   const usual = steps.toSorted((one, other) => one - other)[Math.floor(steps.length / 2)] ?? 0;
   const same = steps.filter((step) => Math.abs(step - usual) <= usual * 0.01).length;
   return steps.length >= 4 && same >= 0.7 * steps.length ? usual * 1.5 : Infinity;
 }
 
-/** Which series are shown at first: those of the same unit as the first. */
-export function firstShown(series: ChartSeries[]): boolean[] {
+/**
+ * Returns, for each series, whether it is shown initially. These are the series with the same unit as the
+ * first.
+ */
+export function initiallyShown(series: ChartSeries[]): boolean[] {
   return series.map(({ unit }) => unit === series[0].unit);
 }
 
-/** From 0, or the least if that is below, to the most, of what is shown. */
+/** Returns the range of the visible values. It always includes 0. */
 export function extent(series: ChartSeries[], shown: boolean[]): [low: number, high: number] {
   let [low, high] = [0, 0];
   series.forEach(({ values }, place) => {
@@ -83,7 +93,7 @@ export function extent(series: ChartSeries[], shown: boolean[]): [low: number, h
   return low === high ? [low, low + 1] : [low, high];
 }
 
-/** Values at steps of 1, 2 or 5 × 10ⁿ. */
+/** Returns values within the range. Their distance is 1, 2 or 5 × 10ⁿ. */
 export function valueSteps([low, high]: [number, number], count: number): number[] {
   const least = (high - low) / Math.max(count, 1);
   const power = 10 ** Math.floor(Math.log10(least));

@@ -1,52 +1,59 @@
-// What could be written at a place of a query.
+// Completion of SQL text.
 
 import type { Catalogue } from "./answer";
-import { meaning, nameIn, sourcesOf, statementAround } from "./statement";
+import { significant, nameIn, sourcesOf, statementAround } from "./statement";
 import { KEYWORDS, type Token } from "./tokens";
 
-/** One thing that could be written. */
+/** Suggested text. */
 export interface Choice {
   kind: "column" | "table" | "view" | "function" | "keyword" | "alias";
   name: string;
-  /** Its type, table or parameters. */
+  /** Type of a column, table of an alias, or parameters of a function. */
   detail: string;
   about: string;
 }
 
-/** What could be written instead of the text between two places. */
+/** Suggestions that can replace the text between two positions. */
 export interface Completion {
   from: number;
   to: number;
   choices: Choice[];
 }
 
-/** More choices help nobody. */
-const MOST = 100;
+/** Maximum number of suggestions. */
+const MAX_CHOICES = 100;
 
-/** What could be written at a place; `asked` if the user wants to know whatever stands there. */
-export function complete(catalogue: Catalogue, sql: string, caret: number, asked = false): Completion | null {
+/**
+ * Returns suggestions at a position; `null` if there are none. `requested` is true if the user pressed the
+ * key for suggestions.
+ */
+export function complete(catalogue: Catalogue, sql: string, caret: number, requested = false): Completion | null {
   const statement = statementAround(sql, caret);
   const before = statement.filter(({ from }) => from < caret);
   const last = before.at(-1);
   const isOpen = last && last.to >= caret && /^['"-]|^\/\*/.test(last.text);
   if (last && isOpen && (last.kind === "comment" || last.kind === "text" || last.kind === "quoted")) {
-    const isClosed = last.to === caret && last.kind !== "comment" && last.text.length > 1 && last.text.at(-1) === last.text[0];
+    const isClosed =
+      last.to === caret && last.kind !== "comment" && last.text.length > 1 && last.text.at(-1) === last.text[0];
     if (!isClosed) return null;
   }
   const isWord = last !== undefined && last.to >= caret && (last.kind === "name" || last.kind === "keyword");
   const typed = isWord ? last.text.slice(0, caret - last.from) : "";
-  const words = meaning(isWord ? before.slice(0, -1) : before);
+  const words = significant(isWord ? before.slice(0, -1) : before);
   const isMember = words.at(-1)?.text === ".";
-  if (typed === "" && !isMember && !asked) return null;
+  if (typed === "" && !isMember && !requested) return null;
   const choices = ranked(isMember ? members(catalogue, statement, words) : all(catalogue, statement, words), typed);
-  // What is there already needs no completion.
-  if (choices.length === 0 || (!asked && choices.length === 1 && choices[0].name.toLowerCase() === typed.toLowerCase())) {
+  // Do not suggest a word that is already complete.
+  if (
+    choices.length === 0 ||
+    (!requested && choices.length === 1 && choices[0].name.toLowerCase() === typed.toLowerCase())
+  ) {
     return null;
   }
   return { from: caret - typed.length, to: isWord ? last.to : caret, choices };
 }
 
-/** Columns of what stands before the point. */
+/** Returns the columns of the table whose name is before the point. */
 function members(catalogue: Catalogue, statement: Token[], words: Token[]): Choice[] {
   const owner = words.at(-2);
   if (!owner) return [];
@@ -55,6 +62,7 @@ function members(catalogue: Catalogue, statement: Token[], words: Token[]): Choi
   return columnsOf(catalogue, source ? source.table : name);
 }
 
+/** Returns all words that can be next, in the order of preference. */
 function all(catalogue: Catalogue, statement: Token[], words: Token[]): Choice[] {
   const sources = sourcesOf(statement);
   const own: Choice[] = sources
@@ -90,20 +98,24 @@ function columnsOf(catalogue: Catalogue, table: string | null): Choice[] {
   }));
 }
 
-/** Whether a table is to come: after `FROM`, `JOIN`, or a comma among tables. */
+/** Returns true if a table must be next: after `FROM`, `JOIN`, or a comma between tables. */
 function readsTable(words: Token[]): boolean {
   for (let at = words.length - 1; at >= 0; at--) {
     const { kind, text } = words[at];
     const word = text.toUpperCase();
-    if (kind === "keyword" && word !== "AS") return at === words.length - 1 ? /^(FROM|JOIN)$/.test(word) : word === "FROM";
-    // Past a table only a comma leads to another.
+    if (kind === "keyword" && word !== "AS")
+      return at === words.length - 1 ? /^(FROM|JOIN)$/.test(word) : word === "FROM";
+    // After the name of a table, another table can follow only after a comma.
     if (at === words.length - 1 && text !== ",") return false;
     if (text === "(" || text === ")") return false;
   }
   return false;
 }
 
-/** Those that fit what is typed: the same first, then beginnings, parts after `_`, any part. */
+/**
+ * Sorts the matching suggestions: first equal text, then prefixes, then matches after `_`, then all other
+ * matches.
+ */
 function ranked(choices: Choice[], typed: string): Choice[] {
   const lower = typed.toLowerCase();
   const fit = ({ name }: Choice) => {
@@ -113,7 +125,7 @@ function ranked(choices: Choice[], typed: string): Choice[] {
     return name[at - 1] === "_" ? 2 : 3;
   };
   const fitting = choices.map((choice) => ({ choice, fit: fit(choice) })).filter(({ fit }) => fit >= 0);
-  // The sort is stable: columns stay before functions, these before keywords.
+  // The sort is stable, so columns stay before functions, and functions before keywords.
   fitting.sort((one, other) => one.fit - other.fit);
-  return fitting.slice(0, MOST).map(({ choice }) => choice);
+  return fitting.slice(0, MAX_CHOICES).map(({ choice }) => choice);
 }

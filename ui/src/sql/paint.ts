@@ -1,4 +1,4 @@
-// Draws a chart's lines.
+// Functions that draw line charts.
 
 import { across, ticks, type Axis } from "../canvas/axis";
 import { font } from "../canvas/surface";
@@ -6,15 +6,16 @@ import { colour, css, rgb } from "../canvas/theme";
 import { measured, moment, short } from "../format";
 import { extent, longestStep, valueSteps, type ChartSeries } from "./chart";
 
+/** Content of a line chart. */
 export interface LinesPicture {
   axis: Axis;
-  /** The unit of the axis. */
+  /** Unit of the values on the axis. */
   unit: string;
   x: number[];
   series: ChartSeries[];
   shown: boolean[];
   colours: string[];
-  /** The place among `x` that is looked at, or -1. */
+  /** Index of the highlighted value in `x`; -1 if none is highlighted. */
   at: number;
 }
 
@@ -49,7 +50,7 @@ export function paintLines(ctx: CanvasRenderingContext2D, width: number, height:
   }
   ctx.textAlign = "left";
   const step = longestStep(x);
-  const follows = (at: number) => x[at]! - x[at - 1]! <= step;
+  const follows = (at: number) => x[at] - x[at - 1] <= step;
   series.forEach(({ values }, place) => {
     if (!shown[place]) return;
     ctx.strokeStyle = ctx.fillStyle = colour(colours[place]);
@@ -58,7 +59,7 @@ export function paintLines(ctx: CanvasRenderingContext2D, width: number, height:
     ctx.beginPath();
     let drawing = false;
     values.forEach((value, at) => {
-      // What is not known is a gap, and so is a time without a row.
+      // Lines have gaps at unknown values and missing rows.
       if (!follows(at)) drawing = false;
       if (value === null) {
         drawing = false;
@@ -85,7 +86,7 @@ export function paintLines(ctx: CanvasRenderingContext2D, width: number, height:
   }
 }
 
-/** A value of a unit; moments are as fine as what is shown needs. */
+/** Formats a value with its unit. Times have as many decimals as the visible `span` needs. */
 export function asUnit(value: number, unit: string, span: number): string {
   return unit === "moment" ? moment(value, Math.max(span / 10, 1)) : measured(value, unit);
 }

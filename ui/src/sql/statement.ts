@@ -1,26 +1,26 @@
-// Which tables a statement speaks of, and by which names.
+// Tables of a statement, with their aliases.
 
 import { tokens, type Token } from "./tokens";
 
-/** A name that columns may be asked of. */
+/** Name that can precede the name of a column. */
 export interface Source {
-  /** The alias, or the table's name. */
+  /** Alias, or the name of the table. */
   name: string;
-  /** The table; nothing if it is a query of the statement's own. */
+  /** Name of the table; `null` if the source is a query inside the statement. */
   table: string | null;
 }
 
-/** A token that means something. */
-export function meaning(tokens: Token[]): Token[] {
+/** Removes white space and comments. */
+export function significant(tokens: Token[]): Token[] {
   return tokens.filter(({ kind }) => kind !== "space" && kind !== "comment");
 }
 
-/** The name in a token, without quotes; plain names are the same in any case. */
+/** Returns the name that a token contains, without quotes. Unquoted names are converted to lower case. */
 export function nameIn({ kind, text }: Token): string {
   return kind === "quoted" ? text.slice(1, -1).replaceAll('""', '"') : text.toLowerCase();
 }
 
-/** The statement around a place of a text, from its first to its last token. */
+/** Returns the tokens of the statement that contains a position. */
 export function statementAround(sql: string, place: number): Token[] {
   let statement: Token[] = [];
   for (const token of tokens(sql)) {
@@ -38,9 +38,9 @@ const isName = (token: Token | undefined) => token?.kind === "name" || token?.ki
 const isWord = (token: Token | undefined, word: string) =>
   token?.kind === "keyword" && token.text.toUpperCase() === word;
 
-/** What a statement reads, from `FROM` and `JOIN` on, and the queries it names by `WITH`. */
+/** Returns the tables after `FROM` and `JOIN`, and the queries of `WITH`. */
 export function sourcesOf(statement: Token[]): Source[] {
-  const words = meaning(statement);
+  const words = significant(statement);
   const sources: Source[] = [];
   let reading = false;
   for (let at = 0; at < words.length; at++) {

@@ -1,5 +1,6 @@
-// SQL in pieces, for colours and completion: every character belongs to one.
+// Tokens of SQL text, for colours and completion. Each character belongs to a token.
 
+/** Token with its position. */
 export interface Token {
   kind: "space" | "comment" | "text" | "number" | "keyword" | "name" | "quoted" | "sign";
   from: number;
@@ -17,19 +18,27 @@ const PIECES: [Token["kind"], RegExp][] = [
   ["sign", /[\s\S]/y],
 ];
 
-/** Words of the language that queries are made of. */
+/** Keywords that completion suggests. */
 export const KEYWORDS = [
-  ..."SELECT DISTINCT FROM WHERE GROUP BY HAVING ORDER LIMIT OFFSET JOIN LEFT RIGHT FULL INNER OUTER CROSS ON".split(" "),
-  ..."USING AS AND OR NOT IN IS NULL LIKE ILIKE BETWEEN EXISTS CASE WHEN THEN ELSE END ASC DESC NULLS FIRST LAST".split(" "),
-  ..."WITH RECURSIVE UNION ALL INTERSECT EXCEPT VALUES CAST FILTER OVER PARTITION ROWS RANGE PRECEDING FOLLOWING".split(" "),
-  ..."UNBOUNDED CURRENT ROW QUALIFY EXPLAIN ANALYZE DESCRIBE SHOW TABLES CREATE VIEW TABLE TRUE FALSE INTERVAL".split(" "),
+  ..."SELECT DISTINCT FROM WHERE GROUP BY HAVING ORDER LIMIT OFFSET JOIN LEFT RIGHT FULL INNER OUTER CROSS ON".split(
+    " ",
+  ),
+  ..."USING AS AND OR NOT IN IS NULL LIKE ILIKE BETWEEN EXISTS CASE WHEN THEN ELSE END ASC DESC NULLS FIRST LAST".split(
+    " ",
+  ),
+  ..."WITH RECURSIVE UNION ALL INTERSECT EXCEPT VALUES CAST FILTER OVER PARTITION ROWS RANGE PRECEDING FOLLOWING".split(
+    " ",
+  ),
+  ..."UNBOUNDED CURRENT ROW QUALIFY EXPLAIN ANALYZE DESCRIBE SHOW TABLES CREATE VIEW TABLE TRUE FALSE INTERVAL".split(
+    " ",
+  ),
 ];
 const isKeyword = new Set(KEYWORDS);
 
-/** The pieces of a text. */
+/** Splits SQL text into tokens. */
 export function tokens(sql: string): Token[] {
   const found: Token[] = [];
-  for (let from = 0; from < sql.length; ) {
+  for (let from = 0; from < sql.length;) {
     for (const [kind, piece] of PIECES) {
       piece.lastIndex = from;
       const text = piece.exec(sql)?.[0];

@@ -1,12 +1,12 @@
-// Of a long table only the rows that are seen are made.
+// Visible rows of a long table. Only these rows are rendered.
 
-/** Rows from … up to. */
+/** Range of rows, from `from` to the row before `to`. */
 export interface Window {
   from: number;
   to: number;
 }
 
-/** The rows seen at a place of the scroll bar, and some beyond. */
+/** Returns the rows that are visible at a scroll position, and `beyond` more rows above and below them. */
 export function windowOf(rows: number, rowHeight: number, scrolled: number, height: number, beyond = 12): Window {
   const first = Math.floor(scrolled / rowHeight);
   const last = Math.ceil((scrolled + height) / rowHeight);

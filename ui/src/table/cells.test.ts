@@ -10,7 +10,7 @@ const table = {
   ],
 } as Table;
 
-test("cells for people", () => {
+test("cells have units and separators", () => {
   expect(cellText(table, "cpu_ns:sum", 36_800_000_000)).toBe("36.8 s");
   expect(cellText(table, "cpu_ns:count", 163_230)).toBe("163,230");
   expect(cellText(table, "rows", 12_345)).toBe("12,345");
@@ -21,7 +21,7 @@ test("cells for people", () => {
   expect(cellText(table, "process", "<img src=x onerror=alert(1)>")).toBe("<img src=x onerror=alert(1)>");
 });
 
-test("cells to copy are as they are", () => {
+test("copied cells are plain", () => {
   expect(cellRaw(36_800_000_000)).toBe("36800000000");
   expect(cellRaw(null)).toBe("");
   expect(cellRaw({ different: 3 })).toBe("3 different");

@@ -1,19 +1,22 @@
-// A cell as text: for people, and to copy.
+// Text of table cells, for display and for copies.
 
 import type { Cell, Table } from "../api/types";
 import { count, measured, moment } from "../format";
 import { parts, unitOf } from "../view/columns";
 
-/** What stands for the unknown. */
+/** Text that is displayed for unknown values. */
 export const UNKNOWN = "–";
 
-/** Numbers that are names: identities, codes. A separator of thousands would be wrong in them. */
+/**
+ * Returns true if the numbers of a column are ids or codes, which are displayed without thousands
+ * separators.
+ */
 function isName(table: Table | undefined, column: string): boolean {
   const { name, aggregate } = parts(column);
   return aggregate === null && table?.columns.find((one) => one.name === name)?.kind === "key";
 }
 
-/** A cell for people. */
+/** Formats a cell for display. */
 export function cellText(table: Table | undefined, column: string, cell: Cell | undefined): string {
   if (cell === null || cell === undefined) return UNKNOWN;
   if (typeof cell === "object") return `${count(cell.different)} different`;
@@ -26,7 +29,7 @@ export function cellText(table: Table | undefined, column: string, cell: Cell | 
   return measured(cell, unitOf(table, column));
 }
 
-/** A cell as it is: to copy into other programs. */
+/** Formats a cell for copies, without a unit. */
 export function cellRaw(cell: Cell | undefined): string {
   if (cell === null || cell === undefined) return "";
   if (typeof cell === "object") return `${cell.different} different`;

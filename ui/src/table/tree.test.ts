@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Group, Id } from "../api/types";
 import { PAGE, Tree, plainRows, type Page } from "./tree";
 
-/** A table of `wide` groups, each with `deep` in it, to two levels; counts what is asked. */
+/** Returns a fake table with `wide` groups, each of which has `deep` groups. It records the requests. */
 function table(wide: number, deep: number) {
   const asked: string[] = [];
   const source = (path: Id[], offset: number, first: number): Promise<Page> => {
@@ -19,9 +19,10 @@ function table(wide: number, deep: number) {
   };
   return { asked, source };
 }
-const labels = async (tree: Tree, from: number, to: number) => (await tree.rows(from, to)).map(({ group }) => group.label);
+const labels = async (tree: Tree, from: number, to: number) =>
+  (await tree.rows(from, to)).map(({ group }) => group.label);
 
-test("only what is looked at is asked for", async () => {
+test("only visible pages are loaded", async () => {
   const { asked, source } = table(1_000_000, 3);
   const tree = new Tree(source, 2);
   expect(await labels(tree, 0, 2)).toEqual(["#0", "#1"]);
@@ -30,7 +31,7 @@ test("only what is looked at is asked for", async () => {
   expect(asked).toEqual(["@0", "@500000"]);
 });
 
-test("opened rows show theirs between them", async () => {
+test("children of expanded rows follow their parent", async () => {
   const { source } = table(5, 3);
   const tree = new Tree(source, 2);
   await tree.rows(0, 5);
@@ -45,19 +46,25 @@ test("opened rows show theirs between them", async () => {
   expect(await labels(tree, 0, 99)).toEqual(["#0", "#1", "#2", "#3", "3#0", "3#1", "3#2", "#4"]);
 });
 
-test("each window of rows is the same part of the whole, whatever is opened", async () => {
+test("every window contains the same rows as the whole", async () => {
   const { source } = table(7, 450);
   const tree = new Tree(source, 2);
   await tree.rows(0, 1);
   for (const id of [0, 3, 6]) await tree.toggle([id]);
   const all = await labels(tree, 0, tree.count);
   expect(all).toHaveLength(7 + 3 * 450);
-  for (const [from, to] of [[0, 10], [445, 460], [449, 452], [900, 1357], [1356, 1400]] as const) {
+  for (const [from, to] of [
+    [0, 10],
+    [445, 460],
+    [449, 452],
+    [900, 1357],
+    [1356, 1400],
+  ] as const) {
     expect(await labels(tree, from, to)).toEqual(all.slice(from, to));
   }
 });
 
-test("a level longer than a page is read page by page", async () => {
+test("a long level is loaded page by page", async () => {
   const { asked, source } = table(2, PAGE * 3);
   const tree = new Tree(source, 2, [[0]]);
   await tree.rows(0, 2);
@@ -66,18 +73,24 @@ test("a level longer than a page is read page by page", async () => {
   expect(asked).toEqual(["@0", "0@0", `0@${PAGE}`]);
 });
 
-test("rows opened before are opened again, and the unknown is a row like others", async () => {
+test("expanded rows are restored, also below the unknown group", async () => {
   const source = (path: Id[]): Promise<Page> =>
-    Promise.resolve({ total: 1, groups: [{ id: null, label: "unknown", rows: 1, values: [], leaf: path.length === 1 }] });
+    Promise.resolve({
+      total: 1,
+      groups: [{ id: null, label: "unknown", rows: 1, values: [], leaf: path.length === 1 }],
+    });
   const tree = new Tree(source, 2, [[null]]);
   expect((await tree.rows(0, 9)).map(({ path }) => path)).toEqual([[null], [null, null]]);
   expect(tree.opened).toEqual([[null]]);
 });
 
-test("an answer that fails is asked for again", async () => {
+test("a failed request is repeated", async () => {
   let failing = true;
-  const tree = new Tree(() => (failing ? Promise.reject(new Error("busy")) : Promise.resolve(plainRows(1, 0, [[5]]))), 0);
+  const tree = new Tree(
+    () => (failing ? Promise.reject(new Error("busy")) : Promise.resolve(plainRows(1, 0, [[5]]))),
+    0,
+  );
   await expect(tree.rows(0, 1)).rejects.toThrow("busy");
   failing = false;
-  expect((await tree.rows(0, 1))[0]!.group.values).toEqual([5]);
+  expect((await tree.rows(0, 1))[0].group.values).toEqual([5]);
 });

@@ -1,47 +1,49 @@
-// The rows of a grouped table that can be seen: groups whose children are opened, in pages that are
-// asked for when they are looked at. A level of a million groups costs what is looked at.
+// Visible rows of a grouped table: groups, and the children of expanded groups. Rows are loaded in pages
+// when they become visible. So a level with a million groups costs only as much as its visible pages.
 
 import type { Cell, Group, Id } from "../api/types";
 
-/** Rows of one level, as the server gives them. */
+/** Some successive rows of one level. */
 export interface Page {
   total: number;
   groups: Group[];
 }
 
-/** Gives rows of the level below a path. */
+/** Function that loads rows of the level below a path. */
 export type Source = (path: Id[], offset: number, first: number) => Promise<Page>;
 
-/** Rows asked for at once. */
+/** Number of rows in a page. */
 export const PAGE = 200;
 
-/** A row that can be seen. */
+/** Row that is visible. */
 export interface Row {
-  /** Ids of its keys, from the first. */
+  /** Ids of the row's keys, outermost first. */
   path: Id[];
   group: Group;
-  /** Whether there is something below it, and whether that is shown. */
+  /** True if the row can be expanded. */
   opens: boolean;
+  /** True if the row is expanded. */
   open: boolean;
-  /** Its place among its siblings, and how many these are. */
+  /** Index of the row among the rows with the same parent. */
   place: number;
+  /** Number of rows with the same parent, including this row. */
   siblings: number;
 }
 
-/** A path as text, to compare. */
+/** Returns a path as text, which is used to compare paths. */
 export const pathName = (path: readonly Id[]): string => path.join("/");
 
 class Level {
   total = 0;
   loaded = false;
   readonly pages = new Map<number, Group[]>();
-  readonly asked = new Map<number, Promise<void>>();
-  /** Levels of opened rows, by the rows' places. */
+  readonly requested = new Map<number, Promise<void>>();
+  /** Levels below expanded rows, by the index of the expanded row. */
   readonly below = new Map<number, Level>();
 
   constructor(readonly path: Id[]) {}
 
-  /** How many rows it shows, with all that is opened below. */
+  /** Returns the number of visible rows, including rows below expanded rows. */
   count(): number {
     let sum = this.total;
     for (const level of this.below.values()) sum += level.count();
@@ -49,7 +51,7 @@ class Level {
   }
 }
 
-/** The tree of a table. `depth` is how many keys there are. */
+/** Tree of a table's rows. `depth` is the number of keys. */
 export class Tree {
   readonly #root = new Level([]);
   readonly #open: Set<string>;
@@ -62,19 +64,22 @@ export class Tree {
     this.#open = new Set(open.map(pathName));
   }
 
-  /** How many rows can be seen, as far as is known. */
+  /** Returns the number of visible rows, as far as it is known. */
   get count(): number {
     return this.#root.count();
   }
 
-  /** Paths of the rows that are opened. */
+  /** Returns the paths of expanded rows. */
   get opened(): Id[][] {
     return [...this.#open].map((name) => name.split("/").map((id) => (id === "" ? null : Number(id))));
   }
 
-  /** The rows `from` to before `to`; fewer at the end. */
+  /**
+   * Returns the visible rows from index `from` to the index before `to`, after loading them. At the end of
+   * the table, returns fewer rows.
+   */
   async rows(from: number, to: number): Promise<Row[]> {
-    // A page that comes may open rows, which makes others of those asked for visible.
+    // A loaded page may contain expanded rows, so that other rows move to the requested indexes.
     for (let round = 0; round < 64; round++) {
       const missing: Promise<void>[] = [];
       const rows: Row[] = [];
@@ -86,14 +91,14 @@ export class Tree {
     return [];
   }
 
-  /** The rows that are there already, without asking. */
+  /** Returns the rows that are already loaded. */
   known(from: number, to: number): Row[] {
     const rows: Row[] = [];
     if (this.#root.loaded) this.#collect(this.#root, from, to, rows, null);
     return rows;
   }
 
-  /** Opens or closes a row. */
+  /** Expands or collapses a row. */
   async toggle(path: readonly Id[]): Promise<void> {
     const name = pathName(path);
     const found = this.#find(path);
@@ -109,7 +114,7 @@ export class Tree {
   #find(path: readonly Id[]): { level: Level; place: number } | null {
     let level = this.#root;
     for (let step = 0; ; step++) {
-      const place = this.#placeOf(level, path[step]!);
+      const place = this.#placeOf(level, path[step]);
       if (place === null) return null;
       if (step === path.length - 1) return { level, place };
       const below = level.below.get(place);
@@ -129,14 +134,14 @@ export class Tree {
   async #openAt(level: Level, place: number, path: Id[]): Promise<void> {
     const below = new Level(path);
     await this.#load(below, 0);
-    // It may have been closed again meanwhile.
+    // The user may have collapsed the row while it was loaded.
     if (this.#open.has(pathName(path))) level.below.set(place, below);
   }
 
   #load(level: Level, page: number): Promise<void> {
-    const before = level.asked.get(page);
+    const before = level.requested.get(page);
     if (before !== undefined) return before;
-    const asked = (async () => {
+    const request = (async () => {
       try {
         const { total, groups } = await this.source(level.path, page * PAGE, PAGE);
         level.total = total;
@@ -151,25 +156,25 @@ export class Tree {
         });
         await Promise.all(opened);
       } catch (error) {
-        level.asked.delete(page);
+        level.requested.delete(page);
         throw error;
       }
     })();
-    level.asked.set(page, asked);
-    return asked;
+    level.requested.set(page, request);
+    return request;
   }
 
   #isLeaf(path: readonly Id[], group: Group): boolean {
     return group.leaf || path.length >= this.depth;
   }
 
-  /** Puts the level's rows `from` to before `to` (counted with what is opened) into `rows`. */
+  /** Appends the visible rows of a level, from index `from` to the index before `to`, to `rows`. */
   #collect(level: Level, from: number, to: number, rows: Row[], missing: Promise<void>[] | null): void {
     const below = [...level.below.entries()].sort(([one], [other]) => one - other);
-    let at = 0; // Row number of the sibling at `place`.
+    let at = 0; // Index of the visible row that shows the sibling `place`.
     let place = 0;
     const take = (until: number) => {
-      // Siblings `place` to `until`, none of which but the last is opened.
+      // Takes the siblings from `place` to the one before `until`. At most the last of them is expanded.
       const first = Math.max(place, place + from - at);
       const last = Math.min(until, place + to - at);
       for (let one = first; one < last; one++) this.#row(level, one, rows, missing);
@@ -191,8 +196,8 @@ export class Tree {
     const groups = level.pages.get(page);
     if (groups === undefined) {
       if (missing !== null) {
-        const asked = this.#load(level, page);
-        if (!missing.includes(asked)) missing.push(asked);
+        const request = this.#load(level, page);
+        if (!missing.includes(request)) missing.push(request);
       }
       return;
     }
@@ -204,7 +209,7 @@ export class Tree {
   }
 }
 
-/** Rows that are not grouped, as a level of a tree: their ids are their places. */
+/** Returns single rows in the form of a level of a tree. Their ids are their indices. */
 export function plainRows(total: number, offset: number, values: Cell[][]): Page {
   return {
     total,

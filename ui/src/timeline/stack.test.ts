@@ -3,8 +3,14 @@ import type { Table, Timeline } from "../api/types";
 import { linesOf } from "./lines";
 import { bucketAt, highest, stacked } from "./stack";
 
-test("layers lie on those below; what nothing is known of stays so", () => {
-  expect(stacked([[1, null, null], [2, 5, null], [4, null, null]])).toEqual([
+test("layers add to those below; unknown values stay unknown", () => {
+  expect(
+    stacked([
+      [1, null, null],
+      [2, 5, null],
+      [4, null, null],
+    ]),
+  ).toEqual([
     [1, null, null],
     [3, 5, null],
     [7, 5, null],
@@ -12,8 +18,13 @@ test("layers lie on those below; what nothing is known of stays so", () => {
   expect(stacked([])).toEqual([]);
 });
 
-test("the highest, and the stretch of a time", () => {
-  expect(highest([[1, null], [7, 3]])).toBe(7);
+test("the maximum, and the bucket of a time", () => {
+  expect(
+    highest([
+      [1, null],
+      [7, 3],
+    ]),
+  ).toBe(7);
   expect(highest([])).toBe(0);
   expect(bucketAt(100, 10, 3, 119)).toBe(1);
   expect(bucketAt(100, 10, 3, 130)).toBeNull();
@@ -33,36 +44,43 @@ const answer: Timeline = {
 };
 const cpuRuns = { name: "cpu_runs", columns: [] as Table["columns"] } as Table;
 
-test("time on CPUs is a share of all of them; the last stretch is shorter", () => {
+test("CPU time is a share of all CPUs; the last bucket is shorter", () => {
   const { lines, unit, totalUnit } = linesOf(answer, cpuRuns, { kind: "timeline", measure: "time", by: "process" }, 2);
-  expect(lines[0]!.values).toEqual([0.5, 1, 0.5]);
+  expect(lines[0].values).toEqual([0.5, 1, 0.5]);
   expect(lines[1]).toMatchObject({ id: "rest", label: "2 others", values: [0.2, 0, 0] });
   expect([unit, totalUnit]).toEqual(["share", "ns"]);
 });
 
-test("of one CPU where each has its line", () => {
+test("with a line per CPU it is a share of one CPU", () => {
   const graph = { kind: "timeline", measure: "time", by: "cpu", as: "lines" } as const;
-  expect(linesOf(answer, cpuRuns, graph, 2).lines[0]!.values).toEqual([1, 2, 1]);
+  expect(linesOf(answer, cpuRuns, graph, 2).lines[0].values).toEqual([1, 2, 1]);
 });
 
-test("other time is how many at once, other measures stay as they are", () => {
-  expect(linesOf(answer, { ...cpuRuns, name: "disk_io" }, { kind: "timeline", measure: "time" }, 2).lines[0]!.values).toEqual([1, 2, 1]);
+test("other times become a number at once, other measures are unchanged", () => {
+  expect(
+    linesOf(answer, { ...cpuRuns, name: "disk_io" }, { kind: "timeline", measure: "time" }, 2).lines[0].values,
+  ).toEqual([1, 2, 1]);
   const ready = linesOf(answer, cpuRuns, { kind: "timeline", measure: "ready_ns" }, 2);
-  expect(ready.lines[0]!.values).toEqual([1, 2, 1]);
-  expect(ready.told).toBe("ready_ns: how many at once");
+  expect(ready.lines[0].values).toEqual([1, 2, 1]);
+  expect(ready.about).toBe("ready_ns: number at once");
   const queued = linesOf({ ...answer, spread: false }, cpuRuns, { kind: "timeline", measure: "queue_ns" }, 2);
-  expect(queued.lines[0]!.values).toEqual([10, 20, 5]);
-  expect(queued.told).toBe("queue_ns per 10 ns");
+  expect(queued.lines[0].values).toEqual([10, 20, 5]);
+  expect(queued.about).toBe("queue_ns per 10 ns");
 });
 
-test("a series keeps its colour when another comes before it", () => {
+test("a series keeps its colour if the order changes", () => {
   const [series] = answer.series;
-  const other = { ...series!, id: 2, label: "a.exe (8)" };
+  const other = { ...series, id: 2, label: "a.exe (8)" };
   const colours = (...series: Timeline["series"]) => {
-    const { lines } = linesOf({ ...answer, rest: null, series }, cpuRuns, { kind: "timeline", measure: "time", by: "process" }, 2);
+    const { lines } = linesOf(
+      { ...answer, rest: null, series },
+      cpuRuns,
+      { kind: "timeline", measure: "time", by: "process" },
+      2,
+    );
     return new Map(lines.map(({ id, color }) => [id, color]));
   };
-  const before = colours(series!, other);
+  const before = colours(series, other);
   expect(before.get(1)).not.toBe(before.get(2));
-  expect(colours(other, series!)).toEqual(new Map([...before].reverse()));
+  expect(colours(other, series)).toEqual(new Map([...before].reverse()));
 });

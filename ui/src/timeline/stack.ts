@@ -1,6 +1,9 @@
-// Series one on top of the other, as a picture of areas needs them.
+// Values of stacked series.
 
-/** Sums from the lowest series up; `null` where nothing is known of any of them. */
+/**
+ * Returns the cumulative sums of the series, starting with the first. A sum is `null` if all its values are
+ * unknown.
+ */
 export function stacked(series: readonly (readonly (number | null)[])[]): (number | null)[][] {
   const length = series[0]?.length ?? 0;
   const sums: (number | null)[] = new Array<number | null>(length).fill(null);
@@ -13,14 +16,14 @@ export function stacked(series: readonly (readonly (number | null)[])[]): (numbe
   });
 }
 
-/** The highest value of all. */
+/** Returns the maximum of all values. */
 export function highest(lines: readonly (readonly (number | null)[])[]): number {
   let most = 0;
   for (const line of lines) for (const value of line) if (value !== null && value > most) most = value;
   return most;
 }
 
-/** Which of the stretches `start + n · length` a time lies in, of `count`; none outside. */
+/** Returns the index of the bucket that contains a time; `null` if no bucket contains it. */
 export function bucketAt(start: number, length: number, count: number, time: number): number | null {
   const place = Math.floor((time - start) / length);
   return place >= 0 && place < count ? place : null;

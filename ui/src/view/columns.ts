@@ -1,17 +1,17 @@
-// A view's columns: keys, the golden bar, what is shown right of it.
+// Columns of a view: keys, the golden bar, and aggregates.
 
 import type { Column, Id, Table, View } from "../api/types";
 
-/** The golden bar among a view's columns. */
+/** Text that represents the golden bar in the list of columns. */
 export const BAR = "|";
 
-/** What is made of the rows of a group, by the name in a column: `cpu_ns:sum`. */
+/** Aggregate functions. A column such as `cpu_ns:sum` contains the name of the function. */
 export const AGGREGATES = ["sum", "count", "mean", "min", "max", "p50", "p90", "p95", "p99", "p999"] as const;
 export type Aggregate = (typeof AGGREGATES)[number];
 
-/** What to say of a table that has no rows. */
+/** Returns a note for a table without rows. */
 export function absence({ record }: Table): string {
-  return `The trace holds none of this.${record === "" ? "" : ` To have it, record ${record}.`}`;
+  return `Not recorded.${record === "" ? "" : ` Record ${record}.`}`;
 }
 
 const TITLES: Record<Aggregate, string> = {
@@ -27,20 +27,20 @@ const TITLES: Record<Aggregate, string> = {
   p999: "99.9 %",
 };
 
-/** A column's name and what is made of it; `rows` and keys have no aggregate. */
+/** Splits a column of a view into its name and its aggregate function. `rows` and keys have no function. */
 export function parts(column: string): { name: string; aggregate: Aggregate | null } {
   const colon = column.lastIndexOf(":");
   const aggregate = colon < 0 ? undefined : AGGREGATES.find((one) => one === column.slice(colon + 1));
   return aggregate === undefined ? { name: column, aggregate: null } : { name: column.slice(0, colon), aggregate };
 }
 
-/** The keys left of the bar, in order. */
+/** Returns the keys, which are left of the golden bar. */
 export function keysOf(columns: readonly string[]): string[] {
   const bar = columns.indexOf(BAR);
   return bar < 0 ? [] : columns.slice(0, bar);
 }
 
-/** What is right of the bar, in order. */
+/** Returns the columns that are right of the golden bar. */
 export function valuesOf(columns: readonly string[]): string[] {
   return columns.slice(columns.indexOf(BAR) + 1);
 }
@@ -49,38 +49,38 @@ function declared(table: Table | undefined, name: string): Column | undefined {
   return table?.columns.find((column) => column.name === name);
 }
 
-/** Whether a column may stand left of the bar. */
+/** Returns true if a column can be left of the golden bar. */
 export function isKey(table: Table, column: string): boolean {
   const { name, aggregate } = parts(column);
   return aggregate === null && declared(table, name)?.kind === "key";
 }
 
-/** A column's name for people, without the unit. */
+/** Returns the title of a column without its unit. */
 export function titled(column: Column): string {
   return (column.title || column.name).replace(/ \((s|ms|us|ns)\)$/, "");
 }
 
-/** What heads a column. */
+/** Returns the title, the aggregate function and the description for the header of a column. */
 export function heading(table: Table | undefined, column: string): { title: string; aggregate: string; about: string } {
-  if (column === "rows") return { title: "Rows", aggregate: "", about: "How many rows there are." };
+  if (column === "rows") return { title: "Rows", aggregate: "", about: "Number of rows." };
   const { name, aggregate } = parts(column);
   const known = declared(table, name);
   return {
-    // Cells say their unit; titles of Windows Performance Analyzer do, too.
+    // Cells contain units, so the unit is removed from titles of Windows Performance Analyzer.
     title: known ? titled(known) : name,
     aggregate: aggregate === null ? "" : TITLES[aggregate],
     about: known === undefined ? name : `${name}: ${known.about}`,
   };
 }
 
-/** The unit of a column's cells. */
+/** Returns the unit of a column. */
 export function unitOf(table: Table | undefined, column: string): string {
   const { name, aggregate } = parts(column);
   if (column === "rows" || aggregate === "count") return "";
   return declared(table, name)?.unit ?? "";
 }
 
-/** Whether a column's cells are numbers to be set right. */
+/** Returns true if a column has numbers, which are right-aligned. */
 export function isNumeric(table: Table | undefined, column: string): boolean {
   const { name, aggregate } = parts(column);
   if (column === "rows" || aggregate !== null) return true;
@@ -89,8 +89,9 @@ export function isNumeric(table: Table | undefined, column: string): boolean {
 }
 
 /**
- * The columns with one moved before another place (0 to `columns.length`). A measure does not pass the
- * bar, since nothing is grouped by it: it stays just right of it. Nor does the bar pass a measure.
+ * Moves a column before another position (0 to `columns.length`). Rows cannot be grouped by a measure, so a
+ * measure cannot move to the left of the golden bar. It is then placed directly right of the bar. The bar
+ * cannot move across a measure.
  */
 export function moved(table: Table, columns: readonly string[], from: number, before: number): string[] {
   const column = columns[from];
@@ -107,7 +108,7 @@ export function moved(table: Table, columns: readonly string[], from: number, be
   return left;
 }
 
-/** The columns with one more: a key just left of the bar, else at the end. */
+/** Adds a column. A key is inserted left of the golden bar. All other columns are appended at the end. */
 export function added(table: Table, columns: readonly string[], column: string): string[] {
   if (columns.includes(column)) return [...columns];
   if (!isKey(table, column)) return [...columns, column];
@@ -115,30 +116,34 @@ export function added(table: Table, columns: readonly string[], column: string):
   return [...columns.slice(0, bar), column, ...columns.slice(bar)];
 }
 
-/** The columns without that one; the bar stays. */
+/** Removes a column. The golden bar cannot be removed. */
 export function without(columns: readonly string[], column: string): string[] {
   return column === BAR ? [...columns] : columns.filter((one) => one !== column);
 }
 
 /**
- * The view with other columns. A graph coloured by the first key goes on to be; the order goes where its
- * column does.
+ * Returns the view with other columns. If the graph is coloured by the first key, it is then coloured by the
+ * new first key. If the order depends on a removed column, the order is removed.
  */
 export function regrouped(view: View, columns: string[]): View {
   const [before, after] = [keysOf(view.columns)[0], keysOf(columns)[0]];
   const graph = { ...view.graph };
   if (before !== after && (graph.by ?? undefined) === before && after !== undefined) graph.by = after;
-  const sort = view.sort && (view.sort.column === "key" || valuesOf(columns).includes(view.sort.column)) ? view.sort : null;
+  const sort =
+    view.sort && (view.sort.column === "key" || valuesOf(columns).includes(view.sort.column)) ? view.sort : null;
   return { ...view, columns, graph, sort };
 }
 
-/** What a column not chosen yet would be added as: a key by its name, a measure by its sum. */
+/** Returns the form in which a column is added to a view: the name of a key, or a measure with its sum. */
 export function firstForm(column: Column): string {
   if (column.kind === "key") return column.name;
   return `${column.name}:${column.kind === "time" ? "min" : "sum"}`;
 }
 
-/** The view of a table nobody has chosen columns of. Of rows that last it tells how long within what is seen. */
+/**
+ * Returns the default view of a table. If rows have a duration, the view contains their time within the
+ * visible range.
+ */
 export function plainView(table: Table): View {
   const keys = table.columns.filter((column) => column.kind === "key").slice(0, 1);
   const measures = table.columns.filter((column) => column.kind === "measure" && column.name !== "time");
@@ -146,7 +151,12 @@ export function plainView(table: Table): View {
   const measure = measures.find((column) => column.unit === "ns" || column.unit === "bytes")?.name;
   return {
     table: table.name,
-    columns: [...keys.map((key) => key.name), BAR, "rows", ...[...lasting, ...measures.map(({ name }) => name)].slice(0, 3).map((name) => `${name}:sum`)],
+    columns: [
+      ...keys.map((key) => key.name),
+      BAR,
+      "rows",
+      ...[...lasting, ...measures.map(({ name }) => name)].slice(0, 3).map((name) => `${name}:sum`),
+    ],
     graph: {
       kind: "timeline",
       measure: lasting[0] ?? measure ?? "rows",
@@ -159,7 +169,7 @@ export function plainView(table: Table): View {
   };
 }
 
-/** The filter that leaves only the rows of a group: of each key on the path its id. */
+/** Returns the filter that selects the rows of a group. It has the ids of all keys on the group's path. */
 export function pathFilter(keys: readonly string[], path: readonly Id[]): { column: string; in: Id[] }[] {
-  return path.map((id, level) => ({ column: keys[level]!, in: [id] }));
+  return path.map((id, level) => ({ column: keys[level], in: [id] }));
 }

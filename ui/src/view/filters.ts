@@ -1,18 +1,21 @@
-// Filters: what they leave, in words, and how they join.
+// Filters: descriptions and combinations.
 
 import type { Column, Filter, Id, Table } from "../api/types";
 import { measured } from "../format";
 import { titled } from "./columns";
 
-/** What leaves out runs within which switches are missing. */
+/** Name of the column that states whether a run is doubtful. */
 export const DOUBTFUL = "doubtful";
 
-/** Those filters that a table can follow: those by columns it has. */
+/** Returns the filters whose columns the table has. */
 export function applicable(filters: readonly Filter[], table: Table | undefined): Filter[] {
   return filters.filter((filter) => table?.columns.some((column) => column.name === filter.column));
 }
 
-/** A filter by values of a key: by their labels, which other tables and traces know too; ids tell the unknown. */
+/**
+ * Returns a filter for values of a key. It contains labels, because all tables and traces share them. If a
+ * value is unknown, it contains ids. `but` excludes the values.
+ */
 export function byValues(column: string, values: readonly { id: Id; label: string }[], but = false): Filter {
   if (values.some(({ id }) => id === null)) {
     const ids = values.map(({ id }) => id);
@@ -29,33 +32,39 @@ function listed(names: readonly string[]): string {
 const idNames = (ids: readonly Id[], about?: Column) =>
   ids.map((id) => (id === null ? "unknown" : (about?.names?.[id] ?? (about?.numeric_key ? String(id) : `no. ${id}`))));
 
-/** What a filter leaves, for people, in the words that head its column. */
-export function told(filter: Filter, about?: Column): string {
+/** Returns a description of a filter, with the title of its column. */
+export function described(filter: Filter, about?: Column): string {
   const { column, from, to } = filter;
   const [name, unit] = [about ? titled(about) : column, about?.unit ?? ""];
   if (about?.kind === "test") return `${filter.is_not ? "without" : "only"} ${name.toLowerCase()}`;
-  const says: string[] = [];
-  if (filter.is) says.push(`${name}: ${listed(filter.is)}`);
-  if (filter.is_not) says.push(`${name}: not ${listed(filter.is_not)}`);
-  if (filter.in) says.push(`${name}: ${listed(idNames(filter.in, about))}`);
-  if (filter.not_in) says.push(`${name}: not ${listed(idNames(filter.not_in, about))}`);
-  if (filter.contains !== undefined) says.push(`${name} contains “${filter.contains}”`);
-  if (from !== undefined && from !== null) says.push(`${name} ≥ ${measured(from, unit)}`);
-  if (to !== undefined && to !== null) says.push(`${name} < ${measured(to, unit)}`);
-  return says.join(", ");
+  const parts: string[] = [];
+  if (filter.is) parts.push(`${name}: ${listed(filter.is)}`);
+  if (filter.is_not) parts.push(`${name}: not ${listed(filter.is_not)}`);
+  if (filter.in) parts.push(`${name}: ${listed(idNames(filter.in, about))}`);
+  if (filter.not_in) parts.push(`${name}: not ${listed(idNames(filter.not_in, about))}`);
+  if (filter.contains !== undefined) parts.push(`${name} contains “${filter.contains}”`);
+  if (from !== undefined && from !== null) parts.push(`${name} ≥ ${measured(from, unit)}`);
+  if (to !== undefined && to !== null) parts.push(`${name} < ${measured(to, unit)}`);
+  return parts.join(", ");
 }
 
-/** What a filter asks of its column: of two that ask the same the newer stays. */
-function test(filter: Filter): string {
+/**
+ * Returns the kind of a filter. If two filters of a column have the same kind, the newer one replaces the
+ * older one.
+ */
+function kindOf(filter: Filter): string {
   return Object.keys(filter)
     .map((name) => ({ in: "is", not_in: "but", is_not: "but", to: "from" })[name] ?? name)
     .sort()
     .join();
 }
 
-/** The filters with one more. What leaves values out adds up; else the newer of a kind replaces the older. */
+/**
+ * Adds a filter to a list. An exclusion is merged with an older exclusion. Other filters replace an older
+ * filter of the same column and kind.
+ */
 export function joined(filters: readonly Filter[], one: Filter): Filter[] {
-  const older = filters.find((other) => other.column === one.column && test(other) === test(one));
+  const older = filters.find((other) => other.column === one.column && kindOf(other) === kindOf(one));
   if (older === undefined) return [...filters, one];
   let newer = one;
   if (one.is_not && older.is_not) newer = { ...one, is_not: [...new Set([...older.is_not, ...one.is_not])] };

@@ -7,7 +7,11 @@ const screen: Screen = {
   page: "analysis",
   range: [20_000_000_000, 30_000_000_000],
   selection: [21_000_000_000, 22_000_000_001],
-  filter: [{ column: "cpu", is: ["0", "2", "4", "6"] }, { column: "ready_ns", from: 1_000_000 }, { column: "process", not_in: [3, null] }],
+  filter: [
+    { column: "cpu", is: ["0", "2", "4", "6"] },
+    { column: "ready_ns", from: 1_000_000 },
+    { column: "process", not_in: [3, null] },
+  ],
   tabs: [
     {
       name: "Flood – 日本",
@@ -36,31 +40,46 @@ const screen: Screen = {
 };
 
 describe("a screen in an address", () => {
-  test("comes back as it was", () => {
+  test("is decoded without changes", () => {
     expect(screenOf(`#${fragmentOf(screen)}`, [0, 1, 2])).toEqual(screen);
   });
 
-  test("has only characters that links keep", () => {
+  test("has only characters that are safe in links", () => {
     expect(fragmentOf(screen)).toMatch(/^v1=[A-Za-z0-9_-]+$/);
   });
 
-  test("cut or made up gives none", () => {
+  test("is refused if it is cut or invalid", () => {
     const whole = fragmentOf(screen);
-    for (const bad of ["", "v1=", "v2=e30", whole.slice(0, 40), "v1=%%%", `v1=${btoa("[1,2]")}`, `v1=${btoa("\xff\xfe")}`]) {
+    for (const bad of [
+      "",
+      "v1=",
+      "v2=e30",
+      whole.slice(0, 40),
+      "v1=%%%",
+      `v1=${btoa("[1,2]")}`,
+      `v1=${btoa("\xff\xfe")}`,
+    ]) {
       expect(screenOf(bad, [0])).toBeNull();
     }
   });
 
-  test("names no trace that is not open", () => {
+  test("contains open traces only", () => {
     expect(screenOf(fragmentOf(screen), [0])!.traces).toEqual([0]);
     expect(screenOf(fragmentOf({ ...screen, traces: [9] }), [3, 4])!.traces).toEqual([3, 4]);
   });
 });
 
-describe("what a link says is not trusted", () => {
-  test("values of wrong kinds are left out", () => {
+describe("content of links is not trusted", () => {
+  test("values of wrong types are ignored", () => {
     const read = readScreen(
-      { page: "admin", range: [5, 1], selection: ["a", {}], filter: [{}, 7, { column: "cpu" }], tabs: [{ panels: [{ view: {} }, null] }], tab: 99 },
+      {
+        page: "admin",
+        range: [5, 1],
+        selection: ["a", {}],
+        filter: [{}, 7, { column: "cpu" }],
+        tabs: [{ panels: [{ view: {} }, null] }],
+        tab: 99,
+      },
       [0],
     )!;
     expect(read).toEqual({ ...firstScreen([0]), tabs: [{ name: "Analysis", panels: [] }] });

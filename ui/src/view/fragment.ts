@@ -1,11 +1,11 @@
-// A screen as the fragment of an address, and back: JSON in UTF-8 in base64url, so that any program
-// that handles links keeps it whole.
+// Encoding of a screen in the fragment of an address. It is JSON in UTF-8, encoded as base64url, because
+// programs that process links do not change these characters.
 
 import { readScreen, type Screen } from "./screen";
 
 const PREFIX = "v1=";
 
-/** The fragment without its `#`. */
+/** Returns the fragment for a screen, without `#`. */
 export function fragmentOf(screen: Screen): string {
   const bytes = new TextEncoder().encode(JSON.stringify(screen));
   let binary = "";
@@ -13,7 +13,10 @@ export function fragmentOf(screen: Screen): string {
   return PREFIX + btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** The screen of a fragment, with or without its `#`; none if it is no such fragment. */
+/**
+ * Decodes a fragment, which may start with `#`. Returns `null` if it is invalid. `open` has the ids of the
+ * open traces.
+ */
 export function screenOf(fragment: string, open: readonly number[]): Screen | null {
   const text = fragment.replace(/^#/, "");
   if (!text.startsWith(PREFIX) || text.length > 500_000) return null;

@@ -1,19 +1,19 @@
-// What is marked on the axis of time.
+// Marks on the time axis.
 
 import type { Finding, Range } from "../api/types";
 
-/** A stretch or a moment of interest. */
+/** Time range or moment that is marked. */
 export interface Mark {
   kind: "finding" | "input" | "focus";
   range: Range;
-  /** How severe a finding is. */
+  /** Severity, if the mark is a finding. */
   severity?: Finding["severity"];
   text: string;
-  /** Which finding it is. */
+  /** Index of the finding, if the mark is a finding. */
   finding?: number;
 }
 
-/** The findings that have a time, as marks. */
+/** Returns marks for those findings that have a time range. */
 export function marksOf(findings: readonly Finding[]): Mark[] {
   return findings.flatMap((finding, place) =>
     finding.during === null || finding.during === undefined

@@ -16,13 +16,13 @@ test("panning moves by a share and stops at the ends", () => {
   expect(panned([21e9, 31e9], 0.5, whole)).toEqual([22e9, 32e9]);
 });
 
-test("zooming keeps a time in its place", () => {
+test("zooming keeps the position of a time", () => {
   const [from, to] = zoomed([10e9, 20e9], 0.5, whole, 12e9);
   expect([from, to]).toEqual([11e9, 16e9]);
   expect((12e9 - from) / (to - from)).toBeCloseTo(0.2);
 });
 
-test("times as people write them", () => {
+test("times are parsed with and without units", () => {
   const times: [string, number | null][] = [
     ["1.5", 1_500_000_000],
     ["30.333 s", 30_333_000_000],

@@ -1,54 +1,57 @@
-// All that can be seen, as a small document. Links carry it, the browser's history keeps it.
+// State of the page as a small document. Links contain it, and the history of the browser stores it.
 
 import type { Filter, Graph, Id, Range, View } from "../api/types";
 import { BAR } from "./columns";
 
-/** A view with what the person did in it. */
+/** View of a panel, with its display options. */
 export interface Panel {
   view: View;
   title?: string;
-  /** Series that are not drawn, by id. */
+  /** Ids of hidden series. */
   hidden?: Id[];
-  /** Nor is what has no line of its own. */
+  /** True if the series for all groups without their own series is hidden. */
   restHidden?: boolean;
-  /** The paths of the rows that are opened, and of those that are selected. */
+  /** Paths of expanded rows. A path has the ids of the row's keys, outermost first. */
   open?: Id[][];
+  /** Paths of selected rows. */
   selected?: Id[][];
   show?: "both" | "graph" | "table";
-  /** The stretch of time that a flame graph is compared with. */
+  /** Time range with which a flame graph is compared. */
   compare?: Range;
-  /** The trace that a flame graph is compared with. */
+  /** Id of the trace with which a flame graph is compared. */
   other?: number;
-  /** A flame graph whose callers are below. */
+  /** True if a flame graph starts with the innermost calls. */
   inverted?: boolean;
 }
 
-/** A finding: of which trace, and its place among that trace's. */
+/** Finding, identified by its trace and its index. */
 export interface FindingAt {
   trace: number;
   place: number;
 }
 
-/** Graphs that are looked at together. */
+/** Tab with a list of panels. */
 export interface Tab {
   name: string;
   panels: Panel[];
-  /** The finding whose evidence they show. */
+  /** Finding whose evidence is shown in the panels. */
   finding?: FindingAt;
 }
 
-/** One wait, explained. */
+/** Wait that is explained, identified by thread and time. */
 export interface WaitAt {
   trace: number;
-  /** Its row in `threads`, or else its id. */
+  /** Row of the thread in `threads`; `null` if unknown. */
   thread_row: number | null;
+  /** Id of the thread. It is used if the row is unknown. */
   thread_id: number | null;
   at_ns: number;
 }
 
+/** State of the page. */
 export interface Screen {
   page: "overview" | "analysis" | "sql";
-  /** The traces shown side by side; the first is the one that is analysed. */
+  /** Ids of the visible traces. The first trace is the main one. */
   traces: number[];
   range: Range | null;
   selection: Range | null;
@@ -57,11 +60,11 @@ export interface Screen {
   tab: number;
   wait: WaitAt | null;
   query: string | null;
-  /** The answer to it is shown as a chart. */
+  /** True to show the result of `query` as a chart. */
   chart: boolean;
 }
 
-/** What is seen first. */
+/** Returns the screen that is shown if the address contains none. */
 export function firstScreen(traces: number[]): Screen {
   return {
     page: "overview",
@@ -77,19 +80,21 @@ export function firstScreen(traces: number[]): Screen {
   };
 }
 
-// What a link says is not trusted: it may be old, cut or made up. What is not as it should be is left out.
+// Links are not trusted, because they may be old, incomplete or forged. Invalid parts are ignored.
 
 type Loose = Record<string, unknown>;
 
-const isObject = (value: unknown): value is Loose => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Loose =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
-const isId = (value: unknown): value is Id => value === null || (Number.isSafeInteger(value));
+const isId = (value: unknown): value is Id => value === null || Number.isSafeInteger(value);
 const isText = (value: unknown): value is string => typeof value === "string" && value.length <= 10_000;
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
-/** At most that many of anything a link lists. */
-const MOST = 500;
+/** Maximum length of a list in a link. */
+const MAX_LIST = 500;
 
+/** Reads a time range. Returns `null` if it is invalid. */
 export function readRange(value: unknown): Range | null {
   if (!Array.isArray(value) || value.length !== 2) return null;
   const [from, to] = value as unknown[];
@@ -99,16 +104,16 @@ export function readRange(value: unknown): Range | null {
 function readPaths(value: unknown): Id[][] {
   return list(value)
     .filter((path): path is Id[] => Array.isArray(path) && path.length <= 16 && path.every(isId))
-    .slice(0, MOST);
+    .slice(0, MAX_LIST);
 }
 
 function readFilter(value: unknown): Filter | null {
   if (!isObject(value) || !isText(value.column)) return null;
   const filter: Filter = { column: value.column };
-  if (Array.isArray(value.in)) filter.in = value.in.filter(isId).slice(0, MOST);
-  if (Array.isArray(value.not_in)) filter.not_in = value.not_in.filter(isId).slice(0, MOST);
-  if (Array.isArray(value.is)) filter.is = value.is.filter(isText).slice(0, MOST);
-  if (Array.isArray(value.is_not)) filter.is_not = value.is_not.filter(isText).slice(0, MOST);
+  if (Array.isArray(value.in)) filter.in = value.in.filter(isId).slice(0, MAX_LIST);
+  if (Array.isArray(value.not_in)) filter.not_in = value.not_in.filter(isId).slice(0, MAX_LIST);
+  if (Array.isArray(value.is)) filter.is = value.is.filter(isText).slice(0, MAX_LIST);
+  if (Array.isArray(value.is_not)) filter.is_not = value.is_not.filter(isText).slice(0, MAX_LIST);
   if (isText(value.contains)) filter.contains = value.contains;
   if (isNumber(value.from)) filter.from = value.from;
   if (isNumber(value.to)) filter.to = value.to;
@@ -129,7 +134,7 @@ function readGraph(value: unknown): Graph {
   return read;
 }
 
-/** A view of a link, a preset or a finding; none if it names no table. */
+/** Reads a view. Returns `null` if it contains no table. */
 export function readView(value: unknown): View | null {
   if (!isObject(value) || !isText(value.table)) return null;
   const columns = list(value.columns).filter(isText).slice(0, 200);
@@ -153,7 +158,7 @@ function readPanel(value: unknown): Panel | null {
   if (view === null) return null;
   const panel: Panel = { view };
   if (isText(value.title)) panel.title = value.title;
-  const hidden = list(value.hidden).filter(isId).slice(0, MOST);
+  const hidden = list(value.hidden).filter(isId).slice(0, MAX_LIST);
   if (hidden.length > 0) panel.hidden = hidden;
   if (value.restHidden === true) panel.restHidden = true;
   const [open, selected] = [readPaths(value.open), readPaths(value.selected)];
@@ -178,7 +183,7 @@ function readTab(value: unknown): Tab | null {
   return tab;
 }
 
-/** The screen that a document describes, of those traces that are open. */
+/** Reads a screen. Traces that are not open are ignored. `open` has the ids of the open traces. */
 export function readScreen(value: unknown, open: readonly number[]): Screen | null {
   if (!isObject(value)) return null;
   const first = firstScreen(open.slice(0, 4));

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Session } from "../api/types";
 import { screenOf } from "./fragment";
 
-/** A browser's history: entries with their states and addresses. */
+/** Replaces the browser's history by a fake one. Its entries have states and addresses. */
 function browser() {
   const entries: { state: unknown; hash: string }[] = [{ state: null, hash: "" }];
   let at = 0;
@@ -10,12 +10,30 @@ function browser() {
   const session: Session = {
     version: "0",
     sql: false,
-    traces: [{ id: 0, name: "a.etl", files: [], simulated: true, windows: null, machine: null, cpu: null, cpus: 8, start_utc: null, duration_ns: 60e9, events: 1, size_bytes: 1, warnings: [] }],
+    traces: [
+      {
+        id: 0,
+        name: "a.etl",
+        files: [],
+        simulated: true,
+        windows: null,
+        machine: null,
+        cpu: null,
+        cpus: 8,
+        start_utc: null,
+        duration_ns: 60e9,
+        events: 1,
+        size_bytes: 1,
+        warnings: [],
+      },
+    ],
   };
-  vi.stubGlobal("fetch", (path: string) => Promise.resolve(new Response(JSON.stringify(path === "api/session" ? session : []))));
+  vi.stubGlobal("fetch", (path: string) =>
+    Promise.resolve(new Response(JSON.stringify(path === "api/session" ? session : []))),
+  );
   vi.stubGlobal("location", {
     get hash() {
-      return entries[at]!.hash;
+      return entries[at].hash;
     },
   });
   vi.stubGlobal("history", {
@@ -24,14 +42,15 @@ function browser() {
       entries.push({ state, hash });
       at += 1;
     },
-    replaceState: (state: unknown, _: string, hash?: string) => (entries[at] = { state, hash: hash ?? entries[at]!.hash }),
+    replaceState: (state: unknown, _: string, hash?: string) =>
+      (entries[at] = { state, hash: hash ?? entries[at].hash }),
   });
   vi.stubGlobal("addEventListener", (_: string, listener: typeof popped) => (popped = listener));
   return {
     entries,
     go: (by: number) => {
       at += by;
-      popped!({ state: entries[at]!.state });
+      popped!({ state: entries[at].state });
     },
   };
 }
@@ -49,9 +68,9 @@ afterEach(() => {
   vi.useRealTimers();
   vi.unstubAllGlobals();
 });
-const shown = (entry: number) => screenOf(outside.entries[entry]!.hash, [0])!;
+const shown = (entry: number) => screenOf(outside.entries[entry].hash, [0])!;
 
-test("every change is a step, and the way back shows what was before", () => {
+test("every change is a step in history", () => {
   page.zoomTo([10e9, 20e9]);
   page.select([12e9, 13e9]);
   expect(outside.entries).toHaveLength(3);
@@ -59,12 +78,12 @@ test("every change is a step, and the way back shows what was before", () => {
   expect([page.screen.range, page.screen.selection]).toEqual([[10e9, 20e9], null]);
   outside.go(-1);
   expect(page.screen.range).toBeNull();
-  expect([page.at, page.last]).toEqual([0, 2]);
+  expect([page.history.at, page.history.last]).toEqual([0, 2]);
   outside.go(2);
   expect(page.screen.selection).toEqual([12e9, 13e9]);
 });
 
-test("panning is one step, whose address is that of its end", () => {
+test("panning is one step with the address of its end", () => {
   page.zoomTo([0, 10e9]);
   vi.advanceTimersByTime(2000);
   for (let step = 0; step < 20; step++) page.pan(0.1);
@@ -74,7 +93,7 @@ test("panning is one step, whose address is that of its end", () => {
   expect(shown(1).range).toEqual([0, 10e9]);
 });
 
-test("another step right after panning leaves panning's end behind it", () => {
+test("a step right after panning keeps the end of panning in history", () => {
   page.zoomTo([0, 10e9]);
   vi.advanceTimersByTime(2000);
   page.pan(0.1);
@@ -84,7 +103,7 @@ test("another step right after panning leaves panning's end behind it", () => {
   expect(shown(3).selection).toEqual([5e9, 6e9]);
 });
 
-test("a view is added to the tab that is shown, and taken away", () => {
+test("a view is added to the current tab, and removed", () => {
   page.addPanel({ table: "cpu_runs", columns: ["process", "|", "rows"], graph: { kind: "none" } }, "One");
   expect([page.screen.page, page.panels.length]).toEqual(["analysis", 1]);
   page.addTab("Two");

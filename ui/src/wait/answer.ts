@@ -1,35 +1,35 @@
-// What the server answers to `wait`: one wait or run of a thread, explained.
+// Answer to the request `wait`: the explanation of one wait or run of a thread.
 
 import type { Evidence, Finding, Verdict } from "../api/types";
 
-/** A thread: `row` tells it from others that had the same id. */
+/** Thread. `row` is its row in `threads`, which distinguishes it from other threads with the same id. */
 export interface Thread {
   id: number | null;
   row: number | null;
   name: string | null;
-  /** `chrome.exe (144)`. */
+  /** Label of the process, such as `chrome.exe (144)`. */
   process: string | null;
 }
 
-/** One thing that happened, until the next did. */
+/** Step in the story of a wait. It ends when the next step starts. */
 export interface Step {
   kind: "switched_out" | "readied" | "waited_behind" | "ran";
   at_ns: number;
   until_ns: number | null;
   sentence: string;
   cpu: number | null;
-  /** Who did it, where that is another thread. */
+  /** Thread that caused the step, if it is another thread. */
   thread: Thread | null;
   wait_reason: string | null;
   state: string | null;
   priority: number | null;
   rank: number | null;
-  /** Outermost call last. */
+  /** Frames of the stack, outermost call last. */
   stack: string[] | null;
   evidence: Evidence | null;
 }
 
-/** One stretch of what led to it, back in time. */
+/** Link in the chain of causes. Each link is earlier than the previous one. */
 export interface Link {
   thread: Thread;
   from_ns: number;
@@ -41,9 +41,9 @@ export interface Link {
 export interface WaitAnswer {
   thread: Thread;
   at_ns: number;
-  /** What it did at that moment. */
+  /** State of the thread at the time `at_ns`. */
   kind: "waiting" | "ready" | "running" | "unknown";
-  /** The run that ended the wait, or the run itself. */
+  /** Run that followed the wait. If the thread was running at `at_ns`, this run. */
   run: { cpu: number; start_ns: number; end_ns: number | null; priority: number | null; rank: number | null } | null;
   story: Step[];
   theories: Verdict[];
@@ -51,8 +51,8 @@ export interface WaitAnswer {
   chain: Link[];
 }
 
-/** A thread as people write it. */
-export function called({ id, name, process }: Thread): string {
+/** Returns the name of a thread, with the name of its process. */
+export function threadName({ id, name, process }: Thread): string {
   const thread = id === null ? "an unknown thread" : `thread ${id}`;
   return `${thread}${name ? ` “${name}”` : ""} of ${process ?? "an unknown process"}`;
 }

@@ -1,14 +1,17 @@
-// Rows of evidence that tell of a thread at a time lead to its story then.
+// Evidence rows that are about a thread at a time.
 
 import type { Cell, Evidence, Finding } from "../api/types";
 
-/** A moment of a thread. */
+/** Thread, and a time in nanoseconds since the trace's start. */
 export interface Moment {
   thread_id: number;
   at_ns: number;
 }
 
-/** The moment that a row tells of: amid a wait, or at the beginning of what else it is about. */
+/**
+ * Returns the thread and the time of a row. For a wait, the time is its middle. For all other rows, it is
+ * the start.
+ */
 export function momentOf({ columns }: Evidence, row: readonly Cell[]): Moment | null {
   const number = (name: string) => {
     const cell = row[columns.findIndex((column) => column.name === name)];
@@ -22,7 +25,7 @@ export function momentOf({ columns }: Evidence, row: readonly Cell[]): Moment | 
   return at_ns === null ? null : { thread_id, at_ns };
 }
 
-/** The wait that a finding is about first of all, if it is about waits. */
+/** Returns the thread and the time of the first wait, if the finding is about waits; otherwise `null`. */
 export function longestWait({ theory, evidence: [first] }: Finding): Moment | null {
   const [row] = first?.rows ?? [];
   return theory === "long-waits" && first && row ? momentOf(first, row) : null;

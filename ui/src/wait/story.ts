@@ -1,4 +1,4 @@
-// What of a wait is drawn, and how long each part is.
+// Parts of a wait, with their durations.
 
 import type { Verdict } from "../api/types";
 import type { Step, WaitAnswer } from "./answer";
@@ -10,12 +10,15 @@ const STEPS: Record<Step["kind"], string> = {
   ran: "Ran",
 };
 
-/** What a step is called. Who waits for a CPU while nobody runs waits behind nobody. */
+/**
+ * Returns the name of a step for the user. If the evidence shows no other threads, the thread waited only
+ * until an idle CPU was ready to run it.
+ */
 export function stepName({ kind, evidence }: Step): string {
   return kind === "waited_behind" && !evidence?.rows.length ? "Waited for a CPU" : STEPS[kind];
 }
 
-/** A stretch of the wait. */
+/** Part of a wait. */
 export interface Part {
   kind: "waiting" | "ready" | "running";
   from_ns: number;
@@ -23,8 +26,8 @@ export interface Part {
 }
 
 /**
- * What the thread did from the first to the last step: it waited until it was made ready, was ready until
- * it ran. A wait that has no readying was one for a CPU alone.
+ * Returns the parts of a wait. The thread waits until it is readied. It is then ready until it runs. If
+ * nothing readied it, it only waited for a CPU.
  */
 export function partsOf(story: Step[]): Part[] {
   const time = (kind: Step["kind"]) => story.find((step) => step.kind === kind);
@@ -44,16 +47,21 @@ export function partsOf(story: Step[]): Part[] {
   return parts;
 }
 
-/** Theories as one reads them: what holds first, by how much it explains; then what is not recorded. */
+/**
+ * Sorts verdicts of theories: first "for" (by the time that they explain), then "not recorded", then
+ * "against".
+ */
 export function ordered(theories: Verdict[]): Verdict[] {
   const place = { for: 0, not_recorded: 1, against: 2 };
   return theories.toSorted(
-    (one, other) =>
-      place[one.judgement] - place[other.judgement] || (other.explains_ns ?? 0) - (one.explains_ns ?? 0),
+    (one, other) => place[one.judgement] - place[other.judgement] || (other.explains_ns ?? 0) - (one.explains_ns ?? 0),
   );
 }
 
-/** How long the wait was that theories explain: how long it was ready, else how long it waited. */
+/**
+ * Returns the duration that theories explain, in nanoseconds. It is the ready time, or the waiting time if
+ * there is no ready time.
+ */
 export function waitedNs(answer: WaitAnswer): number {
   const parts = partsOf(answer.story);
   const part = parts.find(({ kind }) => kind === "ready") ?? parts.find(({ kind }) => kind === "waiting");

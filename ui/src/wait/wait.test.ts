@@ -1,11 +1,22 @@
 import { describe, expect, test } from "vitest";
 import type { Verdict } from "../api/types";
-import { called, type Step } from "./answer";
+import { threadName, type Step } from "./answer";
 import { ordered, partsOf, stepName } from "./story";
 
 function step(kind: Step["kind"], at_ns: number, until_ns: number | null = null): Step {
   return {
-    kind, at_ns, until_ns, sentence: "", cpu: null, thread: null, wait_reason: null, state: null, priority: null, rank: null, stack: null, evidence: null,
+    kind,
+    at_ns,
+    until_ns,
+    sentence: "",
+    cpu: null,
+    thread: null,
+    wait_reason: null,
+    state: null,
+    priority: null,
+    rank: null,
+    stack: null,
+    evidence: null,
   };
 }
 
@@ -19,35 +30,55 @@ describe("the parts of a wait", () => {
     ]);
   });
 
-  test("of a thread that lost its CPU is being ready alone", () => {
+  test("of a thread that lost its CPU are only ready time", () => {
     const story = [step("switched_out", 10), step("waited_behind", 10, 90), step("ran", 90)];
     expect(partsOf(story)).toEqual([{ kind: "ready", from_ns: 10, to_ns: 90 }]);
   });
 
-  test("are those that are known", () => {
+  test("are only the known ones", () => {
     expect(partsOf([])).toEqual([]);
     expect(partsOf([step("switched_out", 10)])).toEqual([]);
-    expect(partsOf([step("switched_out", 10), step("ran", 40, null)])).toEqual([{ kind: "waiting", from_ns: 10, to_ns: 40 }]);
+    expect(partsOf([step("switched_out", 10), step("ran", 40, null)])).toEqual([
+      { kind: "waiting", from_ns: 10, to_ns: 40 },
+    ]);
   });
 });
 
-test("who waits while nobody runs waits behind nobody", () => {
-  const evidence = (rows: (string | number)[][]) => ({ title: "Who ran instead", query: "", columns: [{ name: "process" }], rows });
-  expect(stepName({ ...step("waited_behind", 0, 9), evidence: evidence([["a.exe (4)"]]) })).toBe("Waited behind others");
+test("a thread that waits for an idle CPU does not wait behind others", () => {
+  const evidence = (rows: (string | number)[][]) => ({
+    title: "Threads that ran instead",
+    query: "",
+    columns: [{ name: "process" }],
+    rows,
+  });
+  expect(stepName({ ...step("waited_behind", 0, 9), evidence: evidence([["a.exe (4)"]]) })).toBe(
+    "Waited behind others",
+  );
   expect(stepName({ ...step("waited_behind", 0, 9), evidence: evidence([]) })).toBe("Waited for a CPU");
   expect(stepName(step("ran", 0, 9))).toBe("Ran");
 });
 
-test("theories that hold come first, by what they explain", () => {
+test("theories with the verdict for come first, by explained time", () => {
   const verdict = (theory: string, judgement: Verdict["judgement"], explains_ns?: number): Verdict => ({
-    theory, question: "", judgement, because: "", explains_ns,
+    theory,
+    question: "",
+    judgement,
+    because: "",
+    explains_ns,
   });
-  const theories = [verdict("a", "against", 9), verdict("b", "for", 1), verdict("c", "not_recorded"), verdict("d", "for", 5)];
+  const theories = [
+    verdict("a", "against", 9),
+    verdict("b", "for", 1),
+    verdict("c", "not_recorded"),
+    verdict("d", "for", 5),
+  ];
   expect(ordered(theories).map(({ theory }) => theory)).toEqual(["d", "b", "c", "a"]);
 });
 
-test("a thread is called by its id, name and process", () => {
-  expect(called({ id: 7, row: 1, name: null, process: "a.exe (4)" })).toBe("thread 7 of a.exe (4)");
-  expect(called({ id: 7, row: 1, name: "Main", process: "a.exe (4)" })).toBe("thread 7 “Main” of a.exe (4)");
-  expect(called({ id: null, row: null, name: null, process: null })).toBe("an unknown thread of an unknown process");
+test("the name of a thread has its id, name and process", () => {
+  expect(threadName({ id: 7, row: 1, name: null, process: "a.exe (4)" })).toBe("thread 7 of a.exe (4)");
+  expect(threadName({ id: 7, row: 1, name: "Main", process: "a.exe (4)" })).toBe("thread 7 “Main” of a.exe (4)");
+  expect(threadName({ id: null, row: null, name: null, process: null })).toBe(
+    "an unknown thread of an unknown process",
+  );
 });

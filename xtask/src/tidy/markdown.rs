@@ -1,8 +1,8 @@
-//! Links in documents lead somewhere.
+//! Checks links in documents.
 
 use super::File;
 
-/// The links of every Markdown file that lead to no file or folder of the repository.
+/// Finds links in Markdown files whose target does not exist in the repository.
 pub(super) fn broken_links(files: &[File], exists: impl Fn(&str) -> bool) -> Vec<String> {
     let mut faults = Vec::new();
     for file in files.iter().filter(|file| file.extension() == Some("md")) {
@@ -25,7 +25,7 @@ pub(super) fn broken_links(files: &[File], exists: impl Fn(&str) -> bool) -> Vec
     faults
 }
 
-/// The relative links on a line: `[text](target)` and `[label]: target`, without the `#section`.
+/// Returns the relative links on a line: `[text](target)` and `[label]: target`, without the `#section`.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let inline = line.match_indices("](").filter_map(|(at, mark)| {
         let in_code = line.get(..at)?.matches('`').count() % 2 == 1;
@@ -43,7 +43,8 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The path from the repository's root that `link` in the document `from` means; none outside it.
+/// Converts a link in the document `from` to a path relative to the repository's root. Returns `None` for
+/// paths outside of the repository.
 fn resolve(from: &str, link: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();

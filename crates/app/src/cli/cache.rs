@@ -1,4 +1,4 @@
-//! `laglab cache`, and which folder tables are kept in.
+//! `laglab cache`, and the choice of the folder for the cache.
 
 use std::env::{self, VarError};
 use std::io::{self, Write};
@@ -14,19 +14,19 @@ use crate::output;
 const FOLDER: &str = "LAGLAB_CACHE";
 const LIMIT: &str = "LAGLAB_CACHE_LIMIT";
 
-/// Shows where the tables of traces are kept for the next question, and how much that is.
+/// Shows folder and size of the cache, which keeps the tables of traces for later commands.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab cache\n  \
     laglab cache --clear\n  \
     LAGLAB_CACHE=/big/disk LAGLAB_CACHE_LIMIT=100G laglab explain trace.etl")]
 pub(super) struct Args {
-    /// Remove all kept tables; they are made again when they are asked for
+    /// Remove all cached tables; later commands build them again
     #[arg(long)]
     clear: bool,
 }
 
-/// The stable shape of `laglab cache --json`.
+/// JSON output of `laglab cache`. Programs rely on its fields.
 #[derive(Serialize)]
 struct Report {
     folder: String,
@@ -38,7 +38,7 @@ struct Report {
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let Cache::Folder(cache) = chosen()? else {
         return Err(Failure::Input(format!(
-            "nothing is kept: this user has no home folder; name a folder by {FOLDER}"
+            "there is no cache: this user has no home folder; name a folder in the variable {FOLDER}"
         )));
     };
     let failed = |error: io::Error| Failure::input(cache.path(), error);
@@ -73,7 +73,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where tables are kept: as the environment says, else where the platform keeps such.
+/// Returns the cache in the folder and with the size limit of the environment variables. By default, it is in
+/// the platform's cache folder.
 pub(super) fn chosen() -> Result<Cache, Failure> {
     let folder = match env::var_os(FOLDER).filter(|folder| !folder.is_empty()) {
         Some(folder) => Some(PathBuf::from(folder)),
@@ -84,44 +85,16 @@ pub(super) fn chosen() -> Result<Cache, Failure> {
     let limit = match env::var(LIMIT) {
         Err(VarError::NotPresent) => CacheFolder::DEFAULT_LIMIT_BYTES,
         Ok(limit) if limit.is_empty() => CacheFolder::DEFAULT_LIMIT_BYTES,
-        given => given.ok().and_then(|text| bytes(&text)).ok_or_else(|| {
-            Failure::Input(format!(
-                "{LIMIT} is no size: give a number of bytes, or one with K, M, G or T (20G)"
-            ))
-        })?,
+        given => given
+            .ok()
+            .and_then(|text| wording::parse_bytes(&text))
+            .ok_or_else(|| {
+                Failure::Input(format!(
+                    "{LIMIT} is not a size; give a number of bytes, or one with K, M, G or T (20G)"
+                ))
+            })?,
     };
     Ok(folder.map_or(Cache::Off, |folder| {
         Cache::Folder(CacheFolder::new(folder, limit))
     }))
-}
-
-/// A number of bytes, in units of 1024 where a letter says so.
-pub(super) fn bytes(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let shift = match text.chars().last()?.to_ascii_uppercase() {
-        'K' => 10,
-        'M' => 20,
-        'G' => 30,
-        'T' => 40,
-        _ => return text.parse().ok(),
-    };
-    let number: u64 = text[..text.len() - 1].trim_end().parse().ok()?;
-    number.checked_mul(1 << shift)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!(bytes("1000"), Some(1000));
-        assert_eq!(bytes("20G"), Some(20 * 1024 * 1024 * 1024));
-        assert_eq!(bytes(" 3 m "), Some(3 * 1024 * 1024));
-        assert_eq!(bytes("99999999T"), None);
-        assert_eq!(bytes("20GB"), None);
-        assert_eq!(bytes("G"), None);
-        assert_eq!(bytes(""), None);
-        assert_eq!(bytes("20é"), None);
-    }
 }

@@ -3,17 +3,18 @@
 use std::io::{self, Write};
 
 use etl::Trace;
+use facts::{Filter, Processes, Sieve};
+use session::{StackModules, watched};
+use wording::csv_cell;
 
 use super::Failure;
+use super::filter::FilterArgs;
+use super::metadata::MetadataArgs;
 use super::open::TraceFiles;
-use crate::event_filter::{Filter, Sieve};
-use crate::event_lines::{self, Around, Choice, Line};
-use crate::metadata::MetadataFiles;
-use crate::output::{self, Format};
-use crate::processes::Processes;
-use crate::stack_modules::StackModules;
-use crate::symbolication::SymbolOptions;
-use crate::watch::Watch;
+use super::symbols::SymbolArgs;
+use crate::event_lines::{self, Choice, Line, Names};
+use crate::output::{self, Format, csv_error};
+use crate::watch::{Terminal, Watch};
 
 /// Prints decoded events in time order.
 #[derive(clap::Args)]
@@ -28,45 +29,50 @@ pub(super) struct Args {
     #[command(flatten)]
     trace: TraceFiles,
     #[command(flatten)]
-    filter: Filter,
-    /// Show only these fields, in any case (comma-separated)
+    filter: FilterArgs,
+    /// Show only these fields (comma-separated; case-insensitive)
     #[arg(
         long,
         value_name = "NAME",
         value_delimiter = ',',
-        help_heading = "What of them"
+        help_heading = "Output"
     )]
     fields: Vec<String>,
-    /// Show stacks as lines of their own, with the modules and functions of their addresses
-    #[arg(long, help_heading = "What of them")]
+    /// Show stacks below their events: one line for each address, with module and function
+    #[arg(long, help_heading = "Output")]
     stacks: bool,
-    /// Stop after so many events
+    /// Stop after N events
     #[arg(long, value_name = "N", help_heading = "Which events")]
     limit: Option<u64>,
-    /// How to write them (--json is --format json)
-    #[arg(long, value_enum, default_value_t, help_heading = "What of them")]
+    /// Format of the output (--json is --format json)
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     format: Format,
     #[command(flatten)]
-    metadata: MetadataFiles,
+    metadata: MetadataArgs,
     #[command(flatten)]
-    symbols: SymbolOptions,
+    symbols: SymbolArgs,
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let mut decoder = args.metadata.decoder()?;
     let trace = args.trace.open()?;
-    args.filter.check(trace.clock()).map_err(Failure::Input)?;
-    let processes = Processes::learn(&mut decoder, &trace)?;
+    let filter = args.filter.filter(trace.clock())?;
+    let size = trace.size_bytes();
+    let processes = watched(&Terminal, "looking for metadata", size, |options| {
+        Processes::learn(&mut decoder, &trace, options)
+    })?;
     let modules = match args.stacks {
-        true => StackModules::read(&trace, &args.symbols)?,
+        true => watched(&Terminal, "looking for modules", size, |options| {
+            StackModules::read(&trace, &args.symbols.options(), options)
+        })?,
         false => StackModules::default(),
     };
     let choice = Choice {
         fields: args.fields.clone(),
         stacks: args.stacks,
     };
-    let sieve = Sieve::new(&args.filter, &decoder, &processes, trace.clock());
-    let around = Around {
+    let sieve = Sieve::new(&filter, &decoder, &processes, trace.clock());
+    let names = Names {
         processes: &processes,
         modules: &modules,
     };
@@ -75,15 +81,15 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         Format::Text => {
             let mut out = output::for_people();
             event_lines::write_heading(&mut out)?;
-            let done = walk(args, &trace, sieve, around, |line| {
+            let done = walk(args, &filter, &trace, sieve, names, |line| {
                 line.write_text(&mut out, &choice)
             });
             out.flush()?;
             done
         }
         Format::Json => {
-            let mut out = output::for_programs();
-            let done = walk(args, &trace, sieve, around, |line| {
+            let mut out = output::for_json();
+            let done = walk(args, &filter, &trace, sieve, names, |line| {
                 line.write_json(&mut out, &choice)
             });
             out.flush()?;
@@ -91,34 +97,36 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         }
         Format::Csv => {
             let mut out = csv::Writer::from_writer(output::for_programs());
-            let as_io = |e: csv::Error| match e.into_kind() {
-                csv::ErrorKind::Io(e) => e,
-                other => io::Error::other(format!("{other:?}")),
-            };
             out.write_record(event_lines::csv_headings(&choice))
-                .map_err(as_io)?;
-            let done = walk(args, &trace, sieve, around, |line| {
-                out.write_record(line.to_csv(&choice)).map_err(as_io)
+                .map_err(csv_error)?;
+            let done = walk(args, &filter, &trace, sieve, names, |line| {
+                let cells = line.to_csv(&choice);
+                let cells = cells.iter().map(|cell| csv_cell(cell));
+                for cell in cells {
+                    out.write_field(&*cell).map_err(csv_error)?;
+                }
+                out.write_record(None::<&[u8]>).map_err(csv_error)
             });
             out.flush()?;
             done
         }
     };
-    super::say_what_lacks_symbols(&modules.missing());
+    super::warn_of_missing_symbols(&modules.missing());
     done
 }
 
-/// Gives the wanted events in time order to `write`.
+/// Decodes the selected events in time order, and passes each of them to `write`.
 fn walk(
     args: &Args,
+    filter: &Filter,
     trace: &Trace,
     mut sieve: Sieve<'_>,
-    around: Around<'_>,
+    names: Names<'_>,
     mut write: impl FnMut(&Line<'_, '_>) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    /// Events between two looks at the clock and at Ctrl-C.
+    /// Number of events between two checks of progress and Ctrl-C.
     const STEP: u64 = 1024;
-    let (from, to) = args.filter.range(trace.clock());
+    let (from, to) = filter.range(trace.clock());
     let mut events = trace.events().within(from, to);
     let mut watch = Watch::new("reading", trace.size_bytes());
     if io::IsTerminal::is_terminal(&io::stdout()) {
@@ -137,12 +145,12 @@ fn walk(
             write(&Line {
                 event: &event,
                 decoded: &decoded,
-                around,
+                names,
             })?;
             written += 1;
         }
     }
     drop(watch);
-    super::say_what_was_skipped(trace, events.damage());
+    super::warn_of_skipped_places(trace, events.damage());
     Ok(())
 }

@@ -2,16 +2,17 @@
 
 use std::io::{self, Write};
 
-use explain::{Asked, Conclusion, Evidence, Explanation, Finding, Judgement, Severity, Verdict};
+use explain::{Conclusion, Evidence, Explanation, Finding, Judgement, Scope, Severity, Verdict};
+use report::Explained;
+use session::SEVERAL_SYSTEMS;
 
 use super::Failure;
-use super::asked::Question;
-use super::explained::Explained;
 use super::open::TabledTrace;
+use super::scope::ScopeArgs;
+use super::symbols::SymbolArgs;
 use crate::output::{self, Columns, Side, duration, grouped};
-use crate::symbolication::SymbolOptions;
 
-/// Says why the machine lagged: what cost the user time, with evidence and what to do about it.
+/// Explains why the machine lagged: delays that the user noticed, with evidence and remedies.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab explain trace.etl\n  \
@@ -23,24 +24,25 @@ pub(super) struct Args {
     #[command(flatten)]
     trace: TabledTrace,
     #[command(flatten)]
-    question: Question,
-    /// Show the rows that each finding rests on, and the query that gives them
+    scope: ScopeArgs,
+    /// Show the rows behind each finding, and the query that returns them
     #[arg(long)]
     evidence: bool,
     #[command(flatten)]
-    symbols: SymbolOptions,
+    symbols: SymbolArgs,
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let tables = args.trace.open()?;
-    // In one pass: what follows asks for some of them alone.
+    // One call makes all tables, because each separate call would read the whole trace.
     tables.make(&explain::tables())?;
-    let asked = args.question.of(&tables)?;
+    let scope = args.scope.scope(&tables)?;
     let detail = Detail {
         evidence: args.evidence,
-        is_asked: asked != Asked::default(),
+        is_scoped: scope != Scope::default(),
     };
-    let explained = Explained::of(&tables, asked, &args.symbols)?;
+    let (explained, symbols) = Explained::read(&tables, scope, &args.symbols.options())?;
+    super::warn_of_missing_symbols(&symbols.missing());
     if json {
         output::json(&explained)?;
     } else {
@@ -51,18 +53,18 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How much is told.
+/// Level of detail of the output.
 #[derive(Clone, Copy)]
 struct Detail {
-    /// The rows that findings rest on.
+    /// True to show the rows of evidence for each finding.
     evidence: bool,
-    /// Whether something is asked for: then what was weighed is told of what is good to know, too.
-    is_asked: bool,
+    /// True if options limit the scope. In this case, verdicts of informational findings are shown, too.
+    is_scoped: bool,
 }
 
 fn write(out: &mut dyn Write, explained: &Explained, detail: Detail) -> io::Result<()> {
     write_trace(out, explained)?;
-    match detail.is_asked {
+    match detail.is_scoped {
         true => write_answer(out, &explained.explanation, detail)?,
         false => write_findings(out, &explained.explanation, detail)?,
     }
@@ -70,7 +72,7 @@ fn write(out: &mut dyn Write, explained: &Explained, detail: Detail) -> io::Resu
     write_capture(out, explained)
 }
 
-/// What was found, the worst first.
+/// Writes all findings. The most severe finding comes first.
 fn write_findings(
     out: &mut dyn Write,
     explanation: &Explanation,
@@ -101,23 +103,25 @@ fn write_findings(
     Ok(())
 }
 
-/// What was found of what is asked for, and then in short what else is there.
+/// Writes the findings within the scope, then a short list of the other findings.
 fn write_answer(out: &mut dyn Write, explanation: &Explanation, detail: Detail) -> io::Result<()> {
-    let (aside, about): (Vec<&Finding>, Vec<&Finding>) =
-        explanation.findings.iter().partition(|found| found.aside);
-    output::heading(out, "What is asked for")?;
+    let (off_topic, about): (Vec<&Finding>, Vec<&Finding>) = explanation
+        .findings
+        .iter()
+        .partition(|found| found.off_topic);
+    output::heading(out, "In scope")?;
     if about.is_empty() {
         let because = explanation.theories.first().map(|v| v.because.as_str());
         let because = because.unwrap_or_default();
-        output::paragraph(out, &format!("Nothing was found: {because}."))?;
+        output::paragraph(out, &format!("Found nothing: {because}."))?;
     }
     for finding in about {
         write_finding(out, finding, detail)?;
     }
-    if !aside.is_empty() {
-        output::heading(out, "Beside that, of others or of other times")?;
+    if !off_topic.is_empty() {
+        output::heading(out, "Other threads, processes or times")?;
     }
-    for finding in aside {
+    for finding in off_topic {
         match finding.severity {
             Severity::Information => output::quiet(out, &finding.sentence)?,
             _ => output::paragraph(out, &finding.sentence)?,
@@ -126,7 +130,7 @@ fn write_answer(out: &mut dyn Write, explanation: &Explanation, detail: Detail) 
     Ok(())
 }
 
-/// What was recorded, in one paragraph.
+/// Writes one paragraph about the recording: events, duration, system.
 fn write_trace(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
     let info = &explained.info;
     let (windows, cpus) = (info.system.windows(), info.cpus.counted());
@@ -138,7 +142,7 @@ fn write_trace(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
         .map_or(String::new(), |s| format!(" from {s}"));
     match &explained.instead {
         Some(instead) => writeln!(out, "{instead}.")?,
-        // From one to the other nothing was recorded, for years maybe.
+        // The sessions may be years apart, so a duration from the first to the last event would mislead.
         None if !info.one_system => writeln!(
             out,
             "{} events in {} sessions.",
@@ -161,7 +165,7 @@ fn write_trace(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
         )?;
     }
     if !info.one_system {
-        output::warning(out, super::SEVERAL_SYSTEMS)?;
+        output::warning(out, SEVERAL_SYSTEMS)?;
     }
     Ok(())
 }
@@ -171,13 +175,13 @@ fn write_finding(out: &mut dyn Write, finding: &Finding, detail: Detail) -> io::
         Severity::Information => output::paragraph(out, &finding.sentence)?,
         _ => output::warning(out, &finding.sentence)?,
     }
-    if let Some(loss) = &finding.loss {
+    if let Some(delay) = &finding.delay {
         output::paragraph(
             out,
-            &format!("  Cost: {} {}", duration(loss.lost_ns), loss.how),
+            &format!("  Delay: {} {}", duration(delay.ns), delay.how),
         )?;
     }
-    if finding.severity > Severity::Information || detail.evidence || detail.is_asked {
+    if finding.severity > Severity::Information || detail.evidence || detail.is_scoped {
         for verdict in &finding.weighed {
             write_verdict(out, verdict)?;
         }
@@ -214,8 +218,8 @@ fn write_verdict(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 
 fn judgement(judgement: Judgement) -> &'static str {
     match judgement {
-        Judgement::For => "for",
-        Judgement::Against => "against",
+        Judgement::For => "yes",
+        Judgement::Against => "no",
         Judgement::NotRecorded => "not recorded",
     }
 }
@@ -223,25 +227,25 @@ fn judgement(judgement: Judgement) -> &'static str {
 fn write_evidence(out: &mut dyn Write, evidence: &Evidence) -> io::Result<()> {
     output::paragraph(out, &format!("  {}", evidence.title))?;
     let sides: Vec<Side> = (0..evidence.columns.len())
-        .map(|place| output::side(evidence, place))
+        .map(|place| report::side(evidence, place))
         .collect();
     let mut columns = Columns::new(&sides);
     columns.row(evidence.columns.iter().map(|column| column.label));
     for row in &evidence.rows {
         let cells = row.iter().zip(&evidence.columns);
-        columns.row(cells.map(|(cell, column)| output::cell(cell.as_ref(), column.unit)));
+        columns.row(cells.map(|(cell, column)| report::cell(cell.as_ref(), column.unit)));
     }
     columns.write(out)?;
-    output::verbatim(out, &format!("  {}", evidence.query))
+    output::verbatim(out, &format!("  {}", evidence.sql()))
 }
 
-/// What theories said that found nothing.
+/// Writes the verdicts of theories without findings.
 fn write_judged(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {
     let others: Vec<&Verdict> = explanation.without_findings().collect();
     if others.is_empty() {
         return Ok(());
     }
-    output::heading(out, "What else was looked at")?;
+    output::heading(out, "Other questions")?;
     for verdict in others {
         write_verdict(out, verdict)?;
         if let Some(record) = &verdict.record {
@@ -251,12 +255,12 @@ fn write_judged(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()
     Ok(())
 }
 
-/// Whether the capture can be trusted, and what it cannot answer.
+/// Writes the loss and damage of the recording, and the questions that it cannot answer.
 fn write_capture(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
     output::heading(out, "The capture")?;
     let (info, damage) = (&explained.info, explained.damage());
     if damage.is_empty() {
-        output::paragraph(out, "Nothing is known to be lost or broken.")?;
+        output::paragraph(out, "No loss or damage is known.")?;
     }
     for line in damage {
         output::warning(out, &line)?;

@@ -5,19 +5,19 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use export::{Part, firefox, parquet, pcapng, perfetto};
+use facts::Moment;
 use serde::Serialize;
+use session::NewFile;
 use tables::Table;
 
 use super::Failure;
-use super::new_file::NewFile;
 use super::open::TabledTrace;
-use crate::export::{Part, firefox, parquet, pcapng, perfetto};
-use crate::moment::Moment;
 use crate::output::{self, Printable, grouped, size};
 
-/// Writes a trace for other programs.
+/// Writes a trace in the format of another program.
 #[derive(clap::Args)]
-#[command(after_help = "What --to makes of a trace:\n  \
+#[command(after_help = "The name given to --to selects the format:\n  \
     DIR/        Parquet, a folder of tables, for DuckDB, Spark, Arrow, pandas\n  \
     x.pftrace   a trace for Perfetto (https://ui.perfetto.dev)\n  \
     x.json      a profile for the Firefox Profiler (https://profiler.firefox.com)\n  \
@@ -30,16 +30,16 @@ use crate::output::{self, Printable, grouped, size};
 pub(super) struct Args {
     #[command(flatten)]
     trace: TabledTrace,
-    /// What to write; its name says in which format
+    /// File or folder to write; its name selects the format
     #[arg(long, value_name = "FILE|DIR")]
     to: PathBuf,
-    /// From this time on: since the trace's start (1.5, 1.5s, 20ms, 7us) or UTC (ISO 8601)
+    /// Start at this time: since the trace's start (1.5, 1.5s, 20ms, 7us) or UTC (ISO 8601)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<Moment>,
-    /// Before this time
+    /// End before this time
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<Moment>,
-    /// Only these tables (comma-separated; docs/tables.md lists them)
+    /// Write only these tables (comma-separated; docs/tables.md lists them)
     #[arg(
         long,
         value_name = "TABLE",
@@ -47,12 +47,12 @@ pub(super) struct Args {
         help_heading = "Parquet"
     )]
     tables: Vec<Table>,
-    /// What the trace is called among others in the folder; else as its first file is
+    /// Name of the trace in the folder [default: name of its first file]
     #[arg(long, help_heading = "Parquet")]
     name: Option<String>,
 }
 
-/// What to write.
+/// Format of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Parquet,
@@ -62,7 +62,7 @@ enum Format {
 }
 
 impl Format {
-    /// As the name says; folders are Parquet.
+    /// Returns the format for the extension of a path. A folder means Parquet.
     fn of(path: &Path) -> Result<Format, Failure> {
         let is_folder = path.is_dir()
             || path
@@ -78,27 +78,27 @@ impl Format {
             Some("pcapng") => Ok(Format::Pcapng),
             Some(_) => Err(Failure::input(
                 path,
-                "its name says no format that can be written: a folder (name/) becomes Parquet, \
-                 .pftrace a Perfetto trace, .json a Firefox profile, .pcapng captured packets",
+                "unknown format; give a folder (name/) for Parquet, .pftrace for Perfetto, .json for \
+                 the Firefox Profiler or .pcapng for captured packets",
             )),
         }
     }
 }
 
-/// What was written.
+/// JSON output of `laglab export`. Programs rely on its fields.
 #[derive(Serialize)]
 struct Report {
     output: String,
     format: &'static str,
     files: u64,
     bytes: u64,
-    /// Of Parquet.
+    /// Number of rows, for Parquet.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<u64>,
-    /// Of Perfetto: what overlapped with too much else.
+    /// Number of slices that were left out because they overlap with too many others, for Perfetto.
     #[serde(skip_serializing_if = "Option::is_none")]
     slices_left_out: Option<u64>,
-    /// Of pcapng.
+    /// Number of packets, for pcapng.
     #[serde(skip_serializing_if = "Option::is_none")]
     packets: Option<u64>,
 }
@@ -106,15 +106,15 @@ struct Report {
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let format = Format::of(&args.to)?;
     if format != Format::Parquet && (!args.tables.is_empty() || args.name.is_some()) {
-        let message = "--tables and --name are of Parquet: give a folder (name/) to write";
+        let message = "--tables and --name need Parquet; give a folder (name/) as --to";
         return Err(Failure::Input(message.to_owned()));
     }
     if args.trace.is_at(&args.to) {
-        let message = "is the trace itself; give another file to write";
+        let message = "is an input file; give another file to write";
         return Err(Failure::input(&args.to, message));
     }
     let tables = args.trace.open()?;
-    let clock = tables.store.trace().clock();
+    let clock = tables.store().trace().clock();
     let from = args
         .from
         .map_or(i64::MIN, |moment| moment.since_start(clock));
@@ -122,7 +122,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         .until
         .map_or(i64::MAX, |moment| moment.since_start(clock));
     if from >= until {
-        let message = "--from is not before --until: nothing can be between";
+        let message = "nothing to export: --from is not before --until";
         return Err(Failure::Input(message.to_owned()));
     }
     let part = |wanted: &[Table]| Part::new(&tables, from..until, wanted);
@@ -172,17 +172,18 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Has a file written that is there when all of it is, and says how long it is.
+/// Writes a file that appears under its name only when it is complete. Returns the result of `write` and the
+/// size in bytes.
 fn to_file<T>(
     path: &Path,
-    write: impl FnOnce(&File) -> Result<T, Failure>,
+    write: impl FnOnce(&File) -> Result<T, export::Error>,
 ) -> Result<(T, u64), Failure> {
     let new = NewFile::create(path)?;
-    let told = write(new.file()).map_err(|failure| match failure {
-        Failure::Output(error) => Failure::input(path, error),
-        other => other,
+    let written = write(new.file()).map_err(|error| match error {
+        export::Error::Write(error) => Failure::input(path, error),
+        other => other.into(),
     })?;
-    Ok((told, new.finish()?))
+    Ok((written, new.finish()?))
 }
 
 impl Report {
@@ -228,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_the_format() {
+    fn extensions_select_the_format() {
         for (name, format) in [
             ("a.pftrace", Some(Format::Perfetto)),
             ("a.JSON", Some(Format::Firefox)),

@@ -1,21 +1,20 @@
-//! `laglab report`: why it lagged, as a page.
+//! `laglab report`: the explanation as one HTML file.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use explain::{Asked, Severity};
+use explain::{Scope, Severity};
+use report::Explained;
 use serde::Serialize;
+use session::NewFile;
 
 use super::Failure;
-use super::explained::Explained;
-use super::new_file::NewFile;
 use super::open::TabledTrace;
-use crate::html_report;
+use super::symbols::SymbolArgs;
 use crate::output::{self, Printable, size};
-use crate::symbolication::SymbolOptions;
 
-/// Writes why the machine lagged as one HTML file: findings with their evidence, charts over time,
-/// and what the trace cannot answer. It needs no network and no other file.
+/// Writes why the machine lagged as one HTML file: findings with evidence, charts over time, and
+/// questions that the trace cannot answer. The file needs no network and no other file.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab report trace.etl -o report.html\n  \
@@ -24,17 +23,17 @@ use crate::symbolication::SymbolOptions;
 pub(super) struct Args {
     #[command(flatten)]
     trace: TabledTrace,
-    /// The file to write, which is replaced if it is there; - is standard output
+    /// File to write or replace; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// What to head it with [default: the names of the trace's files]
+    /// Title of the report [default: the names of the trace's files]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
     #[command(flatten)]
-    symbols: SymbolOptions,
+    symbols: SymbolArgs,
 }
 
-/// What was written.
+/// JSON output of `laglab report`. Programs rely on its fields.
 #[derive(Serialize)]
 struct Written {
     output: String,
@@ -46,18 +45,20 @@ struct Written {
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let to_stdout = args.output == Path::new("-");
     if !to_stdout && args.trace.is_at(&args.output) {
-        let message = "is the trace itself; give another file to write";
+        let message = "is an input file; give another file to write";
         return Err(Failure::input(&args.output, message));
     }
-    // It can be written, or nothing is done.
+    // The file is created first. If it cannot be written, no time is lost on the analysis.
     let new = match to_stdout {
         true => None,
         false => Some(NewFile::create(&args.output)?),
     };
     let tables = args.trace.open()?;
-    tables.make(&html_report::tables())?;
-    let explained = Explained::of(&tables, Asked::default(), &args.symbols)?;
-    let page = html_report::page(&tables, &explained, args.title.as_deref(), &[])?;
+    tables.make(&report::tables())?;
+    let symbols = args.symbols.options();
+    let (explained, symbols) = Explained::read(&tables, Scope::default(), &symbols)?;
+    super::warn_of_missing_symbols(&symbols.missing());
+    let page = report::page(&tables, &explained, args.title.as_deref(), &[])?;
     let Some(new) = new else {
         let mut out = output::for_programs();
         out.write_all(page.as_bytes())?;

@@ -2,13 +2,16 @@
 
 use std::io::{self, Write};
 
+use facts::Info;
+use session::{SEVERAL_SYSTEMS, watched};
+
 use super::Failure;
 use super::open::TraceFiles;
-use crate::info::Info;
 use crate::output::{self, Columns, Side, duration, grouped};
-use crate::watch::Watch;
+use crate::watch::Terminal;
+use wording::counted;
 
-/// Says what a trace is and what it can answer.
+/// Shows what a trace contains and which questions it can answer.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab info trace.etl\n  \
@@ -24,7 +27,9 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let trace = args.trace.open()?;
-    let info = Info::read(&trace, &Watch::new("reading", trace.size_bytes()))?;
+    let info = watched(&Terminal, "reading", trace.size_bytes(), |options| {
+        Info::from_events(&trace, options)
+    })?;
     if json {
         output::json(&info)?;
     } else {
@@ -35,7 +40,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Pairs of a name and what is known under it.
+/// List of facts with a name and a value. Facts with unknown values are omitted.
 struct FactList {
     columns: Columns,
 }
@@ -83,7 +88,7 @@ fn write_system(out: &mut dyn Write, info: &Info) -> io::Result<()> {
     let system = &info.system;
     output::first_heading(out, "System")?;
     if !info.one_system {
-        output::warning(out, super::SEVERAL_SYSTEMS)?;
+        output::warning(out, SEVERAL_SYSTEMS)?;
     }
     let mut facts = FactList::new();
     let version = system.os_version.as_deref().unwrap_or("?");
@@ -182,9 +187,9 @@ fn write_extent(out: &mut dyn Write, info: &Info) -> io::Result<()> {
     facts.fact(
         "events",
         format!(
-            "{} in {} buffers",
+            "{} in {}",
             grouped(trace.events),
-            grouped(trace.buffers)
+            counted(trace.buffers, "buffer", "buffers")
         ),
     );
     if let (Some(first), Some(last)) = (trace.first_event_ns, trace.last_event_ns) {
@@ -207,13 +212,13 @@ fn write_cpus(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<(
     if !cpus.known {
         return output::paragraph(
             out,
-            "unknown: the session had no per-processor buffers, so no event says its CPU",
+            "unknown: the session had no per-processor buffers, so events have no CPU",
         );
     }
     let stated = cpus.stated.map_or("?".to_owned(), |n| n.to_string());
     output::paragraph(
         out,
-        &format!("{stated} by the header, {} logged events", cpus.seen.len()),
+        &format!("{stated} in the header, {} with events", cpus.seen.len()),
     )?;
     if !cpus.without_events.is_empty() {
         output::paragraph(
@@ -271,7 +276,7 @@ fn write_damage(out: &mut dyn Write, info: &Info) -> io::Result<()> {
     Ok(())
 }
 
-/// `0-3, 7` for 0, 1, 2, 3, 7.
+/// Formats sorted numbers as ranges: `0-3, 7` for 0, 1, 2, 3, 7.
 fn ranges(numbers: &[u32]) -> String {
     numbers
         .chunk_by(|a, b| a + 1 == *b)

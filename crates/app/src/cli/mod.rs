@@ -1,52 +1,53 @@
-//! The command line: its commands, and what their outcomes mean to the caller.
+//! The command line: commands, error messages and exit codes.
 
-mod asked;
 mod cache;
 mod completions;
 mod events;
 mod explain;
-mod explained;
+#[cfg(feature = "export")]
 mod export;
+mod failure;
+mod filter;
 mod html_report;
 mod info;
+#[cfg(feature = "measure")]
 mod measure;
-mod new_file;
+mod metadata;
 mod open;
+#[cfg(feature = "open")]
 mod open_page;
 mod record;
 mod report;
+mod scope;
 mod simulate;
 #[cfg(feature = "sql")]
 mod sql;
 mod stats;
+mod symbols;
 mod trim;
 mod tune;
 
-pub(crate) use explained::Explained;
-pub(crate) use new_file::NewFile;
-pub(crate) use open::TraceTables;
+pub(crate) use failure::Failure;
 
-use std::fmt::Display;
 use std::io;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use clap::builder::styling::Styles;
 use clap::{Parser, Subcommand};
 use etl::{Damage, Trace};
+use session::MissingSymbols;
 
-use crate::symbolication::MissingSymbols;
-use crate::watch::{INTERRUPTED_CODE, Interrupted};
+use crate::watch::INTERRUPTED_CODE;
 
-/// Finds out why a Windows machine lags, from the traces it recorded.
+/// Arguments of the program.
 #[derive(Parser)]
 #[command(
     name = "laglab",
     version,
     about = "Finds out why a Windows machine lags, from the traces it recorded",
-    after_help = "Exit codes: 0 fine, 1 the trace does not hold what a report or export needs, or a \
-                  check failed, 2 wrong usage or unreadable input, 130 interrupted.\nEvery command has examples: laglab COMMAND --help",
+    after_help = "Exit codes: 0 success, 1 the trace lacks events that a report or export needs, or a \
+                  check failed, 2 wrong usage or unreadable input, 130 interrupted.\nFor options and examples of a command: laglab COMMAND --help",
     styles = Styles::styled()
         .header(Style::new().bold())
         .usage(Style::new().bold())
@@ -62,80 +63,44 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Who used the CPUs, who waited, what interrupted, what the disks did
+    /// Explain why the machine lagged: causes, evidence, remedies
     Explain(explain::Args),
-    /// Why it lagged, with charts: one HTML file to be sent or printed
+    /// Write why the machine lagged, with charts, as one HTML file
     #[command(name = "report")]
     HtmlReport(html_report::Args),
-    /// Traces in the browser: over time, as tables, as stacks, and why they lagged
+    /// Show traces in the browser: timeline, tables, stacks, causes of lag
+    #[cfg(feature = "open")]
     Open(open_page::Args),
-    /// What a trace is: system, session, clock, contents, what is missing, damage
+    /// Show system, session, clock, contents, missing events and damage of a trace
     Info(info::Args),
-    /// How many events and bytes of each kind
+    /// Count events and bytes by kind
     #[command(visible_alias = "tracestats")]
     Stats(stats::Args),
-    /// The events themselves, decoded, in time order
+    /// Print decoded events in time order
     Events(Box<events::Args>),
-    /// Your own questions about the tables of traces, in SQL
+    /// Query the tables of traces in SQL
     #[cfg(feature = "sql")]
     Sql(Box<sql::Args>),
-    /// A part of a trace, as a trace
+    /// Write a part of a trace as a new trace
     Trim(Box<trim::Args>),
-    /// How late this machine is right now: live probes
+    /// Measure latencies of this machine: sleeps, file reads, network
+    #[cfg(feature = "measure")]
     Measure(measure::Args),
-    /// What settings of Windows really do, on a machine that was exported or on this one
+    /// Show the effect of Windows settings, on this machine or from its exported registry
     Tune(tune::Args),
-    /// How to capture the evidence: kits for WPR and xperf, and a checker of profiles
+    /// Write kits that record with WPR or xperf, record, and check profiles
     Record(Box<record::Args>),
-    /// A trace for Perfetto or the Firefox Profiler, as Parquet, or its packets as pcapng
+    /// Write a trace for Perfetto, the Firefox Profiler or Wireshark, or as Parquet
+    #[cfg(feature = "export")]
     Export(Box<export::Args>),
-    /// Make a trace whose truth is known, with a model of Windows
+    /// Make a trace with known causes of lag, from a model of Windows
     Simulate(Box<simulate::Args>),
     #[command(flatten)]
     Report(report::Report),
-    /// Where tables are kept for the next question, and how much that is
+    /// Show or clear the cache of tables
     Cache(cache::Args),
-    /// A completion script for your shell
+    /// Print a completion script for your shell
     Completions(completions::Args),
-}
-
-/// Said where files of several systems are looked at as one trace.
-pub(crate) const SEVERAL_SYSTEMS: &str = "These files were recorded by different systems, or after another \
-                               boot: ids and names of one do not hold in the other, and sums mix \
-                               them. Look at them one by one.";
-
-/// Why a command ended early.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// Wrong usage or unreadable input; one line that says what and what to do.
-    Input(String),
-    /// The trace does not hold what was asked for; one line that says what to record.
-    NotRecorded(String),
-    /// The answer is no, or something is not as it should be; one line that sums it up.
-    Negative(String),
-    /// Output could not be written.
-    Output(io::Error),
-    /// The user stopped it.
-    Interrupted,
-}
-
-impl Failure {
-    /// Something is wrong with a file the user named.
-    pub(crate) fn input(path: &Path, error: impl Display) -> Failure {
-        Failure::Input(format!("{}: {error}", path.display()))
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        Failure::Output(error)
-    }
-}
-
-impl From<Interrupted> for Failure {
-    fn from(_: Interrupted) -> Failure {
-        Failure::Interrupted
-    }
 }
 
 /// Parses the arguments and runs the command.
@@ -144,6 +109,7 @@ pub(crate) fn run() -> ExitCode {
     let outcome = match &cli.command {
         Command::Explain(args) => explain::run(args, cli.json),
         Command::HtmlReport(args) => html_report::run(args, cli.json),
+        #[cfg(feature = "open")]
         Command::Open(args) => open_page::run(args, cli.json),
         Command::Info(args) => info::run(args, cli.json),
         Command::Stats(args) => stats::run(args, cli.json),
@@ -151,7 +117,9 @@ pub(crate) fn run() -> ExitCode {
         #[cfg(feature = "sql")]
         Command::Sql(args) => sql::run(args, cli.json),
         Command::Trim(args) => trim::run(args, cli.json),
+        #[cfg(feature = "export")]
         Command::Export(args) => export::run(args, cli.json),
+        #[cfg(feature = "measure")]
         Command::Measure(args) => measure::run(args, cli.json),
         Command::Tune(args) => tune::run(args, cli.json),
         Command::Record(args) => record::run(args, cli.json),
@@ -162,66 +130,49 @@ pub(crate) fn run() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read the output has seen enough.
+        // The reader, for example `head`, closed the pipe on purpose.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
-        Err(Failure::Output(error)) => complain(&format!("cannot write the output: {error}"), 2),
-        Err(Failure::NotRecorded(what) | Failure::Negative(what)) => complain(&what, 1),
-        Err(Failure::Input(what)) => complain(&what, 2),
-        Err(Failure::Interrupted) => complain("interrupted", INTERRUPTED_CODE),
+        Err(Failure::Output(error)) => fail(&format!("cannot write the output: {error}"), 2),
+        Err(Failure::NotRecorded(what) | Failure::Negative(what)) => fail(&what, 1),
+        Err(Failure::Input(what)) => fail(&what, 2),
+        Err(Failure::Interrupted) => fail("interrupted", INTERRUPTED_CODE),
     }
 }
 
-/// Says on stderr how many broken places opening the trace and a walk through it met.
-fn say_what_was_skipped(trace: &Trace, walk: &Damage) {
+/// Prints on stderr the number of damaged places in the trace that were skipped, both when the trace was
+/// opened and while its events were read (`walk`).
+fn warn_of_skipped_places(trace: &Trace, walk: &Damage) {
     let faults = |damage: &Damage| damage.counts().values().sum::<u64>();
     let broken = faults(trace.damage()) + faults(walk);
     if broken > 0 {
         use io::Write;
-        let places = if broken == 1 {
-            "place was"
-        } else {
-            "places were"
-        };
+        let places = if broken == 1 { "place" } else { "places" };
         let _ = writeln!(
             anstream::stderr(),
-            "laglab: {broken} broken {places} skipped; `laglab info` says where"
+            "laglab: skipped {broken} broken {places}; `laglab info` lists them"
         );
     }
 }
 
-/// Says on stderr which modules' symbols were not found, and why of the first.
-pub(crate) fn say_what_lacks_symbols(missing: &[MissingSymbols]) {
-    use io::Write;
-    let Some(MissingSymbols { module, pdb, why }) = missing.first() else {
-        return;
-    };
-    let pdb = pdb
-        .as_ref()
-        .map_or(String::new(), |pdb| format!(" ({pdb})"));
-    let more = match missing.len() - 1 {
-        0 => String::new(),
-        more => format!("\nlaglab: and {more} more modules"),
-    };
-    let what = format!("no symbols of {module}{pdb}: {why}");
-    let _ = writeln!(
-        anstream::stderr(),
-        "laglab: {}{more}",
-        crate::output::Printable(&what)
-    );
+/// Prints on stderr which modules have no symbols, and the reason for the first of them.
+pub(crate) fn warn_of_missing_symbols(missing: &[MissingSymbols]) {
+    for warning in MissingSymbols::warnings(missing) {
+        say(&warning);
+    }
 }
 
-/// Says one line on stderr, as the reason to end with `code`.
-fn complain(what: &str, code: u8) -> ExitCode {
+/// Prints an error on stderr and returns the exit code `code`.
+fn fail(what: &str, code: u8) -> ExitCode {
     say(what);
     ExitCode::from(code)
 }
 
-/// Says one line on stderr, which is no reason to stop.
+/// Prints one line on stderr. It is used for warnings, errors and messages.
 pub(crate) fn say(what: &str) {
     use io::Write;
-    // There is nobody to tell if stderr is closed.
+    // If stderr is closed, the message is lost.
     let _ = writeln!(
         anstream::stderr(),
         "laglab: {}",

@@ -1,25 +1,28 @@
-//! `laglab open`: traces in a page of the browser.
+//! `laglab open`: shows traces in the browser.
 
 use std::collections::HashMap;
 use std::env;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use etcetera::BaseStrategy;
 use serde::Serialize;
+use serve::{ServedTrace, Server};
+use session::{SEVERAL_SYSTEMS, SymbolOptions};
 use tempfile::TempDir;
 
 use super::open::{TabledTrace, names};
+use super::symbols::SymbolArgs;
 use super::{Failure, say, simulate};
 use crate::output::{self, Printable};
-use crate::server::{ServedTrace, Server};
-use crate::symbolication::SymbolOptions;
+use crate::watch::Terminal;
 
-/// Names the folder of what the user set up.
+/// Environment variable with the folder for presets of the user.
 const FOLDER: &str = "LAGLAB_CONFIG";
 
-/// Shows traces in the browser: what happened over time, tables to group as you like, stacks, why it
-/// lagged. The page is served on this machine, to this user, until Ctrl-C.
+/// Shows traces in the browser: timeline, tables that can be grouped, stacks, causes of lag. Serves the
+/// page only on this machine and to this user, until Ctrl-C.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab open trace.etl\n  \
@@ -28,29 +31,29 @@ const FOLDER: &str = "LAGLAB_CONFIG";
     laglab open rank-stall\n  \
     laglab open samples.parquet\n  \
     laglab open trace.etl --no-browser --port 8080\n\n\
-    laglab simulate --list lists the scenarios.")]
+    List the scenarios: laglab simulate --list")]
 pub(super) struct Args {
-    /// Traces, side by side: .etl, .etl.zip, .diagsession, netsh's .cab, packets as .pcapng or .pcap,
-    /// samples that `laglab measure` wrote as .parquet, or the name of a scenario, which is simulated
+    /// Traces to show side by side: .etl, .etl.zip, .diagsession, netsh's .cab, packets (.pcapng,
+    /// .pcap), samples of `laglab measure` (.parquet), or the name of a scenario to simulate
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
-    /// Take all files as one trace
+    /// Read all files as one trace
     #[arg(long)]
     merge: bool,
-    /// Serve at this port of 127.0.0.1; 0 is any that is free
+    /// Serve on this port of 127.0.0.1; 0 chooses a free one
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
-    /// Only print the address
+    /// Print the address and start no browser
     #[arg(long)]
     no_browser: bool,
-    /// Make the tables anew, and keep none for the next question
+    /// Rebuild the tables, and do not cache them
     #[arg(long)]
     no_cache: bool,
     #[command(flatten)]
-    symbols: SymbolOptions,
+    symbols: SymbolArgs,
 }
 
-/// Where the traces can be looked at.
+/// JSON output of `laglab open`. It has the address of the page and the names of its traces.
 #[derive(Serialize)]
 struct Opened<'o> {
     address: &'o str,
@@ -72,14 +75,14 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let mut traces = Vec::new();
     for (files, name) in groups.iter().zip(&names) {
         let tables = TabledTrace::new(files, args.no_cache).open()?;
-        if !tables.store.trace().is_one_system() {
-            say(super::SEVERAL_SYSTEMS);
+        if !tables.store().trace().is_one_system() {
+            say(SEVERAL_SYSTEMS);
         }
-        let symbols = simulated.symbols(files, &args.symbols);
+        let symbols = simulated.symbols(files, &args.symbols.options());
         symbols.check()?;
         traces.push(ServedTrace::new(name.clone(), tables, symbols));
     }
-    let server = Server::bind(args.port, traces, presets_file())?;
+    let server = Server::bind(args.port, traces, presets_file(), Arc::new(Terminal))?;
     let address = server.address();
     if json {
         let (address, traces) = (address.as_str(), names.as_slice());
@@ -96,7 +99,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         }
         writeln!(
             out,
-            "{address}\nCtrl-C ends it. Whoever has the address can read the traces."
+            "{address}\nPress Ctrl-C to stop. Anyone with this address can read the traces."
         )?;
         out.flush()?;
     }
@@ -104,30 +107,32 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         && let Err(error) = open::that_detached(&address)
     {
         say(&format!(
-            "no browser could be started: {error}; open the address in one"
+            "cannot start a browser: {error}; open the address yourself"
         ));
     }
-    server.run()
+    Ok(server.run()?)
 }
 
-/// Traces of scenarios that were named instead of files; they go when this is dropped.
+/// Simulated traces of the scenarios that were given instead of files. The traces are deleted when this value
+/// is dropped.
 #[derive(Default)]
 struct Simulated {
     folder: Option<TempDir>,
-    /// By the scenario's name, its trace and the symbols of its modules.
+    /// Trace file and symbol store of each scenario, by the scenario name in the arguments.
     traces: HashMap<PathBuf, (PathBuf, PathBuf)>,
 }
 
 impl Simulated {
-    /// Simulates each scenario that is named, unless a file has its name.
+    /// Simulates each scenario in the arguments. An argument is a file, not a scenario, if a file of this
+    /// name exists.
     fn make(args: &Args) -> Result<Simulated, Failure> {
         let mut simulated = Simulated::default();
         for given in &args.traces {
             let is_scenario = |name: &&str| simulate::is_shipped(name) && !given.exists();
             let Some(name) = given.to_str().filter(is_scenario) else {
                 if !given.exists() && given.extension().is_none() {
-                    let message = "there is neither a file nor a scenario of that name; laglab \
-                                   simulate --list lists the scenarios";
+                    let message = "no file or scenario has this name; list the scenarios with laglab \
+                                   simulate --list";
                     return Err(Failure::input(given, message));
                 }
                 continue;
@@ -152,7 +157,7 @@ impl Simulated {
         Ok(simulated)
     }
 
-    /// The file of a trace that was given.
+    /// Returns the file for a trace argument: the simulated trace of a scenario, or else the path itself.
     fn file(&self, given: &Path) -> PathBuf {
         let made = self.traces.get(given);
         made.map_or_else(|| given.to_owned(), |(trace, _)| trace.clone())
@@ -168,14 +173,14 @@ impl Simulated {
         files.iter().any(|file| self.symbol_store(file).is_some())
     }
 
-    /// Where functions of a trace's modules are found.
+    /// Returns the symbol options for a trace. For a simulated trace, they include its symbol store.
     fn symbols(&self, files: &[PathBuf], given: &SymbolOptions) -> SymbolOptions {
         let stores = files.iter().filter_map(|file| self.symbol_store(file));
         stores.fold(given.clone(), |options, store| options.with_folder(store))
     }
 }
 
-/// The names, with a number where two are alike.
+/// Makes names unique: a name that occurred before gets a number.
 fn distinct(names: Vec<String>) -> Vec<String> {
     let mut distinct: Vec<String> = Vec::new();
     for name in names {
@@ -188,8 +193,8 @@ fn distinct(names: Vec<String>) -> Vec<String> {
     distinct
 }
 
-/// Where the user's presets are: as the environment says, else where the platform keeps what users
-/// set up.
+/// Returns the path of the file with the user's presets. It is in the folder of [`FOLDER`], or else in the
+/// platform's configuration folder.
 fn presets_file() -> Option<PathBuf> {
     let folder = match env::var_os(FOLDER).filter(|folder| !folder.is_empty()) {
         Some(folder) => PathBuf::from(folder),

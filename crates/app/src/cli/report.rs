@@ -1,61 +1,64 @@
-//! The reports: each is a command of its own.
+//! Reports in the style of `xperf -a`. Each report is a command.
+
+mod args;
 
 use clap::Subcommand;
 use etl::Damage;
+use xperf::{Recording, Report as _, Writer};
 
 use super::Failure;
 use super::open::TabledTrace;
-use crate::output::Format;
-use crate::report::{self, Recording, TimeRange, Writer};
+use crate::output::{self, Format};
+use args::{ReportArgs, TimeRange};
 
-/// The commands that report what `xperf -a` does, under its names.
+/// Commands for the reports of `xperf -a`, with the same names.
 #[derive(Subcommand)]
 pub(super) enum Report {
-    /// How long DPCs and service routines took, and what they used of the CPUs
+    /// Durations and CPU use of DPCs and interrupt service routines
     #[command(after_help = "Examples:\n  \
         laglab dpcisr trace.etl\n  \
         laglab dpcisr trace.etl --dpc --histogram --format csv\n  \
         laglab dpcisr trace.etl --interval 100 --range 1.5s 2s --cpu 3")]
-    Dpcisr(Box<Reported<report::dpcisr::DpcIsr>>),
-    /// Context switches: who ran where, from when to when, and why not sooner
+    Dpcisr(Box<Reported<args::DpcIsr>>),
+    /// Context switches: which thread ran on which CPU, when, and its wait before
     #[command(after_help = "Examples:\n  \
         laglab cswitch trace.etl --process notepad\n  \
         laglab cswitch trace.etl --by process\n  \
         laglab cswitch trace.etl --json | jq 'select(.ready_ns > 100000000)'")]
-    Cswitch(Box<Reported<report::cswitch::CSwitch>>),
-    /// Who made which thread ready, and what it had waited for
-    Readythread(Box<Reported<report::readythread::ReadyThread>>),
-    /// What each process used of the CPUs and disks
-    Cpudisk(Box<Reported<report::cpudisk::CpuDisk>>),
+    Cswitch(Box<Reported<args::CSwitch>>),
+    /// Wakes of threads: the waking thread and the reason of the wait
+    Readythread(Box<Reported<args::ReadyThread>>),
+    /// CPU and disk use by process
+    Cpudisk(Box<Reported<args::CpuDisk>>),
     /// Samples of the profile timer by process and module
-    Profile(Box<Reported<report::profile::Profile>>),
+    Profile(Box<Reported<args::Profile>>),
     /// Modules or functions on the stacks of events, with callers and callees
     #[command(after_help = "Examples:\n  \
         laglab stack trace.etl --process notepad\n  \
         laglab stack trace.etl --butterfly 5 --event cswitch")]
-    Stack(Box<Reported<report::stack::Stack>>),
-    /// Requests to disks by process or file, or one by one
-    Diskio(Box<Reported<report::diskio::DiskIo>>),
-    /// Hard page faults by process, or one by one
-    Hardfault(Box<Reported<report::hardfault::HardFault>>),
-    /// Which process had the window in focus, from when to when
-    Focuschange(Box<Reported<report::focuschange::FocusChange>>),
-    /// What programs and people wrote into the trace
-    Marks(Box<Reported<report::marks::Marks>>),
-    /// Processes, their lifetimes and who created them
-    Process(Box<Reported<report::process::Process>>),
+    Stack(Box<Reported<args::Stack>>),
+    /// Disk requests: sums by process or file, or each request
+    Diskio(Box<Reported<args::DiskIo>>),
+    /// Hard page faults: sums by process, or each fault
+    Hardfault(Box<Reported<args::HardFault>>),
+    /// Processes that had the focus, with start and end
+    Focuschange(Box<Reported<args::FocusChange>>),
+    /// Marks that programs and users wrote into the trace
+    Marks(Box<Reported<args::Marks>>),
+    /// Processes with lifetimes and parents
+    Process(Box<Reported<args::Process>>),
 }
 
-/// A report's command: what all reports share, and its own options.
+/// Arguments of a report's command: options of this report and options of all reports.
 #[derive(clap::Args)]
-pub(super) struct Reported<R: report::Report> {
+pub(super) struct Reported<R: ReportArgs> {
     #[command(flatten)]
     trace: TabledTrace,
     #[command(flatten)]
     report: R,
     #[command(flatten)]
     range: TimeRange,
-    /// How to write it (--json is --format json)
+    /// Format of the output (--json is --format json)
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -78,11 +81,12 @@ impl Report {
     }
 }
 
-impl<R: report::Report> Reported<R> {
+impl<R: ReportArgs> Reported<R> {
     fn run(&self, json: bool) -> Result<(), Failure> {
         let range = self.range.get()?;
+        let report = self.report.report();
         let tables = self.trace.open()?;
-        let mut wanted = self.report.tables();
+        let mut wanted = report.tables();
         wanted.extend(tables::Identities::TABLES);
         tables.make(&wanted)?;
         let trace = Recording {
@@ -90,30 +94,40 @@ impl<R: report::Report> Reported<R> {
             tables,
             range,
         };
-        let mut out = Writer::new(if json { Format::Json } else { self.format });
-        let done = self.report.write(&trace, &mut out);
+        let format = match if json { Format::Json } else { self.format } {
+            Format::Text => xperf::Format::Text,
+            Format::Json => xperf::Format::Json,
+            Format::Csv => xperf::Format::Csv,
+        };
+        let mut out = Writer::new(format, Box::new(output::for_programs()));
+        let done = report.write(&trace, &mut out);
         out.finish()?;
-        say_what_is_missing(&trace);
+        out.warnings()
+            .iter()
+            .for_each(|warning| super::say(warning));
+        warn_of_missing_events(&trace);
         done?;
-        if self.report.tables().contains(&tables::Table::CpuRuns) {
-            trace.say_if_switches_are_missing()?;
+        if report.tables().contains(&tables::Table::CpuRuns)
+            && let Some(warning) = trace.missing_switches()?
+        {
+            super::say(&warning);
         }
         Ok(())
     }
 }
 
-/// Says on stderr what the figures lack because it was lost or cannot be read.
-fn say_what_is_missing(trace: &Recording) {
-    let store = &trace.tables.store;
+/// Prints on stderr how many events are lost, damaged or unreadable.
+fn warn_of_missing_events(trace: &Recording) {
+    let store = trace.tables.store();
     let damage = store.trace().damage();
     if damage.events_lost > 0 || damage.buffers_lost > 0 {
         super::say(&format!(
             "{} events and {} buffers were lost while the trace was recorded: counts and sums are \
-             too small, and figures made of several events may be wrong",
+             too small, and figures computed from several events may be wrong",
             damage.events_lost, damage.buffers_lost
         ));
     }
-    super::say_what_was_skipped(store.trace(), &Damage::default());
+    super::warn_of_skipped_places(store.trace(), &Damage::default());
     let unreadable: u64 = store.unreadable().iter().map(|events| events.count).sum();
     if unreadable > 0 {
         super::say(&format!(

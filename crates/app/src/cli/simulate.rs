@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use record::{Capture, Investigation, Keyword, Kind, Provider, wprp};
 use serde::Serialize;
+use session::NewFile;
 use sim::scenario::{Override, Scenario, ScenarioError};
 use sim::{ModuleTruth, RunError, Truth, shipped};
 use symbols::write::{Function, write_pdb};
 use symbols::{PdbId, in_store};
 
 use super::Failure;
-use super::new_file::NewFile;
 use super::open::is_same_file;
 use crate::output::{self, Columns, Side, grouped};
 use crate::watch::{self, Watch};
 
-/// Makes a trace of what a model of Windows does in a scenario, and says what really happened.
+/// Simulates a scenario with a model of Windows, and writes a trace and the true events of the model.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab simulate --list\n  \
@@ -28,49 +28,49 @@ use crate::watch::{self, Watch};
     laglab simulate rank-stall --profile dpc\n  \
     laglab simulate rank-stall --symbols symbols\n  \
     laglab simulate load --events 20000000 -o load.etl\n\n\
-    Beside FILE.etl it writes FILE.truth.json: what happened inside the model.\n\
-    Scenarios are described in docs/scenarios.md, the truth in docs/truth.md.")]
+    Next to FILE.etl it writes FILE.truth.json: everything that happened inside the model.\n\
+    docs/scenarios.md describes scenarios, docs/truth.md the truth file.")]
 pub(super) struct Args {
-    /// A shipped scenario's name, or a file
+    /// Name of a built-in scenario, or a scenario file
     #[arg(value_name = "SCENARIO", required_unless_present = "list")]
     scenario: Option<String>,
-    /// The trace to write; one that is there is replaced [default: SCENARIO.etl]
+    /// Trace to write or replace [default: SCENARIO.etl]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Seed of everything random [default: the scenario's]
+    /// Random seed [default: of the scenario]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Release of Windows: 7, 10-22H2, 11-23H2 or 11-25H2 [default: the scenario's]
+    /// Release of Windows: 7, 10-22H2, 11-23H2 or 11-25H2 [default: of the scenario]
     #[arg(long, value_name = "RELEASE")]
     windows: Option<String>,
-    /// How long the trace is, such as 30s [default: the scenario's]
+    /// Duration of the trace, such as 30s [default: of the scenario]
     #[arg(long, value_name = "TIME")]
     duration: Option<String>,
-    /// Record only what a profile of WPR does (FILE.wprp, or FILE.wprp!NAME), or the kit for an
+    /// Record only the events of a WPR profile (FILE.wprp, or FILE.wprp!NAME) or of the kit for an
     /// investigation (such as dpc; see laglab record --list)
     #[arg(long, value_name = "PROFILE")]
     profile: Option<String>,
-    /// End the trace after so many events
+    /// End the trace after N events
     #[arg(long, value_name = "N")]
     events: Option<u64>,
     /// Compress the trace
     #[arg(long)]
     compress: bool,
-    /// Set a value over the scenario's, such as machine.processors=16
+    /// Override a value of the scenario, such as machine.processors=16 (repeatable)
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
-    /// Also write PDBs of the modules, into this folder as a symbol store
+    /// Also write PDBs of the modules, to a symbol store in this folder
     #[arg(long, value_name = "DIR")]
     symbols: Option<PathBuf>,
-    /// List the scenarios that ship
+    /// List the built-in scenarios
     #[arg(long, conflicts_with_all = ["scenario", "output", "show", "symbols"])]
     list: bool,
-    /// Print the scenario's text instead of running it
+    /// Print the text of the scenario instead of running it
     #[arg(long, conflicts_with_all = ["output", "seed", "windows", "duration", "events", "compress", "set", "symbols", "profile"])]
     show: bool,
 }
 
-/// What was written.
+/// JSON output of `laglab simulate`. Programs rely on its fields.
 #[derive(Serialize)]
 struct Report<'a> {
     trace: String,
@@ -104,11 +104,11 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let truth_path = trace.with_extension("truth.json");
     for written in [&trace, &truth_path] {
         if is_same_file(written, Path::new(name)) {
-            let message = "is the scenario itself; give another file to write";
+            let message = "is the scenario file; give another file to write";
             return Err(Failure::input(written, message));
         }
     }
-    // Both can be written, or nothing is done.
+    // Both files are created first. If one cannot be written, no time is lost on the simulation.
     let (new_trace, new_truth) = (NewFile::create(&trace)?, NewFile::create(&truth_path)?);
     let truth = write(&scenario, args.seed, &trace, &new_trace)?;
     write_truth(&truth, &truth_path, &new_truth)?;
@@ -135,13 +135,15 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(say(&report)?)
 }
 
-/// Whether a scenario of that name ships.
+/// Returns true if there is a built-in scenario with this name.
+#[cfg(feature = "open")]
 pub(super) fn is_shipped(name: &str) -> bool {
     shipped::text(name).is_some()
 }
 
-/// Simulates a shipped scenario, or a file's, into a folder: gives the trace, and the symbol store
-/// with its modules' PDBs.
+/// Simulates a built-in scenario or a scenario file, and writes the trace into a folder. Returns the path of
+/// the trace and the path of the symbol store with the PDBs of its modules.
+#[cfg(feature = "open")]
 pub(super) fn into_folder(name: &str, folder: &Path) -> Result<(PathBuf, PathBuf), Failure> {
     let scenario = read(name, &text(name)?, &[])?;
     let trace = folder.join(format!("{}.etl", scenario.name()));
@@ -153,7 +155,7 @@ pub(super) fn into_folder(name: &str, folder: &Path) -> Result<(PathBuf, PathBuf
     Ok((trace, store))
 }
 
-/// A shipped scenario's text, or a file's.
+/// Returns the text of a built-in scenario or of a scenario file.
 fn text(name: &str) -> Result<String, Failure> {
     if let Some(text) = shipped::text(name) {
         return Ok(text.to_owned());
@@ -161,31 +163,33 @@ fn text(name: &str) -> Result<String, Failure> {
     let path = Path::new(name);
     if path.extension().is_none() && !path.exists() {
         return Err(Failure::Input(format!(
-            "there is no scenario `{name}`; see `laglab simulate --list`, or give a .toml file"
+            "unknown scenario `{name}`; list scenarios with `laglab simulate --list`, or give a .toml file"
         )));
     }
     read_text(path).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidData => {
-            Failure::input(path, "is not a scenario: it is no UTF-8 text")
+            Failure::input(path, "is not a scenario: the file is not UTF-8 text")
         }
         _ => Failure::input(path, error),
     })
 }
 
-/// Reads a scenario's file, which is no longer than any that people write.
+/// Reads a scenario file. Returns an error if the file is larger than any real scenario.
 fn read_text(path: &Path) -> io::Result<String> {
-    const LONGEST: u64 = 4 << 20;
+    const MAX_BYTES: u64 = 4 << 20;
     let mut text = String::new();
     fs::File::open(path)?
-        .take(LONGEST + 1)
+        .take(MAX_BYTES + 1)
         .read_to_string(&mut text)?;
-    match text.len() as u64 > LONGEST {
-        true => Err(io::Error::other("is no scenario: it has more than 4 MiB")),
+    match text.len() as u64 > MAX_BYTES {
+        true => Err(io::Error::other(
+            "is not a scenario: the file is larger than 4 MiB",
+        )),
         false => Ok(text),
     }
 }
 
-/// What the arguments set over the scenario.
+/// Returns the values that the arguments set instead of the values in the scenario.
 fn settings(args: &Args) -> Result<Vec<Override>, Failure> {
     let of = |path: &str, value: &Option<String>| {
         value.as_ref().map(|value| format!("{path} = {value:?}"))
@@ -203,9 +207,9 @@ fn settings(args: &Args) -> Result<Vec<Override>, Failure> {
         .collect()
 }
 
-/// What a profile records: of a file, or the kit of an investigation.
+/// Returns the events that a WPR profile, or the kit of an investigation, records.
 fn profiled(profile: &str) -> Result<Capture, Failure> {
-    if let Some(investigation) = Investigation::named(profile) {
+    if let Some(investigation) = Investigation::from_name(profile) {
         return Ok(investigation.capture());
     }
     let (path, name) = match profile.rsplit_once('!') {
@@ -215,20 +219,27 @@ fn profiled(profile: &str) -> Result<Capture, Failure> {
     let path = Path::new(path);
     let text = super::record::read_profile(path)?;
     let selected = wprp::select(&text, name).map_err(|error| Failure::input(path, error))?;
-    if !selected.unused.is_empty() {
+    let mut missing = selected.unused;
+    let keywords = selected.capture.keywords();
+    let of_files = keywords.filter(|k| matches!(k, Keyword::FileIo | Keyword::FileIoInit));
+    missing.extend(of_files.map(|keyword| keyword.wpr().to_owned()));
+    if !missing.is_empty() {
         super::say(&format!(
-            "the model has no events for these of the profile: {}",
-            selected.unused.join(", ")
+            "the model cannot simulate these events of the profile: {}",
+            missing.join(", ")
         ));
     }
     Ok(selected.capture)
 }
 
-/// What the model's session then records. Of the user's input it has UIforETW's events, which stand
-/// for those of `laglab record input`.
+/// Returns scenario settings that make the model record the events of a capture. The model only has the input
+/// events of UIforETW, so they replace the events of `laglab record input`.
 fn recorded_by(capture: &Capture) -> [String; 3] {
     let of = |path: &str, names: Vec<&str>| format!("record.{path} = {names:?}");
-    let keywords = capture.keywords().map(|keyword| keyword.xperf());
+    let keywords = capture.keywords();
+    // These keywords cannot be set: every simulated trace has the data of processor groups and nodes, and no
+    // simulated trace has file operations.
+    let unsettable = [Keyword::CpuConfig, Keyword::FileIo, Keyword::FileIoInit];
     let kinds = [
         (Kind::Focus, Provider::Win32k.name()),
         (Kind::Freezes, Provider::KernelProcess.name()),
@@ -238,11 +249,11 @@ fn recorded_by(capture: &Capture) -> [String; 3] {
     ];
     let recorded = kinds.into_iter().filter(|(kind, _)| capture.records(*kind));
     [
-        // Groups and nodes of processors are in every simulated trace.
         of(
             "kernel",
             keywords
-                .filter(|name| *name != Keyword::CpuConfig.xperf())
+                .filter(|keyword| !unsettable.contains(keyword))
+                .map(Keyword::xperf)
                 .collect(),
         ),
         of(
@@ -256,7 +267,7 @@ fn recorded_by(capture: &Capture) -> [String; 3] {
     ]
 }
 
-/// Scenarios that one extends are shipped ones, or files beside it.
+/// Parses a scenario. It may extend built-in scenarios and scenarios in its own folder.
 fn read(name: &str, text: &str, settings: &[Override]) -> Result<Scenario, Failure> {
     let folder = Path::new(name)
         .parent()
@@ -264,7 +275,8 @@ fn read(name: &str, text: &str, settings: &[Override]) -> Result<Scenario, Failu
         .unwrap_or_default();
     let named = |base: &str| {
         let base = base.strip_suffix(".toml").unwrap_or(base);
-        // A name, not a path: a scenario from elsewhere opens no file but its neighbours.
+        // The base must be a name, not a path, because a scenario from another person must not open files
+        // elsewhere.
         let is_name = base
             .chars()
             .all(|c| c.is_alphanumeric() || "-_".contains(c));
@@ -285,12 +297,13 @@ fn write(
     path: &Path,
     new: &NewFile,
 ) -> Result<Truth, Failure> {
-    /// The progress bar counts parts of the whole, since nobody knows its bytes.
+    /// Number of steps of the progress bar. The number of bytes is not known before the simulation.
     const PARTS: u64 = 1_000_000;
     let out = BufWriter::with_capacity(1 << 20, new.file());
     let watch = Watch::new("simulating", PARTS).in_percent();
-    let go_on = |done: f64| watch.reach((done * PARTS as f64) as u64).is_ok();
-    let (out, truth) = sim::simulate(scenario, seed, out, go_on).map_err(|error| match error {
+    let should_continue = |done: f64| watch.reach((done * PARTS as f64) as u64).is_ok();
+    let simulated = sim::simulate(scenario, seed, out, should_continue);
+    let (out, truth) = simulated.map_err(|error| match error {
         RunError::Stopped => Failure::Interrupted,
         error => Failure::input(path, error),
     })?;
@@ -308,14 +321,11 @@ fn write_truth(truth: &Truth, path: &Path, new: &NewFile) -> Result<(), Failure>
     writeln!(out).and_then(|()| out.flush()).map_err(failed)
 }
 
-/// Writes a PDB of each module where a symbol store below `store` has it.
+/// Writes a PDB for each module into the symbol store in the folder `store`.
 fn write_symbols(modules: &[ModuleTruth], store: &Path) -> Result<(), Failure> {
     for module in modules {
         let failed = |error: &dyn std::fmt::Display| {
-            Failure::Input(format!(
-                "a PDB of {} cannot be written: {error}",
-                module.path
-            ))
+            Failure::Input(format!("cannot write a PDB of {}: {error}", module.path))
         };
         let guid = module.pdb_guid.parse().map_err(|error| failed(&error))?;
         let id = PdbId::new(&module.pdb, guid, module.pdb_age).map_err(|error| failed(&error))?;
@@ -368,7 +378,7 @@ fn say(report: &Report<'_>) -> io::Result<()> {
     out.flush()
 }
 
-/// One shipped scenario.
+/// Entry in the JSON output of --list. Programs rely on its fields.
 #[derive(Serialize)]
 struct Listed {
     name: &'static str,

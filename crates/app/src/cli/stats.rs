@@ -1,18 +1,16 @@
 //! `laglab stats`.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 use etl::Trace;
+use facts::Stats;
+use session::watched;
 
 use super::Failure;
+use super::metadata::MetadataArgs;
 use super::open::TraceFiles;
-use crate::metadata::{self, MetadataFiles};
 use crate::output::{self, Columns, Side, grouped};
-use crate::pass;
-use crate::stats::Stats;
-use crate::survey::Survey;
-use crate::watch::Watch;
+use crate::watch::Terminal;
 
 /// Counts events and bytes per kind.
 #[derive(clap::Args)]
@@ -27,19 +25,15 @@ pub(super) struct Args {
     #[arg(long)]
     events: bool,
     #[command(flatten)]
-    metadata: MetadataFiles,
+    metadata: MetadataArgs,
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let mut decoder = args.metadata.decoder()?;
     let trace = args.trace.open()?;
-    let stats = {
-        let watch = Watch::new("counting", trace.size_bytes());
-        let (survey, damage) = pass::collect::<Survey>(&trace, &watch)?;
-        metadata::learn(&mut decoder, &trace, survey.metadata_buffers.clone());
-        let names: HashMap<_, _> = metadata::identify(&decoder, &trace, survey.kinds.iter());
-        Stats::new(&trace, &survey, &names, damage)
-    };
+    let stats = watched(&Terminal, "counting", trace.size_bytes(), |options| {
+        Stats::read(&trace, &mut decoder, options)
+    })?;
     if json {
         output::json(&stats)?;
     } else {

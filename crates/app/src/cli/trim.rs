@@ -1,25 +1,22 @@
 //! `laglab trim`.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use etl::Trace;
 use etl::write::{WriteError, Writer};
+use facts::{Processes, Sieve};
 use serde::Serialize;
+use session::{NewFile, watched};
+use trim::{CopyError, Counts, Redactor, Selection};
 
 use super::Failure;
-use super::new_file::NewFile;
+use super::filter::FilterArgs;
+use super::metadata::MetadataArgs;
 use super::open::TraceFiles;
-use crate::event_filter::{Filter, Sieve};
-use crate::metadata::MetadataFiles;
 use crate::output::{self, grouped};
-use crate::processes::Processes;
-use crate::trim::{self, Counts, Redactor, Selection};
-use crate::watch::Watch;
+use crate::watch::Terminal;
 
-/// Writes the wanted events of a trace, and those without which they cannot be understood, as a
-/// trace.
+/// Writes selected events of a trace, and the events needed to understand them, as a new trace.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab trim trace.etl -o second.etl --from 12 --to 13\n  \
@@ -29,29 +26,29 @@ use crate::watch::Watch;
 pub(super) struct Args {
     #[command(flatten)]
     trace: TraceFiles,
-    /// The file to write; one that is there is replaced
+    /// File to write or replace
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
-    filter: Filter,
-    /// Replace names, paths, command lines, users and network addresses by pseudonyms
-    /// (docs/trim.md says exactly what)
-    #[arg(long, help_heading = "To share it")]
+    filter: FilterArgs,
+    /// Replace names, paths, command lines, users and network addresses by pseudonyms (docs/trim.md
+    /// lists everything)
+    #[arg(long, help_heading = "Redaction")]
     redact: bool,
-    /// Make the pseudonyms from this secret, so that other traces have the same; without it they
-    /// are of this one trace
+    /// Derive the pseudonyms from this secret, so that traces with the same secret share them
+    /// [default: different for every trace]
     #[arg(
         long,
         value_name = "SECRET",
         requires = "redact",
-        help_heading = "To share it"
+        help_heading = "Redaction"
     )]
     redact_key: Option<String>,
     #[command(flatten)]
-    metadata: MetadataFiles,
+    metadata: MetadataArgs,
 }
 
-/// What was written.
+/// JSON output of `laglab trim`. Programs rely on its fields.
 #[derive(Serialize)]
 struct Report {
     output: String,
@@ -63,18 +60,21 @@ struct Report {
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let mut decoder = args.metadata.decoder()?;
     let trace = args.trace.open()?;
-    args.filter.check(trace.clock()).map_err(Failure::Input)?;
+    let filter = args.filter.filter(trace.clock())?;
     if args.trace.are_at(&args.output) {
         return Err(Failure::input(
             &args.output,
-            "is the trace itself; give another file to write",
+            "is an input file; give another file to write",
         ));
     }
-    let mut session = trim::session(&trace, &args.filter).map_err(Failure::Input)?;
+    let mut session = trim::session(&trace, &filter)?;
     let new = NewFile::create(&args.output)?;
-    let processes = Processes::learn(&mut decoder, &trace)?;
+    let size = trace.size_bytes();
+    let processes = watched(&Terminal, "looking for metadata", size, |options| {
+        Processes::learn(&mut decoder, &trace, options)
+    })?;
     let mut redactor = match args.redact {
-        true => Some(Redactor::new(&decoder, args.redact_key.as_deref()).map_err(Failure::Input)?),
+        true => Some(Redactor::new(&decoder, args.redact_key.as_deref())?),
         false => None,
     };
     if let Some(redactor) = &redactor {
@@ -83,17 +83,18 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let failed = |error: WriteError| Failure::input(&args.output, error);
     let out = BufWriter::new(new.file());
     let mut writer = Writer::new(out, session).map_err(failed)?;
-    let sieve = Sieve::new(&args.filter, &decoder, &processes, trace.clock());
-    let selection = Selection::new(&args.filter, sieve);
-    let counts = copy(
-        &trace,
-        selection,
-        redactor.as_mut(),
-        &mut writer,
-        &args.output,
-    )?;
+    let sieve = Sieve::new(&filter, &decoder, &processes, trace.clock());
+    let selection = Selection::new(&filter, sieve);
+    let (counts, damage) = watched(&Terminal, "trimming", size, |options| {
+        trim::copy(&trace, selection, redactor.as_mut(), &mut writer, options)
+    })
+    .map_err(|error| match error {
+        CopyError::Cancelled(_) => Failure::Interrupted,
+        CopyError::Write(error) => failed(error),
+    })?;
+    super::warn_of_skipped_places(&trace, &damage);
     if counts.wanted == 0 {
-        return Err(nothing_wanted(&counts));
+        return Err(no_events(&counts));
     }
     writer.finish().map_err(failed)?;
     let bytes = new.finish()?;
@@ -108,46 +109,16 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     write(&report)
 }
 
-/// Copies what is kept, in the order of time.
-fn copy(
-    trace: &Trace,
-    mut selection: Selection<'_>,
-    mut redactor: Option<&mut Redactor<'_>>,
-    writer: &mut Writer<BufWriter<&File>>,
-    path: &Path,
-) -> Result<Counts, Failure> {
-    /// Events between two looks at the clock and at Ctrl-C.
-    const STEP: u64 = 1024;
-    let watch = Watch::new("trimming", trace.size_bytes());
-    let mut events = trace.events();
-    let mut counts = Counts::default();
-    loop {
-        if counts.read.is_multiple_of(STEP) {
-            watch.reach(events.bytes_read())?;
-        }
-        let Some(event) = events.next() else { break };
-        counts.read += 1;
-        if let Some(reason) = selection.reason(&event) {
-            let redactor = redactor.as_deref_mut();
-            trim::keep(writer, redactor, &event, reason, &mut counts)
-                .map_err(|error| Failure::input(path, error))?;
-        }
-    }
-    drop(watch);
-    super::say_what_was_skipped(trace, events.damage());
-    Ok(counts)
-}
-
-/// Why there is nothing to write.
-fn nothing_wanted(counts: &Counts) -> Failure {
+/// Returns the error for conditions that no event meets.
+fn no_events(counts: &Counts) -> Failure {
     let why = match counts.unredactable {
         0 => {
-            "no event meets these conditions, so nothing was written; `laglab info` says from when \
-             to when the trace is"
+            "nothing was written: no event meets these conditions; `laglab info` prints start and \
+             end of the trace"
         }
         _ => {
-            "no event that meets these conditions could be redacted, so nothing was written: \
-             nothing describes them (--manifest may)"
+            "nothing was written: the selected events cannot be redacted, because their fields are \
+             not described; --manifest may describe them"
         }
     };
     Failure::Input(why.to_owned())
@@ -158,7 +129,7 @@ fn write(report: &Report) -> Result<(), Failure> {
     let mut out = output::for_people();
     writeln!(
         out,
-        "{}: {}, {} of {} events, and {} that tell what they mean",
+        "{}: {}, {} of {} events, and {} that describe them",
         output::Printable(&report.output),
         output::size(report.bytes),
         grouped(counts.wanted),
@@ -168,14 +139,14 @@ fn write(report: &Report) -> Result<(), Failure> {
     if counts.unredactable > 0 {
         writeln!(
             out,
-            "left out: {} events that tell of the machine or that nothing describes",
+            "left out: {} events that identify the machine or have unknown fields",
             grouped(counts.unredactable)
         )?;
     }
     if counts.out_of_order > 0 {
         writeln!(
             out,
-            "left out: {} events that came too late to be put in the order of time",
+            "left out: {} events that came too late to be sorted by time",
             grouped(counts.out_of_order)
         )?;
     }

@@ -1,9 +1,9 @@
-//! The words of the command that measured, so that it can be given again.
+//! Command line of a measurement. The user can repeat the measurement with it.
 
 use std::ffi::OsString;
 
-/// The words behind one another, quoted where a shell would take them apart; the program's by its name
-/// alone, since where it lies says nothing.
+/// Joins the words of a command line. Words that a shell would split are quoted. The path of the program
+/// becomes its name.
 pub(super) fn words(words: impl Iterator<Item = OsString>) -> String {
     let words = words.skip(1).map(|word| quoted(&word.to_string_lossy()));
     let words: Vec<String> = std::iter::once("laglab".to_owned()).chain(words).collect();

@@ -1,10 +1,10 @@
-//! Sleeps as lines of text, as the program SleepBenchmark prints them.
+//! Sleeps as lines of text, in the format of the program SleepBenchmark.
 
 use std::io::{self, Write};
 
 use measure::Measurement;
 
-/// Writes a line for every sleep that ended, in the order they began.
+/// Writes a line for every completed sleep, in the order in which the sleeps started.
 pub(crate) fn sleep_lines(measurement: &Measurement, out: &mut dyn Write) -> io::Result<()> {
     let mut sleeps = Vec::new();
     for series in &measurement.series {

@@ -1,4 +1,4 @@
-//! What a live probe measured, as text, JSON, pictures and a page: the same for every probe.
+//! Results of live probes as text, JSON, pictures and HTML.
 
 mod command_line;
 mod lines;
@@ -9,6 +9,7 @@ mod terminal_heat;
 mod text;
 mod throughput;
 
+use facts::utc;
 use measure::net::{Fates, PeerRun, RoundTripReport};
 use measure::{
     ClockFacts, Comparison, End, FilesPhase, Group, HeatAxes, HeatMap, HeatScale, Lateness,
@@ -17,42 +18,40 @@ use measure::{
 use serde::Serialize;
 use tables::Named;
 
-use crate::output::utc;
-
 pub(crate) use lines::sleep_lines;
 pub(crate) use page::page;
 pub(crate) use terminal_heat::terminal_heat;
 pub(crate) use text::text;
 pub(crate) use throughput::throughput;
 
-/// A measurement, summed up.
+/// JSON output of a measurement: its results and conditions.
 #[derive(Serialize)]
 pub(crate) struct Report<'m> {
     #[serde(skip)]
     measurement: &'m Measurement,
     probe: &'static str,
-    /// The words of the command.
+    /// Command line of the measurement.
     command: String,
-    /// When it was measured: when that ended, in UTC.
+    /// End of the measurement, in UTC.
     ended_utc: String,
     machine: &'m Machine,
     clock: &'m ClockFacts,
-    /// Of the probe itself, for a sample; it is part of every latency.
+    /// Time that the probe itself takes per sample, in nanoseconds. Every latency includes it.
     sample_cost_ns: Option<f64>,
     settings: &'m [SettingGrants],
     unavailable: &'m [Unavailable],
     end: End,
     results: Vec<Outcome<'m>>,
-    /// What became of packets, run by run.
+    /// Numbers of packets by their fate, one entry per run.
     #[serde(skip_serializing_if = "<[Fates]>::is_empty")]
     fates: &'m [Fates],
-    /// What another program measured beside, run by run.
+    /// Results of another program that was run for comparison, one entry per run.
     #[serde(skip_serializing_if = "<[PeerRun]>::is_empty")]
     peer: &'m [PeerRun],
     notes: &'m [String],
 }
 
-/// Of one method under one setting.
+/// Results of one method under one setting.
 #[derive(Serialize)]
 struct Outcome<'m> {
     method: &'m str,
@@ -65,26 +64,27 @@ struct Outcome<'m> {
     size_bytes: Option<u64>,
     runs: usize,
     latency: Summary,
-    /// How much later than intended samples began.
+    /// Summary of the delays between intended and actual starts of samples.
     start_delay: Summary,
     pacing: Lateness,
-    /// To the first of the same phase, request, size and pace; none of the first itself.
+    /// Comparison with the first method that has the same phase, request, size and pace; `None` for the first
+    /// method itself.
     compared: Option<Compared>,
 }
 
-/// How a method's medians compare to the first's.
+/// Comparison of the medians of a method with the medians of the first method.
 #[derive(Serialize)]
 struct Compared {
     #[serde(flatten)]
     comparison: Option<Comparison>,
     verdict: Option<Verdict>,
-    /// Why nothing can be said.
+    /// Reason why there is no comparison, if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     why_not: Option<String>,
 }
 
 impl<'m> Report<'m> {
-    /// Sums a measurement up.
+    /// Summarises a measurement.
     pub(crate) fn of(measurement: &'m Measurement) -> Report<'m> {
         let groups = measurement.groups();
         Report {
@@ -105,7 +105,7 @@ impl<'m> Report<'m> {
         }
     }
 
-    /// Sums round trips up.
+    /// Summarises a measurement of round trips.
     pub(crate) fn of_round_trips(report: &'m RoundTripReport) -> Report<'m> {
         Report {
             fates: &report.fates,
@@ -114,7 +114,7 @@ impl<'m> Report<'m> {
         }
     }
 
-    /// What is summed up.
+    /// Returns the summarised measurement.
     pub(crate) fn measurement(&self) -> &'m Measurement {
         self.measurement
     }
@@ -124,11 +124,10 @@ fn outcome<'m>(group: &Group<'m>, all: &[Group<'m>]) -> Outcome<'m> {
     let series = group.first;
     let key = |group: &Group<'_>| {
         let of = group.first;
-        // Files under different states of the cache are measured one after the other, so that only
-        // runs under the same one were next to each other.
+        // States of the file cache are measured one after the other. Only runs in the same state are adjacent
+        // in time and can be compared.
         let setting = (of.probe == Probe::Files).then(|| of.setting.clone());
-        // And packets at different paces are different loads: their methods are `udp 10000/s` and the
-        // like.
+        // A different pace is a different load. The pace is a part of the method's name: `udp 10000/s`.
         let pace = (of.probe == Probe::Net)
             .then(|| Some(of.method.split_once(' ')?.1.to_owned()))
             .flatten();
@@ -168,14 +167,15 @@ fn outcome<'m>(group: &Group<'m>, all: &[Group<'m>]) -> Outcome<'m> {
 }
 
 impl Compared {
-    /// In words.
+    /// Formats the comparison as a table cell.
     fn words(&self) -> String {
         let comparison = self.comparison.as_ref();
         comparison.map_or_else(|| "not compared".to_owned(), in_words)
     }
 }
 
-/// A comparison in words: a ratio only where it is shown that there is a difference.
+/// Formats a comparison as text: the range of the ratio. If the comparison shows a difference, the ratio
+/// itself comes first.
 fn in_words(comparison: &Comparison) -> String {
     let [centre, low, high] = {
         let ratio = comparison.ratio;
@@ -187,14 +187,14 @@ fn in_words(comparison: &Comparison) -> String {
     }
 }
 
-/// A ratio with two digits after its point, and with more if these hid on which side of 1 it is.
+/// Formats a ratio with two decimals, or with more if a ratio near 1 would be rounded to 1.
 fn ratio_text(ratio: f64) -> String {
     let mut texts = (2..=6).map(|digits| format!("{ratio:.digits$}"));
     let tells = |text: &String| ratio == 1.0 || text.parse() != Ok(1.0);
     texts.find(tells).unwrap_or_else(|| format!("{ratio:.6}"))
 }
 
-/// Now, as a FILETIME.
+/// Returns the current time as a FILETIME: units of 100 ns since 1601-01-01.
 fn now() -> i64 {
     const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -202,10 +202,10 @@ fn now() -> i64 {
     UNIX_EPOCH.saturating_add(i64::try_from(units).unwrap_or(i64::MAX))
 }
 
-/// The columns and rows of a picture's maps.
+/// Number of columns and number of rows of each heat map in a picture.
 const PICTURE: (usize, usize) = (120, 80);
 
-/// The heat maps of all methods and settings, for a picture.
+/// Returns the axes and the heat maps of all methods and settings, in the size for pictures.
 pub(crate) fn heat_maps(measurement: &Measurement, scale: HeatScale) -> (HeatAxes, Vec<HeatMap>) {
     maps(&measurement.groups(), scale, PICTURE)
 }
@@ -215,7 +215,7 @@ fn maps(
     scale: HeatScale,
     (columns, rows): (usize, usize),
 ) -> (HeatAxes, Vec<HeatMap>) {
-    // Of files every single read is drawn: of each part there is one sample a run.
+    // For files, only maps of single reads are drawn, because the other phases have one sample per run.
     let is_drawn = |group: &&Group<'_>| {
         let of = group.first;
         of.probe != Probe::Files || of.phase.as_deref() == Some(FilesPhase::EachRead.name())
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ratio_shows_on_which_side_of_1_it_is() {
+    fn ratios_near_1_have_more_digits() {
         let texts = [0.474, 0.998, 0.9996, 1.004, 1.0, 1.25, 0.999_999_9].map(ratio_text);
         assert_eq!(
             texts,

@@ -1,15 +1,15 @@
-//! A measurement as one HTML file that needs nothing else.
+//! Measurements as one HTML file that needs no other files.
 
 use maud::{Markup, PreEscaped, html};
 use measure::HeatScale;
+use report::{still_page, to_the_second};
 
 use super::table::{Table, tables};
 use super::text::{clock_went_back, facts, grants, hosts, remarks, unavailable};
 use super::{Report, heat_maps};
-use crate::html_report::{still_page, to_the_second};
 use crate::output::{Printable, Side};
 
-/// The page.
+/// Formats a measurement as an HTML page.
 pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
     let (axes, maps) = heat_maps(report.measurement(), scale);
     let title = format!("laglab measure {}", report.probe);
@@ -27,11 +27,11 @@ pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
         }
         section {
             h2 { "Over time" }
-            // What names methods in it is escaped by its maker.
+            // The text needs no further escaping, because `heat_svg_rows` escapes the names of methods.
             figure {
                 @for row in measure::heat_svg_rows(&axes, &maps) { (PreEscaped(row)) }
             }
-            p.note { "Each map: time of its own runs to the right, as long as they were, and latency upward, on the same scale in all; the darker, the more samples." }
+            p.note { "Each map shows time to the right, over its own runs, and latency upward, on the same scale in all maps. Darker cells have more samples." }
         }
         section {
             h2 { "Measured on" }
@@ -45,7 +45,7 @@ pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
     still_page(&title, STYLE, &header, &main)
 }
 
-/// Maps are as wide as there is room for, on paper too.
+/// CSS styles that stretch heat maps to the full width, on screen and on paper.
 const STYLE: &str = "figure svg { display: block; width: 100%; height: auto; break-inside: avoid; } \
      table + h3 { margin-top: 1.2rem; } @media print { figure { break-inside: auto; } }";
 

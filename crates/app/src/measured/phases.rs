@@ -1,5 +1,5 @@
-//! The tables of a probe that times parts of an operation: a row for each method, a column for each
-//! part; one table for each setting.
+//! Tables for a probe that times the phases of an operation. Each setting has a table with a row for each
+//! method and a column for each phase.
 
 use measure::FilesPhase;
 
@@ -7,12 +7,11 @@ use super::table::Table;
 use super::{Outcome, Report};
 use crate::output::{Side, duration};
 
-/// What the numbers of these tables are.
-pub(super) const MEANING: &str = "Of each part the median run; of single reads, from when they were asked \
-     for until they were seen to be complete, those of all runs (a p99 of fewer than 100 is a dash). A tick \
-     is one of the clock's.";
+/// Text below these tables that explains their numbers.
+pub(super) const MEANING: &str = "Phases show the median run. Single reads are timed from request to observed \
+     completion, over all runs (fewer than 100 have no p99). Ticks are those of the clock.";
 
-/// The parts whose runs are compared.
+/// Phases whose comparison the tables show.
 pub(super) const COMPARED: [FilesPhase; 2] = [FilesPhase::Read, FilesPhase::Total];
 
 const COLUMNS: [(&str, Side); 12] = [
@@ -26,11 +25,11 @@ const COLUMNS: [(&str, Side); 12] = [
     ("one read: median", Side::Right),
     ("p99", Side::Right),
     ("max", Side::Right),
-    ("read, to the first's", Side::Left),
-    ("total, to the first's", Side::Left),
+    ("read vs first", Side::Left),
+    ("total vs first", Side::Left),
 ];
 
-/// A table for each setting.
+/// Returns one table for each setting.
 pub(super) fn tables(report: &Report<'_>) -> Vec<Table> {
     let mut settings: Vec<&str> = report.results.iter().map(|of| of.setting).collect();
     settings.dedup();
@@ -95,7 +94,7 @@ mod tests {
 
     #[test]
     fn ticks_are_time_by_their_rate() {
-        // 10 ms at 2.595 GHz.
+        // 10 ms at a rate of 2.595 GHz are 25.95 million ticks.
         assert_eq!(megaticks(10_000_000, 2_595_000_000), "25.95");
     }
 }

@@ -1,4 +1,4 @@
-//! The results of a measurement as tables, to be shown as text or in a page.
+//! Tables of results, for output as text and HTML.
 
 use super::phases;
 use super::{Outcome, Report};
@@ -6,11 +6,11 @@ use crate::output::{Side, duration, grouped};
 
 /// A table of results.
 pub(super) struct Table {
-    /// What it is of, if there are several.
+    /// Title of the table; `None` if it is the only table.
     pub(super) title: Option<String>,
-    /// The heading of each column, and the side that its cells stand on.
+    /// Heading and alignment of each column.
     pub(super) columns: Vec<(&'static str, Side)>,
-    /// The cells of each row; what is unknown is a dash.
+    /// Cells of each row. An unknown value is a dash.
     pub(super) rows: Vec<Vec<String>>,
 }
 
@@ -26,10 +26,10 @@ const COLUMNS: [(&str, Side); 12] = [
     ("max", Side::Right),
     ("not done", Side::Right),
     ("missed", Side::Right),
-    ("median to the first's", Side::Left),
+    ("median vs first", Side::Left),
 ];
 
-/// The tables that a measurement is shown in.
+/// Returns the tables of a measurement.
 pub(super) fn tables(report: &Report<'_>) -> Vec<Table> {
     match report.probe {
         "files" => phases::tables(report),

@@ -1,4 +1,5 @@
-//! Heat maps in the terminal: denser letters for more samples, in colour where there is colour.
+//! Heat maps in the terminal. Cells with more samples have denser characters, and colours if the terminal
+//! supports them.
 
 use std::io::{self, Write};
 
@@ -8,16 +9,16 @@ use measure::{HeatScale, Measurement, density};
 use super::maps;
 use crate::output::{self, duration};
 
-/// Rows of a map, and the width of one, of its labels and between two.
+/// Sizes in characters: height and width of a map, width of the labels, gap between maps.
 const ROWS: usize = 10;
 const WIDTH: usize = 36;
 const LABEL: usize = 10;
 const GAP: usize = 2;
 
-/// Maps beyond are in pictures only.
-const MOST: usize = 12;
+/// Maximum number of maps in the terminal.
+const MAX_MAPS: usize = 12;
 
-/// From few samples to many. A cell without any is empty.
+/// Characters for cells with few samples to cells with many. A cell without samples is empty.
 const LETTERS: [char; 7] = ['.', ':', '-', '=', '+', '#', '@'];
 const COLOURS: [AnsiColor; 7] = [
     AnsiColor::Blue,
@@ -29,7 +30,8 @@ const COLOURS: [AnsiColor; 7] = [
     AnsiColor::Red,
 ];
 
-/// Draws the maps of all methods and settings, as many side by side as there is room for.
+/// Draws the maps of all methods and settings. Maps are next to each other as far as the width of the
+/// terminal allows.
 pub(crate) fn terminal_heat(
     measurement: &Measurement,
     scale: HeatScale,
@@ -43,8 +45,8 @@ pub(crate) fn terminal_heat(
     }
     output::heading(out, "Over time")?;
     let room = output::width().unwrap_or(120).saturating_sub(LABEL + 2);
-    let beside = (room / (WIDTH + GAP)).max(1);
-    for line in maps[..maps.len().min(MOST)].chunks(beside) {
+    let per_line = (room / (WIDTH + GAP)).max(1);
+    for line in maps[..maps.len().min(MAX_MAPS)].chunks(per_line) {
         write!(out, "{:1$}", "", LABEL + 3)?;
         for map in line {
             let title: String = map.title.chars().take(WIDTH).collect();
@@ -73,11 +75,11 @@ pub(crate) fn terminal_heat(
         writeln!(out)?;
     }
     output::quiet(out, &scale_of(most))?;
-    if maps.len() > MOST {
-        let more = maps.len() - MOST;
+    if maps.len() > MAX_MAPS {
+        let more = maps.len() - MAX_MAPS;
         output::quiet(
             out,
-            &format!("… {more} more; -o FILE.png or .html shows all"),
+            &format!("… {more} more; write all with -o FILE.png or FILE.html"),
         )?;
     }
     Ok(())
@@ -92,13 +94,13 @@ fn cell(out: &mut dyn Write, count: u64, most: u64) -> io::Result<()> {
     write!(out, "{style}{}{style:#}", LETTERS[step])
 }
 
-/// The place of a count's letter.
+/// Returns the index of the character for a number of samples.
 fn step(count: u64, most: u64) -> usize {
     let step = (density(count, most) * LETTERS.len() as f64) as usize;
     step.min(LETTERS.len() - 1)
 }
 
-/// From how many samples on a cell has each letter.
+/// Returns the legend: the minimum number of samples for each character.
 fn scale_of(most: u64) -> String {
     let least = |place: usize| {
         let (mut low, mut high) = (1, most);
@@ -124,10 +126,10 @@ mod tests {
 
     #[test]
     fn the_scale_names_the_least_count_of_each_letter() {
-        // One letter if all cells hold one sample.
+        // If all cells have at most one sample, only one letter is used.
         assert_eq!(scale_of(1), "samples in a cell, at least: @ 1");
-        // A count's place is ln(1 + count) / ln(1 + most) of seven; with 126 at most, each letter
-        // begins just before 1 + count is a power of two, from 2^1 to 2^6.
+        // The index of a letter is 7 · ln(1 + count) / ln(1 + most), rounded down. With most = 126 this is
+        // just above log2(1 + count), so letters begin where 1 + count is a power of two, from 2^1 to 2^6.
         assert_eq!(
             scale_of(126),
             "samples in a cell, at least: : 1  - 3  = 7  + 15  # 31  @ 63"

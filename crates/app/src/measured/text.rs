@@ -1,4 +1,4 @@
-//! A measurement as a page of text.
+//! Measurements as text.
 
 use std::io::{self, Write};
 
@@ -9,12 +9,12 @@ use super::table::tables;
 use super::{Outcome, Report};
 use crate::output::{self, Columns, duration, grouped};
 
-/// Writes what was measured and under what.
+/// Writes the results of a measurement and the conditions under which they were measured.
 pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let what = match report.probe {
         "sleep" => "How late sleeps end",
-        "files" => "How long files take",
-        _ => "How long packets take",
+        "files" => "Time to read files",
+        _ => "Round trips of packets",
     };
     output::first_heading(out, what)?;
     for table in tables(report) {
@@ -52,7 +52,7 @@ pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What the table's numbers mean, and why there are no more of them.
+/// Returns sentences that explain the numbers of the table, and missing numbers.
 pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
     let is_of_files = report.probe == "files";
@@ -62,7 +62,7 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
     let requested = report.results.iter().find_map(|of| of.requested_ns);
     if let Some(ns) = requested {
         remarks.push(format!(
-            "Asked to sleep for {}. Of each: how much later than that it was awake.",
+            "Requested sleep: {}. The table shows how much later sleeps ended.",
             duration(ns)
         ));
     }
@@ -70,12 +70,12 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
     if missed > 0 {
         let worst = report.results.iter().map(|of| of.pacing.worst_ns).max();
         remarks.push(format!(
-            "{} samples began a whole interval and more too late, by up to {}; none was left out.",
+            "{} samples began late by at least one interval, by up to {}; all are included.",
             grouped(missed),
             duration(worst.unwrap_or(0))
         ));
     }
-    // Of files, the comparisons that are shown.
+    // For files, the table shows the comparisons of some phases only.
     let is_shown = |of: &&Outcome<'_>| {
         let shown = phases::COMPARED.map(|phase| Some(phase.name()));
         !is_of_files || shown.contains(&of.phase)
@@ -104,57 +104,57 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
     };
     if compared().any(has_ratio) {
         remarks.push(
-            "Ratios are of the medians of neighbouring runs, with 95 % confidence; where the \
-             bounds hold 1 no difference is shown."
+            "Ratios compare the medians of neighbouring runs, with 95 % confidence. If the bounds \
+             include 1, no difference is shown."
                 .to_owned(),
         );
     }
     remarks.extend(report.notes.iter().cloned());
     match report.end {
         End::Stopped => {
-            remarks.push("It was stopped; this is what was measured until then.".into())
+            remarks.push("The measurement was stopped early; these are the results so far.".into())
         }
         End::Time if report.results.iter().any(|of| of.runs < 2) => {
-            remarks.push("The time was over after the first run; give it more with --for.".into());
+            remarks.push("There was time for only one run; give more with --for.".into());
         }
         _ => {}
     }
     remarks
 }
 
-/// The machine, the clock and what the probe itself costs.
+/// Returns sentences about the machine, the clock, and the time that the probe itself takes.
 pub(super) fn facts(report: &Report<'_>) -> Vec<String> {
     let machine = report.machine;
     let mut first = vec![];
     first.extend(machine.kernel.clone());
-    first.extend(machine.cpus.map(|cpus| format!("{cpus} CPUs to use")));
+    first.extend(machine.cpus.map(|cpus| format!("{cpus} usable CPUs")));
     first.extend(machine.cpu.clone());
     let mut second = vec![];
     second.extend(machine.load.map(|load| format!("load {load}")));
-    second.extend(machine.hz.map(|hz| format!("{hz} ticks a second")));
+    second.extend(machine.hz.map(|hz| format!("{hz} ticks per second")));
     second.extend(machine.is_real_time.map(|is| match is {
         true => "a real-time kernel".to_owned(),
-        false => "no real-time kernel".to_owned(),
+        false => "not a real-time kernel".to_owned(),
     }));
     let source = machine.clock_source.as_ref();
-    second.extend(source.map(|source| format!("the kernel keeps time by {source}")));
+    second.extend(source.map(|source| format!("kernel clock source {source}")));
     let clock = report.clock;
     let resolution = match clock.resolution_ns {
-        Some(ns) => format!("smallest step seen {}", duration(ns)),
-        None => "it never moved while it was looked at".to_owned(),
+        Some(ns) => format!("smallest step {}", duration(ns)),
+        None => "no step was seen".to_owned(),
     };
     let mut third = vec![format!(
-        "timed by {}: a reading takes {:.0} ns, {resolution}",
+        "clock {}: a reading takes {:.0} ns, {resolution}",
         clock.name, clock.reading_ns
     )];
     let cost = report.sample_cost_ns;
-    third.extend(cost.map(|ns| format!("the probe itself needs {ns:.0} ns for a sample")));
-    // Reads of files are not paced: each begins when there is room for it.
+    third.extend(cost.map(|ns| format!("the probe itself takes {ns:.0} ns per sample")));
+    // File reads have no fixed pace, so their start delays say nothing.
     let paced = report.results.iter().filter(|_| report.probe != "files");
     let delays = paced.filter_map(|of| of.start_delay.p50_ns);
     third.extend(delays.max().map(|ns| {
         let late = duration(ns);
-        format!("of each method and setting, half of the samples begin at most {late} late")
+        format!("for each method and setting, half of the samples begin at most {late} late")
     }));
     [first, second, third]
         .into_iter()
@@ -163,20 +163,20 @@ pub(super) fn facts(report: &Report<'_>) -> Vec<String> {
         .collect()
 }
 
-/// What a reader must know of what stands between the program and the hardware.
+/// Returns warnings about Wine and virtual machines, because they distort results.
 pub(super) fn hosts(machine: &Machine) -> Vec<String> {
     let mut warnings = Vec::new();
     if machine.is_wine {
         warnings.push(
-            "Wine stands in for Windows: scheduler and timers are another system's, and what was \
-             granted (priorities, MMCSS, timer resolutions) may have done nothing."
+            "This is Wine, not Windows: scheduler and timers belong to another system, and granted \
+             settings (priorities, MMCSS, timer resolutions) may have no effect."
                 .to_owned(),
         );
     }
     if let Virtualised::By(name) = &machine.virtualised {
         warnings.push(format!(
-            "A virtual machine ({name}): its host may take a CPU away at any moment, which shows as \
-             rare, very late samples and which nothing set here prevents."
+            "This is a virtual machine ({name}): its host can take a CPU away at any moment. This causes \
+             rare, very late samples, and no setting here prevents it."
         ));
     }
     warnings
@@ -185,14 +185,13 @@ pub(super) fn hosts(machine: &Machine) -> Vec<String> {
 pub(super) fn clock_went_back(report: &Report<'_>) -> String {
     let clock = report.clock;
     format!(
-        "The clock went back {} times, by up to {}: nothing timed by it is sure. Try another \
-         --clock.",
+        "The clock went back {} times, by up to {}: results are unreliable. Try another --clock.",
         grouped(clock.went_back),
         duration(clock.went_back_by_ns)
     )
 }
 
-/// What was asked for: whether it was refused, and in words.
+/// Returns a line for each requested setting. The first value is true if the system refused the setting.
 pub(super) fn grants(report: &Report<'_>) -> Vec<(bool, String)> {
     let mut lines = Vec::new();
     for setting in report.settings {
@@ -211,9 +210,9 @@ pub(super) fn grants(report: &Report<'_>) -> Vec<(bool, String)> {
     lines
 }
 
-/// The methods that are not there.
+/// Returns a line for each method that is not available.
 pub(super) fn unavailable(report: &Report<'_>) -> Vec<String> {
     let each = report.unavailable.iter();
-    each.map(|one| format!("{}: not available here: {}", one.method, one.why))
+    each.map(|one| format!("{}: not available: {}", one.method, one.why))
         .collect()
 }

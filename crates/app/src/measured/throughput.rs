@@ -1,4 +1,4 @@
-//! How many packets got through, as a table or as JSON.
+//! Output of throughput measurements as a table or JSON.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::output::{self, Columns, Side, grouped, size};
 
-/// Everything, for programs.
+/// JSON output of a throughput measurement. Programs rely on its fields.
 #[derive(Serialize)]
 struct Everything<'r> {
     machine: Machine,
@@ -31,7 +31,7 @@ struct Compared {
     verdict: Option<Verdict>,
 }
 
-/// Shows what got through.
+/// Prints the results of a throughput measurement.
 pub(crate) fn throughput(
     report: &ThroughputReport,
     plan: &ThroughputPlan,
@@ -65,7 +65,7 @@ pub(crate) fn throughput(
             })
             .collect();
         return output::json(&Everything {
-            machine: Machine::here(),
+            machine: Machine::detect(),
             runs: &report.runs,
             peer: &report.peer,
             compared_to_the_first,
@@ -76,7 +76,7 @@ pub(crate) fn throughput(
         });
     }
     let mut out = output::for_people();
-    let title = format!("Packets of {} bytes that get through", plan.size);
+    let title = format!("Throughput of packets with {} bytes", plan.size);
     output::first_heading(&mut out, &title)?;
     let mut columns = Columns::new(&[
         Side::Left,
@@ -94,7 +94,7 @@ pub(crate) fn throughput(
         "packets/s",
         "payload/s",
         "lost",
-        "packets/s to the first's",
+        "packets/s vs first",
     ]);
     for method in &methods {
         let runs: Vec<&ThroughputRun> = report.of(method.name).collect();
@@ -138,7 +138,7 @@ pub(crate) fn throughput(
         let granted =
             |bytes: Option<usize>| bytes.map_or("unknown".to_owned(), |bytes| size(bytes as u64));
         let buffers = format!(
-            "Buffers asked for: {asked}; granted to the sender: {}, to the receiver: {}",
+            "Requested buffers: {asked}; granted to the sender: {}, to the receiver: {}",
             granted(near.send),
             granted(far.receive)
         );
@@ -154,10 +154,10 @@ pub(crate) fn throughput(
         }
     }
     for one in &report.unavailable {
-        let line = format!("{}: not available here: {}", one.method, one.why);
+        let line = format!("{}: not available: {}", one.method, one.why);
         output::quiet(&mut out, &line)?;
     }
-    let machine = Machine::here();
+    let machine = Machine::detect();
     let facts = [
         machine.kernel.clone(),
         machine.cpu.clone(),
@@ -171,7 +171,8 @@ pub(crate) fn throughput(
     out.flush()
 }
 
-/// The middle of some values, rounded down.
+/// Returns the median, rounded down to an integer. For an even number of values, it is the upper of the two
+/// middle values.
 fn middle(values: impl Iterator<Item = f64>) -> Option<u64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_unstable_by(f64::total_cmp);

@@ -1,15 +1,15 @@
-//! How rows are written.
+//! Formats of output with one line per row.
 
 use clap::ValueEnum;
 
-/// How rows are written.
+/// Format of output with one line per row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Lines for people
+    /// Lines of text
     #[default]
     Text,
     /// One JSON object per line
     Json,
-    /// Comma-separated values with a heading
+    /// Comma-separated values with a header line
     Csv,
 }

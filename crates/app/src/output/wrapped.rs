@@ -1,18 +1,18 @@
-//! Lines broken where a terminal ends.
+//! Wraps lines to the width of the terminal.
 
 use std::io;
 
-/// Where a terminal is narrower, lines are broken as if it were so wide.
+/// Minimum width in columns to which lines are wrapped. A narrower terminal is treated as this wide.
 const NARROWEST: usize = 30;
 
-/// How many columns the terminal has that standard output is; nothing if it is none.
+/// Returns the width of the terminal in columns; `None` if standard output is not a terminal.
 pub(crate) fn width() -> Option<usize> {
     let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(io::stdout())?;
     Some(columns.into())
 }
 
-/// The text in lines of at most so many columns, broken at spaces. Lines after the first stand below
-/// what follows the label that the text begins with, if it does.
+/// Wraps text at spaces to at most `width` columns. If the text begins with a label, all lines after the
+/// first are indented to the text after the label.
 pub(super) fn lines(text: &str, width: Option<usize>) -> Vec<String> {
     let Some(width) = width.map(|width| width.max(NARROWEST)) else {
         return vec![text.to_owned()];
@@ -31,7 +31,8 @@ pub(super) fn lines(text: &str, width: Option<usize>) -> Vec<String> {
             lines.push(format!("{before}{rest}"));
             return lines;
         };
-        // The label is not parted from what follows it; a word longer than a line is parted.
+        // The first line must not break directly after the label. Words that are longer than a line are
+        // broken.
         let from = if lines.is_empty() {
             indent.len().min(end)
         } else {
@@ -49,9 +50,9 @@ pub(super) fn lines(text: &str, width: Option<usize>) -> Vec<String> {
     }
 }
 
-/// By how many columns further lines are indented.
+/// Returns the indent, in columns, of all lines after the first.
 fn hanging(text: &str) -> usize {
-    /// No label is longer.
+    /// Maximum length of a label, in bytes.
     const LONGEST: usize = 20;
     let own = text.len() - text.trim_start().len();
     let label = text[own..].find("  ").map(|end| own + end);

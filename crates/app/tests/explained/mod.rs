@@ -1,4 +1,4 @@
-//! What `laglab explain` says of a trace, and whether its queries say the same.
+//! Runs `laglab explain` on a trace, and checks that its queries return the shown rows.
 #![allow(
     dead_code,
     reason = "each test program uses its own part of this module"
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::program;
 
-/// An explanation.
+/// Explanation of a trace by `laglab explain`, as JSON.
 pub(crate) struct Explained {
     pub(crate) trace: String,
     pub(crate) report: Value,
@@ -27,13 +27,13 @@ impl Explained {
         self.report["explanation"]["findings"].as_array().unwrap()
     }
 
-    /// The findings of a theory.
+    /// Returns the findings of a theory.
     pub(crate) fn of(&self, theory: &str) -> Vec<&Value> {
         let all = self.findings().iter();
         all.filter(|finding| finding["theory"] == theory).collect()
     }
 
-    /// What a theory said of the whole trace.
+    /// Returns the judgement of a theory about the whole trace.
     pub(crate) fn judgement(&self, theory: &str) -> &str {
         let mut all = self.report["explanation"]["theories"]
             .as_array()
@@ -44,7 +44,7 @@ impl Explained {
         verdict["judgement"].as_str().unwrap()
     }
 
-    /// Findings that are more than information.
+    /// Returns the sentences of the findings that are more than information.
     pub(crate) fn complaints(&self) -> Vec<&str> {
         let all = self.findings().iter();
         let grave = all.filter(|finding| finding["severity"] != "information");
@@ -53,7 +53,7 @@ impl Explained {
             .collect()
     }
 
-    /// All evidence, each with the theory that it speaks for or against.
+    /// Returns all evidence. Each has the name of its theory.
     fn evidence(&self) -> Vec<(&str, &Value)> {
         let explanation = &self.report["explanation"];
         let mut all = Vec::new();
@@ -69,7 +69,7 @@ impl Explained {
         all
     }
 
-    /// Asks the queries of all evidence, and compares their rows with those shown.
+    /// Runs the queries of all evidence, and asserts that they return the shown rows.
     #[cfg(feature = "sql")]
     pub(crate) fn check_queries(&self, options: &[&str]) {
         let evidence = self.evidence();
@@ -108,7 +108,7 @@ impl Explained {
     }
 }
 
-/// The cells of a column of the first evidence that has it.
+/// Returns the cells of a column in the first evidence that has this column.
 pub(crate) fn column(findings: &[&Value], name: &str) -> Vec<Value> {
     let mut all = findings
         .iter()
@@ -133,7 +133,7 @@ fn push_evidence<'v>(all: &mut Vec<(&'v str, &'v Value)>, of: &'v Value) {
     all.extend(evidence.map(|evidence| (theory, evidence)));
 }
 
-/// Whole numbers, flags and text are equal; other numbers are within rounding.
+/// Compares cells. Whole numbers, flags and text must be equal, other numbers may differ by rounding.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one.as_f64(), other.as_f64()) {
         (Some(a), Some(b)) if one.is_f64() || other.is_f64() => {

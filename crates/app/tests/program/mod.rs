@@ -1,4 +1,4 @@
-//! Runs the built program.
+//! Runs the built program laglab.
 #![allow(
     dead_code,
     reason = "each test program uses its own part of this module"
@@ -6,12 +6,12 @@
 
 use std::process::{Command, Output};
 
-/// Runs `laglab` with the given arguments, beside the real traces.
+/// Runs `laglab` with arguments. The working directory is the folder of the real traces.
 pub(crate) fn laglab(args: &[&str]) -> Output {
     laglab_with(&[], args)
 }
 
-/// The same with variables of the environment.
+/// Runs `laglab` with arguments and environment variables.
 pub(crate) fn laglab_with(variables: &[(&str, &str)], args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_laglab"));
     command
@@ -24,14 +24,14 @@ pub(crate) fn laglab_with(variables: &[(&str, &str)], args: &[&str]) -> Output {
             concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"),
         )
         .envs(variables.iter().copied());
-    // Wine now and then fails to start one of several programs that start at once.
+    // If several programs start at the same time, Wine sometimes fails to start one of them.
     let attempts = if cfg!(windows) { 5 } else { 1 };
     (1..attempts)
         .find_map(|_| command.output().ok())
         .unwrap_or_else(|| command.output().expect("the program starts"))
 }
 
-/// What it prints when all is fine, with the line ends of Unix.
+/// Asserts that the program succeeds. Returns its standard output with Unix line ends.
 pub(crate) fn text(args: &[&str]) -> String {
     let output = laglab(args);
     let error = String::from_utf8_lossy(&output.stderr);
@@ -42,12 +42,12 @@ pub(crate) fn text(args: &[&str]) -> String {
         .replace("\r\n", "\n")
 }
 
-/// The JSON it prints.
+/// Returns the standard output, parsed as JSON.
 pub(crate) fn json(args: &[&str]) -> serde_json::Value {
     serde_json::from_str(&text(args)).expect("output is JSON")
 }
 
-/// The JSON lines it prints.
+/// Returns the standard output, parsed as one JSON value per line.
 pub(crate) fn json_lines(args: &[&str]) -> Vec<serde_json::Value> {
     text(args)
         .lines()

@@ -1,4 +1,4 @@
-//! A running `laglab open`, and the least of HTTP that asks it.
+//! Runs `laglab open`, and sends requests with a minimal HTTP client.
 #![allow(
     dead_code,
     reason = "each test program uses its own part of this module"
@@ -13,17 +13,17 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A server, which ends when it is dropped.
+/// Running server of `laglab open`. Dropping this value ends the server.
 pub(crate) struct Served {
     child: Child,
     config: TempDir,
     pub(crate) port: u16,
     token: String,
-    /// What it printed up to its address.
+    /// Text that the server printed up to the address of the page.
     pub(crate) said: String,
 }
 
-/// An answer.
+/// HTTP response.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
@@ -31,7 +31,7 @@ pub(crate) struct Answer {
 }
 
 impl Served {
-    /// Opens traces, beside the real ones.
+    /// Opens traces. Their paths are relative to the folder of the real traces.
     pub(crate) fn open(args: &[&str]) -> Served {
         let config = tempfile::tempdir().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_laglab"))
@@ -58,7 +58,7 @@ impl Served {
                 break rest.to_owned();
             }
         };
-        // What else it prints must not fill the pipe.
+        // Another thread reads all further output, because the server would stop if the pipe were full.
         std::thread::spawn(move || lines.for_each(drop));
         let mut parts = address.split('/');
         let port = parts.next().unwrap().parse().unwrap();
@@ -72,12 +72,12 @@ impl Served {
         }
     }
 
-    /// The folder of what the user set up.
+    /// Returns the folder in which the server stores the user's presets.
     pub(crate) fn config(&self) -> PathBuf {
         self.config.path().to_owned()
     }
 
-    /// The path of something below the page's.
+    /// Returns the full path of a resource, given by its path below the page.
     pub(crate) fn path(&self, below: &str) -> String {
         format!("/{}/{below}", self.token)
     }
@@ -100,13 +100,14 @@ impl Served {
         head += "\r\n";
         stream.write_all(head.as_bytes()).unwrap();
         if method == "POST" {
-            // A server that has seen enough of it may have gone.
+            // The error is ignored, because the server may reject the request and disconnect before all of it
+            // is sent.
             let _ = stream.write_all(body);
         }
         stream
     }
 
-    /// Sends a request and reads the answer.
+    /// Sends a request and reads the response.
     pub(crate) fn send(
         &self,
         method: &str,
@@ -117,27 +118,27 @@ impl Served {
         Answer::read(self.begin(method, path, headers, body))
     }
 
-    /// Posts a text as JSON.
+    /// Sends a POST request with a body that is marked as JSON.
     pub(crate) fn post_text(&self, path: &str, body: &[u8]) -> Answer {
         let json = [("Content-Type", "application/json")];
         Answer::read(self.begin("POST", path, &json, body))
     }
 
-    /// Posts JSON, which must be answered.
+    /// Posts JSON, asserts that the status is 200, and returns the response as JSON.
     pub(crate) fn post(&self, below: &str, body: &Value) -> Value {
         let answer = self.post_text(&self.path(below), body.to_string().as_bytes());
         assert_eq!(answer.status, 200, "{below} {body}: {}", answer.text());
         answer.json()
     }
 
-    /// Asks for JSON, which must be answered.
+    /// Sends a GET request, asserts that the status is 200, and returns the response as JSON.
     pub(crate) fn get(&self, below: &str) -> Value {
         let answer = self.send("GET", &self.path(below), &[], b"");
         assert_eq!(answer.status, 200, "{below}: {}", answer.text());
         answer.json()
     }
 
-    /// Says that more is coming than does, and goes away.
+    /// Sends a request with a shorter body than its header states, and disconnects.
     pub(crate) fn abandon(&self, path: &str) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let head = format!(
@@ -148,7 +149,7 @@ impl Served {
         stream.write_all(head.as_bytes()).unwrap();
     }
 
-    /// Presses Ctrl-C; says whether it ended as it should.
+    /// Sends SIGINT to the server. Returns true if the server ended correctly.
     #[cfg(unix)]
     pub(crate) fn interrupt(&mut self) -> bool {
         let pid = self.child.id().to_string();
@@ -167,7 +168,8 @@ impl Drop for Served {
 impl Answer {
     fn read(mut stream: TcpStream) -> Answer {
         let mut bytes = Vec::new();
-        // Who is refused before all is read may find the connection closed after the answer.
+        // The error is ignored: if the server rejects a request before it has read all of it, it may reset
+        // the connection.
         let _ = stream.read_to_end(&mut bytes);
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
         let end = end.unwrap_or_else(|| panic!("no answer: {:?}", String::from_utf8_lossy(&bytes)));

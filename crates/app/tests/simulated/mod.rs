@@ -1,4 +1,4 @@
-//! Simulated traces beside their truth, and what tests ask of both.
+//! Simulated traces with the truth files of their simulations, and functions that read both.
 #![allow(
     dead_code,
     reason = "each test program uses its own part of this module"
@@ -11,12 +11,13 @@ use tempfile::TempDir;
 
 use crate::program;
 
-/// A simulated trace, its truth and its symbols, which go when it is dropped.
+/// Simulated trace, with the truth file of its simulation and its symbols. The files are deleted when this
+/// value is dropped.
 pub(crate) struct Simulated {
     _folder: TempDir,
     pub(crate) trace: String,
     pub(crate) truth: Value,
-    /// A symbol store with the PDBs of its modules.
+    /// Path of the symbol store with the PDBs of the modules.
     pub(crate) symbols: String,
 }
 
@@ -37,19 +38,19 @@ impl Simulated {
         }
     }
 
-    /// The rows of a report of it.
+    /// Returns the rows of a report about this trace.
     pub(crate) fn rows(&self, report: &[&str]) -> Vec<Value> {
         rows(report, &self.trace)
     }
 
-    /// A window of its truth.
+    /// Returns the part of the truth file about the time range with this name.
     pub(crate) fn window(&self, name: &str) -> &Value {
         let mut windows = list(&self.truth, "windows").iter();
         windows.find(|window| window["name"] == name).unwrap()
     }
 }
 
-/// The rows of a report of a trace.
+/// Returns the rows of a report about a trace.
 pub(crate) fn rows(report: &[&str], trace: &str) -> Vec<Value> {
     let args: Vec<&str> = report.iter().copied().chain([trace, "--json"]).collect();
     program::json_lines(&args)
@@ -69,7 +70,7 @@ pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Sums a column of rows by a key.
+/// Returns the sum of a column for each key. `key` computes the key of a row.
 pub(crate) fn sums<'r, K: Ord>(
     rows: impl IntoIterator<Item = &'r Value>,
     column: &str,

@@ -1,8 +1,9 @@
-//! Cabinets: the container of [MS-CAB], with MSZIP, LZX or no compression.
+//! Reader of cabinets, the archive format of [MS-CAB], with MSZIP, LZX or no compression.
 //!
-//! A cabinet has folders, each a sequence of blocks that expand to at most 32 KiB and one
-//! continuous stream, and files, each a range of a folder's stream. Folders are expanded once, from
-//! start to end, and nothing is sized by a number in the file.
+//! A cabinet has folders and files. A folder is a sequence of blocks. Each block expands to at most
+//! 32 KiB, and all blocks of a folder form one stream. A file is a range of a folder's stream. This
+//! reader expands each folder once, from start to end. The cabinet is untrusted, so no allocation
+//! depends on a size that it states.
 //!
 //! [MS-CAB]: https://learn.microsoft.com/previous-versions/bb267310(v=vs.85)
 
@@ -10,38 +11,38 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 use crate::le;
 
-/// Most that one block expands to, and as far back as MSZIP refers.
+/// Maximum expanded size of a block, and maximum distance of MSZIP references, in bytes.
 const MAX_BLOCK: usize = 32 << 10;
 
-/// Flags of the cabinet header: a cabinet comes before or after this one, or there are reserved
-/// areas in the headers.
+/// Flags of the cabinet header: the set has a cabinet before this one, it has a cabinet after this
+/// one, headers contain reserved areas.
 const HAS_PREVIOUS: u16 = 1;
 const HAS_NEXT: u16 = 2;
 const HAS_RESERVED: u16 = 4;
 
-/// From here on, a file's folder index means that it is split between cabinets.
+/// Smallest special folder index. These indexes mark a file that is split between cabinets.
 const SPLIT_FILE: u16 = 0xFFFD;
 
-/// Longest name the format allows, in bytes, with room for its end mark.
+/// Maximum length of a name in bytes, including the NUL at its end.
 const MAX_NAME: u64 = 257;
 
 pub(super) struct Cabinet<R> {
     reader: R,
-    /// Bytes of reserved area in each block header.
+    /// Size of the reserved area in each block header, in bytes.
     block_reserve: u8,
     folders: Vec<Folder>,
 }
 
-/// Data compressed together, and the files in it.
+/// Folder of a cabinet: data that is compressed together, and the files in it.
 pub(super) struct Folder {
     first_block: u64,
     blocks: u16,
     compression: u16,
-    /// In the order of their starts.
+    /// Files, sorted by their start.
     pub(super) files: Vec<FileEntry>,
 }
 
-/// A file: `size` bytes at `start` of its folder's data.
+/// File of a cabinet: `size` bytes at the offset `start` of its folder's expanded data.
 pub(super) struct FileEntry {
     pub(super) name: String,
     pub(super) start: u64,
@@ -124,13 +125,13 @@ impl<R: BufRead + Seek> Cabinet<R> {
         })
     }
 
-    /// Hands over the folders, in the order of the cabinet.
+    /// Takes the folders, in the order of the cabinet.
     pub(super) fn take_folders(&mut self) -> Vec<Folder> {
         std::mem::take(&mut self.folders)
     }
 
-    /// The data of `folder`, expanded as it is read. Reading past its end is an error: the files say
-    /// how much there is.
+    /// Returns a reader of the expanded data of `folder`. Reading after its end is an error,
+    /// because the sizes of the files are known and no read should need more.
     pub(super) fn expand(&mut self, folder: &Folder) -> FolderData<'_, R> {
         FolderData {
             reader: &mut self.reader,
@@ -151,7 +152,7 @@ pub(super) struct FolderData<'a, R> {
     next_block: u64,
     blocks_left: u16,
     compression: u16,
-    /// Made when the first block is read.
+    /// Expander of the blocks, created when the first block is read.
     expander: Option<Expander>,
     block: Vec<u8>,
     used: usize,
@@ -202,7 +203,7 @@ impl<R: BufRead + Seek> FolderData<'_, R> {
                 ),
             ));
         }
-        // 0 stands for "not computed".
+        // A stored checksum of 0 means that it was not computed.
         let stored = u32_of(&header, 0);
         let computed = checksum(&header[4..]) ^ checksum(&checked[..data_at]) ^ checksum(data);
         if stored != 0 && stored != computed {
@@ -216,7 +217,7 @@ impl<R: BufRead + Seek> FolderData<'_, R> {
             Some(expander) => expander,
             none => none.insert(Expander::new(self.compression)?),
         };
-        // Taken first, so that a block that fails leaves none behind.
+        // The old block is taken out first, so that no old data remains if the new block is faulty.
         self.used = 0;
         let previous = std::mem::take(&mut self.block);
         self.block = expander.expand(data, expanded, previous)?;
@@ -233,8 +234,8 @@ enum Expander {
 }
 
 impl Expander {
-    /// For the `typeCompress` of a folder: the method in the low 4 bits, for LZX the binary
-    /// logarithm of its window in bits 8 to 12.
+    /// Creates an expander for the field `typeCompress` of a folder. Its low 4 bits are the method.
+    /// For LZX, bits 8 to 12 are the binary logarithm of the window size.
     fn new(compression: u16) -> io::Result<Expander> {
         use lzxd::WindowSize::*;
         let window = match (compression & 15, compression >> 8 & 31) {
@@ -257,7 +258,8 @@ impl Expander {
         Ok(Expander::Lzx(Box::new(lzxd::Lzxd::new(window))))
     }
 
-    /// Expands one block to `expanded` bytes; `previous` is what the block before expanded to.
+    /// Expands one block, `data`, to `expanded` bytes. `previous` is the previous block after
+    /// expansion.
     fn expand(
         &mut self,
         data: &[u8],
@@ -301,8 +303,8 @@ impl Expander {
     }
 }
 
-/// The exclusive or of the little-endian 32-bit words; 1 to 3 bytes left over count as a word with
-/// the first of them highest.
+/// Returns the exclusive or of all little-endian 32-bit words. The 1 to 3 bytes that may remain
+/// form a big-endian word.
 fn checksum(bytes: &[u8]) -> u32 {
     let (words, rest) = bytes.as_chunks::<4>();
     let sum = words
@@ -325,7 +327,7 @@ fn read<const N: usize>(reader: &mut impl Read, what: &str) -> io::Result<[u8; N
     Ok(bytes)
 }
 
-/// Reads a name, up to its end mark.
+/// Reads a name up to the NUL at its end.
 fn read_name(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut name = Vec::new();
     reader.take(MAX_NAME).read_until(0, &mut name)?;

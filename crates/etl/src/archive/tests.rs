@@ -2,7 +2,7 @@ use std::io::Cursor;
 
 use super::*;
 
-/// A fixed sequence of bytes that do not compress.
+/// Returns a fixed sequence of bytes that cannot be compressed.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 1_u32;
     std::iter::repeat_with(|| {
@@ -87,7 +87,7 @@ fn takes_traces_out_of_a_zip() {
                 ("[Content_Types].xml", b"<Types/>"),
                 ("folder/", b""),
                 ("trace.ETL", &trace),
-                // Members of a .diagsession need no suffix.
+                // A member of a .diagsession need not have the suffix `.etl`.
                 ("6F2F8CB4/0001", &other),
                 ("../../etc/passwd.etl", &other),
                 ("inner.zip", &deflated(&[("trace.etl", &trace)])),
@@ -125,7 +125,7 @@ fn says_what_is_inside_instead() {
     let error = extract_bytes(&deflated(&[("notes.txt", b"hello"), ("a\nb", b"")])).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the archive holds no trace (.etl); inside: \"notes.txt\", \"a\\nb\""
+        "the archive contains no trace (.etl); inside: \"notes.txt\", \"a\\nb\""
     );
     let names: Vec<String> = (0..30).map(|number| format!("{number}.txt")).collect();
     let many: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
@@ -137,7 +137,7 @@ fn says_what_is_inside_instead() {
     let error = extract_bytes(&deflated(&[])).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the archive holds no trace (.etl); it is empty"
+        "the archive contains no trace (.etl); it is empty"
     );
     for bytes in [
         &b""[..],
@@ -153,7 +153,7 @@ fn says_what_is_inside_instead() {
     }
 }
 
-/// Where `needle` first stands in `bytes`, from the end.
+/// Returns the offset of the last occurrence of `needle` in `bytes`.
 fn last_place(bytes: &[u8], needle: &[u8]) -> usize {
     bytes
         .windows(needle.len())
@@ -163,14 +163,15 @@ fn last_place(bytes: &[u8], needle: &[u8]) -> usize {
 
 #[test]
 fn stops_at_members_that_expand_too_far() {
-    // Honest deflate of zeros stays below the limit.
+    // Zeros that real deflate compressed stay below the limit.
     let zeros = vec![0; 10 << 20];
     assert_eq!(
         extract_bytes(&deflated(&[("a.etl", &zeros)])).unwrap()[0].1,
         zeros
     );
 
-    // Two directory entries for the same data, as overlapping bombs have, share one budget.
+    // Some zip bombs have several directory entries for the same data. Here two such entries share
+    // one limit.
     let mut limited = Traces {
         members: Vec::new(),
         seen: Vec::new(),
@@ -226,7 +227,7 @@ fn names_the_member_that_is_damaged() {
         "{error}"
     );
 
-    // Method 99 is encryption that is not supported.
+    // Compression method 99 means an encryption that is not supported.
     let mut encrypted = archive.clone();
     let directory = last_place(&archive, b"PK\x01\x02");
     encrypted[directory + 10] = 99;
@@ -260,7 +261,7 @@ fn takes_traces_out_of_a_cabinet() {
         assert_eq!(extract_bytes(&archive).unwrap(), wanted);
 
         let error = extract_bytes(&archive[..archive.len() - 9]).unwrap_err();
-        // The last block also holds the end of report.etl.
+        // The last block also contains the end of report.etl, so the error names report.etl.
         assert!(matches!(&error, ArchiveError::Member { name, .. } if name == "report.etl"));
         let mut damaged = archive.clone();
         let middle = archive.len() / 2;
@@ -274,10 +275,11 @@ fn takes_traces_out_of_a_cabinet() {
 const HI: &[u8] = b"Hello, world!\r\n";
 const BYE: &[u8] = b"See you later!\r\n";
 
-/// A cabinet with hi.etl and bye.etl in one LZX folder, field by field after [MS-CAB].
+/// Returns a cabinet with hi.etl and bye.etl in one LZX folder, built field by field by [MS-CAB].
 fn lzx_cabinet() -> Vec<u8> {
-    // A bit for no x86 translation, 3 bits for an uncompressed LZX block, 24 for its size, 4 to
-    // fill up the word (words are little-endian, highest bit first); then three recent distances.
+    // The LZX data begins with these bits: 1 for no x86 translation, 3 for an uncompressed LZX
+    // block, 24 for its size, and 4 that fill the word. Words are little-endian, and their highest
+    // bit comes first. Then come three recent match distances.
     let mut lzx = vec![0x00, 0x30, 0xF0, 0x01, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0];
     lzx.extend([HI, BYE].concat());
     lzx.push(0);
@@ -289,21 +291,24 @@ fn lzx_cabinet() -> Vec<u8> {
     let u16s = |bytes: &mut Vec<u8>, values: &[u16]| {
         bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
     };
-    // Size of the cabinet (nothing reads it), reserved, place of the file list, reserved.
+    // These fields are the size of the cabinet (which no code reads), reserved, the offset of the
+    // file list, and reserved.
     u32s(&mut cabinet, &[0, 0, 44, 0]);
-    // Version, folders, files, flags, set, index in the set.
+    // These fields are the version, the numbers of folders and files, flags, the id of the set, and
+    // the index in the set.
     u16s(&mut cabinet, &[0x0103, 1, 2, 0, 0, 0]);
-    // The folder: its first block, number of blocks, LZX with a window of 2^19 bytes.
+    // The folder has the offset of its first block, the number of blocks, and the method LZX with a
+    // window of 2^19 bytes.
     u32s(&mut cabinet, &[91]);
     u16s(&mut cabinet, &[1, 0x1303]);
     for (name, size, start) in [(&b"hi.etl\0"[..], 15, 0), (b"bye.etl\0", 16, 15)] {
         u32s(&mut cabinet, &[size, start]);
-        // Folder, date, time, attributes.
+        // These fields are the index of the folder, date, time and attributes.
         u16s(&mut cabinet, &[0, 0, 0, 0x20]);
         cabinet.extend(name);
     }
     assert_eq!(cabinet.len(), 91);
-    // The block: no checksum, its compressed and expanded sizes.
+    // The block has no checksum, and then its compressed and expanded sizes.
     u32s(&mut cabinet, &[0]);
     u16s(&mut cabinet, &[lzx.len() as u16, 31]);
     cabinet.extend(lzx);
@@ -334,7 +339,8 @@ fn damaged_archives_are_errors_or_traces() {
             let mut archive = archive.clone();
             for [high, low, value, kind] in change.as_chunks::<4>().0 {
                 let place = usize::from(*high) << 8 | usize::from(*low);
-                // Mostly the headers, which stand at the start or the end.
+                // Two thirds of the changes are near the start or the end of the archive, where the
+                // headers are.
                 let at = match kind % 3 {
                     0 => place % archive.len(),
                     1 => place % archive.len().min(200),
@@ -353,7 +359,7 @@ fn damaged_archives_are_errors_or_traces() {
 
 #[test]
 fn a_cabinet_may_point_past_its_data() {
-    // hi.etl starts far past the end of the folder's data.
+    // Here hi.etl starts far after the end of the folder's data.
     let mut archive = lzx_cabinet();
     archive[48..52].copy_from_slice(&[0xFF, 0, 0, 0]);
     assert!(matches!(
@@ -365,14 +371,14 @@ fn a_cabinet_may_point_past_its_data() {
         extract_bytes(&archive),
         Err(ArchiveError::TooLarge { .. })
     ));
-    // The folder has no blocks.
+    // Here the folder has no blocks.
     let mut archive = lzx_cabinet();
     archive[40] = 0;
     assert!(matches!(
         extract_bytes(&archive),
         Err(ArchiveError::Member { .. })
     ));
-    // bye.etl starts before the end of hi.etl.
+    // Here bye.etl starts before the end of hi.etl.
     let mut archive = lzx_cabinet();
     archive[71] = 14;
     assert!(matches!(

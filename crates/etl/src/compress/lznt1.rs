@@ -1,9 +1,12 @@
-//! LZNT1: [MS-XCA] section 2.5.
+//! LZNT1: the format of [MS-XCA] section 2.5.
 //!
-//! Data is cut into chunks of 4096 bytes that decode on their own. A chunk has a 16-bit header (bit
-//! 15 compressed, bits 12 to 14 hold 3, bits 0 to 11 its size - 3) and either plain bytes or groups
-//! of a flag byte and eight items, lowest bit first: a literal byte for 0, a match for 1. A match
-//! is 16 bits; how many of them are the distance grows with the position in the chunk.
+//! Data is split into chunks of 4096 bytes that are decoded independently. A chunk starts with a
+//! 16-bit header. Bit 15 is set if the chunk is compressed, bits 12 to 14 are always 3, and bits 0
+//! to 11 are the chunk's size minus 3. An uncompressed chunk continues with plain bytes, a
+//! compressed chunk with groups. A group is a flag byte and eight items, one for each flag,
+//! beginning with the lowest bit. Flag 0 means a literal byte, flag 1 a match: a copy of earlier
+//! output. A match has 16 bits for distance and length. The number of distance bits grows with the
+//! position in the chunk.
 
 use super::{DecompressFault, Stopped, copy_match};
 use crate::le;
@@ -27,7 +30,7 @@ pub(super) fn decompress(input: &[u8], output: &mut [u8]) -> Result<(), Stopped>
     Ok(())
 }
 
-/// Decodes the chunk at `at` to the start of `output`, and moves `at` to the next one.
+/// Decodes the chunk at `at` into the start of `output`, and moves `at` to the next chunk.
 fn decode_chunk(
     input: &[u8],
     at: &mut usize,
@@ -35,7 +38,7 @@ fn decode_chunk(
     written: &mut usize,
 ) -> Result<(), DecompressFault> {
     let header = match le::u16(input, *at) {
-        // A header of 0 marks the end of the data; it may also just end without.
+        // A header of 0 marks the end of the data. It is optional.
         None | Some(0) => return Err(DecompressFault::InputEnds),
         Some(header) if header >> 12 & 7 != 3 => return Err(DecompressFault::NotAChunk(header)),
         Some(header) => header,
@@ -98,8 +101,8 @@ fn decode_groups(
     Ok(())
 }
 
-/// How many of a match's 16 bits hold its length, `position` bytes into the chunk: the distance has
-/// as many bits as the farthest one needs, at least 4.
+/// Returns the number of length bits in a match at offset `position` of the chunk. The distance has
+/// the number of bits that the largest possible distance needs, but at least 4.
 fn length_bits(position: usize) -> u32 {
     let farthest = position.saturating_sub(1);
     16 - (usize::BITS - farthest.leading_zeros()).clamp(4, 12)

@@ -1,9 +1,10 @@
-//! Decompression of trace buffers: the three formats of [MS-XCA].
+//! Decompression of trace buffers in the three formats of [MS-XCA], and compression in one.
 //!
-//! Every compressed buffer of a trace is one block of the format that the file's first buffer
-//! names ([`Compression::from_format`]). A block does not say how long its data is; the buffer
-//! header does, so the caller brings an output of exactly that length. A shorter output decodes a
-//! prefix, which is how the first event of a buffer is seen without paying for the rest.
+//! Every compressed buffer of a trace is one block. The file's first buffer states the format
+//! ([`Compression::from_format`]). A block does not contain its expanded length, but the buffer
+//! header does, so the caller passes an output of that length. If the caller passes a shorter
+//! output, only the start of the block is decoded. This is a fast way to get the first event of a
+//! buffer.
 //!
 //! [MS-XCA]: https://learn.microsoft.com/openspecs/windows_protocols/ms-xca
 
@@ -20,17 +21,17 @@ pub use xpress::compress_xpress;
 pub enum Compression {
     /// LZNT1 (section 2.5): independent chunks of 4096 bytes.
     Lznt1,
-    /// XPRESS, "plain LZ77" (sections 2.3 and 2.4): what Windows writes when it compresses traces.
+    /// XPRESS, "plain LZ77" (sections 2.3 and 2.4), in which Windows compresses traces.
     Xpress,
     /// XPRESS with Huffman codes (sections 2.1 and 2.2).
     XpressHuffman,
 }
 
 impl Compression {
-    /// The format numbered `format`, as `RtlCompressBuffer` counts (`COMPRESSION_FORMAT_*`).
+    /// Returns the format for a format number of `RtlCompressBuffer` (`COMPRESSION_FORMAT_*`).
     ///
-    /// A trace keeps this number in the low 16 bits of its first buffer's `State`. `None` for 0 and
-    /// 1 (not compressed) and for numbers of formats that traces do not use.
+    /// A trace has this number in the low 16 bits of its first buffer's `State`. Returns `None` for
+    /// 0 and 1 (not compressed) and for formats that traces do not use.
     pub const fn from_format(format: u16) -> Option<Compression> {
         match format {
             2 => Some(Compression::Lznt1),
@@ -51,61 +52,61 @@ impl fmt::Display for Compression {
     }
 }
 
-/// A block that could not be decoded: where decoding stopped, and why.
+/// Error in a compressed block: its position and cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{format} block, at input byte {input} and output byte {output}: {fault}")]
 pub struct DecompressError {
-    /// The format the block was decoded as.
+    /// Format of the block.
     pub format: Compression,
-    /// Bytes of the input that were used before the fault.
+    /// Number of input bytes that were used before the fault.
     pub input: usize,
-    /// Bytes of the output that hold decoded data; those after are unspecified.
+    /// Number of correctly decoded output bytes. The output bytes after them have undefined values.
     pub output: usize,
-    /// What is wrong there.
+    /// Kind of the fault.
     pub fault: DecompressFault,
 }
 
-/// What is wrong with a compressed block.
+/// Fault in a compressed block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecompressFault {
-    /// The input is used up and the output is not full.
+    /// The input ends before the output is full.
     #[error("the input ends before the output is full")]
     InputEnds,
-    /// A match reaches back past the first byte it may copy.
+    /// The distance of a match is so large that it would copy bytes before the start of the data.
     #[error("a match reaches {distance} bytes back, past the start of the data")]
     DistanceTooFar {
-        /// How far back the match reaches, in bytes.
+        /// Distance of the match in bytes.
         distance: usize,
     },
-    /// A long match length is below what its short form would hold.
+    /// A match length is stored in the long form, although it fits into the short form.
     #[error("a match length is stored in its long form as {stored}, expected at least {least}")]
     LengthTooSmall {
-        /// The length as stored.
+        /// Stored length.
         stored: u32,
-        /// The smallest length that needs this form.
+        /// Minimum length of the long form.
         least: u32,
     },
     /// The code lengths of a Huffman block do not form a complete prefix code.
     #[error("the Huffman code lengths do not form a complete code")]
     IncompleteCode,
-    /// An LZNT1 chunk header lacks the signature 3 in its bits 12 to 14.
+    /// An LZNT1 chunk header does not have the signature 3 in its bits 12 to 14.
     #[error("{0:#06x} is not a chunk header: bits 12 to 14 must hold 3")]
     NotAChunk(u16),
-    /// An LZNT1 chunk that is not the last holds fewer or more than 4096 bytes.
+    /// An LZNT1 chunk before the last one has not exactly 4096 bytes.
     #[error("a chunk before the last holds {0} bytes, expected 4096")]
     ChunkSize(usize),
 }
 
 /// Decodes the block at the start of `input` until `output` is full.
 ///
-/// Input past that point is not looked at: Windows' encoder leaves an unused flag word there, and a
-/// caller that wants only the first bytes may pass a short output, with as much of the block as
-/// should be enough.
+/// Ignores the input after the bytes it needs, for two reasons. Windows' encoder leaves an unused
+/// flag word at the end. And a caller that needs only the first bytes can pass a short output and a
+/// part of the block.
 ///
 /// # Errors
 ///
-/// The input ends, or is malformed, before the output is full. The output up to
-/// [`DecompressError::output`] is then decoded data.
+/// Returns an error if the input ends or is malformed before the output is full. The first
+/// [`DecompressError::output`] bytes of the output are then correct.
 pub fn decompress(
     format: Compression,
     input: &[u8],
@@ -119,7 +120,7 @@ pub fn decompress(
     .map_err(|stopped| stopped.in_format(format))
 }
 
-/// Where and why a decoder stopped.
+/// Position and cause of an error in a decoder.
 struct Stopped {
     input: usize,
     output: usize,
@@ -142,15 +143,15 @@ impl Stopped {
     }
 }
 
-/// Copies `length` bytes of `output` from `distance` bytes before `at` to `at`, and returns where
-/// the copy ends: at the end of `output` when that comes first.
+/// Copies `length` bytes inside `output` to `at`, from the position `distance` bytes before `at`.
+/// Returns the end of the copy, or the end of `output` if that is earlier.
 ///
-/// The copy may overlap itself, and then repeats its first `distance` bytes. Up to 15 bytes after
-/// its end may be overwritten: whoever decodes next writes them anyway.
+/// If `length` exceeds `distance`, the copy repeats its first `distance` bytes. It may overwrite up
+/// to 15 bytes after its end. This does no harm, because later items write these bytes.
 ///
 /// # Errors
 ///
-/// `distance` reaches past the start of `output`.
+/// Returns an error if `distance` exceeds `at`.
 #[inline(always)]
 fn copy_match(
     output: &mut [u8],
@@ -163,7 +164,8 @@ fn copy_match(
         .ok_or(DecompressFault::DistanceTooFar { distance })?;
     let end = output.len().min(at.saturating_add(length));
 
-    // Whole chunks, as long as the last one still fits and no chunk reads what it writes.
+    // Whole chunks are copied if the output has room for the last one and no chunk overlaps its own
+    // source.
     let Some(window) = output.get_mut(from..end.saturating_add(CHUNK)) else {
         repeat_bytes(&mut output[from..end], distance);
         return Ok(end);
@@ -174,8 +176,9 @@ fn copy_match(
     } else if distance >= 8 {
         copy_chunks::<8>(window, distance, length);
     } else if let Some(first) = window.first_chunk::<8>() {
-        // A short period, such as a run of zeros: spread it over eight bytes, after which the copy
-        // can go on from a multiple of the period that is at least eight bytes back.
+        // The match repeats fewer than eight bytes, such as a run of zeros. These bytes are first
+        // repeated to fill eight bytes. Then the copy continues in steps of eight bytes, from a
+        // distance that is a multiple of the period and at least eight.
         let (kept, spread, stride) = PERIODS[distance];
         let pattern = (u64::from_le_bytes(*first) & kept).wrapping_mul(spread);
         if let Some(to) = window[distance..].first_chunk_mut::<8>() {
@@ -189,11 +192,13 @@ fn copy_match(
     Ok(end)
 }
 
-/// Bytes that [`copy_match`] copies at once, and may write past the end of a match.
+/// Number of bytes that [`copy_match`] copies at once. It may write up to this number of bytes
+/// minus 1 after the end of a match.
 const CHUNK: usize = 16;
 
-/// For a match distance below eight: the mask of its bytes, the factor that repeats them through a
-/// word, and its smallest multiple of at least eight.
+/// Values for each match distance below eight: a mask that selects `distance` bytes of a 64-bit
+/// word, a factor that repeats these bytes in the whole word, and the smallest multiple of the
+/// distance that is at least eight.
 const PERIODS: [(u64, u64, usize); 8] = {
     let mut periods = [(0, 0, 8); 8];
     let mut distance = 1;
@@ -214,7 +219,8 @@ const PERIODS: [(u64, u64, usize); 8] = {
     periods
 };
 
-/// Copies `length` bytes from the start of `window` to `distance`, in chunks of `N`.
+/// Copies `length` bytes from the start of `window` to the offset `distance`, in chunks of `N`
+/// bytes.
 #[inline(always)]
 fn copy_chunks<const N: usize>(window: &mut [u8], distance: usize, length: usize) {
     let mut done = 0;
@@ -229,7 +235,7 @@ fn copy_chunks<const N: usize>(window: &mut [u8], distance: usize, length: usize
     }
 }
 
-/// Fills `window` after its first `distance` bytes by repeating them.
+/// Fills `window` with repetitions of its first `distance` bytes.
 #[cold]
 fn repeat_bytes(window: &mut [u8], distance: usize) {
     for at in distance..window.len() {

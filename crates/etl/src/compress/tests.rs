@@ -3,7 +3,7 @@ use crate::event::{HeaderKind, Record};
 use crate::guid::Guid;
 use crate::le;
 
-/// A fixed sequence of numbers that look random (splitmix64).
+/// Generator of a fixed sequence of pseudo-random numbers (splitmix64).
 struct Numbers(u64);
 
 impl Numbers {
@@ -19,7 +19,8 @@ impl Numbers {
         (self.next() % bound as u64) as usize
     }
 
-    /// Data that compresses: runs, repeats near and far, and noise.
+    /// Returns data that can be compressed: runs of a byte, repetitions from short and long
+    /// distances, and noise.
     fn data(&mut self, length: usize) -> Vec<u8> {
         let mut data = Vec::new();
         while data.len() < length {
@@ -61,7 +62,7 @@ fn data_file(name: &str) -> Vec<u8> {
     std::fs::read(format!("{folder}/etl/{name}")).unwrap()
 }
 
-/// The events, counted by other readers, of a file in `../shared/data`.
+/// Returns the number of events in a file of `../shared/data`, according to other programs.
 fn events_in(name: &str) -> u64 {
     let files: serde_json::Value = serde_json::from_slice(&data_file("truth.json")).unwrap();
     let file = files
@@ -77,11 +78,11 @@ fn events_in(name: &str) -> u64 {
 struct Buffer<'a> {
     compressed: bool,
     data: &'a [u8],
-    /// Bytes of event data, header not included.
+    /// Number of valid bytes after decompression, without the buffer header.
     length: usize,
 }
 
-/// The buffers of a trace.
+/// Returns the buffers of a trace.
 fn buffers(file: &[u8]) -> Vec<Buffer<'_>> {
     let mut buffers = Vec::new();
     let mut at = 0;
@@ -89,7 +90,8 @@ fn buffers(file: &[u8]) -> Vec<Buffer<'_>> {
         let size = le::u32(file, at).unwrap() as usize;
         let compressed = file[at + 0x34] & 0x40 != 0;
         let saved = le::u32(file, at + 4).unwrap() as usize;
-        // A merge can append an event to a first buffer and count it only in Offset.
+        // The merge of a trace can append an event to the first buffer. Then only the field
+        // `Offset` includes this event.
         let offset = le::u32(file, at + 0x30).unwrap() as usize;
         let valid = if compressed { saved } else { saved.max(offset) };
         buffers.push(Buffer {
@@ -102,7 +104,7 @@ fn buffers(file: &[u8]) -> Vec<Buffer<'_>> {
     buffers
 }
 
-/// The records in a buffer's event data; panics unless they fill it exactly.
+/// Returns the records in a buffer's event data. Panics if they do not fill it exactly.
 fn records(data: &[u8]) -> Vec<Record> {
     let mut records = Vec::new();
     let mut at = 0;
@@ -111,7 +113,7 @@ fn records(data: &[u8]) -> Vec<Record> {
         at += usize::from(record.size).next_multiple_of(8);
         records.push(record);
     }
-    // The valid bytes may end at the last event's size or at its next multiple of 8.
+    // The valid bytes can end at the end of the last event or at the next multiple of 8.
     assert!(at < data.len() + 8);
     records
 }
@@ -119,7 +121,8 @@ fn records(data: &[u8]) -> Vec<Record> {
 const MUSIC: &[u8] = b"F# F# G A A G F# E D D E F# F# E E F# F# G A A G F# E D D E F# E D D \
     E E F# D E F# G F# D E F# G F# E D E A F# F# G A A G F# E D D E F# E D D\0";
 
-/// Code lengths of a Huffman block: the bytes that are not 0.
+/// Returns the 256 bytes with the code lengths of a Huffman block. `bytes` are the offsets and
+/// values of the bytes that are not 0.
 fn code_lengths(bytes: &[(usize, u8)]) -> Vec<u8> {
     let mut lengths = vec![0; 256];
     for &(at, byte) in bytes {
@@ -128,7 +131,7 @@ fn code_lengths(bytes: &[(usize, u8)]) -> Vec<u8> {
     lengths
 }
 
-/// The worked examples of [MS-XCA] section 3, as (format, compressed, plain).
+/// Returns the examples of [MS-XCA] section 3: format, compressed data, plain data.
 fn examples() -> Vec<(Compression, Vec<u8>, Vec<u8>)> {
     let alphabet: Vec<u8> = (b'a'..=b'z').collect();
     let mut alphabet_codes = vec![
@@ -226,12 +229,13 @@ fn refuses_what_the_specification_forbids() {
     use Compression::{Lznt1, Xpress, XpressHuffman};
     let fault =
         |format, input: &[u8], length| decompressed(format, input, length).unwrap_err().fault;
-    // A first item that is a match.
+    // The first item is a match, so its distance is too far.
     assert_eq!(
         fault(Xpress, b"\0\0\0\x80\x08\0", 9),
         DecompressFault::DistanceTooFar { distance: 2 }
     );
-    // 3 bits, half a byte and a byte all set, then a 16-bit length that did not need them.
+    // The length has 3 bits, half a byte and a byte with all bits set. The 16-bit length after them
+    // is so small that it did not need 16 bits.
     assert_eq!(
         fault(Xpress, b"\0\0\0\x40a\x07\0\x0F\xFF\x15\0", 100),
         DecompressFault::LengthTooSmall {
@@ -267,7 +271,7 @@ fn refuses_what_the_specification_forbids() {
 
 #[test]
 fn long_lengths_of_both_kinds() {
-    // [MS-XCA] 2.3.4: a 16-bit length of 0 stands before one of 32 bits.
+    // [MS-XCA] 2.3.4: a 16-bit length of 0 means that a 32-bit length follows.
     let xpress = b"\xFF\xFF\xFF\x7Fa\x07\0\x0F\xFF\0\0\x00\x00\x01\x00";
     let expected = vec![b'a'; 1 + 0x1_0000 + 3];
     assert_eq!(
@@ -301,7 +305,7 @@ fn decodes_the_buffers_of_real_traces() {
             events += records(&data).len();
             compressed += 1;
 
-            // The first event can be seen without the rest.
+            // The first event can be decoded from the start of the block alone.
             let head = &buffer.data[..buffer.data.len().min(160)];
             assert_eq!(
                 decompressed(Compression::Xpress, head, 64).unwrap(),
@@ -315,7 +319,8 @@ fn decodes_the_buffers_of_real_traces() {
 
 #[test]
 fn decodes_the_lznt1_payloads_of_a_real_trace() {
-    // The classic events of WinSAT: a state, the size of the data, and LZNT1 of an XML document.
+    // The classic events of WinSAT have a state, the size of the data, and an XML document
+    // compressed with LZNT1.
     let winsat: Guid = "ed54dff8-c409-4cf6-bf83-05e1e61a09c4".parse().unwrap();
     let file = data_file("etwanalyzer__TraceLoggingTester.etl");
     let mut documents = 0;
@@ -381,7 +386,7 @@ fn xpress_compresses_a_real_trace_about_as_well_as_windows() {
     );
 }
 
-/// The items of a plain LZ77 coding of `input`: a literal, or a match's distance and length.
+/// Returns the items of an LZ77 coding of `input`: literals, and matches with distance and length.
 fn items(input: &[u8], window: usize, longest: usize) -> Vec<Result<u8, (usize, usize)>> {
     let mut places = std::collections::HashMap::new();
     let mut items = Vec::new();
@@ -410,7 +415,8 @@ fn items(input: &[u8], window: usize, longest: usize) -> Vec<Result<u8, (usize, 
     items
 }
 
-/// Code lengths of a complete code for all 512 symbols, none above 15 bits.
+/// Returns the code lengths of a random complete code for all 512 symbols. No code has more than 15
+/// bits.
 fn complete_code(numbers: &mut Numbers) -> Vec<u8> {
     let mut lengths = vec![1_u8, 1];
     while lengths.len() < 512 {
@@ -426,7 +432,7 @@ fn complete_code(numbers: &mut Numbers) -> Vec<u8> {
     lengths
 }
 
-/// Encodes as [MS-XCA] 2.1.4.3 writes it, with a code of its own for each 64 KiB.
+/// Encodes `input` as [MS-XCA] 2.1.4.3 describes, with a separate random code for each 64 KiB.
 fn encode_huffman(input: &[u8], numbers: &mut Numbers) -> Vec<u8> {
     let mut output = Vec::new();
     for block in input.chunks(1 << 16) {
@@ -449,7 +455,8 @@ fn encode_huffman(input: &[u8], numbers: &mut Numbers) -> Vec<u8> {
             code += 1;
         }
 
-        // The places of the next two words; long lengths are written after them.
+        // Offsets of the next two 16-bit words. Continuation bytes of lengths are written after
+        // them.
         let mut words = [output.len(), output.len() + 2];
         output.extend([0; 4]);
         let (mut free, mut word) = (16, 0_u32);
@@ -491,7 +498,7 @@ fn encode_huffman(input: &[u8], numbers: &mut Numbers) -> Vec<u8> {
                 }
             }
         }
-        // Any bits will do to fill up the last word.
+        // These bits only fill the last word. Their value does not matter.
         write(&mut output, 15, 0);
         write(&mut output, 1, 0);
     }
@@ -512,7 +519,7 @@ fn huffman_round_trip() {
     }
 }
 
-/// Encodes the chunks of [MS-XCA] 2.5, with matches wherever there are any.
+/// Encodes `input` as chunks of [MS-XCA] 2.5, with all matches that `items` finds.
 fn encode_lznt1(input: &[u8]) -> Vec<u8> {
     let mut output = Vec::new();
     for plain in input.chunks(4096) {
@@ -520,7 +527,7 @@ fn encode_lznt1(input: &[u8]) -> Vec<u8> {
         output.extend([0; 2]);
         let mut position = 0_usize;
         let mut flags_at = 0;
-        // Short enough for the 4 bits that a length has at the end of a chunk.
+        // Matches have at most 18 bytes, because a length has only 4 bits at the end of a chunk.
         for (index, item) in items(plain, 4096, 18).into_iter().enumerate() {
             if index % 8 == 0 {
                 flags_at = output.len();
@@ -616,7 +623,8 @@ fn damaged_blocks_are_errors_or_data() {
     }
 }
 
-/// Decodes, and checks that an error lies within the input and output.
+/// Decodes `input`. If this fails, checks that the error's positions are inside the input and the
+/// output.
 fn check_error(format: Compression, input: &[u8], output: &mut [u8]) {
     if let Err(error) = decompress(format, input, output) {
         assert_eq!(error.format, format);

@@ -1,17 +1,19 @@
-//! XPRESS, the "plain LZ77" of [MS-XCA] sections 2.3 and 2.4.
+//! XPRESS: the "plain LZ77" of [MS-XCA] sections 2.3 and 2.4.
 //!
-//! A block is a sequence of 32-bit flag words, each followed by the 32 items it describes, highest
-//! bit first: a literal byte for 0, a match for 1. A match is 16 bits, distance - 1 in the upper 13
-//! and length - 3 in the lower 3. Longer lengths go on in half a byte (two matches share one byte),
-//! then a byte, then 16 and then 32 bits.
+//! A block is a sequence of 32-bit flag words. After each flag word come 32 items, one for each
+//! flag, beginning with the highest bit. Flag 0 means a literal byte, flag 1 a match: a copy of
+//! earlier output. A match has 16 bits: the upper 13 are the distance minus 1, the lower 3 the
+//! length minus 3. If all 3 bits are set, the length continues in half a byte (two matches share
+//! one byte), then in a byte, then in 16 and then in 32 bits.
 
 use super::{DecompressFault, Stopped, copy_match};
 use crate::le;
 
-/// Longest run of literals that one flag word describes.
+/// Maximum number of literals for one flag word.
 const MAX_RUN: usize = 32;
 
-/// Stands below the last flag of a word, so that the flags left need no count of their own.
+/// Bit that is set below the last flag of a flag word. It marks the end of the flags, so no counter
+/// is needed.
 const SENTINEL: u64 = 1 << 31;
 
 pub(super) fn decompress(input: &[u8], output: &mut [u8]) -> Result<(), Stopped> {
@@ -31,7 +33,7 @@ pub(super) fn decompress(input: &[u8], output: &mut [u8]) -> Result<(), Stopped>
 struct Decoder<'a> {
     input: &'a [u8],
     at: usize,
-    /// The upper half of the last length byte, while no match has used it.
+    /// Upper half of the last shared length byte, until a match uses it.
     half_byte: Option<u8>,
 }
 
@@ -66,8 +68,8 @@ impl Decoder<'_> {
         output: &mut [u8],
         written: &mut usize,
     ) -> Result<(), DecompressFault> {
-        // Most runs are short. Copying as many bytes as the longest has costs less than a loop, and
-        // what is copied too much is overwritten by the next item.
+        // Most runs are short. A copy of the maximum of 32 bytes is faster than a loop, and the
+        // next item overwrites the bytes that are too many.
         let source = self
             .input
             .get(self.at..)
@@ -106,7 +108,7 @@ impl Decoder<'_> {
         Ok((distance, length))
     }
 
-    /// Reads the rest of a length whose three bits are all set.
+    /// Reads the continuation of a length whose three bits in the match are all set.
     #[inline(always)]
     fn long_length(&mut self) -> Result<usize, DecompressFault> {
         let half = match self.half_byte.take() {
@@ -160,23 +162,23 @@ impl Decoder<'_> {
     }
 }
 
-/// Farthest back that a match can reach: its distance has 13 bits.
+/// Maximum distance of a match in bytes. The field has 13 bits.
 const MAX_DISTANCE: usize = 1 << 13;
 
-/// Longest match that is written. The format goes to 32 bits, but only in the later revisions of
-/// its specification; up to here every decoder follows.
+/// Maximum length in bytes of a match that the encoder writes. Later revisions of the specification
+/// allow 32-bit lengths, but all decoders accept this one.
 const MAX_LENGTH: usize = 0xFFFF + 3;
 
 /// Appends `input` to `output` as one XPRESS block.
 ///
-/// Each place is compared with one earlier place that starts with the same three bytes, which is
-/// quick and compresses traces to about the size that Windows' own encoder does. The block decodes
-/// with [`decompress`](super::decompress) given an output of `input.len()` bytes; it may be up to
-/// an eighth and 8 bytes longer than the input.
+/// Compares the bytes at each position with those at one earlier position that has the same first
+/// three bytes. This is fast and compresses traces about as well as Windows' encoder.
+/// [`decompress`](super::decompress) decodes the block if its output has `input.len()` bytes. The
+/// block can be longer than the input, by at most an eighth plus 8 bytes.
 pub fn compress_xpress(input: &[u8], output: &mut Vec<u8>) {
     let mut block = Encoder::new(output);
-    // Low 16 bits of the latest place of each hash. A stale or colliding one is harmless: what
-    // stands there is compared before it is used.
+    // Low 16 bits of the latest position of each hash value. An entry can be old or belong to other
+    // bytes with the same hash. This does no harm, because the bytes are compared.
     let mut places = [0_u16; 1 << HASH_BITS];
     let mut at = 0;
     while at < input.len() {
@@ -210,11 +212,12 @@ const HASH_BITS: u32 = 13;
 
 fn hash([a, b, c]: [u8; 3]) -> usize {
     let bytes = u32::from_le_bytes([a, b, c, 0]);
-    // 2^32 over the golden ratio: spreads neighbours far apart (Knuth's multiplicative hash).
+    // The factor is 2^32 divided by the golden ratio, which gives similar values different hashes
+    // (Knuth's multiplicative hash).
     (bytes.wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS)) as usize
 }
 
-/// How many bytes `a` and `b` have in common at their start.
+/// Returns the length of the common prefix of `a` and `b` in bytes.
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     let (a_words, _) = a.as_chunks::<8>();
     let (b_words, _) = b.as_chunks::<8>();
@@ -233,11 +236,11 @@ fn common_prefix(a: &[u8], b: &[u8]) -> usize {
 
 struct Encoder<'a> {
     output: &'a mut Vec<u8>,
-    /// Where the current flag word stands.
+    /// Offset of the current flag word in the output.
     flags_at: usize,
-    /// Flags of the current word so far; a leading one marks where they start.
+    /// Flags of the current flag word so far. A 1 before the first flag marks their start.
     flags: u64,
-    /// Where the last length byte stands, while its upper half is free.
+    /// Offset in the output of the last shared length byte, while its upper half is unused.
     half_byte_at: Option<usize>,
 }
 
@@ -295,8 +298,9 @@ impl<'a> Encoder<'a> {
         self.output[self.flags_at..][..4].copy_from_slice(&flags.to_le_bytes());
     }
 
-    /// Writes the last flag word, its unused bits set, as the specification has it: a decoder that
-    /// does not know the length of the data stops at a match for which no input is left.
+    /// Writes the last flag word. Its unused bits are set, as the specification requires: a decoder
+    /// that does not know the length of the data stops there, because it finds a match but no
+    /// input.
     fn finish(mut self) {
         let unused = self.flags.leading_zeros() - 31;
         let flags = (self.flags << unused | ((1 << unused) - 1)) as u32;

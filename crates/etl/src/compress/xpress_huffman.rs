@@ -1,10 +1,11 @@
-//! XPRESS with Huffman codes: "LZ77+Huffman" of [MS-XCA] sections 2.1 and 2.2.
+//! XPRESS with Huffman codes: the "LZ77+Huffman" of [MS-XCA] sections 2.1 and 2.2.
 //!
-//! Each 64 KiB of output starts with 256 bytes that hold the code lengths of 512 symbols, half a
-//! byte each. Symbols below 256 are literals; the others are matches, which name the number of
-//! distance bits (upper half) and the length - 3 (lower half, 15 when more follows). Codes come in
-//! 16-bit words, highest bit first; the bytes of long lengths stand between the words, where the
-//! decoder's reading has got to when it needs them.
+//! The input has one part for each 64 KiB of output. A part starts with 256 bytes: the code lengths
+//! of 512 symbols, half a byte each. Symbols below 256 are literal bytes. The others are matches.
+//! In the low byte of a match symbol, the upper four bits are the number of distance bits, and the
+//! lower four bits the length minus 3 (15 if the length continues). Codes are in 16-bit words,
+//! highest bit first. The continuation bytes of lengths are between these words, at the decoder's
+//! read position when it needs them.
 
 use super::{DecompressFault, Stopped, copy_match};
 use crate::le;
@@ -37,7 +38,8 @@ pub(super) fn decompress(input: &[u8], output: &mut [u8]) -> Result<(), Stopped>
     Ok(())
 }
 
-/// Decodes until `written` reaches `end`; the last match may go past it, up to the output's end.
+/// Decodes until `written` reaches `end`. The last match may continue after `end`, but not after
+/// the output's end.
 fn decode_block(
     code: &Code,
     bits: &mut Bits<'_>,
@@ -63,13 +65,13 @@ fn decode_block(
     Ok(())
 }
 
-/// A canonical prefix code, as a table indexed by the next bits of the input.
+/// A canonical prefix code, as a lookup table. The index is the value of the next input bits.
 #[derive(Default)]
 struct Code {
-    /// For each value of the next `index_bits` bits: the symbol they start with (bits 4 and up)
-    /// and the length of its code (bits 0 to 3).
+    /// Table with one entry for each value of the next `index_bits` bits. An entry has the symbol
+    /// in bits 4 and above, and the length of its code in bits 0 to 3.
     table: Vec<u16>,
-    /// Length of the longest code.
+    /// Length of the longest code in bits.
     index_bits: u32,
 }
 
@@ -79,7 +81,8 @@ impl Code {
         let longest = (0..SYMBOLS).map(length_of).max().unwrap_or(0);
         let size = 1 << longest;
         self.table.clear();
-        // Codes are given out by length, then by symbol: each fills its part of the table.
+        // Codes are assigned in the order of their lengths, then of their symbols. Each code fills
+        // all table entries that begin with it.
         for length in 1..=longest {
             for symbol in (0..SYMBOLS).filter(|&symbol| length_of(symbol) == length) {
                 let filled = self.table.len() + (1 << (longest - length));
@@ -106,16 +109,16 @@ impl Code {
     }
 }
 
-/// The bit stream of one block.
+/// Bit stream of one block.
 struct Bits<'a> {
     input: &'a [u8],
     at: usize,
-    /// The next bits, from the top. At least 16 are filled.
+    /// Next bits of the input; the highest bit is the next one. At least 16 bits are valid.
     next: u32,
-    /// How many bits beyond 16 `next` holds.
+    /// Number of valid bits in `next`, minus 16.
     beyond: i32,
-    /// Bits of `next` that are zeros made up because the input had ended. The words are read ahead
-    /// of their use, so this is an error only when they are used.
+    /// Number of bits in `next` that are not from the input, but zeros after its end. Words are
+    /// read ahead, so this is an error only if these bits are used.
     made_up: i32,
 }
 
@@ -134,7 +137,7 @@ impl<'a> Bits<'a> {
         bits
     }
 
-    /// Reads the next 16-bit word, or makes up zeros when there is none.
+    /// Reads the next 16-bit word. Returns 0 after the input's end.
     fn word(&mut self) -> u16 {
         match le::u16(self.input, self.at) {
             Some(word) => {
@@ -148,14 +151,14 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// The next `count` bits (at most 15) as a number, without using them.
+    /// Returns the next `count` bits (at most 15) as a number without consuming them.
     #[inline]
     fn peek(&self, count: u32) -> u32 {
-        // In two steps, since a shift by 32 for no bits at all would overflow.
+        // The shift has two steps, because for 0 bits a single shift by 32 would overflow.
         self.next >> 1 >> (31 - count)
     }
 
-    /// Uses the next `count` bits, at most 15.
+    /// Consumes the next `count` bits, at most 15.
     #[inline]
     fn take(&mut self, count: u32) -> Result<u32, DecompressFault> {
         let taken = self.peek(count);
@@ -171,7 +174,8 @@ impl<'a> Bits<'a> {
         Ok(taken)
     }
 
-    /// Reads a length whose four bits in the symbol are all set, from the bytes between the words.
+    /// Reads the continuation of a length whose four bits in the symbol are all set. Its bytes are
+    /// between the words.
     fn long_length(&mut self) -> Result<usize, DecompressFault> {
         let byte = *self.input.get(self.at).ok_or(DecompressFault::InputEnds)?;
         self.at += 1;

@@ -1,41 +1,41 @@
-//! Why something was not written.
+//! Errors of the writer.
 
 use std::io;
 
-/// Why an event was not written.
+/// Error that can occur when a log is written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The record does not fit in a buffer or in a record's 16-bit size.
+    /// The record does not fit into a buffer, or its size does not fit into the 16-bit size field.
     #[error("event of {size} bytes is larger than the {limit} a record can have")]
     TooLarge {
-        /// Size of the record, header included.
+        /// Size of the record in bytes, including its header.
         size: usize,
-        /// Largest size.
+        /// Maximum size of a record in bytes.
         limit: usize,
     },
-    /// The CPU is not one of the session's.
+    /// The session does not have this CPU.
     #[error("CPU {cpu} is not one of the session's {processors}")]
     NoSuchCpu {
-        /// CPU asked for.
+        /// Index of the requested CPU.
         cpu: u16,
-        /// CPUs there are.
+        /// Number of CPUs of the session.
         processors: u16,
     },
-    /// The CPU's last event is later than this one.
+    /// The event's time is before that of the CPU's last event.
     #[error("event at raw time {time} follows one at {last} on CPU {cpu}")]
     OutOfOrder {
-        /// CPU concerned.
+        /// Index of the CPU.
         cpu: u16,
-        /// Time of the event.
+        /// Raw time of the event.
         time: i64,
-        /// Time of the CPU's last event.
+        /// Raw time of the CPU's last event.
         last: i64,
     },
-    /// The session cannot be written as asked.
+    /// The session's settings are invalid.
     #[error("session: {0}")]
     BadSession(&'static str),
-    /// The output failed.
+    /// Writing to the output failed.
     #[error("writing the trace: {0}")]
     Io(#[from] io::Error),
 }

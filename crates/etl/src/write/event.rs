@@ -1,22 +1,23 @@
-//! Identities of events to be logged, and the record headers that say them.
+//! Header data of events to write, and the record headers built from it.
 
 use crate::event::{Descriptor, HeaderKind};
 use crate::guid::Guid;
 
-/// Identity of a kernel event: its hook, version, and who logged it when.
+/// Header data of a kernel event.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelEvent {
-    /// Group in the high byte, opcode in the low one.
+    /// Hook id: group in the high byte, opcode in the low byte.
     pub hook: u16,
     /// Version of the payload's layout.
     pub version: u8,
-    /// Raw time.
+    /// Raw time of the event.
     pub time: i64,
-    /// Logging thread and process (SYSTEM header), or `None` for a PERFINFO header.
+    /// Ids of the thread and process that log the event, for a SYSTEM header. `None` for a PERFINFO
+    /// header.
     pub thread: Option<(u32, u32)>,
 }
 
-/// Identity of a classic event.
+/// Header data of a classic event.
 #[derive(Clone, Copy, Debug)]
 pub struct ClassicEvent {
     /// Event class.
@@ -25,39 +26,39 @@ pub struct ClassicEvent {
     pub opcode: u8,
     /// Version of the payload's layout.
     pub version: u8,
-    /// Raw time.
+    /// Raw time of the event.
     pub time: i64,
-    /// Logging thread.
+    /// Id of the thread that logs the event.
     pub thread_id: u32,
-    /// Logging process.
+    /// Id of the process that logs the event.
     pub process_id: u32,
 }
 
-/// Identity of a manifest or TraceLogging event.
+/// Header data of a manifest or TraceLogging event.
 #[derive(Clone, Copy, Debug)]
 pub struct ProviderEvent<'a> {
-    /// Provider.
+    /// GUID of the provider.
     pub provider: Guid,
     /// Id, version, level, opcode, task and keyword.
     pub descriptor: Descriptor,
-    /// Raw time.
+    /// Raw time of the event.
     pub time: i64,
-    /// Logging thread.
+    /// Id of the thread that logs the event.
     pub thread_id: u32,
-    /// Logging process.
+    /// Id of the process that logs the event.
     pub process_id: u32,
-    /// Activity id; zero for none.
+    /// Activity id; zero if there is none.
     pub activity: Guid,
-    /// Extended items: type and data. [`super::extended`] makes some.
+    /// Types and data of the extended items; see [`super::extended`].
     pub extended: &'a [(u16, &'a [u8])],
 }
 
-/// What comes before a record's payload.
+/// The parts of a record before its payload: header and extended items.
 pub(super) trait Head {
-    /// Raw time of the event.
+    /// Returns the raw time of the event.
     fn time(&self) -> i64;
 
-    /// Bytes of the header and the extended items.
+    /// Returns the size of the header and the extended items in bytes.
     fn head_size(&self) -> usize;
 
     /// Appends the header and the extended items of a record of `size` bytes.
@@ -164,7 +165,8 @@ impl Head for ProviderEvent<'_> {
     }
 }
 
-/// Bytes of an extended item: a head of 8 bytes and padded data.
+/// Returns the size of an extended item in bytes: a header of 8 bytes and data padded to a multiple
+/// of 8.
 fn item_size(data: &[u8]) -> usize {
     8 + data.len().next_multiple_of(8)
 }

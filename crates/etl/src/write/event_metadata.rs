@@ -1,4 +1,4 @@
-//! Descriptions of manifest events inside a log, as a merge writes them (EventMetadata class).
+//! Descriptions of manifest events. The merge of a trace adds them (EventMetadata class).
 //!
 //! Source: `TRACE_EVENT_INFO`, `EVENT_PROPERTY_INFO` and `EVENT_MAP_INFO` of the public `tdh.h`.
 
@@ -6,21 +6,15 @@ use super::injected::Injected;
 use super::payload::Payload;
 use crate::event::Descriptor;
 use crate::guid::Guid;
+use crate::ids::class::EVENT_METADATA;
 
-/// Class of the events that describe others.
-const EVENT_METADATA: Guid = Guid::new(
-    0xbbcc_f6c1,
-    0x6cd1,
-    0x48c4,
-    [0x80, 0xff, 0x83, 0x94, 0x82, 0xe3, 0x76, 0x71],
-);
-
-/// What a manifest says of one event (`TRACE_EVENT_INFO`). Empty names are absent.
+/// Description of one event (`TRACE_EVENT_INFO`). If a name is empty, the description does not
+/// contain it.
 #[derive(Clone, Debug, Default)]
 pub struct EventInfo<'a> {
-    /// Provider.
+    /// GUID of the provider.
     pub provider: Guid,
-    /// The event.
+    /// Descriptor of the event.
     pub descriptor: Descriptor,
     /// Name of the provider.
     pub provider_name: &'a str,
@@ -34,72 +28,72 @@ pub struct EventInfo<'a> {
     pub task: &'a str,
     /// Name of the opcode.
     pub opcode: &'a str,
-    /// Message, with `%1` for the first property.
+    /// Text of the event's message, with the placeholder `%1` for the first property.
     pub message: &'a str,
-    /// Properties: the top-level ones in the order of the payload, then members of structures.
+    /// Properties: first the top-level properties in payload order, then the members of structures.
     pub properties: &'a [Property<'a>],
-    /// How many of them are top-level ones.
+    /// Number of top-level properties.
     pub top_level: usize,
 }
 
 /// One property of an event (`EVENT_PROPERTY_INFO`).
 #[derive(Clone, Copy, Debug)]
 pub struct Property<'a> {
-    /// Name.
+    /// Name of the property.
     pub name: &'a str,
-    /// What it is.
+    /// Type of the property.
     pub kind: PropertyKind<'a>,
-    /// How many there are.
+    /// Number of values.
     pub count: Count,
-    /// How long each is.
+    /// Size of each value of the property.
     pub length: Length,
 }
 
-/// What a property is.
+/// Type of a property.
 #[derive(Clone, Copy, Debug)]
 pub enum PropertyKind<'a> {
-    /// A value of these types (`TDH_INTYPE_*`, `TDH_OUTTYPE_*`), with the name of an [`EventMap`]
-    /// or none.
+    /// A value, with its types (`TDH_INTYPE_*`, `TDH_OUTTYPE_*`) and optionally the name of an
+    /// [`EventMap`].
     Value {
-        /// How it is stored.
+        /// Layout of the bytes.
         in_type: u16,
-        /// How it is shown; 0 for the default.
+        /// Format in which the value is shown; 0 is the default.
         out_type: u16,
-        /// Name of its map; empty for none.
+        /// Name of the map with the names of values; empty if there is none.
         map: &'a str,
     },
-    /// A structure of the properties from this index on.
+    /// A structure whose members are other properties.
     Struct {
-        /// Index of the first.
+        /// Index of the first member.
         first: u16,
-        /// How many.
+        /// Number of members.
         members: u16,
     },
 }
 
-/// How many values a property has.
+/// Number of values of a property.
 #[derive(Clone, Copy, Debug)]
 pub enum Count {
-    /// One, and it is no array.
+    /// One value that is not an array.
     One,
-    /// So many.
+    /// Fixed number of values.
     Fixed(u16),
-    /// As many as the property of this index says.
+    /// Number that the property with this index contains.
     Property(u16),
 }
 
-/// How long a property's value is: bytes, or characters of text.
+/// Size of a property's value, in bytes or, for text, in characters.
 #[derive(Clone, Copy, Debug)]
 pub enum Length {
-    /// As long as its type says.
+    /// Size that the property's type defines.
     OfType,
-    /// So long.
+    /// Fixed size.
     Fixed(u16),
-    /// As long as the property of this index says.
+    /// Size that the property with this index contains.
     Property(u16),
 }
 
-/// `PROPERTY_FLAGS`.
+/// Flags of a property (`PROPERTY_FLAGS` in `tdh.h`).
 mod property_flag {
     pub(super) const STRUCT: u32 = 0x1;
     pub(super) const PARAM_LENGTH: u32 = 0x2;
@@ -108,7 +102,8 @@ mod property_flag {
     pub(super) const FIXED_COUNT: u32 = 0x20;
 }
 
-/// Structure whose strings lie behind its fixed part, at offsets from its start.
+/// Builder of a structure with a fixed part and strings after it. The fixed part contains the
+/// strings' offsets.
 struct WithStrings {
     fixed: Payload,
     strings: Payload,
@@ -124,13 +119,14 @@ impl WithStrings {
         }
     }
 
-    /// Puts the offset that the next string will have.
+    /// Appends the offset of the string that is added next.
     fn put_offset(&mut self) {
         let offset = self.fixed_size + self.strings.len();
         self.fixed.u32(offset as u32);
     }
 
-    /// Puts a string's offset; 0 if it is empty.
+    /// Appends a string, and its offset to the fixed part. If the string is empty, appends only the
+    /// offset 0.
     fn name(&mut self, text: &str) {
         if text.is_empty() {
             self.fixed.u32(0);
@@ -148,18 +144,19 @@ impl WithStrings {
 }
 
 impl EventInfo<'_> {
-    /// The event that describes: opcode 32.
+    /// Returns the event with this description. It has opcode 32.
     pub fn event(&self) -> Injected {
-        /// Size of the structure and of each property.
+        /// Size in bytes of the structure without properties and strings. `PROPERTY` is the size of
+        /// one property.
         const FIXED: usize = 112;
         const PROPERTY: usize = 24;
         let mut info = WithStrings::new(FIXED + PROPERTY * self.properties.len());
         let d = &self.descriptor;
-        // The event's own GUID is for classic events.
+        // Only descriptions of classic events use the second GUID.
         info.fixed.guid(self.provider).guid(Guid::ZERO);
         info.fixed.u16(d.id).u8(d.version).u8(d.channel);
         info.fixed.u8(d.level).u8(d.opcode).u16(d.task);
-        // Decoding source 0: an XML manifest.
+        // The u32 after the keyword is the decoding source. 0 means an XML manifest.
         info.fixed.u64(d.keyword).u32(0);
         info.name(self.provider_name);
         info.name(self.level);
@@ -176,7 +173,8 @@ impl EventInfo<'_> {
         info.name(self.task);
         info.name(self.opcode);
         info.name(self.message);
-        // Provider message, binary XML and its size, activity and related activity names.
+        // These five fields are the provider message, binary XML and its size, and the names of
+        // activity and related activity. All are absent.
         info.fixed.bytes(&[0; 5 * 4]);
         info.fixed.u32(self.properties.len() as u32);
         info.fixed.u32(self.top_level as u32).u32(0);
@@ -193,7 +191,8 @@ impl EventInfo<'_> {
 }
 
 impl PropertyKind<'_> {
-    /// The length that descriptions state of types that have one; 0 for the others.
+    /// Returns the length that a description states for a type of fixed size. Returns 0 for other
+    /// types.
     fn size(&self) -> u16 {
         let PropertyKind::Value { in_type, .. } = self else {
             return 0;
@@ -248,23 +247,24 @@ impl Property<'_> {
 /// Names of a property's values (`EVENT_MAP_INFO`).
 #[derive(Clone, Copy, Debug)]
 pub struct EventMap<'a> {
-    /// Provider.
+    /// GUID of the provider.
     pub provider: Guid,
-    /// Name, as properties give it.
+    /// Name of the map, by which properties refer to it.
     pub name: &'a str,
-    /// Whether values are bits that can be set together.
+    /// True if the values are bits that can be combined.
     pub is_bitmap: bool,
     /// Values and their names.
     pub entries: &'a [(u32, &'a str)],
 }
 
 impl EventMap<'_> {
-    /// The event that describes: opcode 33.
+    /// Returns the event with this map. It has opcode 33.
     pub fn event(&self) -> Injected {
         let mut map = WithStrings::new(16 + 8 * self.entries.len());
         map.name(self.name);
         map.fixed.u32(if self.is_bitmap { 2 } else { 1 });
-        // Values are unsigned 32-bit numbers: map entry value type 0.
+        // The u32 after the number of entries is the type of the values. 0 means unsigned 32-bit
+        // numbers.
         map.fixed.u32(self.entries.len() as u32).u32(0);
         for (value, name) in self.entries {
             map.name(name);

@@ -1,11 +1,11 @@
-//! Data of extended items: the second halves of [`super::ProviderEvent::extended`].
+//! Functions that build the data of extended items, for [`super::ProviderEvent::extended`].
 
 use super::payload::Payload;
 use crate::guid::Guid;
 
-/// Data of a [`crate::ext_type::STACK_TRACE_64`]: return addresses from the innermost outwards. A
-/// `match_id` other than 0 joins the kernel's and the user's part of one stack, which are logged
-/// in two events.
+/// Returns the data of a [`crate::ext_type::STACK_TRACE_64`] item: return addresses, innermost call
+/// first. If the kernel part and the user part of a stack are logged in two events, both have the
+/// same nonzero `match_id`.
 pub fn stack_trace_64(match_id: u64, addresses: &[u64]) -> Payload {
     let mut data = Payload::new();
     data.u64(match_id);
@@ -15,11 +15,11 @@ pub fn stack_trace_64(match_id: u64, addresses: &[u64]) -> Payload {
     data
 }
 
-/// Data of a [`crate::ext_type::SID`]: a security identifier of revision 1. `S-1-5-18` has the
-/// authority 5 and the one sub-authority 18.
+/// Returns the data of a [`crate::ext_type::SID`] item: a security identifier of revision 1. For
+/// example, `S-1-5-18` has the authority 5 and the sub-authority 18.
 ///
 /// # Panics
-/// If there are more than 15 sub-authorities, which no SID has.
+/// Panics if there are more than 15 sub-authorities.
 pub fn sid(authority: u64, sub_authorities: &[u32]) -> Payload {
     assert!(
         sub_authorities.len() <= 15,
@@ -34,23 +34,9 @@ pub fn sid(authority: u64, sub_authorities: &[u32]) -> Payload {
     data
 }
 
-/// Data of a [`crate::ext_type::TERMINAL_SESSION`].
-pub fn terminal_session(id: u32) -> Payload {
-    let mut data = Payload::new();
-    data.u32(id);
-    data
-}
-
-/// Data of a [`crate::ext_type::RELATED_ACTIVITY_ID`].
+/// Returns the data of a [`crate::ext_type::RELATED_ACTIVITY_ID`] item.
 pub fn related_activity(id: Guid) -> Payload {
     let mut data = Payload::new();
     data.guid(id);
-    data
-}
-
-/// Data of a [`crate::ext_type::PROCESS_START_KEY`].
-pub fn process_start_key(key: u64) -> Payload {
-    let mut data = Payload::new();
-    data.u64(key);
     data
 }

@@ -1,18 +1,12 @@
-//! What identifies an image and its symbols, as a merge records it (Image Id class).
+//! Events that identify an image (an EXE, DLL or driver file) and its symbols. The merge of a trace
+//! adds them (Image Id class).
 //!
-//! Source: the `Opcode` and field names of Microsoft's TraceEvent (`SymbolTraceEventParser`).
+//! Source: the opcodes and field names of Microsoft's TraceEvent (`SymbolTraceEventParser`).
 
 use super::injected::Injected;
 use super::payload::Payload;
 use crate::guid::Guid;
-
-/// Class of the events that identify images.
-const IMAGE_ID: Guid = Guid::new(
-    0xb3e6_75d7,
-    0x2554,
-    0x4f18,
-    [0x83, 0x0b, 0x27, 0x62, 0x73, 0x25, 0x60, 0xde],
-);
+use crate::ids::class::IMAGE_ID;
 
 fn injected(opcode: u8, version: u8, payload: &mut Payload) -> Injected {
     Injected {
@@ -23,23 +17,23 @@ fn injected(opcode: u8, version: u8, payload: &mut Payload) -> Injected {
     }
 }
 
-/// Where an image lies, and what its file is.
+/// Event with the address and file of an image.
 #[derive(Clone, Copy, Debug)]
 pub struct ImageId<'a> {
-    /// Address of the image.
+    /// Start address of the image in memory.
     pub base: u64,
-    /// Its size in memory, in bytes.
+    /// Size of the image in memory, in bytes.
     pub size: u64,
-    /// Its process; 0 for kernel modules.
+    /// Id of the process into which the image is mapped; 0 for kernel modules.
     pub process_id: u32,
-    /// `TimeDateStamp` of its PE header.
+    /// `TimeDateStamp` in the PE header of the image's file.
     pub time_stamp: u32,
-    /// The name it was built with.
+    /// Name of the file when it was built.
     pub file_name: &'a str,
 }
 
 impl ImageId<'_> {
-    /// The event: opcode 0, version 2.
+    /// Returns the event. It has opcode 0 and version 2.
     pub fn event(&self) -> Injected {
         let payload = &mut Payload::new();
         payload.u64(self.base).u64(self.size);
@@ -48,23 +42,23 @@ impl ImageId<'_> {
     }
 }
 
-/// The PDB that an image's debug directory names (its RSDS record).
+/// Event with the PDB that an image's debug directory names (RSDS record).
 #[derive(Clone, Copy, Debug)]
 pub struct Rsds<'a> {
-    /// Address of the image.
+    /// Start address of the image in memory.
     pub base: u64,
-    /// Its process; 0 for kernel modules.
+    /// Id of the process into which the image is mapped; 0 for kernel modules.
     pub process_id: u32,
     /// GUID of the PDB.
     pub guid: Guid,
     /// Age of the PDB.
     pub age: u32,
-    /// Path or name of the PDB.
+    /// Path or file name of the PDB.
     pub pdb: &'a str,
 }
 
 impl Rsds<'_> {
-    /// The event: opcode 36, version 2.
+    /// Returns the event. It has opcode 36 and version 2.
     pub fn event(&self) -> Injected {
         let payload = &mut Payload::new();
         payload.u64(self.base).u32(self.process_id);
@@ -73,38 +67,38 @@ impl Rsds<'_> {
     }
 }
 
-/// The version resource of an image's file. It belongs to the [`ImageId`] of the same size and
-/// time stamp.
+/// Event with the version resource of an image's file. The [`ImageId`] event of the same image has
+/// the same size and time stamp.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileVersion<'a> {
     /// Size of the image in memory, in bytes.
     pub size: u32,
-    /// `TimeDateStamp` of its PE header.
+    /// `TimeDateStamp` in the PE header of the image's file.
     pub time_stamp: u32,
-    /// The name it was built with.
+    /// Name of the file when it was built.
     pub original_name: &'a str,
-    /// What the file is.
+    /// Description of the file.
     pub description: &'a str,
-    /// Version in words.
+    /// Version of the file as text.
     pub version: &'a str,
-    /// Version in numbers, as in `10.0.26100.1`.
+    /// Version of the file as numbers, such as `10.0.26100.1`.
     pub binary_version: &'a str,
-    /// Language of the resource.
+    /// Language of the version resource.
     pub language: &'a str,
-    /// Product.
+    /// Name of the product.
     pub product: &'a str,
-    /// Company.
+    /// Name of the company.
     pub company: &'a str,
     /// Version of the product.
     pub product_version: &'a str,
-    /// Id of the file (its hash, in the compatibility database's form).
+    /// Id of the file: a hash in the format of Windows' compatibility database.
     pub file_id: &'a str,
-    /// Id of the program.
+    /// Id of the program to which the file belongs.
     pub program_id: &'a str,
 }
 
 impl FileVersion<'_> {
-    /// The event: opcode 64, version 0.
+    /// Returns the event. It has opcode 64 and version 0.
     pub fn event(&self) -> Injected {
         let payload = &mut Payload::new();
         payload.u32(self.size).u32(self.time_stamp);

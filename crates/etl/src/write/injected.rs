@@ -1,10 +1,10 @@
-//! Events that a merge puts into a log to make it understood elsewhere.
+//! Events that the merge of a trace adds, so that the trace can be decoded on other machines.
 
 use super::event::ClassicEvent;
 use super::payload::Payload;
 use crate::guid::Guid;
 
-/// A classic event to be logged with [`super::Writer::classic`]: what it is and what it says.
+/// A classic event for [`super::Writer::classic`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Injected {
     /// Event class.
@@ -13,13 +13,13 @@ pub struct Injected {
     pub opcode: u8,
     /// Version of the payload's layout.
     pub version: u8,
-    /// The payload.
+    /// Payload of the event.
     pub payload: Payload,
 }
 
 impl Injected {
-    /// The event's identity when a thread logs it at a raw time. The relogger takes both over from
-    /// the event that it describes.
+    /// Returns the header data of the event, with the given raw time, thread and process. Windows'
+    /// relogger copies these values from the event that the injected event describes.
     pub fn at(&self, time: i64, thread_id: u32, process_id: u32) -> ClassicEvent {
         ClassicEvent {
             class: self.class,

@@ -1,29 +1,31 @@
-//! The header buffer's records: the log-file header event and what follows it.
+//! Records of the header buffer: the log-file header event and, for some sessions, a partition
+//! event.
 
 use super::session::Session;
 use crate::buffer::HEADER_SIZE;
 use crate::clock::ClockKind;
 use crate::event::HeaderKind;
 
-/// Bytes of the fixed part of `TRACE_LOGFILE_HEADER` in its 64-bit form; two names follow.
+/// Size in bytes of the fixed part of `TRACE_LOGFILE_HEADER` in its 64-bit form. Two names come
+/// after it.
 const FIXED: usize = 0x118;
 
-/// Longest name, in UTF-16 units; Windows' own paths are shorter.
+/// Maximum length of a name in UTF-16 units; paths of Windows are shorter.
 const MAX_NAME: usize = 1024;
 
-/// What is known only when the last event is written.
+/// Header fields whose values are known only after the last event.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
-    /// FILETIME; 0 while the log is being written.
+    /// End of the session as FILETIME; 0 while the log is being written.
     pub(super) end: i64,
-    /// The header buffer included.
+    /// Number of buffers, including the header buffer.
     pub(super) buffers_written: u32,
     pub(super) events_lost: u32,
     pub(super) buffers_lost: u32,
 }
 
-/// The records of the header buffer, each padded to 8 bytes. Their size depends on the session
-/// alone, so that they can be written again in place.
+/// Returns the records of the header buffer, each padded to 8 bytes. Their size depends only on the
+/// session, so they can be overwritten in the file when the totals are known.
 pub(super) fn records(s: &Session, totals: Totals) -> Vec<u8> {
     let mut p = vec![0; FIXED];
     let mut put = |at: usize, bytes: &[u8]| p[at..at + bytes.len()].copy_from_slice(bytes);
@@ -57,7 +59,7 @@ pub(super) fn records(s: &Session, totals: Totals) -> Vec<u8> {
     let partition = s.partition.map(|partition| partition.payload());
     let mut free = s.buffer_size as usize - HEADER_SIZE - (32 + FIXED) - 8;
     free -= partition.map_or(0, |p| 32 + p.len());
-    // Two names share the room, each with its NUL.
+    // The two names share the free space. Each needs a NUL at its end.
     let longest = (free / 4 - 1).min(MAX_NAME);
     for name in [&s.name, &s.log_file] {
         p.extend(utf16(name, longest));
@@ -65,13 +67,14 @@ pub(super) fn records(s: &Session, totals: Totals) -> Vec<u8> {
     }
     let mut records = system_record(s, 0, &p);
     if let Some(partition) = partition {
-        let hook = super::companion::hook::PARTITION_INFO;
+        let hook = crate::ids::hook::PARTITION_INFO;
         records.extend(system_record(s, hook, &partition));
     }
     records
 }
 
-/// The format's version: 1.4 in Vista, 1.5 since, 2.0 for what older readers cannot read.
+/// Returns the version of the log format: 1.4 for Vista, 1.5 for later versions of Windows. For
+/// features that older readers do not support, it is 2.0.
 fn log_version(s: &Session) -> [u8; 2] {
     if s.compressed || s.buffer_size > 1 << 20 || s.processors > 256 {
         [2, 0]
@@ -82,7 +85,7 @@ fn log_version(s: &Session) -> [u8; 2] {
     }
 }
 
-/// A SYSTEM64 record at the session's start, padded to 8 bytes.
+/// Returns a SYSTEM64 record with the time of the session's start, padded to a multiple of 8 bytes.
 fn system_record(s: &Session, hook: u16, payload: &[u8]) -> Vec<u8> {
     let mut record = vec![2, 0, HeaderKind::System64 as u8, 0xC0];
     record.extend(((32 + payload.len()) as u16).to_le_bytes());
@@ -96,7 +99,7 @@ fn system_record(s: &Session, hook: u16, payload: &[u8]) -> Vec<u8> {
     record
 }
 
-/// At most `longest` UTF-16 units of `text`, which ends at a NUL.
+/// Returns `text` up to a NUL as UTF-16, cut to at most `longest` units.
 fn utf16(text: &str, longest: usize) -> Vec<u8> {
     let units = text.encode_utf16().take_while(|unit| *unit != 0);
     units.take(longest).flat_map(u16::to_le_bytes).collect()

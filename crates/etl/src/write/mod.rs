@@ -1,14 +1,13 @@
-//! Writing valid logs: the reader's mirror image.
+//! Writer of valid logs.
 //!
-//! [`Writer`] makes the container as a session of Windows would: one header buffer, then buffers
-//! per CPU in the order in which they fill or are flushed, patched at the end with what is known
-//! only then. [`Session`] says what the log is to say of itself; its `mode` decides whether it
-//! looks like a live session's or like a relogger's.
+//! [`Writer`] writes a log file like a session of Windows: one header buffer, then the buffers of
+//! all CPUs in the order in which they are filled or flushed. At the end, it overwrites the header
+//! with the final values. [`Session`] defines the header. Its field `mode` decides whether the log
+//! has the form of a live session's log or of a relogger's log.
 //!
-//! The other items make the bytes of events that belong to a log rather than to one provider:
-//! [`TraceLogging`] events, descriptions of manifest events ([`EventInfo`], [`EventMap`]), the
-//! identity of images ([`ImageId`], [`Rsds`], [`FileVersion`]), extended items ([`extended`]) and
-//! what a session says about itself ([`companion`]).
+//! The other items build special events and parts of events: [`TraceLogging`] events, descriptions
+//! of manifest events ([`EventInfo`], [`EventMap`]), identities of images ([`ImageId`], [`Rsds`],
+//! [`FileVersion`]), extended items ([`extended`]) and events about a session ([`companion`]).
 //!
 //! ```
 //! use std::io::Cursor;

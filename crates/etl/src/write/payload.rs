@@ -1,27 +1,27 @@
-//! A payload, field by field.
+//! Builder of payloads, field by field.
 
 use std::ops::Deref;
 
 use crate::guid::Guid;
 
-/// Bytes of a payload: its fields one after the other, little-endian, without padding, pointers 8
-/// bytes wide. Use one again with [`Payload::clear`] where many are made.
+/// A payload: little-endian fields without padding; pointers have 8 bytes. To build many payloads
+/// in the same memory, call [`Payload::clear`] between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Payload(Vec<u8>);
 
 impl Payload {
-    /// A payload of nothing.
+    /// Creates an empty payload.
     pub fn new() -> Payload {
         Payload::default()
     }
 
-    /// Forgets the fields and keeps the memory.
+    /// Removes the fields and keeps the memory.
     pub fn clear(&mut self) -> &mut Payload {
         self.0.clear();
         self
     }
 
-    /// Appends bytes as they are.
+    /// Appends bytes.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Payload {
         self.0.extend_from_slice(bytes);
         self
@@ -57,7 +57,7 @@ impl Payload {
         self.bytes(&value.0)
     }
 
-    /// Appends text as UTF-16 with a NUL, at which it ends.
+    /// Appends `text` up to its first NUL, as UTF-16 with a NUL at the end.
     pub fn utf16_z(&mut self, text: &str) -> &mut Payload {
         for unit in text.encode_utf16().take_while(|unit| *unit != 0) {
             self.u16(unit);
@@ -65,7 +65,7 @@ impl Payload {
         self.u16(0)
     }
 
-    /// Appends text as UTF-8 with a NUL, at which it ends.
+    /// Appends `text` up to its first NUL, as UTF-8 with a NUL at the end.
     pub fn utf8_z(&mut self, text: &str) -> &mut Payload {
         let text = text.split('\0').next().unwrap_or("");
         self.bytes(text.as_bytes()).u8(0)

@@ -1,4 +1,4 @@
-//! What a written log says of its session and machine.
+//! Description of the session and the machine for the header of a written log.
 
 use std::time::Duration;
 
@@ -7,63 +7,66 @@ use super::error::WriteError;
 use crate::clock::{Clock, ClockKind};
 use crate::logfile::{LogFileHeader, mode};
 
-/// What a written log says about its session and machine. Times are FILETIME (100 ns since 1601
-/// UTC) unless they are called raw.
+/// Session and machine that the header of a written log states. Times are FILETIMEs (100 ns since
+/// 1601 UTC), except raw times.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// Buffer size in bytes; a power of two from 1 KiB to 16 MiB.
     pub buffer_size: u32,
     /// Number of CPUs, 1 to 2047.
     pub processors: u16,
-    /// Which counter the events' raw times count. With [`ClockKind::SystemTime`] they are
-    /// FILETIMEs, with [`ClockKind::CpuCycles`] they tick `cpu_mhz` million times a second.
+    /// Counter of the events' raw times. With [`ClockKind::SystemTime`], raw times are FILETIMEs.
+    /// With [`ClockKind::CpuCycles`], the clock has `cpu_mhz` million ticks per second.
     pub clock: ClockKind,
-    /// Ticks of the performance counter per second.
+    /// Frequency of the performance counter in ticks per second.
     pub perf_frequency: u64,
     /// Raw time of the session's start.
     pub raw_start: i64,
-    /// Session start.
+    /// Start of the session.
     pub start: i64,
-    /// Session end; `None` for the time of the last event.
+    /// End of the session. If it is `None`, the writer states the time of the last event.
     pub end: Option<i64>,
-    /// Boot time.
+    /// Boot time of the system.
     pub boot: i64,
-    /// Operating system version.
+    /// Major and minor version of the operating system.
     pub os_version: (u8, u8),
-    /// Operating system build.
+    /// Build number of the operating system.
     pub os_build: u32,
-    /// Nominal CPU speed.
+    /// Nominal CPU speed in MHz.
     pub cpu_mhz: u32,
-    /// Clock-tick period in 100 ns units.
+    /// Period of the system's clock tick in 100 ns units.
     pub timer_resolution: u32,
-    /// Minutes to add to local time for UTC.
+    /// Number of minutes to add to local time to get UTC.
     pub time_zone_bias: i32,
-    /// Name of the standard time zone; 31 UTF-16 units are kept.
+    /// Name of the time zone's standard time; cut to 31 UTF-16 units.
     pub time_zone: String,
-    /// Session name. A relogger's is `Relogger`.
+    /// Name of the session. In a relogger's log, it is `Relogger`.
     pub name: String,
-    /// Log file name.
+    /// Name of the log file that the header states.
     pub log_file: String,
-    /// Process that controlled the session.
+    /// Id of the process that controlled the session.
     pub process_id: u32,
-    /// Log-file mode bits ([`mode`]). Compression sets its own. A log with [`mode::RELOG`] is
-    /// written as a relogger does: logger id 0, buffers stamped with FILETIMEs.
+    /// Log-file mode bits ([`mode`]). The writer sets or clears the bit for compression itself.
+    /// With [`mode::RELOG`], the log has the form of a relogger's log: the logger id is 0, and the
+    /// times in buffer headers are FILETIMEs.
     pub mode: u32,
-    /// Largest file size in MB (KB with mode 0x2000) that the header states; 0 for none. The
-    /// writer does not keep to it.
+    /// Maximum file size that the header states, in MB (in KB if mode bit 0x2000 is set); 0 if
+    /// there is none. The writer does not enforce it.
     pub maximum_file_size: u32,
-    /// Leading buffers outside the ring that the header of a circular log states.
+    /// Number of buffers at the start of a circular log that are never overwritten. Only the header
+    /// states it.
     pub start_buffers: u32,
-    /// Events lost before this writer had anything to do with them.
+    /// Number of events that were lost before this writer could receive them.
     pub events_lost: u32,
-    /// Buffers lost likewise.
+    /// Number of buffers that were lost before this writer could receive their events.
     pub buffers_lost: u32,
-    /// How often buffers are written even if they are not full, as by a session's flush timer.
+    /// Interval of the flush timer. When it expires, all buffers are written even if they are not
+    /// full.
     pub flush_interval: Option<Duration>,
-    /// What follows the header event in sessions of Windows 10 and later, unless they are the
-    /// kernel's.
+    /// Payload of the partition event, which comes after the header event. Sessions of Windows 10
+    /// and later have it, except kernel sessions.
     pub partition: Option<PartitionInfo>,
-    /// Compress the data buffers (XPRESS).
+    /// True to compress the data buffers (XPRESS).
     pub compressed: bool,
 }
 
@@ -100,9 +103,10 @@ impl Default for Session {
 }
 
 impl From<&LogFileHeader> for Session {
-    /// The session that a log's header tells of, to write some of its events anew. The clock is
-    /// the same, so raw times keep their meaning. How the log was stored is not taken over: mode
-    /// and end are those of [`Session::default`], and buffers are at least as large.
+    /// Returns the session that a log's header describes, so that events of that log can be written
+    /// to a new log. The clock is the same, so raw times keep their meaning. Settings of the
+    /// storage are not copied: mode and end are those of [`Session::default`]. Buffers are at least
+    /// as large as in the old log.
     fn from(header: &LogFileHeader) -> Session {
         let default = Session::default();
         let buffer_size = header
@@ -134,7 +138,8 @@ impl From<&LogFileHeader> for Session {
     }
 }
 
-/// The index in a buffer's header has 11 bits, all ones among them unused.
+/// Maximum number of processors. The processor index in a buffer's header has 11 bits. The value
+/// with all bits set means that the index is unused.
 const MAX_PROCESSORS: u16 = 0x7FF;
 
 const MIN_BUFFER: u32 = 1 << 10;

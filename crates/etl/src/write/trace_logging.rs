@@ -1,4 +1,5 @@
-//! TraceLogging events: schema and payload made together, so that they cannot disagree.
+//! Builder of TraceLogging events. It builds schema and payload together, so that they are
+//! consistent.
 //!
 //! Source: the public TraceLogging headers (microsoft/TraceLogging, MIT) and the "provider traits"
 //! page of Microsoft's documentation.
@@ -6,15 +7,15 @@
 use super::payload::Payload;
 use crate::guid::Guid;
 
-/// A value of a TraceLogging field, with the type it is logged as.
+/// A value of a TraceLogging field, with its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value<'a> {
-    /// Text in UTF-16, ended by a NUL.
+    /// UTF-16 text that ends with a NUL.
     Utf16(&'a str),
-    /// Text in UTF-8, ended by a NUL.
+    /// UTF-8 text that ends with a NUL.
     Utf8(&'a str),
-    /// Text in UTF-16, its length before it. At most 32767 units are kept.
+    /// UTF-16 text with its length before it; cut to 32767 units.
     CountedUtf16(&'a str),
     /// Signed 8-bit number.
     I8(i8),
@@ -36,34 +37,34 @@ pub enum Value<'a> {
     F32(f32),
     /// Double-precision number.
     F64(f64),
-    /// Boolean, 4 bytes wide.
+    /// Boolean of 4 bytes.
     Bool(bool),
-    /// Bytes. At most 65535 are kept.
+    /// Bytes; cut to 65535 bytes.
     Binary(&'a [u8]),
     /// GUID.
     Guid(Guid),
-    /// 100 ns since 1601 UTC.
+    /// FILETIME: units of 100 ns since 1601 UTC.
     FileTime(i64),
-    /// 32-bit number to be shown in hexadecimal.
+    /// 32-bit number shown in hexadecimal.
     Hex32(u32),
-    /// 64-bit number or pointer to be shown in hexadecimal.
+    /// 64-bit number or pointer shown in hexadecimal.
     Hex64(u64),
 }
 
-/// Set in the in-type if an out-type follows.
+/// Flag in the in-type. It means that an out-type follows.
 const HAS_OUT_TYPE: u8 = 0x80;
 
-/// Set in the in-type of an array whose count stands in the payload.
+/// Flag in the in-type of an array. It means that the number of elements is in the payload.
 const VARIABLE_COUNT: u8 = 0x40;
 
-/// In-type of a structure; the number of its fields stands where others have an out-type.
+/// In-type of a structure. In place of the out-type, a structure has its number of fields.
 const STRUCT: u8 = 24;
 
-/// Most fields that a structure can say it has.
+/// Maximum number of fields in a structure.
 const MAX_MEMBERS: usize = 0x7F;
 
 impl Value<'_> {
-    /// In-type and out-type, 0 for the default one.
+    /// Returns the numbers of the in-type and the out-type. Out-type 0 is the default.
     fn types(&self) -> (u8, u8) {
         match self {
             Value::Utf16(_) => (1, 0),
@@ -119,16 +120,16 @@ impl Value<'_> {
     }
 }
 
-/// A TraceLogging event in the making: its schema and its payload, field by field.
+/// A TraceLogging event under construction: its schema and its payload.
 #[derive(Clone, Debug)]
 pub struct TraceLogging {
-    /// Name and fields, behind the size and the tags.
+    /// Name and fields of the schema. In the complete schema, they come after size and tags.
     names: Payload,
     payload: Payload,
 }
 
 impl TraceLogging {
-    /// An event of this name, without fields.
+    /// Creates an event with this name and no fields.
     pub fn new(name: &str) -> TraceLogging {
         let mut names = Payload::new();
         names.utf8_z(name);
@@ -145,10 +146,10 @@ impl TraceLogging {
         self
     }
 
-    /// Adds an array. Its values are of one type, that of `like`; at most 65535 are kept.
+    /// Adds an array. All values have the type of `like`; at most 65535 are kept.
     ///
     /// # Panics
-    /// If a value is of another type.
+    /// Panics if a value has another type.
     pub fn array(
         &mut self,
         name: &str,
@@ -169,11 +170,11 @@ impl TraceLogging {
         self
     }
 
-    /// Adds a structure of the `members` fields that are added next. A structure inside counts as
-    /// one.
+    /// Adds a structure. The next `members` fields that are added belong to it. A nested structure
+    /// counts as one field.
     ///
     /// # Panics
-    /// If there are more than 127.
+    /// Panics if `members` is more than 127.
     pub fn structure(&mut self, name: &str, members: usize) -> &mut TraceLogging {
         assert!(
             members <= MAX_MEMBERS,
@@ -192,26 +193,27 @@ impl TraceLogging {
         };
     }
 
-    /// Data of the [`crate::ext_type::TRACELOGGING_SCHEMA`] item. It is the same for all events
-    /// with these fields, so it can be kept where many are logged.
+    /// Returns the data of the [`crate::ext_type::TRACELOGGING_SCHEMA`] item. The schema is the
+    /// same for all events with these fields, so callers can reuse it.
     pub fn schema(&self) -> Payload {
         let mut schema = Payload::new();
         let size = 3 + self.names.len();
-        // A record is no larger than a u16 says, so a larger schema is refused when it is logged.
+        // If the size exceeds a u16, the schema does not fit into a record, and the writer returns
+        // an error.
         schema.u16(size as u16).u8(0).bytes(&self.names);
         schema
     }
 
-    /// The payload.
+    /// Returns the payload.
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }
 }
 
-/// Data of a [`crate::ext_type::PROVIDER_TRAITS`] item: the provider's name, and the group it
-/// belongs to. A name too long for a record makes an item that no record can hold.
+/// Returns the data of a [`crate::ext_type::PROVIDER_TRAITS`] item: the provider's name and its
+/// group. If the name is too long for a record, the writer returns an error.
 pub fn provider_traits(name: &str, group: Option<Guid>) -> Payload {
-    /// Size and type of a trait's head.
+    /// Size of a trait's header in bytes: its size and type fields.
     const HEAD: u16 = 3;
     const GROUP: u8 = 1;
     let mut body = Payload::new();

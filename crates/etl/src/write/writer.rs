@@ -1,4 +1,4 @@
-//! The container: buffers per CPU, written in the order in which they fill.
+//! Writer of a log file: buffers for each CPU, written in the order in which they are filled.
 
 use std::io::{Seek, SeekFrom, Write};
 
@@ -11,26 +11,26 @@ use crate::clock::Clock;
 use crate::compress::compress_xpress;
 use crate::event::Event;
 
-/// Largest record, header included: its size is a u16.
+/// Maximum size of a record in bytes, including its header. The size field is a u16.
 const MAX_RECORD: usize = 0xFFFF;
 
-/// The logger id of a live session; any but 0, which is a relogger's.
+/// Logger id in the buffers of a live session. A relogger writes 0.
 const LIVE_LOGGER: u16 = 1;
 
-/// What a session could not log.
+/// Number of lost events and buffers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
-    /// Events.
+    /// Number of events.
     pub events: u32,
-    /// Buffers that could not be written. The events they held are lost too: count both.
+    /// Number of buffers that could not be written. Their events must be included in `events`.
     pub buffers: u32,
 }
 
-/// Writes one log. Events of each CPU must come in time order; CPUs are independent.
+/// Writer of one log. The events of each CPU must be in time order, but CPUs are independent of
+/// each other.
 ///
-/// Buffers are numbered in the order in which their first event comes and written when they are
-/// full, as a session of Windows does: a file whose events come in the order of time looks like a
-/// real one.
+/// Like in a Windows session, a buffer gets its sequence number at its first event and is written
+/// when it is full. If events arrive in time order, the file looks like a real one.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
@@ -38,29 +38,29 @@ pub struct Writer<W> {
     clock: Clock,
     cpus: Vec<CpuBuffer>,
     next_sequence: i64,
-    /// Raw time from which on all buffers are due to be written.
+    /// Raw time at which the flush timer expires and all buffers must be written.
     next_flush: i64,
     last_time: i64,
     totals: Totals,
     compressed: Vec<u8>,
 }
 
-/// The buffer that a CPU fills.
+/// Buffer that a CPU fills.
 #[derive(Debug)]
 struct CpuBuffer {
-    /// Room for a buffer header and the records so far; empty when no buffer is open.
+    /// Space for a buffer header, then the records so far. Empty if the CPU has no open buffer.
     bytes: Vec<u8>,
     sequence: i64,
-    /// Flags that the next buffer to be written has.
+    /// Flags of the next buffer that is written for the CPU.
     flags: u16,
     last_time: i64,
 }
 
 impl<W: Write + Seek> Writer<W> {
-    /// Begins a log at the output's present position, which must be its start.
+    /// Begins a log. The output's position must be at its start.
     ///
     /// # Errors
-    /// If the session cannot be written as asked, or the output fails.
+    /// Returns an error if the session's settings are invalid, or if the output fails.
     pub fn new(out: W, session: Session) -> Result<Writer<W>, WriteError> {
         session.check()?;
         let cpu = |_| CpuBuffer {
@@ -89,10 +89,11 @@ impl<W: Write + Seek> Writer<W> {
         Ok(writer)
     }
 
-    /// Logs a kernel event with a 64-bit payload.
+    /// Writes a kernel event with a 64-bit payload.
     ///
     /// # Errors
-    /// If the event is too large, its CPU unknown or its time before the CPU's last.
+    /// Returns an error if the event is too large, if its CPU is unknown, if its time is before the
+    /// CPU's last event, or if the output fails.
     #[inline]
     pub fn kernel(
         &mut self,
@@ -103,10 +104,10 @@ impl<W: Write + Seek> Writer<W> {
         self.put(cpu, &event, payload)
     }
 
-    /// Logs a classic event with a 64-bit payload.
+    /// Writes a classic event with a 64-bit payload.
     ///
     /// # Errors
-    /// As for [`Writer::kernel`].
+    /// Returns the errors of [`Writer::kernel`].
     pub fn classic(
         &mut self,
         cpu: u16,
@@ -116,10 +117,10 @@ impl<W: Write + Seek> Writer<W> {
         self.put(cpu, &event, payload)
     }
 
-    /// Logs a manifest or TraceLogging event with a 64-bit payload.
+    /// Writes a manifest or TraceLogging event with a 64-bit payload.
     ///
     /// # Errors
-    /// As for [`Writer::kernel`].
+    /// Returns the errors of [`Writer::kernel`].
     #[inline]
     pub fn provider(
         &mut self,
@@ -139,33 +140,33 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Logs an event that was read, byte for byte and of whatever kind, on its CPU. Its raw time
-    /// must be of this session's clock; the header event of another log is not one to copy.
+    /// Writes an event of another log unchanged, for the same CPU. The event can have any kind. Its
+    /// raw time must be on this session's clock. Do not copy the header event of the other log.
     ///
     /// # Errors
-    /// As for [`Writer::kernel`].
+    /// Returns the errors of [`Writer::kernel`].
     pub fn copy(&mut self, event: &Event<'_>) -> Result<(), WriteError> {
         self.copy_bytes(event, event.record())
     }
 
-    /// Logs `record`, an event's record with some of its bytes changed, as [`Writer::copy`] does.
+    /// Writes `record`, a modified copy of the record of `event`, like [`Writer::copy`].
     ///
     /// # Errors
-    /// As for [`Writer::kernel`].
+    /// Returns the errors of [`Writer::kernel`].
     pub fn copy_bytes(&mut self, event: &Event<'_>, record: &[u8]) -> Result<(), WriteError> {
         let buffer = self.begin_record(event.cpu(), event.raw_time(), record.len())?;
         buffer.extend_from_slice(record);
         Ok(())
     }
 
-    /// Notes that a CPU could not log something. The header will count it. The loss lies between
-    /// two of the CPU's buffers: the present one, if any, is written, and the next one is marked.
-    /// If no event follows on the CPU, only the header tells of it.
+    /// Records that events or buffers of a CPU were lost, and adds them to the header's totals. The
+    /// CPU's current buffer is written, and its next buffer is marked, so the loss is between the
+    /// two. If no event follows on the CPU, only the header records the loss.
     ///
-    /// Windows may also say it in events: [`super::companion`] has them.
+    /// Windows can also log an event about a loss: see [`super::companion`].
     ///
     /// # Errors
-    /// If the CPU is unknown or the output fails.
+    /// Returns an error if the CPU is unknown or the output fails.
     pub fn lose(&mut self, cpu: u16, loss: Loss) -> Result<(), WriteError> {
         self.cpu(cpu)?;
         self.flush(cpu, self.last_time, 0)?;
@@ -182,10 +183,10 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes all buffers, patches the header and returns the output.
+    /// Writes all buffers, overwrites the header with the final values and returns the output.
     ///
     /// # Errors
-    /// If the output fails.
+    /// Returns an error if the output fails.
     pub fn finish(mut self) -> Result<W, WriteError> {
         let is_open = |cpu: &u16| !self.cpus[usize::from(*cpu)].bytes.is_empty();
         let open: Vec<u16> = (0..self.session.processors).filter(is_open).collect();
@@ -206,8 +207,8 @@ impl<W: Write + Seek> Writer<W> {
         Ok(self.out)
     }
 
-    /// Makes room for a record of `size` bytes in the CPU's buffer and returns the buffer, to
-    /// which exactly so many bytes must be appended.
+    /// Makes room for a record of `size` bytes in the CPU's buffer. Returns the buffer, to which
+    /// the caller must append exactly that number of bytes.
     #[inline]
     fn begin_record(
         &mut self,
@@ -250,7 +251,7 @@ impl<W: Write + Seek> Writer<W> {
             .ok_or(WriteError::NoSuchCpu { cpu, processors })
     }
 
-    /// Begins a buffer for the CPU.
+    /// Begins a new buffer for the CPU.
     fn open(&mut self, cpu: u16) {
         let buffer = &mut self.cpus[usize::from(cpu)];
         buffer
@@ -283,7 +284,7 @@ impl<W: Write + Seek> Writer<W> {
         written
     }
 
-    /// Writes all open buffers when the flush timer has expired.
+    /// Writes all open buffers after the flush timer expired.
     #[cold]
     fn flush_on_timer(&mut self, now: i64) -> Result<(), WriteError> {
         let due = self.next_flush;
@@ -318,7 +319,7 @@ impl<W: Write + Seek> Writer<W> {
                 true => flag::FLUSH_MARKER,
                 false => flag::FLUSH_MARKER | flag::PROCESSOR_INDEX,
             },
-            // A relogger names the compression here.
+            // A relogger writes the compression format into this field.
             state: match (relogged, self.session.compressed) {
                 (true, false) => 0,
                 (_, true) => FORMAT_XPRESS,
@@ -326,7 +327,7 @@ impl<W: Write + Seek> Writer<W> {
             },
         };
         let totals = Totals {
-            // As far as known while the log is being written; this buffer counts, too.
+            // The number includes this buffer. It is preliminary while the log is being written.
             buffers_written: self.totals.buffers_written + 1,
             ..self.totals
         };
@@ -335,10 +336,10 @@ impl<W: Write + Seek> Writer<W> {
         self.write_buffer(head, &mut bytes)
     }
 
-    /// Writes a buffer whose records follow the room for its header in `bytes`.
+    /// Writes a buffer. `bytes` are space for the header, then the records.
     fn write_buffer(&mut self, head: BufferHead, bytes: &mut Vec<u8>) -> Result<(), WriteError> {
         let mut head = head;
-        // Some readers want the last record padded, too.
+        // The last record is padded too, because some readers expect this.
         bytes.resize(bytes.len().next_multiple_of(8), 0);
         let valid = bytes.len() as u32;
         if self.session.is_relogged() {
@@ -362,18 +363,19 @@ impl<W: Write + Seek> Writer<W> {
     }
 }
 
-/// `State` of a buffer that was written.
+/// Value of `State` in the header of a written buffer.
 const STATE_FLUSH: u32 = 3;
 
-/// The compression format in the place of `State` in the header buffer of a compressed log.
+/// Compression format XPRESS. The header buffer of a compressed log has the format in the field
+/// `State`.
 const FORMAT_XPRESS: u32 = 3;
 
-/// What a buffer's header says, apart from sizes.
+/// Fields of a buffer header, without the sizes.
 #[derive(Clone, Copy, Debug)]
 struct BufferHead {
     cpu: u16,
     sequence: i64,
-    /// Time at which it is written.
+    /// Raw time at which the buffer is written.
     time: i64,
     logger: u16,
     buffer_type: u16,
@@ -382,7 +384,8 @@ struct BufferHead {
 }
 
 impl BufferHead {
-    /// Writes the header to the first bytes of a buffer that is as long as it will be stored.
+    /// Writes the header into the first bytes of `buffer`, which has its final stored size. `valid`
+    /// is the number of valid bytes before compression.
     fn put(self, buffer: &mut [u8], valid: u32) {
         let stored = buffer.len() as u32;
         let mut put = |at: usize, bytes: &[u8]| {

@@ -1,51 +1,52 @@
-//! Many context switches of one CPU in one event.
+//! Several context switches of one CPU in one event.
 
 use etl::le;
 
-/// CompactCSwitch, hook 0x0525: the switches of one CPU since the last such event, bit-packed.
-/// Sources: System Informer's `ntwmi.h` and Geoff Chappell; no public trace holds one.
+/// CompactCSwitch, hook 0x0525: the switches of one CPU since its last CompactCSwitch event, packed
+/// into bits. Sources: System Informer's `ntwmi.h` and Geoff Chappell. No public trace contains
+/// such an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactContextSwitches<'a> {
-    /// Raw time that the first packet's delta starts from.
+    /// Raw time (in ticks of the trace's clock) to which the first packet's delta is added.
     pub first_time: i64,
-    /// The threads that packets refer to by index.
+    /// Ids of the threads that packets refer to by index.
     pub thread_ids: [u32; 16],
-    /// The base priority of each of these threads.
+    /// Base priority of each thread in `thread_ids`.
     pub base_priorities: [i8; 16],
     packets: &'a [u8],
 }
 
-/// One switch: the old thread leaves the CPU. The new thread is the old one of the next packet.
+/// One switch: the old thread leaves the CPU. The new thread is the old thread of the next switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactSwitch {
-    /// Raw time since the packet before.
+    /// Raw time since the previous switch.
     pub time_delta: u32,
-    /// The thread that ran until now; `None` if the CPU was idle.
+    /// Thread that ran until now; `None` if the CPU was idle.
     pub old_thread: Option<CompactThread>,
 }
 
-/// The thread that leaves the CPU.
+/// Thread that leaves the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactThread {
-    /// Its id.
+    /// Thread id.
     pub thread_id: u32,
-    /// Its priority.
+    /// Priority of the thread, 0 to 31.
     pub priority: i8,
-    /// A wait reason, or a thread state above all wait reasons; see
-    /// [`CompactThread::wait_reason`].
+    /// Wait reason if the thread waits. Otherwise the new thread state plus the number of wait
+    /// reasons; see [`CompactThread::wait_reason`].
     pub state_or_wait_reason: u8,
-    /// Clock ticks of the wait; `None` where the packet has no room for it.
+    /// Duration of the wait in clock ticks; `None` if the packet's type has no field for it.
     pub wait_time: Option<u32>,
 }
 
 impl CompactThread {
-    /// Why the thread waits. `wait_reasons` is how many wait reasons the traced Windows knows
-    /// (`MaximumWaitReason`); `None` if the thread does not wait.
+    /// Returns the wait reason, or `None` if the thread does not wait. `wait_reasons` is the number
+    /// of wait reasons in the traced version of Windows (`MaximumWaitReason`).
     pub fn wait_reason(&self, wait_reasons: u8) -> Option<u8> {
         Some(self.state_or_wait_reason).filter(|reason| *reason < wait_reasons)
     }
 
-    /// The state that the thread went to: 5, waiting, if it has a wait reason.
+    /// Returns the thread's new state. It is 5 (waiting) if the thread has a wait reason.
     pub fn state(&self, wait_reasons: u8) -> u8 {
         self.state_or_wait_reason
             .checked_sub(wait_reasons)
@@ -72,7 +73,7 @@ impl<'a> CompactContextSwitches<'a> {
         })
     }
 
-    /// The switches, earliest first.
+    /// Returns the switches, earliest first.
     pub fn switches(&self) -> impl Iterator<Item = CompactSwitch> + 'a {
         let CompactContextSwitches {
             thread_ids,
@@ -88,7 +89,8 @@ impl<'a> CompactContextSwitches<'a> {
     }
 }
 
-/// The packet at the start of `bytes` and its size. Its two lowest bits are its type.
+/// Returns the switch that the packet at the start of `bytes` describes, and the packet's size in
+/// bytes. The two lowest bits of a packet are its type.
 fn read_packet(
     bytes: &[u8],
     thread_ids: &[u32; 16],

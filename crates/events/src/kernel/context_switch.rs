@@ -1,55 +1,57 @@
-//! A CPU goes from one thread to another.
+//! Context switches.
 
 use etl::le;
 
-/// CSwitch, hook 0x0524: a CPU stopped running the old thread and starts the new one.
+/// CSwitch, hook 0x0524: a CPU stops running the old thread and starts to run the new thread.
 ///
-/// Byte 10 and the flags of byte 13 changed their meaning from version to version; what a version
-/// does not say is `None`. Sources: System Informer's `ntwmi.h`, Geoff Chappell, the MOF classes;
-/// versions 2 and 4 agree with captured payloads, version 5 with 6,090 events of Windows 11
-/// build 26200.
+/// The meaning of byte 10 and of the flags in byte 13 depends on the version. A field is `None` if
+/// the event's version does not have it. Sources: System Informer's `ntwmi.h`, Geoff Chappell, the
+/// MOF classes. Versions 2 and 4 agree with captured payloads, version 5 with 6,090 events of
+/// Windows 11 build 26200.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextSwitch {
-    /// The thread that the scheduler chose; 0 is the CPU's idle thread. The thread that really
-    /// ran is the old thread of the CPU's next switch.
+    /// Thread that the scheduler chose to run; 0 is the CPU's idle thread. Sometimes another thread
+    /// runs. The thread that really ran is the old thread of the CPU's next switch.
     pub new_thread_id: u32,
-    /// The thread that ran until now; 0 is the CPU's idle thread.
+    /// Thread that ran until now; 0 is the CPU's idle thread.
     pub old_thread_id: u32,
     /// Priority of the new thread, 0 to 31.
     pub new_priority: i8,
     /// Priority of the old thread, 0 to 31.
     pub old_priority: i8,
-    /// Why the old thread waits or stopped; see [`super::wait_reason`]. Names a real wait only if
-    /// the old thread's state is 5, waiting.
+    /// Reason why the old thread waits or stopped; see [`super::wait_reason`]. It names a real wait
+    /// only if the old thread's state is 5 (waiting).
     pub old_wait_reason: u8,
-    /// Whether the old thread waits on behalf of the kernel (0) or of user code (1).
+    /// Processor mode in which the old thread waits: 0 is kernel mode, 1 is user mode.
     pub old_wait_mode: u8,
-    /// The state that the old thread went to; see [`super::thread_state`].
+    /// New state of the old thread; see [`super::thread_state`].
     pub old_state: u8,
-    /// The low eight bits of the old thread's ideal processor.
+    /// Low eight bits of the old thread's ideal processor.
     pub old_ideal_processor: u8,
-    /// Quantum units that the new thread has; version 1 only.
+    /// Quantum of the new thread, in quantum units. Only version 1 has this field.
     pub new_quantum: Option<i8>,
-    /// Quantum units that the old thread has left; version 1 only.
+    /// Remaining quantum of the old thread, in quantum units. Only version 1 has this field.
     pub old_quantum: Option<i8>,
-    /// How much of the new thread's priority is boost: the low nibble foreground boost, the high
-    /// one unusual boost (inferred). Since version 2.
+    /// Boost in the new thread's priority: the foreground boost in the low four bits, an unusual
+    /// boost in the high four bits (this meaning is inferred). Present since version 2.
     pub new_priority_decrement: Option<u8>,
-    /// Clock ticks since the new thread began the wait that ended before this switch;
-    /// meaningless for an idle thread. Since version 2.
+    /// Clock ticks since the new thread began the wait that ended before this switch. Meaningless
+    /// for an idle thread. Present since version 2.
     pub new_wait_time: Option<u32>,
-    /// What the old thread had left of its quantum: CPU cycles / 1024, negative when overdrawn.
-    /// Since version 2.
+    /// Remaining quantum of the old thread in units of 1024 CPU cycles; negative if the thread ran
+    /// longer than its quantum. Present since version 2.
     pub old_remaining_quantum: Option<i32>,
-    /// Whether the old and the new thread matter to the background activity moderator; version 3.
+    /// True for the old and the new thread if the background activity moderator (BAM) treats the
+    /// thread as important. Only version 3 has this field.
     pub bam_important: Option<(bool, bool)>,
-    /// Quality of service of the old thread; see [`super::qos_level`]. Since version 4.
+    /// Quality of service of the old thread; see [`super::qos_level`]. Present since version 4.
     pub old_qos: Option<u8>,
-    /// Quality of service of the new thread. Since version 4.
+    /// Quality of service of the new thread. Present since version 4.
     pub new_qos: Option<u8>,
-    /// Four bits of unknown meaning. Since version 5.
+    /// Four bits of unknown meaning. Present since version 5.
     pub unknown_flags: Option<u32>,
-    /// Byte 10: which of the two it is depends on the old thread.
+    /// Byte 10 of the payload. It is a C-state if the old thread is an idle thread, otherwise a
+    /// rank.
     rank_or_c_state: Option<u8>,
 }
 
@@ -103,15 +105,15 @@ impl ContextSwitch {
         Some(switch)
     }
 
-    /// Rank of the old thread in its scheduling group; 0 runs before higher ranks. Since
-    /// version 2, and not for an idle thread.
+    /// Returns the rank of the old thread in its scheduling group; rank 0 runs before higher ranks.
+    /// Returns `None` before version 2 and for an idle thread.
     #[inline]
     pub fn old_rank(&self) -> Option<u8> {
         self.rank_or_c_state.filter(|_| self.old_thread_id != 0)
     }
 
-    /// The C-state that the CPU was in while idle. Since version 2, and only where the old thread
-    /// is an idle thread.
+    /// Returns the C-state (power state) of the CPU while it was idle. Returns `None` before
+    /// version 2, and if the old thread is not an idle thread.
     #[inline]
     pub fn previous_c_state(&self) -> Option<u8> {
         self.rank_or_c_state.filter(|_| self.old_thread_id == 0)
@@ -122,7 +124,8 @@ impl ContextSwitch {
 mod tests {
     use super::*;
 
-    /// 7 takes over from `old`, with byte 10 as 2 and all flag bits of byte 13 told apart.
+    /// Returns a payload of a switch from thread `old` to thread 7. Byte 10 is 2, and byte 13 has a
+    /// pattern of flag bits.
     fn payload(old: u8) -> [u8; 28] {
         let mut payload = [0; 28];
         payload[0] = 7;

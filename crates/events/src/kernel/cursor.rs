@@ -1,4 +1,4 @@
-//! Reads a packed payload from front to back.
+//! Reader of a packed payload from front to back.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -7,8 +7,8 @@ use etl::Guid;
 use crate::sid;
 use crate::text::{self, Ansi, Utf16};
 
-/// The unread rest of a payload. Each read gives `None` and takes nothing where too few bytes are
-/// left.
+/// Unread rest of a payload. A read that needs more bytes than are left returns `None` and leaves
+/// the cursor unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
@@ -42,7 +42,7 @@ impl<'a> Cursor<'a> {
         Some(*chunk)
     }
 
-    /// An address or size of the event's width.
+    /// Reads an address or a size, which has the event's pointer size (4 or 8 bytes).
     #[inline]
     pub(super) fn pointer(&mut self) -> Option<u64> {
         match self.pointer_size {
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A thread id that fills a pointer.
+    /// Reads a process or thread id that is stored with the size of a pointer.
     #[inline]
     pub(super) fn wide_id(&mut self) -> Option<u32> {
         self.pointer().map(|id| id as u32)
@@ -78,14 +78,15 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// The SID after a TOKEN_USER image; the inner `None` says that the payload has none.
+    /// Reads a TOKEN_USER image (two pointers) and the SID after it. Returns the SID. The inner
+    /// `Option` is `None` if the payload states that there is no SID.
     pub(super) fn sid(&mut self) -> Option<Option<&'a [u8]>> {
         let (sid, rest) = sid::split_token_user(self.rest, self.pointer_size)?;
         self.rest = rest;
         Some(sid)
     }
 
-    /// UTF-16 up to a NUL or the end.
+    /// Reads UTF-16 text up to a NUL or the payload's end.
     pub(super) fn utf16(&mut self) -> Option<Utf16<'a>> {
         (self.rest.len() >= 2).then(|| {
             let (text, rest) = text::split_utf16(self.rest);
@@ -94,14 +95,14 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// So many UTF-16 units, shown up to a NUL.
+    /// Reads `count` UTF-16 units; the text ends at the first NUL.
     pub(super) fn wchars(&mut self, count: usize) -> Option<Utf16<'a>> {
         let (field, rest) = self.rest.split_at_checked(count.checked_mul(2)?)?;
         self.rest = rest;
         Some(Utf16(text::split_utf16(field).0))
     }
 
-    /// Bytes of text up to a NUL or the end.
+    /// Reads text of 8-bit characters up to a NUL or the payload's end.
     pub(super) fn ansi(&mut self) -> Option<Ansi<'a>> {
         (!self.rest.is_empty()).then(|| {
             let (text, rest) = text::split_ansi(self.rest);
@@ -110,7 +111,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Everything unread.
+    /// Returns all unread bytes.
     #[inline]
     pub(super) fn rest(self) -> &'a [u8] {
         self.rest

@@ -1,27 +1,28 @@
-//! Requests to disks.
+//! Events of disk requests.
 
 use super::cursor::Cursor;
 
-/// DiskIo Read and Write, and their optical forms: opcodes 10, 11, 55 and 56 of the disk class,
-/// logged when the request has completed.
+/// DiskIo Read and Write, and the same events of optical disks (opcodes 10, 11, 55 and 56 of the
+/// disk class). Windows logs them when a request completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskTransfer {
-    /// The disk's number.
+    /// Disk number.
     pub disk: u32,
     /// Flags of the request; see [`super::irp_flags`] and [`DiskTransfer::io_priority`].
     pub irp_flags: u32,
-    /// Bytes moved.
+    /// Number of bytes transferred.
     pub size: u32,
     /// Offset on the disk, in bytes.
     pub offset: u64,
-    /// Key of the file, which file-name events name.
+    /// File key. A `FileName` event with the same key gives the file's name.
     pub file_object: u64,
-    /// The request packet, which the matching init event names. Since version 2.
+    /// Address of the request packet; the event of the request's start has the same address.
+    /// Present since version 2.
     pub irp: Option<u64>,
-    /// How long the request took from its start to its completion, in ticks of the performance
-    /// counter. Since version 1.
+    /// Time from the request's start to its completion, in ticks of the performance counter.
+    /// Present since version 1.
     pub response_time: Option<u64>,
-    /// The thread that asked. Since version 3.
+    /// Thread that issued the request. Present since version 3.
     pub issuing_thread_id: Option<u32>,
 }
 
@@ -53,19 +54,19 @@ impl DiskTransfer {
         Some(transfer)
     }
 
-    /// Priority of the request; see [`super::io_priority`].
+    /// Returns the priority of the request; see [`super::io_priority`].
     pub fn io_priority(&self) -> u8 {
         (self.irp_flags >> 17 & 7) as u8
     }
 }
 
-/// DiskIo ReadInit, WriteInit and FlushInit, and their optical forms: opcodes 12, 13, 15 and 58
-/// to 60 of the disk class, logged when a request starts.
+/// DiskIo ReadInit, WriteInit and FlushInit, and the same events of optical disks (opcodes 12, 13,
+/// 15 and 58 to 60 of the disk class). Windows logs them when a request starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskStart {
-    /// The request packet, which the completion names.
+    /// Address of the request packet; the event of the request's completion has the same address.
     pub irp: u64,
-    /// The thread that asked. Since version 3.
+    /// Thread that issued the request. Present since version 3.
     pub issuing_thread_id: Option<u32>,
 }
 
@@ -84,19 +85,19 @@ impl DiskStart {
     }
 }
 
-/// DiskIo FlushBuffers and its optical form: opcodes 14 and 57 of the disk class, logged when the
-/// flush has completed.
+/// DiskIo FlushBuffers, and the same event of optical disks (opcodes 14 and 57 of the disk class).
+/// Windows logs it when the flush completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskFlush {
-    /// The disk's number.
+    /// Disk number.
     pub disk: u32,
     /// Flags of the request; see [`super::irp_flags`].
     pub irp_flags: u32,
-    /// How long the flush took, in ticks of the performance counter.
+    /// Duration of the flush in ticks of the performance counter.
     pub response_time: u64,
-    /// The request packet.
+    /// Address of the request packet.
     pub irp: u64,
-    /// The thread that asked. Since version 3.
+    /// Thread that issued the request. Present since version 3.
     pub issuing_thread_id: Option<u32>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 
-/// What ran.
+/// Kind of an interrupt or DPC routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum InterruptKind {
     /// Deferred procedure call, hook 0x0F44.
@@ -22,7 +22,7 @@ pub enum InterruptKind {
 }
 
 impl InterruptKind {
-    /// The kind that an opcode of the PerfInfo class means.
+    /// Returns the kind for an opcode of the PerfInfo class.
     pub fn of_opcode(opcode: u8) -> Option<InterruptKind> {
         Some(match opcode {
             0x32 => InterruptKind::MessageIsr,
@@ -36,7 +36,7 @@ impl InterruptKind {
         })
     }
 
-    /// A service routine, not a deferred call.
+    /// Returns true for an interrupt service routine, false for a deferred procedure call (DPC).
     pub fn is_isr(self) -> bool {
         matches!(
             self,
@@ -45,27 +45,28 @@ impl InterruptKind {
     }
 }
 
-/// The events of [`InterruptKind`]: a routine has run, and the event's own time is when it ended.
-/// Routines nest: another on the same CPU may have run inside.
+/// DPC, ISR and similar PerfInfo events: a routine of an [`InterruptKind`] ran and ended. The
+/// event's time is the end of the routine. Routines can nest: another routine may have interrupted
+/// this one on the same CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupt {
-    /// What ran.
+    /// Kind of the routine.
     pub kind: InterruptKind,
-    /// When it began, as raw time of the session's clock.
+    /// Raw time of the routine's start, in ticks of the session's clock.
     pub initial_time: u64,
     /// Address of the routine.
     pub routine: u64,
-    /// Service routines: 1 if the routine claimed the interrupt.
+    /// 1 if the routine claimed the interrupt. Only interrupt service routines have this field.
     pub return_value: Option<u32>,
-    /// Service routines since version 2: the interrupt vector.
+    /// Interrupt vector. Only interrupt service routines have this field, since version 2.
     pub vector: Option<u16>,
-    /// Message-signalled interrupts: which message.
+    /// Message number. Only message-signalled interrupts have this field.
     pub message_number: Option<u32>,
 }
 
 impl Interrupt {
-    /// Reads the payload of the PerfInfo event `opcode`; `None` if it is no interrupt's, or too
-    /// short.
+    /// Reads the payload of the PerfInfo event `opcode`. Returns `None` if the event is not of an
+    /// [`InterruptKind`] or the payload is too short.
     #[inline]
     pub fn read(opcode: u8, payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         let kind = InterruptKind::of_opcode(opcode)?;
@@ -85,8 +86,8 @@ impl Interrupt {
             interrupt.return_value = Some(cursor.u32()?);
             return Some(interrupt);
         }
-        // Microsoft's reference shows an 8-bit vector and 16 reserved bits; captured payloads
-        // hold a 16-bit vector at an odd offset.
+        // Microsoft's reference shows an 8-bit vector and 16 reserved bits. Captured payloads have
+        // a 16-bit vector at an odd offset.
         interrupt.return_value = Some(cursor.u8()?.into());
         interrupt.vector = Some(cursor.u16()?);
         cursor.skip(1)?;

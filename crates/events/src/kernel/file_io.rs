@@ -1,15 +1,15 @@
-//! Operations on files.
+//! Events of file operations.
 
 use super::cursor::Cursor;
 use crate::text::Utf16;
 
-/// FileIo Name, FileCreate, FileDelete and FileRundown: opcodes 0, 32, 35 and 36 of the file
-/// class. Names the key that other events call a file by.
+/// FileIo Name, FileCreate, FileDelete and FileRundown (opcodes 0, 32, 35 and 36 of the file
+/// class): the name of a file key. Other events refer to the file by its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileName<'a> {
-    /// The key.
+    /// File key.
     pub file_object: u64,
-    /// The file as an NT path (`\Device\HarddiskVolume3\…`).
+    /// NT path of the file (`\Device\HarddiskVolume3\…`).
     pub name: Utf16<'a>,
 }
 
@@ -24,22 +24,22 @@ impl<'a> FileName<'a> {
     }
 }
 
-/// FileIo Create and CreateNew: opcodes 64 and 78 of the file class. A file is opened or created.
+/// FileIo Create and CreateNew (opcodes 64 and 78 of the file class): a file is opened or created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileCreate<'a> {
-    /// The request packet, which [`FileEnd`] names.
+    /// Address of the request packet; the [`FileEnd`] event of the operation has the same address.
     pub irp: u64,
-    /// The thread that asked.
+    /// Thread that issued the request.
     pub thread_id: u32,
-    /// The file object.
+    /// Address of the file object.
     pub file_object: u64,
-    /// Options of NtCreateFile; the disposition is in the top byte.
+    /// Options of `NtCreateFile`; the top byte is the disposition.
     pub create_options: u32,
-    /// Attributes of the file, if it is created.
+    /// Attributes that a new file gets.
     pub file_attributes: u32,
-    /// How others may share it.
+    /// Share mode of `NtCreateFile`.
     pub share_access: u32,
-    /// Its path.
+    /// Path of the file.
     pub path: Utf16<'a>,
 }
 
@@ -68,22 +68,22 @@ impl<'a> FileCreate<'a> {
     }
 }
 
-/// The request, thread and file of an operation.
+/// Request packet, thread and file of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileOperation {
-    /// The request packet, which [`FileEnd`] names.
+    /// Address of the request packet; the [`FileEnd`] event of the operation has the same address.
     pub irp: u64,
-    /// The thread that asked.
+    /// Thread that issued the request.
     pub thread_id: u32,
-    /// The file object.
+    /// Address of the file object.
     pub file_object: u64,
-    /// Key of the file, which [`FileName`] names.
+    /// File key; see [`FileName`].
     pub file_key: u64,
 }
 
 impl FileOperation {
-    /// Reads FileIo Cleanup, Close and Flush: opcodes 65, 66 and 73 of the file class. `None` if
-    /// the payload is too short or older than version 2.
+    /// Reads FileIo Cleanup, Close and Flush (opcodes 65, 66 and 73 of the file class). Returns
+    /// `None` if the payload is too short or older than version 2.
     pub fn read(payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         FileOperation::read_from(&mut Cursor::new(payload, pointer_size), version, |_| {
             Some(())
@@ -91,8 +91,8 @@ impl FileOperation {
         .map(|(operation, ())| operation)
     }
 
-    /// Version 2 has the thread before the file, as wide as a pointer; later versions have it
-    /// after the file and after what `between` reads.
+    /// Reads an operation. In version 2, the thread id comes before the file and has a pointer's
+    /// size. In later versions, it comes after the file and after the fields that `between` reads.
     fn read_from<'a, T>(
         cursor: &mut Cursor<'a>,
         version: u8,
@@ -125,16 +125,16 @@ impl FileOperation {
 /// FileIo Read and Write: opcodes 67 and 68 of the file class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileTransfer {
-    /// Who works on which file.
+    /// Request packet, thread and file of the operation.
     pub operation: FileOperation,
     /// Offset in the file, in bytes.
     pub offset: u64,
-    /// Bytes asked for.
+    /// Number of bytes requested.
     pub size: u32,
     /// Flags of the request; see [`super::irp_flags`].
     pub io_flags: u32,
-    /// Further flags, 1 for a request with a memory descriptor list; `None` where the build did
-    /// not write them.
+    /// Further flags; 1 means that the request has a memory descriptor list. `None` if the build of
+    /// Windows did not write this field.
     pub extra_flags: Option<u32>,
 }
 
@@ -154,15 +154,16 @@ impl FileTransfer {
     }
 }
 
-/// FileIo SetInfo, Delete, Rename, QueryInfo, FSControl (opcodes 69, 70, 71, 74 and 75 of the
-/// file class) and, with a path, DeletePath, RenamePath and SetLinkPath (79 to 81).
+/// FileIo SetInfo, Delete, Rename, QueryInfo and FSControl (opcodes 69, 70, 71, 74 and 75 of the
+/// file class). Also DeletePath, RenamePath and SetLinkPath (opcodes 79 to 81), which have a path
+/// after these fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileInfo {
-    /// Who works on which file.
+    /// Request packet, thread and file of the operation.
     pub operation: FileOperation,
-    /// What the operation adds: a new size, a disposition, …
+    /// Argument of the operation, such as a new size or a disposition.
     pub extra_info: u64,
-    /// The class of information, or the control code of FSControl.
+    /// Information class of the operation; for FSControl, the control code.
     pub info_class: u32,
 }
 
@@ -180,14 +181,14 @@ impl FileInfo {
     }
 }
 
-/// FileIo OperationEnd, hook 0x044C: the operation of a request has ended.
+/// FileIo OperationEnd, hook 0x044C: the operation of a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileEnd {
-    /// The request packet that the operation's own event named.
+    /// Address of the request packet; the event of the operation's start has the same address.
     pub irp: u64,
-    /// What the operation gave back: bytes moved for a read.
+    /// Result of the operation; for a read, the number of bytes.
     pub extra_info: u64,
-    /// Its NTSTATUS.
+    /// NTSTATUS with which the operation ended.
     pub status: u32,
 }
 

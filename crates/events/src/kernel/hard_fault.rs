@@ -1,21 +1,22 @@
-//! Page faults that read from a disk.
+//! Event of a page fault that reads from a disk.
 
 use super::cursor::Cursor;
 
-/// HardFault, hook 0x0220: a page had to be read from a file; logged when it was there.
+/// HardFault, hook 0x0220: a page was read from a file. Windows logs the event when the read is
+/// complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HardFault {
-    /// When the fault began, as raw time of the session's clock.
+    /// Raw time of the fault's start, in ticks of the session's clock.
     pub initial_time: u64,
     /// Offset in the file, in bytes.
     pub read_offset: u64,
-    /// The address that was touched.
+    /// Virtual address whose access caused the fault.
     pub virtual_address: u64,
-    /// Key of the file.
+    /// File key; a `FileName` event with the same key gives the file's name.
     pub file_object: u64,
-    /// The thread that waited.
+    /// Thread that waited for the page.
     pub thread_id: u32,
-    /// Bytes read.
+    /// Number of bytes read.
     pub size: u32,
 }
 

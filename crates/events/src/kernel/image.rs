@@ -1,4 +1,5 @@
-//! Images are mapped into processes, and what identifies them.
+//! Events of images (EXE, DLL and driver files) that Windows maps into memory, and their
+//! identities.
 
 use etl::Guid;
 
@@ -9,23 +10,24 @@ use crate::text::{Ansi, Utf16};
 /// class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Image<'a> {
-    /// Where it is mapped.
+    /// Start address of the image in memory.
     pub base: u64,
-    /// Its size in memory, in bytes.
+    /// Size of the image in memory, in bytes.
     pub size: u64,
-    /// Its process; 0 for the kernel's modules. Since version 1; else the header's process.
+    /// Id of the process into which the image is mapped; 0 for kernel modules. Present since
+    /// version 1. In version 0, the event's header has the process id.
     pub process_id: Option<u32>,
-    /// Checksum of its file. Since version 2.
+    /// Checksum of the file. Present since version 2.
     pub checksum: Option<u32>,
-    /// Link time of its file, or a hash where builds are reproducible. Since version 2.
+    /// Link time of the file, or a hash if its build is reproducible. Present since version 2.
     pub time_date_stamp: Option<u32>,
-    /// How it was signed; see [`super::signature_level`]. Since version 3.
+    /// Signature level; see [`super::signature_level`]. Present since version 3.
     pub signature_level: Option<u8>,
-    /// Where its signature was found; see [`super::signature_type`]. Since version 3.
+    /// Location of the signature; see [`super::signature_type`]. Present since version 3.
     pub signature_type: Option<u8>,
-    /// Where its file asks to be mapped. Since version 2.
+    /// Preferred start address that the file states. Present since version 2.
     pub default_base: Option<u64>,
-    /// Its file as an NT path (`\Device\HarddiskVolume3\…`).
+    /// NT path of the file (`\Device\HarddiskVolume3\…`).
     pub file_name: Utf16<'a>,
 }
 
@@ -67,19 +69,20 @@ impl<'a> Image<'a> {
     }
 }
 
-/// ImageId, opcode 0 of the image-id class: names the file of an image, for the symbol path. The
-/// merge step of Windows' tools writes it beside each image event.
+/// ImageId, opcode 0 of the image-id class: size and time stamp of an image's file, with which
+/// debuggers find the file in a symbol path. When Windows' tools merge a trace, they add an ImageId
+/// event for each image event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageId<'a> {
-    /// Where the image is mapped.
+    /// Start address of the image in memory.
     pub base: u64,
-    /// Its size in memory, in bytes.
+    /// Size of the image in memory, in bytes.
     pub size: u64,
-    /// Its process; 0 for the kernel's modules.
+    /// Id of the process into which the image is mapped; 0 for kernel modules.
     pub process_id: u32,
-    /// Link time of its file.
+    /// Link time of the file.
     pub time_date_stamp: u32,
-    /// The name that its file was linked with.
+    /// Name of the file when it was linked.
     pub original_file_name: Utf16<'a>,
 }
 
@@ -97,19 +100,19 @@ impl<'a> ImageId<'a> {
     }
 }
 
-/// DbgIdRSDS and DbgIdILRSDS, opcodes 36 and 37 of the image-id class: which PDB describes an
-/// image.
+/// DbgIdRSDS and DbgIdILRSDS, opcodes 36 and 37 of the image-id class: identity of an image's PDB
+/// file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PdbId<'a> {
-    /// Where the image is mapped.
+    /// Start address of the image in memory.
     pub base: u64,
-    /// Its process; 0 for the kernel's modules.
+    /// Id of the process into which the image is mapped; 0 for kernel modules.
     pub process_id: u32,
-    /// Identity of the PDB.
+    /// GUID of the PDB.
     pub guid: Guid,
-    /// How often it was rewritten.
+    /// Age of the PDB: number of times it was rewritten.
     pub age: u32,
-    /// Path of the PDB as the linker knew it.
+    /// Path of the PDB that the linker recorded.
     pub path: Ansi<'a>,
 }
 

@@ -1,10 +1,10 @@
-//! The kernel's classic events: their classes and layouts as a table, and views of the payloads
-//! that matter most.
+//! Classic events of the kernel: a table of their classes and layouts, and views of the most
+//! important payloads.
 //!
-//! [`schema`] finds the layout of any known event for [`crate::decode()`]. The views read the same
-//! bytes into plain structs, without allocation: `read(payload, version, pointer_size)` with the
-//! payload, version and width that an [`etl::Event`] says. Where several opcodes share a view but
-//! not a layout, the opcode comes first.
+//! [`schema`] finds the layout of any known event for [`crate::decode()`]. The views are plain
+//! structs that read the same bytes without allocation. Their function is `read(payload, version,
+//! pointer_size)`, with the payload, version and pointer size of an [`etl::Event`]. If events of
+//! one view have different layouts, the opcode is the first argument.
 
 mod compact_context_switch;
 mod context_switch;

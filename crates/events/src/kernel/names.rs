@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use crate::schema::ValueMap;
 
-/// Defines one function per enumeration, and finds the enumeration by the function's name for the
-/// layouts that refer to it.
+/// Defines one function per enumeration, which returns the name of a number. Also defines
+/// `value_map`, which finds an enumeration by its function's name for layouts that refer to it.
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident($ty:ty) $kind:ident { $($value:literal $text:literal,)* })*) => {
         $(names!(@$kind $(#[$doc])* $name($ty) { $($value $text,)* });)*
 
-        /// The enumeration of that name as a field's value map.
+        /// Returns the enumeration with that name as a field's value map.
         pub(super) fn value_map(name: &str) -> Option<ValueMap> {
             let (is_bitmap, entries): (bool, &[(u64, &str)]) = match name {
                 $(stringify!($name) => (stringify!($kind) == "bits", &[$(($value, $text),)*]),)*
@@ -35,7 +35,8 @@ macro_rules! names {
     (@bits $(#[$doc:meta])* $name:ident($ty:ty) { $($value:literal $text:literal,)* }) => {
         $(#[$doc])*
         ///
-        /// Gives the names of the bits that are set and have one, from the lowest.
+        /// Returns the names of the set bits, starting with the lowest bit. Omits bits without a
+        /// name.
         pub fn $name(bits: $ty) -> impl Iterator<Item = &'static str> {
             const NAMES: &[($ty, &str)] = &[$(($value, $text),)*];
             NAMES.iter().filter(move |(bit, _)| bits & bit != 0).map(|(_, name)| *name)
@@ -44,14 +45,14 @@ macro_rules! names {
 }
 
 names! {
-    /// What a thread is doing (`KTHREAD_STATE`).
+    /// State of a thread (`KTHREAD_STATE`).
     thread_state(u8) values {
         0 "Initialized", 1 "Ready", 2 "Running", 3 "Standby", 4 "Terminated", 5 "Waiting",
         6 "Transition", 7 "DeferredReady", 8 "GateWait", 9 "WaitingForProcessInSwap",
     }
 
-    /// Why a thread waits or stopped running (`KWAIT_REASON`). Reasons 30 to 33 belong to threads
-    /// that did not wait but were taken off the CPU.
+    /// Reason why a thread waits or stopped running (`KWAIT_REASON`). With reasons 30 to 33, the
+    /// thread did not wait: it stopped running because of a preemption or a similar cause.
     wait_reason(u8) values {
         0 "Executive", 1 "FreePage", 2 "PageIn", 3 "PoolAllocation", 4 "DelayExecution",
         5 "Suspended", 6 "UserRequest", 7 "WrExecutive", 8 "WrFreePage", 9 "WrPageIn",
@@ -65,40 +66,43 @@ names! {
         40 "WrIoRing", 41 "WrMdlCache", 42 "WrRcu",
     }
 
-    /// On whose behalf a thread waits (`KPROCESSOR_MODE`).
+    /// Mode in which a thread waits (`KPROCESSOR_MODE`).
     wait_mode(u8) values { 0 "KernelMode", 1 "UserMode", }
 
-    /// Why the scheduler adjusts a readied thread's priority (`ADJUST_REASON`).
+    /// Reason why the scheduler adjusts the priority of a thread that becomes ready
+    /// (`ADJUST_REASON`).
     adjust_reason(u8) values { 0 "None", 1 "Unwait", 2 "Boost", }
 
-    /// Quality of service of a thread (`KTHREAD_QOS_LEVEL`). Builds disagree about the numbers from
-    /// 3 on, and 6 has been seen for idle threads only; show the number beside the name.
+    /// Quality of service of a thread (`KTHREAD_QOS_LEVEL`). The names of the numbers from 3 on
+    /// differ between builds of Windows, and 6 occurs only for idle threads. So show the number
+    /// next to the name.
     qos_level(u8) values {
         0 "High", 1 "Medium", 2 "Low", 3 "Multimedia", 4 "Deadline", 5 "Dynamic",
     }
 
-    /// Where a DPC is queued among others (`KDPC_IMPORTANCE`).
+    /// Importance of a DPC, which decides its position in the queue (`KDPC_IMPORTANCE`).
     dpc_importance(u8) values { 0 "Low", 1 "Medium", 2 "High", 3 "MediumHigh", }
 
-    /// What one CPU asks of another by an inter-processor interrupt.
+    /// Request that one CPU sends to another with an inter-processor interrupt.
     ipi_request(u32) values { 1 "Apc", 2 "Dpc", }
 
     /// Flags of a process event.
     process_flags(u32) bits { 1 "PackageId", 2 "Wow64", 4 "Protected", 8 "Packaged", }
 
-    /// How an image was signed (`SE_SIGNING_LEVEL`).
+    /// Signature level of an image (`SE_SIGNING_LEVEL`).
     signature_level(u8) values {
         0 "Unchecked", 1 "Unsigned", 2 "Enterprise", 4 "Authenticode", 6 "Store",
         8 "Antimalware", 12 "Windows", 14 "WindowsTcb",
     }
 
-    /// Where an image's signature was found (`SE_IMAGE_SIGNATURE_TYPE`).
+    /// Location of an image's signature (`SE_IMAGE_SIGNATURE_TYPE`).
     signature_type(u8) values {
         0 "None", 1 "Embedded", 2 "Cached", 3 "CatalogCached", 4 "CatalogNotCached",
         5 "CatalogHint", 6 "PackageCatalog",
     }
 
-    /// Flags of an I/O request packet. Bits 17 to 19 are its priority; see [`io_priority`].
+    /// Flags of an I/O request packet. Bits 17 to 19 are the packet's priority; see
+    /// [`io_priority`].
     irp_flags(u32) bits {
         0x1 "NoCache", 0x2 "PagingIo", 0x4 "SynchronousApi", 0x8 "AssociatedIrp",
         0x10 "BufferedIo", 0x20 "DeallocateBuffer", 0x40 "SynchronousPagingIo", 0x80 "Create",
@@ -106,24 +110,25 @@ names! {
         0x1000 "ObQueryName", 0x2000 "HoldDeviceQueue",
     }
 
-    /// Priority of an I/O request (`IO_PRIORITY_HINT`, one higher: 0 is "not set").
+    /// Priority of an I/O request (`IO_PRIORITY_HINT` plus one: 0 means "not set").
     io_priority(u8) values {
         0 "NotSet", 1 "VeryLow", 2 "Low", 3 "Normal", 4 "High", 5 "Critical",
     }
 
-    /// What became of a range of virtual memory.
+    /// Operation on a range of virtual memory.
     virtual_alloc_flags(u32) bits {
         0x1000 "Commit", 0x2000 "Reserve", 0x4000 "Decommit", 0x8000 "Release",
     }
 
-    /// What a sample counts (`KPROFILE_SOURCE`); higher numbers are the machine's own, named by the
-    /// trace's profile-interval events.
+    /// Source of a sample (`KPROFILE_SOURCE`). The meaning of higher numbers depends on the
+    /// machine; events of the trace about sample intervals (SampledProfileSetInterval and others)
+    /// name them.
     profile_source(u32) values {
         0 "Timer", 1 "AlignmentFixup", 2 "TotalIssues", 6 "BranchInstructions", 10 "CacheMisses",
         11 "BranchMispredictions", 19 "TotalCycles",
     }
 
-    /// Who allocated a heap block.
+    /// Allocator that allocated a heap block.
     heap_source(u32) values {
         1 "LookAside", 2 "LowFragmentation", 3 "MainPath", 4 "SlowC", 5 "Invalid",
         6 "SegmentHeap",

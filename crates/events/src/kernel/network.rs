@@ -1,32 +1,33 @@
-//! TCP and UDP traffic as the kernel reports it.
+//! Kernel events of TCP and UDP traffic.
 
 use std::net::{IpAddr, SocketAddr};
 
 use super::cursor::Cursor;
 
-/// What happened to a connection or datagram.
+/// Operation on a connection or datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NetworkAction {
     /// Data was sent.
     Send,
     /// Data was received.
     Receive,
-    /// A connection was opened from here.
+    /// A local process opened a connection.
     Connect,
     /// A connection was closed.
     Disconnect,
-    /// Data was sent again.
+    /// Data was retransmitted.
     Retransmit,
-    /// A connection was opened from outside.
+    /// A remote host opened a connection.
     Accept,
-    /// A connection was tried again.
+    /// A connection attempt was repeated.
     Reconnect,
-    /// Received data was handed to the application.
+    /// Received data was passed to the application.
     Copy,
 }
 
 impl NetworkAction {
-    /// The action of an opcode, and whether it speaks of IPv6, whose opcodes are 16 higher.
+    /// Returns the action of an opcode, and true if the opcode is for IPv6. The IPv6 opcodes are 16
+    /// higher than those for IPv4.
     fn of_opcode(opcode: u8) -> Option<(NetworkAction, bool)> {
         let is_v6 = opcode >= 26;
         let action = match if is_v6 { opcode - 16 } else { opcode } {
@@ -47,35 +48,38 @@ impl NetworkAction {
 /// Traffic events of the TcpIp and UdpIp classes, version 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkEvent {
-    /// What happened.
+    /// Operation that the event logs.
     pub action: NetworkAction,
-    /// The process whose traffic it is.
+    /// Process that owns the connection.
     pub process_id: u32,
-    /// Bytes of data.
+    /// Number of bytes of data.
     pub size: u32,
-    /// What the event calls its destination: of TCP the remote end, also where data was received
-    /// (seen in real traces); of UDP where the datagram went.
+    /// Address and port that the event calls the destination. For TCP, those of the remote
+    /// computer, even if data was received (seen in real traces). For UDP, the destination of the
+    /// datagram.
     pub destination: SocketAddr,
-    /// What the event calls its source: of TCP the local end, of UDP where the datagram came from.
+    /// Address and port that the event calls the source. For TCP, those of the local computer. For
+    /// UDP, the source of the datagram.
     pub source: SocketAddr,
-    /// When a TCP send started and ended, in the units the event has; other events lack it.
+    /// Start and end time of a TCP send, in the units of the event, which are not documented;
+    /// `None` for other events.
     pub send_times: Option<(u32, u32)>,
-    /// Sequence number.
+    /// Sequence number from the payload.
     pub sequence: u32,
-    /// Tells connections apart.
+    /// Identifier of the connection from the payload.
     pub connection: u64,
 }
 
 impl NetworkEvent {
-    /// Reads the payload of the TcpIp event `opcode`; `None` if it is not one of
-    /// [`NetworkAction`], older than version 2, or too short.
+    /// Reads the payload of the TcpIp event `opcode`. Returns `None` if the opcode is no
+    /// [`NetworkAction`], the version is below 2, or the payload is too short.
     pub fn read_tcp(opcode: u8, payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         let (action, is_v6) = NetworkAction::of_opcode(opcode)?;
         NetworkEvent::read(action, is_v6, true, payload, version, pointer_size)
     }
 
-    /// Reads the payload of the UdpIp event `opcode`, which sends or receives; `None` as for
-    /// [`NetworkEvent::read_tcp`].
+    /// Reads the payload of the UdpIp event `opcode`. Returns `None` if the opcode is not for
+    /// sending or receiving, and in the cases in which [`NetworkEvent::read_tcp`] does.
     pub fn read_udp(opcode: u8, payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         let (action, is_v6) = NetworkAction::of_opcode(opcode)?;
         if !matches!(action, NetworkAction::Send | NetworkAction::Receive) {
@@ -110,7 +114,7 @@ impl NetworkEvent {
         let mut send_times = None;
         match action {
             NetworkAction::Send if is_tcp => send_times = Some((cursor.u32()?, cursor.u32()?)),
-            // Segment size, option flags and windows.
+            // These 16 bytes are the segment size, option flags and window sizes.
             NetworkAction::Connect | NetworkAction::Accept => cursor.skip(16)?,
             _ => {}
         }

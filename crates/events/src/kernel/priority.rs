@@ -1,4 +1,4 @@
-//! Changes of a thread's priority and of its place.
+//! Events that change a thread's priority, affinity or CPU.
 
 use super::cursor::Cursor;
 
@@ -6,13 +6,13 @@ use super::cursor::Cursor;
 /// and 0x0534.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetPriority {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: u32,
-    /// Its priority of that kind before.
+    /// Old priority, of the kind that the event's name states.
     pub old: i8,
-    /// Its priority of that kind now.
+    /// New priority, of the kind that the event's name states.
     pub new: i8,
-    /// Its dynamic priority; meaningful for SetBasePriority only.
+    /// Dynamic priority of the thread. It is meaningful only for SetBasePriority.
     pub dynamic: i8,
 }
 
@@ -32,23 +32,24 @@ impl SetPriority {
     }
 }
 
-/// AutoBoostSetFloor, hook 0x0542: a thread that holds a lock others wait for gets a priority
-/// that it does not fall below.
+/// AutoBoostSetFloor, hook 0x0542: a thread that holds a lock for which others wait gets a minimum
+/// priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AutoBoostSetFloor {
     /// Address of the lock.
     pub lock: u64,
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: u32,
-    /// The priority that it keeps at least.
+    /// Minimum CPU priority that the thread gets.
     pub new_cpu_floor: i8,
-    /// Its priority before.
+    /// Priority before the boost.
     pub old_cpu_priority: i8,
-    /// The I/O priority that it keeps at least.
+    /// Minimum I/O priority that the thread gets.
     pub new_io_floor: u8,
-    /// Its I/O priority before.
+    /// I/O priority before the boost.
     pub old_io_priority: u8,
-    /// 1 executing a DPC, 2 boosted when woken, 4 outstanding requests boosted too.
+    /// Flags: 1 means that a DPC was executing, 2 that the thread was boosted when it was woken, 4
+    /// that its outstanding I/O requests were boosted too.
     pub flags: u8,
 }
 
@@ -71,14 +72,15 @@ impl AutoBoostSetFloor {
     }
 }
 
-/// AutoBoostClearFloor, hook 0x0543: the lock no longer holds the thread's priority up.
+/// AutoBoostClearFloor, hook 0x0543: the end of a minimum priority that a thread had because of a
+/// lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AutoBoostClearFloor {
     /// Address of the lock.
     pub lock: u64,
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: u32,
-    /// Bit 0 its I/O boost, the others its CPU boosts.
+    /// Boosts that end: bit 0 for the I/O priority, the other bits for the CPU priority.
     pub boosts: u16,
 }
 
@@ -94,14 +96,15 @@ impl AutoBoostClearFloor {
     }
 }
 
-/// AntiStarvationBoost, hook 0x053C: a thread that was ready for long is raised so that it runs.
+/// AntiStarvationBoost, hook 0x053C: a thread that was ready to run for a long time gets a higher
+/// priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AntiStarvationBoost {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: u32,
     /// System-wide index of the CPU.
     pub cpu: u16,
-    /// Its priority before.
+    /// Priority before the boost.
     pub old_priority: i8,
 }
 
@@ -120,17 +123,17 @@ impl AntiStarvationBoost {
 /// ThreadMigration, hook 0x053D: a ready or running thread is moved to another CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadMigration {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: u32,
-    /// System-wide index of the CPU it leaves.
+    /// System-wide index of the old CPU.
     pub source_cpu: u16,
-    /// System-wide index of the CPU it goes to.
+    /// System-wide index of the new CPU.
     pub target_cpu: u16,
-    /// Its priority.
+    /// Priority of the thread.
     pub priority: u8,
-    /// Its ideal processor changed too.
+    /// True if the ideal processor changed too.
     pub ideal_processor_adjusted: bool,
-    /// System-wide index of its ideal processor before.
+    /// System-wide index of the old ideal processor.
     pub old_ideal_cpu: u16,
 }
 
@@ -149,14 +152,14 @@ impl ThreadMigration {
     }
 }
 
-/// SetAffinity, hook 0x0535: the CPUs that a thread may run on change.
+/// SetAffinity, hook 0x0535: the set of CPUs on which a thread may run changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetAffinity {
-    /// The CPUs of the group, one bit each.
+    /// Bit mask of the CPUs in `group` on which the thread may run.
     pub affinity: u64,
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: u32,
-    /// The processor group.
+    /// Processor group.
     pub group: u16,
 }
 

@@ -1,39 +1,40 @@
-//! Processes start, end, and exist.
+//! Start, end and rundown of processes.
 
 use super::cursor::Cursor;
 use crate::text::{Ansi, Utf16};
 
 /// Process Start, End, DCStart, DCEnd and Defunct: opcodes 1 to 4 and 39 of the process class.
 ///
-/// What a version does not say is `None`; trailing text that the payload lacks, too.
+/// A field is `None` if the event's version does not have it or the payload ends before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process<'a> {
-    /// Address of the kernel's process object, which tells processes of one id apart. Since
-    /// version 2.
+    /// Address of the kernel's process object, which differs between processes with the same id.
+    /// Present since version 2.
     pub unique_key: Option<u64>,
-    /// The process.
+    /// Process id.
     pub process_id: u32,
-    /// The process that created it.
+    /// Id of the process that created this process.
     pub parent_id: u32,
-    /// Its terminal session; 0xFFFF_FFFF for the system's own. Since version 1.
+    /// Id of the terminal session; 0xFFFF_FFFF for system processes. Present since version 1.
     pub session_id: Option<u32>,
-    /// Its exit status; 0x103 while it runs. Since version 1.
+    /// Exit status of the process; 0x103 while the process runs. Present since version 1.
     pub exit_status: Option<i32>,
-    /// Physical address of its page tables. Versions 1 and since 3.
+    /// Physical address of the page tables. Present in version 1 and since version 3.
     pub directory_table_base: Option<u64>,
-    /// Its kind; see [`super::process_flags`]. Since version 4.
+    /// Flags of the process; see [`super::process_flags`]. Present since version 4.
     pub flags: Option<u32>,
-    /// The SID of its user: revision, count, authority, sub-authorities.
+    /// Bytes of the user's SID: revision, count, authority, sub-authorities.
     pub user_sid: Option<&'a [u8]>,
-    /// File name of its image without a path, cut to 14 or 15 characters in old versions.
+    /// Name of the image file without a path; old versions cut it to 14 or 15 characters.
     pub image_name: Ansi<'a>,
-    /// Its command line. Since version 2.
+    /// Command line. Present since version 2.
     pub command_line: Option<Utf16<'a>>,
-    /// Full name of its package. Since version 4.
+    /// Full name of the app package. Present since version 4.
     pub package_full_name: Option<Utf16<'a>>,
-    /// Its application id. Since version 4.
+    /// Application id in the app package. Present since version 4.
     pub application_id: Option<Utf16<'a>>,
-    /// When it exited, in 100 ns since 1601-01-01 UTC. Defunct of version 5.
+    /// Exit time in units of 100 ns since 1601-01-01 UTC. Only the event Defunct of version 5 has
+    /// it.
     pub exit_time: Option<u64>,
 }
 
@@ -92,10 +93,10 @@ impl<'a> Process<'a> {
     }
 }
 
-/// Terminate, hook 0x030B: the last thread of a process has exited.
+/// Terminate, hook 0x030B: the last thread of a process exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessTerminate {
-    /// The process.
+    /// Process id.
     pub process_id: u32,
 }
 

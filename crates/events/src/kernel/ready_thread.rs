@@ -1,18 +1,19 @@
-//! A thread becomes ready to run.
+//! Event of a thread that becomes ready to run.
 
 use super::cursor::Cursor;
 
-/// ReadyThread, hook 0x0532: something made a waiting thread ready. Who did is not in the payload:
-/// it is the thread that ran on the event's CPU, or a DPC if [`ReadyThread::by_dpc`].
+/// ReadyThread, hook 0x0532: a waiting thread became ready. The payload does not name the thread
+/// that made it ready. That is the thread that ran on the event's CPU. If [`ReadyThread::by_dpc`]
+/// returns true, a DPC made it ready instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadyThread {
-    /// The thread that became ready.
+    /// Thread that became ready.
     pub thread_id: u32,
-    /// Why its priority is adjusted; see [`super::adjust_reason`].
+    /// Reason for the priority adjustment; see [`super::adjust_reason`].
     pub adjust_reason: u8,
-    /// By how much its priority is raised.
+    /// Amount by which the priority is raised.
     pub adjust_increment: i8,
-    /// All flags.
+    /// Bit set of all flags; the functions below return single flags.
     pub flags: u8,
 }
 
@@ -29,22 +30,24 @@ impl ReadyThread {
         })
     }
 
-    /// A DPC readied the thread, not the thread that ran on the CPU.
+    /// Returns true if a DPC made the thread ready, and not the thread that ran on the CPU.
     pub fn by_dpc(&self) -> bool {
         self.flags & 1 != 0
     }
 
-    /// The thread's kernel stack is paged out and must be read first.
+    /// Returns true if the thread's kernel stack is paged out. It must be read from disk before the
+    /// thread can run.
     pub fn kernel_stack_not_resident(&self) -> bool {
         self.flags & 2 != 0
     }
 
-    /// The thread's process is swapped out and must be brought in first.
+    /// Returns true if the thread's process is swapped out. It must be read from disk before the
+    /// thread can run.
     pub fn process_out_of_memory(&self) -> bool {
         self.flags & 4 != 0
     }
 
-    /// The readying thread tried to hand its CPU over directly.
+    /// Returns true if the thread that made this thread ready tried to give it its own CPU at once.
     pub fn direct_switch_attempt(&self) -> bool {
         self.flags & 8 != 0
     }

@@ -1,20 +1,22 @@
-//! What a CPU was doing at a moment.
+//! Samples of the code that CPUs execute.
 
 use super::cursor::Cursor;
 
-/// SampledProfile, hook 0x0F2E: the address that a CPU was executing when the profile interrupt
-/// came.
+/// SampledProfile, hook 0x0F2E: the address of the code that a CPU was executing when the profile
+/// interrupt occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Address of the interrupted instruction.
     pub instruction_pointer: u64,
-    /// The thread that ran; 0 is the CPU's idle thread.
+    /// Thread that ran on the CPU; 0 is the CPU's idle thread.
     pub thread_id: u32,
-    /// How many profile interrupts the event stands for.
+    /// Number of profile interrupts for which the event was logged.
     pub count: u16,
-    /// All flags. Since version 2; 0 before Windows 8.
+    /// Bit set of all flags; the functions below return single flags. Present since version 2;
+    /// always 0 before Windows 8.
     pub flags: Option<u8>,
-    /// Rank of the thread in its scheduling group. Since version 2; 0 before Windows 8.
+    /// Rank of the thread in its scheduling group. Present since version 2; always 0 before Windows
+    /// 8.
     pub rank: Option<u8>,
 }
 
@@ -40,32 +42,32 @@ impl Sample {
         Some(sample)
     }
 
-    /// The CPU was executing a DPC.
+    /// Returns true if the CPU was executing a DPC.
     pub fn in_dpc(&self) -> bool {
         self.flags.is_some_and(|flags| flags & 1 != 0)
     }
 
-    /// The CPU was executing an interrupt's service routine.
+    /// Returns true if the CPU was executing an interrupt service routine.
     pub fn in_isr(&self) -> bool {
         self.flags.is_some_and(|flags| flags & 2 != 0)
     }
 
-    /// Priority of the thread, 0 to 31. Since version 2; 0 before Windows 8, which did not write
-    /// it.
+    /// Returns the priority of the thread, 0 to 31. Returns `None` before version 2. Versions of
+    /// Windows before 8 do not log the priority, so it is 0 then.
     pub fn priority(&self) -> Option<u8> {
         self.flags.map(|flags| flags >> 3)
     }
 }
 
-/// PmcCounterProfile, hook 0x0F2F: the address that a CPU was executing when a hardware counter
-/// had counted so many events as its interval says.
+/// PmcCounterProfile, hook 0x0F2F: the address of the code that a CPU was executing when a hardware
+/// counter reached its sampling interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterSample {
     /// Address of the interrupted instruction.
     pub instruction_pointer: u64,
-    /// The thread that ran; 0 is the CPU's idle thread.
+    /// Thread that ran on the CPU; 0 is the CPU's idle thread.
     pub thread_id: u32,
-    /// Which counter; see [`super::profile_source`].
+    /// Hardware counter; see [`super::profile_source`].
     pub source: u16,
 }
 

@@ -1,8 +1,9 @@
-//! Call stacks of other events.
+//! Events with the call stacks of other events.
 
 use super::cursor::Cursor;
 
-/// Return addresses of a stack, the innermost call first; 4 or 8 bytes each in the payload.
+/// Iterator over the return addresses of a stack, innermost call first. Each address has 4 or 8
+/// bytes in the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses<'a> {
     bytes: &'a [u8],
@@ -37,17 +38,17 @@ impl Iterator for Addresses<'_> {
 
 impl ExactSizeIterator for Addresses<'_> {}
 
-/// Stack, hook 0x1820: the stack of the event that has exactly [`Stack::event_time`] as raw time.
-/// Its kernel and user halves may come as two events.
+/// Stack, hook 0x1820: the stack of the event whose raw time is [`Stack::event_time`]. The kernel
+/// part and the user part of a stack may be in two events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stack<'a> {
-    /// Raw time of the event that the stack belongs to.
+    /// Raw time of the event to which the stack belongs.
     pub event_time: u64,
-    /// Process of the stack's thread.
+    /// Process of the thread that has the stack.
     pub process_id: u32,
-    /// The thread whose stack it is.
+    /// Thread that has the stack.
     pub thread_id: u32,
-    /// Its addresses.
+    /// Return addresses.
     pub addresses: Addresses<'a>,
 }
 
@@ -65,18 +66,18 @@ impl<'a> Stack<'a> {
     }
 }
 
-/// Stack key, hooks 0x1825 (kernel half) and 0x1826 (user half): a stack of an event as a
-/// reference. It means the first definition of the key at or after the reference's time, as keys
-/// are used again.
+/// StackKeyKernel and StackKeyUser, hooks 0x1825 (kernel part) and 0x1826 (user part): a reference
+/// to an event's stack by a key. Keys are reused, so the reference means the first definition of
+/// the key at or after the reference's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackReference {
-    /// Raw time of the event that the stack belongs to.
+    /// Raw time of the event to which the stack belongs.
     pub event_time: u64,
-    /// Process of the stack's thread.
+    /// Process of the thread that has the stack.
     pub process_id: u32,
-    /// The thread whose stack it is.
+    /// Thread that has the stack.
     pub thread_id: u32,
-    /// The key, an address in the kernel's cache of stacks.
+    /// Key of the stack: an address in the kernel's stack cache.
     pub key: u64,
 }
 
@@ -94,12 +95,13 @@ impl StackReference {
     }
 }
 
-/// Definition of a stack key, hooks 0x1822 (created), 0x1823 (deleted) and 0x1824 (rundown).
+/// KeyCreate, KeyDelete and KeyRundown, hooks 0x1822, 0x1823 and 0x1824: definition of a stack key.
+/// It states the return addresses of the key's stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackDefinition<'a> {
-    /// The key.
+    /// Key of the stack.
     pub key: u64,
-    /// The addresses of the stack.
+    /// Return addresses.
     pub addresses: Addresses<'a>,
 }
 

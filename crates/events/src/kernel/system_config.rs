@@ -1,22 +1,22 @@
-//! The machine that was traced, as SystemConfig events describe it at the trace's end.
+//! SystemConfig events, which describe the traced machine at the end of a trace.
 
 use super::cursor::Cursor;
 use crate::text::Utf16;
 
-/// CPU, hook 0x0B0A: the machine as a whole.
+/// CPU, hook 0x0B0A: description of the whole machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cpu<'a> {
     /// Nominal frequency of the processors, in MHz.
     pub mhz: u32,
-    /// How many logical processors there are.
+    /// Number of logical processors.
     pub processors: u32,
     /// Memory in megabytes.
     pub memory_mb: u32,
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub page_size: u32,
     /// Granularity of memory allocations, in bytes.
     pub allocation_granularity: u32,
-    /// The machine's name.
+    /// Name of the machine.
     pub computer_name: Utf16<'a>,
 }
 
@@ -38,17 +38,17 @@ impl<'a> Cpu<'a> {
 /// Processors, hook 0x0B23: one logical processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Processor<'a> {
-    /// System-wide index.
+    /// System-wide index of the processor.
     pub index: u32,
-    /// Its features, as bits.
+    /// Bit set of processor features.
     pub feature_set: u32,
-    /// Its frequency in MHz.
+    /// Frequency in MHz.
     pub mhz: u32,
-    /// Its marketing name.
+    /// Marketing name of the processor.
     pub name: Utf16<'a>,
-    /// Its family, model and stepping.
+    /// Text with family, model and stepping.
     pub identifier: Utf16<'a>,
-    /// Its vendor (`GenuineIntel`).
+    /// Vendor (`GenuineIntel`).
     pub vendor: Utf16<'a>,
 }
 
@@ -61,14 +61,15 @@ impl<'a> Processor<'a> {
             feature_set: cursor.u32()?,
             mhz: cursor.u32()?,
             name: cursor.wchars(64)?,
-            // The MOF class lists the vendor first; real events have it last.
+            // In the MOF class, the vendor is the first of these texts. In real events, it is the
+            // last.
             identifier: cursor.wchars(128)?,
             vendor: cursor.wchars(16)?,
         })
     }
 }
 
-/// ProcessorGroup, hook 0x0B1A: which processors each group has.
+/// ProcessorGroup, hook 0x0B1A: the active processors of each processor group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessorGroups<'a> {
     count: u32,
@@ -85,15 +86,15 @@ impl<'a> ProcessorGroups<'a> {
         })
     }
 
-    /// The active processors of each group, one bit each, from group 0 on; ends early if the
-    /// payload does.
+    /// Returns a bit mask of the active processors for each group, starting with group 0. Ends
+    /// early if the payload is cut short.
     pub fn affinities(&self) -> impl Iterator<Item = u64> + 'a {
         let ProcessorGroups { count, mut masks } = *self;
         (0..count).map_while(move |_| masks.pointer())
     }
 }
 
-/// ProcessorNumber, hook 0x0B1B: where each logical processor sits.
+/// ProcessorNumber, hook 0x0B1B: group and number of each logical processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessorNumbers<'a> {
     count: u32,
@@ -110,8 +111,8 @@ impl<'a> ProcessorNumbers<'a> {
         })
     }
 
-    /// Group and number within the group of each processor, by system-wide index; ends early if
-    /// the payload does.
+    /// Returns for each processor its group and its number within the group. The order is that of
+    /// the system-wide indexes. Ends early if the payload is cut short.
     pub fn numbers(&self) -> impl Iterator<Item = (u16, u8)> + 'a {
         let ProcessorNumbers { count, mut numbers } = *self;
         (0..count).map_while(move |_| {
@@ -125,15 +126,15 @@ impl<'a> ProcessorNumbers<'a> {
 /// PhyDisk, hook 0x0B0B: one physical disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhysicalDisk<'a> {
-    /// The number that disk events call it by.
+    /// Disk number, as in disk events.
     pub disk: u32,
-    /// Bytes of a sector.
+    /// Sector size in bytes.
     pub bytes_per_sector: u32,
-    /// Its maker and model.
+    /// Manufacturer and model.
     pub manufacturer: Utf16<'a>,
-    /// How many partitions it has.
+    /// Number of partitions.
     pub partitions: u32,
-    /// Writes are cached.
+    /// True if writes are cached.
     pub write_cache_enabled: bool,
 }
 
@@ -142,8 +143,8 @@ impl<'a> PhysicalDisk<'a> {
     pub fn read(payload: &'a [u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         let (disk, bytes_per_sector) = (cursor.u32()?, cursor.u32()?);
-        // Sectors per track, tracks per cylinder, u64 cylinders, then four parts of the SCSI
-        // address.
+        // The skipped fields are sectors per track, tracks per cylinder, a u64 number of cylinders,
+        // and four parts of the SCSI address.
         cursor.skip(4 + 4 + 8 + 16)?;
         Some(PhysicalDisk {
             disk,
@@ -155,20 +156,20 @@ impl<'a> PhysicalDisk<'a> {
     }
 }
 
-/// NIC, hook 0x0B0D: one network interface. Since version 2.
+/// NIC, hook 0x0B0D: one network interface. This type reads version 2 and later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkInterface<'a> {
-    /// Its hardware address, as many bytes as it has, up to eight.
+    /// Hardware address, up to eight bytes.
     pub physical_address: &'a [u8],
-    /// Its index among IPv4 interfaces.
+    /// Index among IPv4 interfaces.
     pub ipv4_index: u32,
-    /// Its index among IPv6 interfaces.
+    /// Index among IPv6 interfaces.
     pub ipv6_index: u32,
-    /// Its description.
+    /// Description of the interface.
     pub description: Utf16<'a>,
-    /// Its addresses, separated by semicolons.
+    /// IP addresses, separated by semicolons.
     pub ip_addresses: Utf16<'a>,
-    /// Its name servers, separated by semicolons.
+    /// DNS servers, separated by semicolons.
     pub dns_servers: Utf16<'a>,
 }
 
@@ -192,20 +193,20 @@ impl<'a> NetworkInterface<'a> {
     }
 }
 
-/// Services, hook 0x0B0F: one service. Since version 2.
+/// Services, hook 0x0B0F: one service. This type reads version 2 and later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Service<'a> {
-    /// The process that runs it.
+    /// Id of the service's process.
     pub process_id: u32,
-    /// Its state (`SERVICE_STATUS`).
+    /// State of the service (`dwCurrentState` of `SERVICE_STATUS`).
     pub state: u32,
-    /// The tag that its threads carry.
+    /// Tag of the service; its threads have this tag in `Thread::sub_process_tag`.
     pub sub_process_tag: u32,
-    /// Its short name.
+    /// Short name of the service.
     pub name: Utf16<'a>,
-    /// Its name for people.
+    /// Display name of the service.
     pub display_name: Utf16<'a>,
-    /// Name of its process's image.
+    /// Image name of the service's process.
     pub process_name: Utf16<'a>,
 }
 

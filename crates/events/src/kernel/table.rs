@@ -1,4 +1,4 @@
-//! The kernel's classes and the layouts of their events, from `data/kernel-events.txt`.
+//! Table of the kernel's classes and event layouts, from `data/kernel-events.txt`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -6,30 +6,33 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use etl::{Event, Guid, HeaderKind};
 
 use super::names;
+use crate::ids::hook;
 use crate::schema::{BitField, Count, Field, InType, Length, OutType, Schema, Source};
 
-/// A class of kernel events: what the MOF repository of Windows calls an event class, and the
-/// kernel a group of hooks.
+/// Class of kernel events. In the MOF repository of Windows, it is an event class. In the kernel,
+/// it is a group of hooks (kernel event ids).
 #[derive(Debug)]
 pub struct Class {
-    /// Its name: `Process`, `Thread`, `PerfInfo`, …
+    /// Name: `Process`, `Thread`, `PerfInfo`, …
     pub name: &'static str,
-    /// The high byte of its hook ids; `None` for classes that only have a GUID.
+    /// High byte of the class's hook ids; `None` if the class has only a GUID.
     pub group: Option<u8>,
-    /// The GUID its events have in FULL headers.
+    /// GUID of the class's events, which FULL event headers contain.
     pub guid: Guid,
     opcodes: BTreeMap<u8, Opcode>,
+    /// Names `Class/Event` of all 256 opcodes, built on first use.
+    full_names: OnceLock<Vec<Arc<str>>>,
 }
 
-/// The layouts of one opcode.
+/// Name and layouts of one opcode.
 #[derive(Debug)]
 struct Opcode {
     name: &'static str,
-    /// By falling version.
+    /// Versions and layouts, the highest version first.
     layouts: Vec<(u8, Arc<Layout>)>,
 }
 
-/// One layout, read from its text when first asked for: most traces need a few of them.
+/// One layout. It is parsed on first use, because most traces need few layouts.
 #[derive(Debug)]
 struct Layout {
     class: Guid,
@@ -56,7 +59,7 @@ impl Layout {
 
 struct Table {
     classes: Vec<Class>,
-    /// Index of each group's class, by group.
+    /// Index in `classes` of each hook group's class, by group.
     by_group: Vec<Option<usize>>,
     by_guid: HashMap<Guid, usize>,
     hooks: HashMap<u16, &'static str>,
@@ -77,36 +80,36 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     }
 });
 
-/// All classes.
+/// Returns all classes.
 pub fn classes() -> &'static [Class] {
     &TABLE.classes
 }
 
 impl Class {
-    /// The class of a hook group.
+    /// Returns the class of a hook group.
     pub fn of_group(group: u8) -> Option<&'static Class> {
         TABLE.by_group[usize::from(group)].map(|i| &TABLE.classes[i])
     }
 
-    /// The class of a GUID.
+    /// Returns the class of a GUID.
     pub fn of_guid(guid: Guid) -> Option<&'static Class> {
         TABLE.by_guid.get(&guid).map(|i| &TABLE.classes[*i])
     }
 
-    /// The class and opcode of a hook id.
+    /// Returns the class and opcode of a hook id.
     pub fn of_hook(hook: u16) -> Option<(&'static Class, u8)> {
-        // The process group logs image loads; everyone else knows them as the image class's.
-        const PROCESS_LOAD_IMAGE: u16 = 0x030A;
-        let [group, opcode] = if hook == PROCESS_LOAD_IMAGE {
-            0x140A
-        } else {
-            hook
-        }
-        .to_be_bytes();
+        // Hooks of image loads are in the group of the process class, but the events belong to the
+        // image class.
+        let hook = match hook {
+            hook::PROCESS_LOAD_IMAGE => hook::IMAGE_LOAD,
+            hook => hook,
+        };
+        let [group, opcode] = hook.to_be_bytes();
         Some((Class::of_group(group)?, opcode))
     }
 
-    /// The class and opcode of an event; `None` if it is not a classic event of the kernel.
+    /// Returns the class and opcode of an event, or `None` if it is not a classic event of the
+    /// kernel.
     pub fn of_event(event: &Event<'_>) -> Option<(&'static Class, u8)> {
         match event.kind() {
             HeaderKind::Full32
@@ -117,7 +120,8 @@ impl Class {
         }
     }
 
-    /// The layout of an opcode's events: the highest known version that is not above `version`.
+    /// Returns the layout of an opcode's events in `version`. If that version is unknown, returns
+    /// the layout of the next lower known version.
     pub fn layout(&'static self, opcode: u8, version: u8) -> Option<&'static Arc<Schema>> {
         let layouts = &self.opcodes.get(&opcode)?.layouts;
         layouts
@@ -126,7 +130,8 @@ impl Class {
             .map(|(_, layout)| layout.schema())
     }
 
-    /// The name of an opcode: its layout's (`DCStart`), else its hook's (`PROCESS_CREATE`).
+    /// Returns the name of an opcode's event: the name in the layouts (`DCStart`), or else the
+    /// kernel's name of the hook (`PROCESS_CREATE`).
     pub fn event_name(&self, opcode: u8) -> Option<&'static str> {
         match self.opcodes.get(&opcode) {
             Some(opcode) => Some(opcode.name),
@@ -134,7 +139,20 @@ impl Class {
         }
     }
 
-    /// All known layouts: opcode, version, layout.
+    /// Returns the names of the class and of the opcode's event: `Process/DCStart`. If the event
+    /// has no name, its opcode number is used.
+    pub(crate) fn full_name(&self, opcode: u8) -> &Arc<str> {
+        let names = self.full_names.get_or_init(|| {
+            let name = |opcode: u8| match self.event_name(opcode) {
+                Some(name) => format!("{}/{name}", self.name),
+                None => format!("{}/{opcode}", self.name),
+            };
+            (0..=u8::MAX).map(|opcode| name(opcode).into()).collect()
+        });
+        &names[usize::from(opcode)]
+    }
+
+    /// Returns all known layouts, with their opcodes and versions.
     pub fn layouts(&'static self) -> impl Iterator<Item = (u8, u8, &'static Arc<Schema>)> {
         self.opcodes.iter().flat_map(|(opcode, of)| {
             of.layouts
@@ -144,30 +162,30 @@ impl Class {
     }
 }
 
-/// The kernel's own name of a hook id (`CONTEXTSWAP`).
+/// Returns the kernel's own name of a hook id (`CONTEXTSWAP`).
 pub fn hook_name(hook: u16) -> Option<&'static str> {
     TABLE.hooks.get(&hook).copied()
 }
 
-/// The layout of a kernel event's payload.
+/// Returns the layout of a kernel event's payload.
 pub fn schema(event: &Event<'_>) -> Option<&'static Arc<Schema>> {
     let (class, opcode) = Class::of_event(event)?;
     class.layout(opcode, event.version()?)
 }
 
-/// The class of a kernel event.
+/// Returns the class of a kernel event.
 pub fn class_name(event: &Event<'_>) -> Option<&'static str> {
     Class::of_event(event).map(|(class, _)| class.name)
 }
 
-/// The name of a kernel event within its class.
+/// Returns the name of a kernel event within its class.
 pub fn event_name(event: &Event<'_>) -> Option<&'static str> {
     let (class, opcode) = Class::of_event(event)?;
     class.event_name(opcode)
 }
 
-// The table is part of the program, so a mistake in it is the program's and panics with the line
-// at fault; the tests read all of it.
+// The table is part of the program, so a mistake in it is a bug: the functions below panic and show
+// the faulty line. The tests read the whole table.
 
 fn parse_hooks(text: &'static str) -> impl Iterator<Item = (u16, &'static str)> {
     text.lines()
@@ -218,7 +236,7 @@ fn parse_events(text: &'static str) -> Vec<Class> {
     classes
 }
 
-/// `Process 0x03 3d6fa8d0-…`
+/// Parses the heading of a class: `Process 0x03 3d6fa8d0-…`.
 fn parse_class(heading: &'static str) -> Class {
     let mut words = heading.split(' ');
     let mut next = || words.next().unwrap_or_else(|| bad(heading));
@@ -230,11 +248,12 @@ fn parse_class(heading: &'static str) -> Class {
         },
         guid: next().parse().unwrap_or_else(|_| bad(heading)),
         opcodes: BTreeMap::new(),
+        full_names: OnceLock::new(),
     }
 }
 
-/// Gives `fields` to the events of `1 Start, 2 End v2-3 v5, 39 Defunct v2:`, where events without
-/// versions have those of the next one.
+/// Adds a layout with `fields` to all events in the lines `events`, such as `1 Start, 2 End v2-3
+/// v5, 39 Defunct v2:`. An event without versions has the versions of the next event.
 fn add_layout(class: &mut Class, events: &[&'static str], fields: &str) {
     let fields: Arc<str> = fields.into();
     let mut waiting: Vec<(u8, &'static str)> = Vec::new();
@@ -271,7 +290,7 @@ fn add_layout(class: &mut Class, events: &[&'static str], fields: &str) {
     }
 }
 
-/// `v2` or `v2-4`
+/// Parses a range of versions: `v2` or `v2-4`.
 fn parse_versions(word: &str) -> std::ops::RangeInclusive<u8> {
     let number = |text: &str| text.parse().unwrap_or_else(|_| bad(word));
     let range = word.strip_prefix('v').unwrap_or_else(|| bad(word));
@@ -279,7 +298,7 @@ fn parse_versions(word: &str) -> std::ops::RangeInclusive<u8> {
     number(first)..=number(last)
 }
 
-/// `Name type; Name type` with the given separator.
+/// Parses `Name type; Name type` with the given separator.
 fn parse_fields(text: &str, separator: char) -> Vec<Field> {
     text.split(separator)
         .map(str::trim)
@@ -376,7 +395,8 @@ fn parse_type(text: &str) -> Option<(InType, OutType)> {
     Some((in_type, OutType::Default))
 }
 
-/// `A:1, _:2, B:3`: names and widths from the lowest bit.
+/// Parses bit fields with names and widths, such as `A:1, _:2, B:3`. The first one starts at the
+/// lowest bit. `_` marks unused bits.
 fn parse_bits(text: &str) -> Vec<BitField> {
     let mut low = 0;
     let mut bits = Vec::new();
@@ -403,7 +423,7 @@ fn bad(what: &str) -> ! {
 mod tests {
     use super::*;
 
-    /// A layout as `opcode version: Field Field …`, for looking at.
+    /// Returns the field names of a layout.
     fn fields(hook: u16, version: u8) -> Vec<String> {
         let (class, opcode) = Class::of_hook(hook).unwrap();
         let schema = class.layout(opcode, version).unwrap();
@@ -416,7 +436,8 @@ mod tests {
 
     #[test]
     fn the_whole_table_is_read() {
-        // The counts that the collection of facts states of itself.
+        // The expected numbers are the layouts and classes in `data/kernel-events.txt` and the
+        // hooks in `data/kernel-hooks.txt`.
         assert_eq!(classes().iter().flat_map(Class::layouts).count(), 690);
         assert_eq!(classes().len(), 38);
         assert_eq!(TABLE.hooks.len(), 593);
@@ -432,7 +453,7 @@ mod tests {
 
     #[test]
     fn classes_are_found_by_group_and_guid() {
-        // GUIDs of Microsoft's ETW reference.
+        // These GUIDs are from Microsoft's ETW reference.
         let thread: Guid = "3d6fa8d1-fe05-11d0-9dda-00c04fd7ba7c".parse().unwrap();
         assert_eq!(Class::of_guid(thread).unwrap().name, "Thread");
         assert_eq!(Class::of_group(5).unwrap().guid, thread);
@@ -449,7 +470,7 @@ mod tests {
         assert_eq!(fields(0x0301, 2)[0], "UniqueProcessKey");
         assert_eq!(fields(0x0301, 1)[0], "PageDirectoryBase");
         assert_eq!(process.event_name(start), Some("Start"));
-        // Terminate is known from version 2 on.
+        // The table has the event Terminate from version 2 on.
         assert!(process.layout(11, 1).is_none() && process.layout(11, 2).is_some());
         assert!(process.layout(200, 2).is_none());
     }

@@ -1,44 +1,47 @@
-//! Threads start, end, and exist.
+//! Start, end and rundown of threads.
 
 use super::cursor::Cursor;
 use crate::text::Utf16;
 
 /// Thread Start, End, DCStart and DCEnd: opcodes 1 to 4 of the thread class.
 ///
-/// What a version does not say is `None`; what the payload is too short for, too.
+/// A field is `None` if the event's version does not have it or the payload ends before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Thread<'a> {
-    /// Its process.
+    /// Process id.
     pub process_id: u32,
-    /// The thread.
+    /// Thread id.
     pub thread_id: u32,
-    /// Where its kernel stack begins. Since version 1, as all addresses.
+    /// Start address of the kernel stack. This field and the three stack addresses below are
+    /// present since version 1.
     pub stack_base: Option<u64>,
-    /// Where its kernel stack ends.
+    /// End address of the kernel stack.
     pub stack_limit: Option<u64>,
-    /// Where its user stack begins.
+    /// Start address of the user stack.
     pub user_stack_base: Option<u64>,
-    /// Where its user stack ends.
+    /// End address of the user stack.
     pub user_stack_limit: Option<u64>,
-    /// Where the kernel started it. Versions 1 and 2.
+    /// Address at which the kernel started the thread. Only versions 1 and 2 have this field.
     pub start_address: Option<u64>,
-    /// The CPUs of its group that it may run on. Since version 3.
+    /// Bit mask of the CPUs in the thread's processor group on which it may run. Present since
+    /// version 3.
     pub affinity: Option<u64>,
-    /// Where its own code begins.
+    /// Address of the thread's start routine. Present since version 1.
     pub win32_start_address: Option<u64>,
-    /// Its environment block. Since version 2.
+    /// Address of the thread's environment block. Present since version 2.
     pub teb: Option<u64>,
-    /// The service it works for; see the service's configuration event. Since version 2.
+    /// Tag of the service for which the thread works; the `Service` event with the same tag names
+    /// it. Present since version 2.
     pub sub_process_tag: Option<u32>,
-    /// Its base priority, 0 to 31. Since version 3.
+    /// Base priority, 0 to 31. Present since version 3.
     pub base_priority: Option<u8>,
-    /// Priority of its memory, 0 to 7. Since version 3.
+    /// Memory priority, 0 to 7. Present since version 3.
     pub page_priority: Option<u8>,
-    /// Priority of its I/O. Since version 3.
+    /// I/O priority. Present since version 3.
     pub io_priority: Option<u8>,
-    /// 1: it waits for registry notifications. Since version 3.
+    /// Flags; 1 means that the thread waits for registry notifications. Present since version 3.
     pub flags: Option<u8>,
-    /// Its name, often empty. Since Windows 10, which kept version 3.
+    /// Name of the thread, often empty. Present since Windows 10, which still writes version 3.
     pub name: Option<Utf16<'a>>,
 }
 
@@ -59,7 +62,7 @@ impl<'a> Thread<'a> {
             thread_id: second,
             ..Thread::default()
         };
-        // Some events end after the ids (End of version 1); no address is then known.
+        // Some events (such as End of version 1) end after the ids and have no addresses.
         thread.read_rest(&mut cursor, version);
         Some(thread)
     }
@@ -90,14 +93,14 @@ impl<'a> Thread<'a> {
     }
 }
 
-/// SetName, hook 0x0548: a thread was given a name.
+/// SetName, hook 0x0548: a thread received a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadName<'a> {
-    /// Its process.
+    /// Process id.
     pub process_id: u32,
-    /// The thread.
+    /// Thread id.
     pub thread_id: u32,
-    /// Its name from now on.
+    /// New name.
     pub name: Utf16<'a>,
 }
 

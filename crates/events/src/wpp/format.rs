@@ -1,17 +1,17 @@
-//! The format string of a message: literal text and `%10!05d!` inserts.
+//! Format strings of messages: literal text and `%10!05d!` inserts.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Largest width and precision taken from a format; a larger one is clamped. A TMF is input, and
-/// padding is the one place where few of its bytes could ask for many of ours.
+/// Maximum width and precision of an insert; larger values are reduced to it. A TMF file is
+/// untrusted input, and only padding lets a few bytes of it require much memory.
 const MAX_PADDING: usize = 512;
 
-/// Most inserts of a format; a further one stays as written. Messages have far fewer; the bound
-/// keeps the work per event small.
+/// Maximum number of inserts in a format string. Further inserts stay as written in the TMF file.
+/// Real messages have far fewer. The limit bounds the work per event.
 const MAX_INSERTS: usize = 256;
 
-/// A format string cut into its pieces.
+/// A parsed format string.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct Format {
     pub(super) pieces: Vec<Piece>,
@@ -20,22 +20,23 @@ pub(super) struct Format {
 /// One piece of a format string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Text that stands for itself.
+    /// Literal text.
     Text(String),
-    /// The value of the argument with this index.
+    /// A placeholder, which the value of an argument replaces.
     Insert {
-        /// The argument's index in the TMF, from 10 on.
+        /// Index of the argument in the TMF file; the first argument has index 10.
         index: u16,
-        /// How to print it.
+        /// Format of the value.
         spec: Spec,
-        /// The insert as written, shown when the message has no such argument.
+        /// Source text of the placeholder, such as `%10!d!`. It is shown if the message has no such
+        /// argument.
         written: String,
     },
 }
 
 impl Format {
-    /// Cuts `text` into pieces. `context` names the values known without the event, as
-    /// `("FUNC", "main")` for `%!FUNC!`; a name it does not know stays as written.
+    /// Parses `text`. `context` has names and values that do not depend on the event, such as
+    /// `("FUNC", Some("main"))` for `%!FUNC!`. Inserts with unknown names stay as written.
     pub(super) fn parse(text: &str, context: &[(&str, Option<&str>)]) -> Format {
         let mut pieces = Vec::new();
         let mut literal = String::new();
@@ -49,7 +50,7 @@ impl Format {
                 literal.push('%');
                 behind
             } else if let Some(behind) = after.strip_prefix('0') {
-                // `%0` stands for the prefix that a viewer puts before every message.
+                // `%0` is the placeholder of the prefix that a viewer adds to every message.
                 behind
             } else if let Some((name, behind)) = delimited(after) {
                 match context.iter().find(|(known, _)| *known == name) {
@@ -83,7 +84,8 @@ impl Format {
         Format { pieces }
     }
 
-    /// The conversion with which argument `index` is first printed.
+    /// Returns the `printf` conversion character (`d`, `s`, …) of the first insert of argument
+    /// `index`.
     pub(super) fn conversion(&self, index: u16) -> Option<char> {
         self.pieces.iter().find_map(|piece| match piece {
             Piece::Insert { index: i, spec, .. } if *i == index => Some(spec.conversion),
@@ -92,7 +94,8 @@ impl Format {
     }
 }
 
-/// Splits `10!05d!behind`, or `10behind`, where as in `FormatMessage` two digits count.
+/// Splits `10!05d!behind` into argument index, format and the text behind. Without a format
+/// (`10behind`), the index has at most two digits, as in `FormatMessage`.
 fn numbered(text: &str) -> Option<(u16, Spec, &str)> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, behind) = text.split_at(digits);
@@ -105,13 +108,13 @@ fn numbered(text: &str) -> Option<(u16, Spec, &str)> {
     }
 }
 
-/// Splits `!inside!behind`.
+/// Splits `!inside!behind` into the texts `inside` and `behind`.
 fn delimited(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix('!')?.split_once('!')
 }
 
-/// How an insert is printed: a `printf` conversion without its length modifiers, since the
-/// argument's type says its size.
+/// Format of an insert: a `printf` conversion. It has no length modifiers, because the argument's
+/// type defines the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spec {
     left: bool,
@@ -125,7 +128,8 @@ pub(super) struct Spec {
 }
 
 impl Default for Spec {
-    /// `s`, as `FormatMessage` takes an insert without a specification.
+    /// Returns the conversion `s`, which `FormatMessage` uses for an insert without a
+    /// specification.
     fn default() -> Spec {
         Spec {
             left: false,
@@ -141,7 +145,8 @@ impl Default for Spec {
 }
 
 impl Spec {
-    /// Reads `[flags][width][.precision][length]conversion`; what is not so printed as by `s`.
+    /// Parses `[flags][width][.precision][length]conversion`. Returns plain `s` if the text is
+    /// invalid.
     fn parse(text: &str) -> Spec {
         let mut spec = Spec::default();
         let mut chars = text.chars().peekable();
@@ -158,7 +163,7 @@ impl Spec {
         if chars.next_if_eq(&'.').is_some() {
             spec.precision = Some(number(&mut chars));
         }
-        // Length modifiers: h hh l ll L w z t j and Microsoft's I, I32, I64.
+        // This skips the length modifiers: h hh l ll L w z t j and Microsoft's I, I32, I64.
         while chars
             .next_if(|c| "hlLwztjI0123456789".contains(*c))
             .is_some()
@@ -180,7 +185,7 @@ impl Spec {
         }
     }
 
-    /// Appends the integer whose low `bytes` bytes are those of `value`, as the conversion says.
+    /// Appends the integer that is in the lowest `bytes` bytes of `value`.
     pub(super) fn write_integer(&self, value: u64, bytes: u8, out: &mut String) {
         let unused = 64 - 8 * u32::from(bytes.clamp(1, 8));
         let unsigned = value << unused >> unused;
@@ -222,13 +227,14 @@ impl Spec {
             }
             _ => (self.sign(signed < 0), signed.unsigned_abs().to_string()),
         };
-        // As in C, a precision is a least number of digits, and then `0` pads no more.
+        // As in C, a precision is a minimum number of digits and disables padding with `0`.
         let missing = spec.precision.unwrap_or(0).saturating_sub(digits.len());
         let digits = "0".repeat(missing) + &digits;
         spec.pad(prefix, &digits, spec.precision.is_none(), out);
     }
 
-    /// Appends a floating-point number; by `%g` when the conversion is not one of such.
+    /// Appends a floating-point number. Uses `%g` if the conversion is not for floating-point
+    /// numbers.
     pub(super) fn write_float(&self, value: f64, out: &mut String) {
         let magnitude = value.abs();
         let mut digits = match self.conversion.to_ascii_lowercase() {
@@ -257,8 +263,8 @@ impl Spec {
         }
     }
 
-    /// Appends `prefix` and `text`, padded to the width; with zeros between the two when asked
-    /// for and `zeros` allows it.
+    /// Appends `prefix` and `text`, padded to the width. Pads with zeros between `prefix` and
+    /// `text` if the spec requires zeros and `zeros` is true; otherwise pads with spaces.
     fn pad(&self, prefix: &str, text: &str, zeros: bool, out: &mut String) {
         let missing = match self.width {
             0 => 0,
@@ -277,7 +283,7 @@ impl Spec {
     }
 }
 
-/// A decimal number, clamped to [`MAX_PADDING`].
+/// Reads a decimal number, reduced to [`MAX_PADDING`] if it is larger.
 fn number(chars: &mut Peekable<Chars<'_>>) -> usize {
     let mut value: usize = 0;
     while let Some(digit) = chars.peek().and_then(|c| c.to_digit(10)) {
@@ -287,7 +293,7 @@ fn number(chars: &mut Peekable<Chars<'_>>) -> usize {
     value
 }
 
-/// C's `%e`: an exponent has a sign and at least two digits.
+/// Formats like C's `%e`: the exponent has a sign and at least two digits.
 fn exponential(magnitude: f64, precision: usize) -> String {
     let text = format!("{magnitude:.precision$e}");
     match text.split_once('e') {
@@ -299,8 +305,9 @@ fn exponential(magnitude: f64, precision: usize) -> String {
     }
 }
 
-/// C's `%g`: `precision` significant digits, the shorter of `%e` and `%f`, and no trailing zeros
-/// unless `keep_zeros`.
+/// Formats like C's `%g`, with `precision` significant digits. Uses the `%e` style for exponents
+/// below -4 or from `precision` on, otherwise the `%f` style. Removes trailing zeros unless
+/// `keep_zeros` is true.
 fn general(magnitude: f64, precision: usize, keep_zeros: bool) -> String {
     let scientific = exponential(magnitude, precision - 1);
     let exponent: i64 = scientific
@@ -342,7 +349,7 @@ mod tests {
         out
     }
 
-    /// Expected texts are what C's `printf` prints.
+    /// The expected texts are the output of C's `printf`.
     #[test]
     fn integers_print_as_in_c() {
         assert_eq!(integer("d", -1000, 4), "-1000");

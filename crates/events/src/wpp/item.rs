@@ -1,4 +1,4 @@
-//! Types of WPP arguments, and how each lies in the payload.
+//! Types of WPP arguments and their layouts.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -10,88 +10,91 @@ use etl::{Guid, le};
 use crate::Value;
 use crate::schema::ValueMap;
 
-/// The type of an argument. Multi-byte numbers are little-endian unless said otherwise, and
-/// arguments follow each other without padding.
+/// Type of an argument. Numbers are little-endian unless stated otherwise. Arguments follow each
+/// other without padding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// An integer of 1, 2, 4 or 8 bytes (`ItemChar` to `ItemLongLongO`). [`Value::Int`],
-    /// [`Value::UInt`] or [`Value::Hex`] by its base.
+    /// An integer of 1, 2, 4 or 8 bytes (`ItemChar` to `ItemLongLongO`). Decoded as [`Value::Int`],
+    /// [`Value::UInt`] or [`Value::Hex`], depending on the base.
     Integer {
-        /// Bytes it takes.
+        /// Size in bytes.
         bytes: u8,
-        /// How the message means it.
+        /// Base in which the value is shown.
         base: Base,
     },
     /// 32-bit float (`ItemFloat`).
     Float,
     /// 64-bit float (`ItemDouble`).
     Double,
-    /// Address: 4 or 8 bytes by the event's width (`ItemPtr`).
+    /// Address (`ItemPtr`) of 4 or 8 bytes, the event's pointer size.
     Pointer,
-    /// Bytes of text and a NUL (`ItemString`, `ItemRString`): UTF-8 where valid, else Latin-1.
+    /// Text of 8-bit characters that ends with a NUL (`ItemString`, `ItemRString`). Decoded as
+    /// UTF-8 if valid, else as Latin-1.
     Ansi,
-    /// UTF-16 and a NUL (`ItemWString`, `ItemRWString`).
+    /// UTF-16 text that ends with a NUL (`ItemWString`, `ItemRWString`).
     Utf16,
-    /// u16 length in bytes and bytes of text (`ItemPString`).
+    /// Text of 8-bit characters after its u16 length in bytes (`ItemPString`).
     CountedAnsi,
-    /// u16 length in bytes and UTF-16 (`ItemPWString`).
+    /// UTF-16 text after its u16 length in bytes (`ItemPWString`).
     CountedUtf16,
     /// GUID (`ItemGuid`, `ItemCLSID`, `ItemIID`, `ItemLIBID`).
     Guid,
-    /// NTSTATUS (`ItemNTSTATUS`): [`Value::Hex`].
+    /// NTSTATUS (`ItemNTSTATUS`), decoded as [`Value::Hex`].
     NtStatus,
-    /// HRESULT (`ItemHRESULT`): [`Value::Hex`].
+    /// HRESULT (`ItemHRESULT`), decoded as [`Value::Hex`].
     HResult,
-    /// Win32 error code (`ItemWINERROR`): [`Value::UInt`].
+    /// Win32 error code (`ItemWINERROR`), decoded as [`Value::UInt`].
     Win32Error,
-    /// NDIS status (`ItemNDIS_STATUS`): [`Value::Hex`].
+    /// NDIS status (`ItemNDIS_STATUS`), decoded as [`Value::Hex`].
     NdisStatus,
-    /// NDIS object identifier (`ItemNDIS_OID`): [`Value::Hex`].
+    /// NDIS object identifier (`ItemNDIS_OID`), decoded as [`Value::Hex`].
     NdisOid,
     /// IPv4 address in network order (`ItemIPAddr`).
     Ipv4,
     /// IPv6 address (`ItemIPV6Addr`).
     Ipv6,
-    /// Six bytes of a MAC address (`ItemMACAddr`): [`Value::Bytes`].
+    /// MAC address of six bytes (`ItemMACAddr`), decoded as [`Value::Bytes`].
     MacAddress,
-    /// Port: big-endian u16 (`ItemPort`).
+    /// Network port (`ItemPort`), a big-endian u16.
     Port,
     /// Security identifier (`ItemSid`).
     Sid,
-    /// Four characters (`ItemChar4`): [`Value::Text`].
+    /// Four characters (`ItemChar4`), decoded as [`Value::Text`].
     FourCharacters,
     /// FILETIME (`ItemTimestamp`).
     Timestamp,
-    /// When something is due (`ItemWaitTime`): a FILETIME, or negative and then a time from now
-    /// in units of 100 ns, [`Value::Int`], as in the kernel's wait functions.
+    /// Due time of a wait (`ItemWaitTime`), as in the kernel's wait functions. A positive value is
+    /// a FILETIME. A negative value is relative to the present, in units of 100 ns, decoded as
+    /// [`Value::Int`].
     WaitTime,
-    /// A difference of times in units of 100 ns (`ItemTimeDelta`): [`Value::Int`].
+    /// Time difference in units of 100 ns (`ItemTimeDelta`), decoded as [`Value::Int`].
     TimeDelta,
-    /// u16 length and bytes (`ItemHexDump`).
+    /// Bytes after their u16 length (`ItemHexDump`).
     HexDump,
-    /// Index into the names (`ItemListByte`, `ItemListShort`, `ItemListLong`).
+    /// Index into a list of names (`ItemListByte`, `ItemListShort`, `ItemListLong`).
     List {
-        /// Bytes it takes.
+        /// Size in bytes.
         bytes: u8,
-        /// Names from index 0 on.
+        /// Names; the first belongs to index 0.
         names: Arc<ValueMap>,
     },
-    /// Named bits (`ItemSetByte`, `ItemSetShort`, `ItemSetLong`).
+    /// Bit field whose bits have names (`ItemSetByte`, `ItemSetShort`, `ItemSetLong`).
     Set {
-        /// Bytes it takes.
+        /// Size in bytes.
         bytes: u8,
-        /// Names from bit 0 on.
+        /// Names; the first belongs to bit 0.
         names: Arc<ValueMap>,
     },
-    /// u32 with names from an `#enumv` block (`ItemEnum`).
+    /// u32 whose values have names in an `#enumv` block (`ItemEnum`).
     Enum(Arc<ValueMap>),
-    /// u32 of flags with names from an `#enumv` block (`ItemFlagsEnum`).
+    /// u32 of flags that have names in an `#enumv` block (`ItemFlagsEnum`).
     Flags(Arc<ValueMap>),
-    /// A type whose layout is not publicly known; it and all behind it stay bytes.
+    /// Type whose layout is not public. The decoder leaves this argument and all later ones as
+    /// bytes.
     Unknown,
 }
 
-/// How an integer is meant: by its type or, where the format string prints it, by that.
+/// Base in which an integer is shown. It is from the integer's type or from the format string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     /// Signed decimal.
@@ -105,8 +108,9 @@ pub enum Base {
 }
 
 impl Item {
-    /// The type written as `name` or `name(parameters)` in a TMF. Letter case is ignored: both
-    /// `ItemHexDump` and `ItemHEXDump` are in use. `enums` are the file's `#enumv` blocks.
+    /// Returns the type that a TMF file writes as `name` or `name(parameters)`. Ignores case,
+    /// because both `ItemHexDump` and `ItemHEXDump` are in use. `enums` finds an `#enumv` block of
+    /// the file by its name.
     pub(super) fn named(
         name: &str,
         parameters: Option<&str>,
@@ -183,7 +187,7 @@ impl Item {
         }
     }
 
-    /// This type as a format string that prints it by `conversion` means it.
+    /// Returns this type with the base that the format string's `conversion` implies.
     pub(super) fn printed_by(self, conversion: char) -> Item {
         match (self, conversion) {
             (Item::Integer { bytes, .. }, 'd' | 'i') => Item::Integer {
@@ -206,71 +210,126 @@ impl Item {
         }
     }
 
-    /// Takes a value of this type off the front of `payload`; `None`, and nothing taken, when the
-    /// payload ends within it or the type is unknown.
+    /// Removes a value of this type from the front of `payload`. Returns `None` and leaves
+    /// `payload` unchanged if it is too short or the type is unknown.
     pub(super) fn take<'a>(
         &self,
         payload: &mut &'a [u8],
         pointer_size: usize,
     ) -> Option<Value<'a>> {
         let bytes = *payload;
-        let take = |length: usize| bytes.split_at_checked(length);
-        let (value, rest) = match self {
-            Item::Integer { bytes: size, base } => {
-                let (raw, rest) = take_uint(bytes, *size)?;
-                let unused = 64 - 8 * u32::from(*size);
-                let value = match base {
-                    Base::Signed => Value::Int((raw << unused) as i64 >> unused),
-                    Base::Unsigned | Base::Octal => Value::UInt(raw),
-                    Base::Hex => Value::Hex(raw),
-                };
-                (value, rest)
+        let (value, rest) = if let Some(size) = self.number_size(pointer_size) {
+            let (raw, rest) = take_uint(bytes, size)?;
+            (self.number(raw), rest)
+        } else {
+            self.take_text(bytes).or_else(|| self.take_bytes(bytes))?
+        };
+        *payload = rest;
+        Some(value)
+    }
+
+    /// Returns the size in bytes if this type is a little-endian number.
+    fn number_size(&self, pointer_size: usize) -> Option<u8> {
+        Some(match self {
+            Item::Integer { bytes, .. } | Item::List { bytes, .. } | Item::Set { bytes, .. } => {
+                *bytes
             }
-            Item::Float => {
-                let (raw, rest) = take_uint(bytes, 4)?;
-                (Value::Float(f64::from(f32::from_bits(raw as u32))), rest)
+            Item::Pointer if pointer_size == 4 => 4,
+            Item::Float
+            | Item::NtStatus
+            | Item::HResult
+            | Item::Win32Error
+            | Item::NdisStatus
+            | Item::NdisOid
+            | Item::Enum(_)
+            | Item::Flags(_) => 4,
+            Item::Pointer | Item::Double | Item::Timestamp | Item::WaitTime | Item::TimeDelta => 8,
+            _ => return None,
+        })
+    }
+
+    /// Converts the raw number `raw` into a value of this type.
+    fn number(&self, raw: u64) -> Value<'static> {
+        let named = |name: Option<Arc<str>>, otherwise: fn(u64) -> Value<'static>| match name {
+            Some(name) => Value::Named(raw, name),
+            None => otherwise(raw),
+        };
+        match self {
+            Item::Integer {
+                bytes,
+                base: Base::Signed,
+            } => {
+                let unused = 64 - 8 * u32::from(*bytes);
+                Value::Int((raw << unused) as i64 >> unused)
             }
-            Item::Double => {
-                let (raw, rest) = take_uint(bytes, 8)?;
-                (Value::Float(f64::from_bits(raw)), rest)
+            Item::Integer {
+                base: Base::Hex, ..
             }
-            Item::Pointer => {
-                let (raw, rest) = take_uint(bytes, if pointer_size == 4 { 4 } else { 8 })?;
-                (Value::Pointer(raw), rest)
+            | Item::NtStatus
+            | Item::HResult
+            | Item::NdisStatus
+            | Item::NdisOid => Value::Hex(raw),
+            Item::Float => Value::Float(f64::from(f32::from_bits(raw as u32))),
+            Item::Double => Value::Float(f64::from_bits(raw)),
+            Item::Pointer => Value::Pointer(raw),
+            Item::WaitTime if (raw as i64) < 0 => Value::Int(raw as i64),
+            Item::WaitTime | Item::Timestamp => Value::FileTime(raw),
+            Item::TimeDelta => Value::Int(raw as i64),
+            Item::List { names, .. } => {
+                let index = usize::try_from(raw).ok();
+                let entry = index.and_then(|index| names.entries.get(index));
+                named(entry.map(|(_, name)| name.clone()), Value::UInt)
             }
+            Item::Enum(names) => {
+                let entry = names.entries.iter().find(|(value, _)| *value == raw);
+                named(entry.map(|(_, name)| name.clone()), Value::UInt)
+            }
+            Item::Set { names, .. } => named(set_bits(raw, names, ","), Value::Hex),
+            Item::Flags(names) => named(set_bits(raw, names, " | "), Value::Hex),
+            _ => Value::UInt(raw),
+        }
+    }
+
+    /// Reads a value if this type is text. Returns it and the bytes after it.
+    fn take_text<'a>(&self, bytes: &'a [u8]) -> Option<(Value<'a>, &'a [u8])> {
+        let (text, rest) = match self {
             Item::Ansi => {
                 let end = bytes.iter().position(|b| *b == 0);
-                let (text, rest) = take(end.unwrap_or(bytes.len()))?;
-                (Value::Text(ansi(text)), rest.get(1..).unwrap_or(&[]))
+                let (text, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+                (ansi(text), rest.get(1..).unwrap_or(&[]))
             }
             Item::Utf16 => {
-                let end = bytes
-                    .as_chunks::<2>()
-                    .0
-                    .iter()
-                    .position(|unit| *unit == [0, 0]);
-                let (text, rest) = take(end.map_or(bytes.len(), |units| units * 2))?;
-                (Value::Text(utf16(text)), rest.get(2..).unwrap_or(&[]))
+                let (units, _) = bytes.as_chunks::<2>();
+                let end = units.iter().position(|unit| *unit == [0, 0]);
+                let (text, rest) = bytes.split_at(end.map_or(bytes.len(), |units| units * 2));
+                (utf16(text), rest.get(2..).unwrap_or(&[]))
             }
             Item::CountedAnsi => {
                 let (text, rest) = take_counted(bytes)?;
-                (Value::Text(ansi(text)), rest)
+                (ansi(text), rest)
             }
             Item::CountedUtf16 => {
                 let (text, rest) = take_counted(bytes)?;
-                (Value::Text(utf16(text)), rest)
+                (utf16(text), rest)
             }
+            Item::FourCharacters => {
+                let (four, rest) = bytes.split_at_checked(4)?;
+                let is_printable = |b: u8| b.is_ascii_graphic() || b == b' ';
+                let shown = |b: &u8| char::from(if is_printable(*b) { *b } else { b'.' });
+                (Cow::Owned(four.iter().map(shown).collect()), rest)
+            }
+            _ => return None,
+        };
+        Some((Value::Text(text), rest))
+    }
+
+    /// Reads a value if this type is neither a little-endian number nor text. Returns it and the
+    /// bytes after it.
+    fn take_bytes<'a>(&self, bytes: &'a [u8]) -> Option<(Value<'a>, &'a [u8])> {
+        Some(match self {
             Item::Guid => {
-                let (guid, rest) = take(16)?;
+                let (guid, rest) = bytes.split_at_checked(16)?;
                 (Value::Guid(Guid::read(guid)?), rest)
-            }
-            Item::NtStatus | Item::HResult | Item::NdisStatus | Item::NdisOid => {
-                let (code, rest) = take_uint(bytes, 4)?;
-                (Value::Hex(code), rest)
-            }
-            Item::Win32Error => {
-                let (code, rest) = take_uint(bytes, 4)?;
-                (Value::UInt(code), rest)
             }
             Item::Ipv4 => {
                 let (octets, rest) = bytes.split_first_chunk::<4>()?;
@@ -281,7 +340,7 @@ impl Item {
                 (Value::Ipv6(Ipv6Addr::from(*octets)), rest)
             }
             Item::MacAddress => {
-                let (octets, rest) = take(6)?;
+                let (octets, rest) = bytes.split_at_checked(6)?;
                 (Value::Bytes(octets), rest)
             }
             Item::Port => {
@@ -289,91 +348,23 @@ impl Item {
                 (Value::UInt(u16::from_be_bytes(*port).into()), rest)
             }
             Item::Sid => {
-                // Revision, count of sub-authorities (15 at most), authority, sub-authorities.
+                // A SID has a revision, the number of sub-authorities (15 at most), the authority
+                // and the sub-authorities.
                 let count = usize::from(*bytes.get(1).filter(|count| **count <= 15)?);
-                let (sid, rest) = take(8 + 4 * count)?;
+                let (sid, rest) = bytes.split_at_checked(8 + 4 * count)?;
                 (Value::Sid(sid), rest)
-            }
-            Item::FourCharacters => {
-                let (four, rest) = take(4)?;
-                let printable = |b: &u8| {
-                    if b.is_ascii_graphic() || *b == b' ' {
-                        *b
-                    } else {
-                        b'.'
-                    }
-                };
-                let text = four.iter().map(|b| char::from(printable(b))).collect();
-                (Value::Text(Cow::Owned(text)), rest)
-            }
-            Item::Timestamp => {
-                let (time, rest) = take_uint(bytes, 8)?;
-                (Value::FileTime(time), rest)
-            }
-            Item::WaitTime => {
-                let (time, rest) = take_uint(bytes, 8)?;
-                let relative = time as i64;
-                (
-                    if relative < 0 {
-                        Value::Int(relative)
-                    } else {
-                        Value::FileTime(time)
-                    },
-                    rest,
-                )
-            }
-            Item::TimeDelta => {
-                let (delta, rest) = take_uint(bytes, 8)?;
-                (Value::Int(delta as i64), rest)
             }
             Item::HexDump => {
                 let (dump, rest) = take_counted(bytes)?;
                 (Value::Bytes(dump), rest)
             }
-            Item::List { bytes: size, names } => {
-                let (index, rest) = take_uint(bytes, *size)?;
-                let name = usize::try_from(index)
-                    .ok()
-                    .and_then(|i| names.entries.get(i));
-                (
-                    name.map_or(Value::UInt(index), |(_, n)| Value::Named(index, n.clone())),
-                    rest,
-                )
-            }
-            Item::Set { bytes: size, names } => {
-                let (bits, rest) = take_uint(bytes, *size)?;
-                let named = set_bits(bits, names, ",");
-                (
-                    named.map_or(Value::Hex(bits), |names| Value::Named(bits, names)),
-                    rest,
-                )
-            }
-            Item::Enum(names) => {
-                let (number, rest) = take_uint(bytes, 4)?;
-                let name = names.entries.iter().find(|(value, _)| *value == number);
-                (
-                    name.map_or(Value::UInt(number), |(_, n)| {
-                        Value::Named(number, n.clone())
-                    }),
-                    rest,
-                )
-            }
-            Item::Flags(names) => {
-                let (bits, rest) = take_uint(bytes, 4)?;
-                let named = set_bits(bits, names, " | ");
-                (
-                    named.map_or(Value::Hex(bits), |names| Value::Named(bits, names)),
-                    rest,
-                )
-            }
-            Item::Unknown => return None,
-        };
-        *payload = rest;
-        Some(value)
+            _ => return None,
+        })
     }
 }
 
-/// The listed names: of `value(0)`, `value(1)` and so on, as far as there are values.
+/// Returns a map of the comma-separated names in `listed`. Their values are `value(0)`, `value(1)`
+/// and so on. The map ends before the first index without a value.
 fn names(map: &str, listed: Option<&str>, value: impl Fn(u32) -> Option<u64>) -> Arc<ValueMap> {
     let listed = listed.into_iter().flat_map(|names| names.split(','));
     let values = (0..).map_while(&value);
@@ -388,17 +379,17 @@ fn names(map: &str, listed: Option<&str>, value: impl Fn(u32) -> Option<u64>) ->
     })
 }
 
-/// Longest text that names a value's bits, in bytes.
+/// Maximum length in bytes of the text with the names of a value's set bits.
 const MAX_BIT_NAMES: usize = 4096;
 
-/// Names of the set bits, and of 0 if no bit is set; bits without a name follow as one hexadecimal
-/// number. `None` when no name applies.
+/// Returns the names of the set bits, separated by `between`, or the name of 0 if no bit is set.
+/// Appends the unnamed set bits as one hexadecimal number. Returns `None` if no name applies.
 fn set_bits(bits: u64, names: &ValueMap, between: &str) -> Option<Arc<str>> {
     let mut unnamed = bits;
     let mut out = String::new();
     for (mask, name) in &names.entries {
-        // A mask must name a bit that none did before: however many names a file lists, a value
-        // shows one per bit at most.
+        // A mask applies only if it contains a set bit that no earlier mask contains. So a value
+        // has at most one name per bit, even if a file lists very many names.
         let applies = match mask {
             0 => bits == 0,
             mask => bits & mask == *mask && unnamed & mask != 0,

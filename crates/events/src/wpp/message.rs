@@ -7,39 +7,41 @@ use super::tmf::{Argument, Message, TmfSet};
 use super::words::hex;
 use crate::Value;
 
-/// Longest text that is made of a message, in bytes. A payload has at most 64 KiB, but a format
-/// may insert an argument any number of times.
+/// Maximum length of a message's text in bytes. A payload has at most 64 KiB, but a format may
+/// insert an argument many times.
 const MAX_TEXT: usize = 1 << 20;
 
-/// Most bytes shown of an argument whose type is unknown.
+/// Maximum number of bytes that are shown for an argument with unknown type.
 const MAX_UNKNOWN: usize = 64;
 
-/// What a message event says.
+/// A decoded message event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WppMessage<'a> {
-    /// The message, its arguments put into its format string. An argument that cannot be read
-    /// shows as `<ItemLong?>`; one of unknown type with the bytes from there on.
+    /// Text of the message: the format string with the arguments inserted. An unreadable argument
+    /// appears as `<ItemLong?>`. The first unreadable argument also shows the payload's remaining
+    /// bytes.
     pub text: String,
-    /// The source's expression of each argument and its value, in payload order;
-    /// [`Value::Null`] from the first that cannot be read.
+    /// Source expression and value of each argument, in payload order. The value is [`Value::Null`]
+    /// for the first unreadable argument and all later ones.
     pub arguments: Vec<(Arc<str>, Value<'a>)>,
-    /// Bytes of the payload that no argument took.
+    /// Bytes of the payload after the last argument.
     pub tail: &'a [u8],
-    /// The message's name: source file and line, as in `driver_c14`.
+    /// Name of the message: source file and line, as in `driver_c14`.
     pub name: Arc<str>,
     /// Name of the traced component.
     pub module: Arc<str>,
     /// Source file, without a path.
     pub source_file: Option<Arc<str>>,
-    /// Function that traced it.
+    /// Function that logged the message.
     pub function: Option<Arc<str>>,
-    /// Level, or the flag when the trace function has flags only.
+    /// Trace level of the message, or its flag if the trace function has only flags.
     pub level: Option<Arc<str>>,
     /// Flag that enables the message.
     pub flags: Option<Arc<str>>,
 }
 
-/// Decodes a message event; `None` when the event is of another kind, or `tmf` lacks its message.
+/// Decodes a message event. Returns `None` if it is no message event, or if `tmf` does not contain
+/// its message.
 pub fn decode<'a>(tmf: &TmfSet, event: &etl::Event<'a>) -> Option<WppMessage<'a>> {
     let message = tmf.message(event.guid()?, event.message_number()?)?;
     Some(decode_payload(
@@ -49,7 +51,7 @@ pub fn decode<'a>(tmf: &TmfSet, event: &etl::Event<'a>) -> Option<WppMessage<'a>
     ))
 }
 
-/// Decodes the payload of an event of this message. `pointer_size` is 4 or 8 bytes.
+/// Decodes `payload`, the payload of an event that logs `message`. `pointer_size` is 4 or 8 bytes.
 pub fn decode_payload<'a>(
     message: &Message,
     payload: &'a [u8],
@@ -62,7 +64,7 @@ pub fn decode_payload<'a>(
             true => argument.item.take(&mut tail, pointer_size),
             false => None,
         };
-        // Where one argument ends unknown, nobody knows where the next begins.
+        // After an unreadable argument, the offset of the next argument is unknown.
         readable = value.is_some();
         (argument.expression.clone(), value.unwrap_or(Value::Null))
     });
@@ -115,7 +117,8 @@ pub fn decode_payload<'a>(
     }
 }
 
-/// Appends `<ItemFoo? 01 02>`.
+/// Appends the text for an unreadable argument: its type and the remaining bytes, as in `<ItemFoo?
+/// 01 02>`.
 fn unreadable(argument: &Argument, bytes: &[u8], text: &mut String) {
     text.push('<');
     text.push_str(&argument.item_name);

@@ -1,12 +1,12 @@
-//! WPP messages: what a driver's or service's `DoTraceMessage` call said.
+//! WPP messages: output of the `DoTraceMessage` calls of drivers and services.
 //!
-//! A WPP event carries a GUID, a message number and packed arguments, nothing more. The format
-//! string and the argument types are in a TMF file, which `tracepdb` extracts from the PDB of the
-//! traced binary. [`TmfSet`] holds such files; [`decode`] joins them with an event.
+//! A WPP event has only a GUID, a message number and packed arguments. The format string and the
+//! argument types are in a TMF file, which `tracepdb` extracts from the PDB of the traced binary.
+//! [`TmfSet`] contains the messages of TMF files. [`decode`] decodes an event with them.
 //!
-//! Facts: Microsoft's driver documentation on trace message format files, WPP extended format
-//! specifications and custom WPP types; `FormatMessage` for `%10!05d!`; and, for how `tracefmt`
-//! words a value, its output as quoted by the tests of `guscatalano/findneedle` (MIT).
+//! Sources: Microsoft's driver documentation on trace message format files, WPP extended format
+//! specifications and custom WPP types; `FormatMessage` for `%10!05d!`; for the wording of values,
+//! the output of `tracefmt` quoted in the tests of `guscatalano/findneedle` (MIT).
 
 mod format;
 mod item;

@@ -1,4 +1,4 @@
-//! Trace message format files: the text that `tracepdb` extracts from a PDB.
+//! Trace message format (TMF) files: texts that `tracepdb` extracts from a PDB.
 //!
 //! ```text
 //! 2363c985-9b6e-3283-34a7-e8c27a60b889 module // SRC=driver.c MJ= MN=
@@ -24,14 +24,15 @@ use super::format::Format;
 use super::item::Item;
 use crate::schema::ValueMap;
 
-/// Most arguments a message may have. A payload has at most 64 KiB, and the documentation of
-/// `TraceMessage` expects far fewer; the bound keeps the work per event small.
+/// Maximum number of arguments of a message. A payload has at most 64 KiB, and the documentation of
+/// `TraceMessage` expects far fewer. The limit bounds the work per event.
 const MAX_ARGUMENTS: usize = 256;
 
-/// Most names an `#enumv` block may have, for the same reason: they are searched for each event.
+/// Maximum number of names in an `#enumv` block. The decoder searches the block for every event
+/// that uses it.
 const MAX_ENUMERATORS: usize = 1 << 16;
 
-/// The messages of one source file, under the GUID its events carry.
+/// Messages of one source file, and the GUID that their events have in common.
 #[derive(Clone, Debug)]
 pub struct Tmf {
     /// GUID of the events.
@@ -47,17 +48,17 @@ pub struct Tmf {
 /// One message: a call of a trace function in the source.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// Number within the GUID; 10 is the first.
+    /// Number of the message, unique within its GUID; the first message has number 10.
     pub number: u16,
-    /// The message's name: source file and line, as in `driver_c14`.
+    /// Name of the message: source file and line, as in `driver_c14`.
     pub name: Arc<str>,
-    /// The format string as written.
+    /// Format string as written in the TMF file.
     pub template: Arc<str>,
-    /// Level, or the flag when the trace function has flags only.
+    /// Trace level of the message, or its flag if the trace function has only flags.
     pub level: Option<Arc<str>>,
     /// Flag that enables the message.
     pub flags: Option<Arc<str>>,
-    /// Function that traces it.
+    /// Function that logs the message.
     pub function: Option<Arc<str>>,
     /// Name of the traced component.
     pub module: Arc<str>,
@@ -71,33 +72,33 @@ pub struct Message {
 /// One argument of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// The expression in the source, as far as the preprocessor keeps it.
+    /// Expression of the argument in the source code, as far as the preprocessor keeps it.
     pub expression: Arc<str>,
-    /// Index by which the format string refers to it; 10 is the first.
+    /// Index of the argument in the format string; the first argument has index 10.
     pub index: u16,
-    /// Its type.
+    /// Type of the argument.
     pub item: Item,
-    /// The type as written, without parameters: `ItemLong`.
+    /// Type name as written in the TMF file, without parameters, such as `ItemLong`.
     pub item_name: Arc<str>,
 }
 
-/// A line of a TMF that is not as the format has it.
+/// A line that violates the TMF format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: expected {expected}, found `{found}`")]
 pub struct TmfError {
-    /// Number of the line, from 1 on.
+    /// Line number; the first line is 1.
     pub line: usize,
-    /// What should be there.
+    /// Description of the expected content.
     pub expected: &'static str,
-    /// The line, or its start; empty at the end of the text.
+    /// Start of the line; empty at the end of the text.
     pub found: String,
 }
 
-/// Reads the text of one TMF or of several behind one another.
+/// Parses the text of one TMF file, or of several TMF files one after another.
 ///
 /// # Errors
 ///
-/// The first line that is not as the format has it.
+/// Returns an error for the first line that violates the format.
 pub fn parse_tmf(text: &str) -> Result<Vec<Tmf>, TmfError> {
     let text = text.trim_start_matches('\u{feff}');
     let mut lines = Lines {
@@ -133,19 +134,20 @@ pub fn parse_tmf(text: &str) -> Result<Vec<Tmf>, TmfError> {
     Ok(sections.into_iter().map(Section::finish).collect())
 }
 
-/// The messages of any number of TMF files.
+/// Messages of any number of TMF files.
 #[derive(Clone, Debug, Default)]
 pub struct TmfSet {
     messages: HashMap<(Guid, u16), Arc<Message>>,
 }
 
 impl TmfSet {
-    /// Adds the messages of a TMF text and says how many it has. A message that is there already
-    /// is replaced: a GUID stands for one state of one source file, so both say the same.
+    /// Adds the messages of a TMF text and returns their number. Replaces messages with the same
+    /// GUID and number. A GUID identifies one state of one source file, so the old and the new
+    /// message are equal.
     ///
     /// # Errors
     ///
-    /// As [`parse_tmf`]; then nothing is added.
+    /// Returns the errors of [`parse_tmf`], and adds no messages then.
     pub fn add(&mut self, text: &str) -> Result<usize, TmfError> {
         let tmfs = parse_tmf(text)?;
         let count = tmfs.iter().map(|tmf| tmf.messages.len()).sum();
@@ -157,23 +159,24 @@ impl TmfSet {
         Ok(count)
     }
 
-    /// The message with this number under this GUID.
+    /// Returns the message with this number and GUID.
     pub fn message(&self, guid: Guid, number: u16) -> Option<&Arc<Message>> {
         self.messages.get(&(guid, number))
     }
 
-    /// How many messages there are.
+    /// Returns the number of messages.
     pub fn len(&self) -> usize {
         self.messages.len()
     }
 
-    /// There are no messages.
+    /// Returns true if there are no messages.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 }
 
-/// What follows one GUID. Types are resolved at its end, for `#enumv` blocks come last.
+/// Parsed lines of one GUID's section. Argument types are resolved at the end of the section,
+/// because its `#enumv` blocks come last.
 struct Section<'t> {
     guid: Guid,
     module: Arc<str>,
@@ -217,7 +220,7 @@ impl<'t> Section<'t> {
     }
 }
 
-/// A message whose types are still text.
+/// A message whose argument types are not yet resolved.
 struct RawMessage<'t> {
     number: u16,
     name: &'t str,
@@ -234,7 +237,7 @@ struct RawArgument<'t> {
 }
 
 impl<'t> RawMessage<'t> {
-    /// Reads `NAME NUMBER "format" // LEVEL=…` and the block of arguments that follows it.
+    /// Parses `NAME NUMBER "format" // LEVEL=…` and the block of arguments that follows it.
     fn parse(rest: &'t str, line: usize, lines: &mut Lines<'t>) -> Result<Self, TmfError> {
         const EXPECTED: &str = "`#typev NAME NUMBER \"format\"`";
         let header = || {
@@ -248,7 +251,7 @@ impl<'t> RawMessage<'t> {
         };
         let (name, number, rest) = header().ok_or_else(|| error(line, EXPECTED, rest))?;
 
-        // A line break in a format is one in the file.
+        // A format string can contain line breaks. They appear as line breaks in the file.
         let mut template = String::new();
         let mut part = rest;
         let comment = loop {
@@ -325,7 +328,7 @@ impl<'t> RawMessage<'t> {
 }
 
 impl<'t> RawArgument<'t> {
-    /// Reads `expression, ItemLong -- 10`, from its end: the expression is any text.
+    /// Parses `expression, ItemLong -- 10` from its end, because the expression can be any text.
     fn parse(line: &'t str) -> Option<RawArgument<'t>> {
         let (typed, index) = line.rsplit_once("--").or_else(|| line.rsplit_once("//"))?;
         let (typed, index) = (typed.trim(), index.trim().parse().ok()?);
@@ -348,7 +351,7 @@ impl<'t> RawArgument<'t> {
     }
 }
 
-/// Offset of the bracket that `text` lacks the closing one of.
+/// Returns the offset of the last opening bracket that is not closed in `text`.
 fn opening_bracket(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     for (at, c) in text.char_indices().rev() {
@@ -362,7 +365,7 @@ fn opening_bracket(text: &str) -> Option<usize> {
     None
 }
 
-/// Splits `format" // comment` at the last quote that only a comment follows.
+/// Splits `format" // comment` at the last quote after which there is only a comment or nothing.
 fn closing_quote(text: &str) -> Option<(&str, &str)> {
     text.rmatch_indices('"').find_map(|(at, _)| {
         let behind = text[at + 1..].trim_start();
@@ -375,8 +378,9 @@ fn closing_quote(text: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// The value of `KEY=` in a comment: up to the next key, for a C++ function's name may have
-/// spaces. Absent when empty.
+/// Returns the value of the key `name` (such as `FUNC=`) in a comment. The value ends at the next
+/// key, not at a space, because the name of a C++ function can contain spaces. Returns `None` if
+/// the value is empty.
 fn key(comment: &str, name: &str) -> Option<Arc<str>> {
     const KEYS: [&str; 6] = ["LEVEL=", "FLAGS=", "FUNC=", "SRC=", "MJ=", "MN="];
     let starts = |key: &str, text: &str| {
@@ -394,7 +398,7 @@ fn key(comment: &str, name: &str) -> Option<Arc<str>> {
     (!empty).then(|| value.into())
 }
 
-/// Reads the block of `NAME,0x1` lines of an `#enumv`.
+/// Parses the block of `NAME,0x1` lines of an `#enumv`.
 fn parse_enum(name: &str, lines: &mut Lines<'_>) -> Result<ValueMap, TmfError> {
     let mut entries = Vec::new();
     if lines.block()? {
@@ -406,7 +410,7 @@ fn parse_enum(name: &str, lines: &mut Lines<'_>) -> Result<ValueMap, TmfError> {
                     .or_else(|| value.strip_prefix("0X"))
                 {
                     Some(digits) => u64::from_str_radix(digits, 16).ok()?,
-                    // Arguments of enumerations have 32 bits, and so a negative value has.
+                    // Arguments of enumerations have 32 bits, so a negative value has 32 bits too.
                     None => match value.strip_prefix('-') {
                         Some(digits) => u64::from(digits.parse::<u32>().ok()?.wrapping_neg()),
                         None => value.parse().ok()?,
@@ -427,7 +431,7 @@ fn parse_enum(name: &str, lines: &mut Lines<'_>) -> Result<ValueMap, TmfError> {
     })
 }
 
-/// The lines that say something, trimmed, with their numbers.
+/// Iterator over the non-empty, trimmed lines that are not comments, with their numbers.
 struct Lines<'t> {
     lines: Peekable<std::iter::Zip<std::str::Lines<'t>, std::ops::RangeFrom<usize>>>,
     last: usize,
@@ -445,7 +449,8 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// The next line whatever it says, unless it begins something else.
+    /// Returns the next line, which continues a format string. Returns an error if it starts with
+    /// `#`, `{` or `}`.
     fn continuation(&mut self, expected: &'static str) -> Result<&'t str, TmfError> {
         match self
             .lines
@@ -462,7 +467,7 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// Steps over the `{` that begins a block; says whether there is one.
+    /// Skips the `{` that begins a block. Returns true if the block exists.
     fn block(&mut self) -> Result<bool, TmfError> {
         while self
             .lines
@@ -482,7 +487,7 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// The next line of a block; `None` at its `}`.
+    /// Returns the next line of a block, or `None` at the block's `}`.
     fn in_block(&mut self) -> Result<Option<(&'t str, usize)>, TmfError> {
         match self.next() {
             Some((line, _)) if line.starts_with('}') => Ok(None),

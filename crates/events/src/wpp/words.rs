@@ -1,4 +1,4 @@
-//! How the values of WPP arguments are worded.
+//! Formatting of the values of WPP arguments.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use super::item::{Base, Item};
 use crate::{Value, status};
 
 impl Item {
-    /// Appends `value`, which [`Item::take`] read, as `spec` says.
+    /// Appends `value` in the format `spec`. The value is from [`Item::take`] of the same item.
     pub(super) fn write(
         &self,
         value: &Value<'_>,
@@ -26,7 +26,7 @@ impl Item {
         }
     }
 
-    /// Bytes of an integer type.
+    /// Returns the size of an integer type in bytes.
     fn bytes(&self, pointer_size: usize) -> u8 {
         match self {
             Item::Integer { bytes, .. } | Item::List { bytes, .. } | Item::Set { bytes, .. } => {
@@ -39,9 +39,9 @@ impl Item {
         }
     }
 
-    /// The value in words, as `tracefmt` puts it where that is known. Some things differ on
-    /// purpose: times are in UTC, a SID is not looked up in this machine's accounts, a hex dump
-    /// is shown, and NDIS codes stay numbers.
+    /// Formats the value like Microsoft's tool `tracefmt`, as far as the output of that tool is
+    /// known. Intentional differences: times are in UTC, a SID is not looked up in this machine's
+    /// accounts, the bytes of a hex dump are shown, and NDIS codes stay numbers.
     pub(super) fn words<'v>(&self, value: &'v Value<'_>, pointer_size: usize) -> Cow<'v, str> {
         let owned = match (self, value) {
             (_, Value::Text(text)) => return Cow::Borrowed(text),
@@ -91,7 +91,7 @@ impl Item {
     }
 }
 
-/// Bytes in hexadecimal, with `between` between them.
+/// Formats bytes in hexadecimal, with `between` as separator.
 pub(super) fn hex(bytes: &[u8], between: &str) -> String {
     let mut out = String::with_capacity(bytes.len().saturating_mul(2 + between.len()));
     for (i, byte) in bytes.iter().enumerate() {
@@ -103,7 +103,7 @@ pub(super) fn hex(bytes: &[u8], between: &str) -> String {
     out
 }
 
-/// A code and its name, as `0xc0000022(STATUS_ACCESS_DENIED)`.
+/// Formats a code and its name, as in `0xc0000022(STATUS_ACCESS_DENIED)`.
 fn coded(code: u64, name: fn(u32) -> Option<&'static str>) -> String {
     match u32::try_from(code).ok().and_then(name) {
         Some(name) => format!("{code:#010x}({name})"),
@@ -120,14 +120,14 @@ fn integer(value: &Value<'_>) -> Option<u64> {
     }
 }
 
-/// A time difference of `ticks` 100 ns in seconds, as `5.000s`.
+/// Formats a time difference in seconds, as in `5.000s`. `ticks` are units of 100 ns.
 fn seconds(ticks: i64) -> String {
     let sign = if ticks < 0 { "-" } else { "" };
     let ms = ticks.unsigned_abs() / 10_000;
     format!("{sign}{}.{:03}s", ms / 1000, ms % 1000)
 }
 
-/// `S-1-5-18`: revision, authority (big-endian), sub-authorities.
+/// Formats a SID as `S-1-5-18`: revision, authority (big-endian), sub-authorities.
 fn sid_text(sid: &[u8]) -> String {
     let Some((head, rest)) = sid.split_first_chunk::<8>() else {
         return String::new();
@@ -142,12 +142,12 @@ fn sid_text(sid: &[u8]) -> String {
     out
 }
 
-/// A FILETIME in UTC to the 100 ns it counts: `2020-01-01T00:00:00.0000000Z`.
+/// Formats a FILETIME in UTC with 100 ns resolution: `2020-01-01T00:00:00.0000000Z`.
 fn utc(filetime: u64) -> String {
     let (seconds, fraction) = (filetime / 10_000_000, filetime % 10_000_000);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // 1601 begins a 400-year cycle of the Gregorian calendar. Counting years from 1 March puts
-    // the leap day last; 1601-01-01 is 306 days after 1600-03-01.
+    // The year 1601 begins a 400-year cycle of the Gregorian calendar. If years are counted from 1
+    // March, the leap day is the last day of a year. 1601-01-01 is 306 days after 1600-03-01.
     let since_march_1600 = days + 306;
     let (cycle, day) = (since_march_1600 / 146_097, since_march_1600 % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
@@ -168,8 +168,8 @@ fn utc(filetime: u64) -> String {
 mod tests {
     use super::*;
 
-    /// FILETIMEs of known dates: the Unix epoch from RFC-style arithmetic in Microsoft's
-    /// documentation (116444736000000000), others from `date -u`.
+    /// Checks FILETIMEs of known dates. The FILETIME of the Unix epoch (116444736000000000) is from
+    /// Microsoft's documentation. The other dates are from `date -u`.
     #[test]
     fn filetimes_are_dates() {
         assert_eq!(utc(0), "1601-01-01T00:00:00.0000000Z");

@@ -1,24 +1,24 @@
-//! The text of TraceEvent's dumps.
+//! Reader of TraceEvent's text dumps of traces ("baselines").
 //!
-//! Made by `TraceEvent.Tests/Parsing/GeneralParsing.cs` of `github:microsoft/perfview` (MIT): up to
-//! five `EVENT` lines per kind, then a `COUNT` line per kind. Texts longer than 20 characters are
-//! cut and marked with three dots.
+//! `TraceEvent.Tests/Parsing/GeneralParsing.cs` of `github:microsoft/perfview` (MIT) writes the
+//! dumps. A dump has up to five `EVENT` lines per kind of event, then one `COUNT` line per kind.
+//! Texts longer than 20 characters are cut and end with three dots.
 
-/// A dump.
+/// Text of a dump.
 pub(crate) struct Baseline {
     text: String,
 }
 
-/// An `EVENT` line.
+/// An `EVENT` line: one event with its fields.
 pub(crate) struct Line<'a> {
-    /// The whole line, for messages.
+    /// Whole line, for error messages of the tests.
     pub(crate) text: &'a str,
     /// Microseconds since the trace's start.
     pub(crate) time_us: i64,
-    /// Provider, task and opcode: `Windows Kernel/Process/Start`.
+    /// Kind of the event: provider, task and opcode, such as `Windows Kernel/Process/Start`.
     pub(crate) kind: &'a str,
-    /// Payload and header fields in order; the latter are `PID`, `TID`, `PName`, `ProceNum` and
-    /// `DataLen`.
+    /// Names and texts of all fields in the line's order. The fields `PID`, `TID`, `PName`,
+    /// `ProceNum` and `DataLen` are from the header, the others from the payload.
     pub(crate) fields: Vec<(&'a str, &'a str)>,
 }
 
@@ -29,13 +29,13 @@ impl Baseline {
         Baseline { text }
     }
 
-    /// The `EVENT` lines, in order.
+    /// Returns the `EVENT` lines in the dump's order.
     pub(crate) fn events(&self) -> Vec<Line<'_>> {
         let lines = self.starting_with("EVENT ");
         lines.map(|(text, rest)| Line::parse(text, rest)).collect()
     }
 
-    /// Kinds and how many events of them there are.
+    /// Returns the kinds of events and the number of events of each.
     pub(crate) fn counts(&self) -> Vec<(&str, usize)> {
         let lines = self.starting_with("COUNT ");
         let counts = lines.map(|(_, rest)| rest.rsplit_once(':').unwrap());
@@ -54,11 +54,13 @@ impl<'a> Line<'a> {
         let (kind, rest) = rest.split_once(" PID=").unwrap();
         let time: String = time.chars().filter(char::is_ascii_digit).collect();
         let mut fields = Vec::new();
-        // `rest` starts inside the first field, whose name was the separator.
+        // `rest` starts with the value of the first field `PID`, because the split above removed `
+        // PID=`.
         let mut name = "PID";
         let mut from = 0;
         for (at, _) in rest.match_indices("; ") {
-            // A value may hold the separator; it ends where a name follows, or the line ends.
+            // A value may contain `; `. It ends only where the name of the next field or the line's
+            // end follows.
             let next = &rest[at + 2..];
             let is_name = |name: &str| {
                 let first = name.starts_with(|c: char| c.is_ascii_alphabetic());

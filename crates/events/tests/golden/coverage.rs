@@ -1,15 +1,16 @@
-//! What of a trace's events is decoded, and how completely.
+//! Coverage: number of decoded events in a trace, and a check that they are decoded completely.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use etl::{Guid, ext_type};
-use events::event_info::{EVENT_INFO_OPCODE, EVENT_METADATA, parse_event_info};
+use events::event_info::{EVENT_INFO_OPCODE, parse_event_info};
 use events::event_source::MANIFEST_EVENT_ID;
+use events::ids::class::EVENT_METADATA;
 use events::schema::Source;
 
 use crate::trace::Decodable;
 
-/// Event, and why its description does not account for its whole payload.
+/// Events whose description does not cover the whole payload, with the reason.
 const INCOMPLETE: &[(&str, &str)] = &[
     (
         "Microsoft-Windows-DotNETRuntime/GC/LOHCompact",
@@ -29,26 +30,26 @@ const INCOMPLETE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Files whose 32-bit programs put 64-bit payloads under their own headers, which therefore say
-/// the wrong width.
+/// Files with wrong headers. A 32-bit program wrote 64-bit payloads with its own headers, so the
+/// headers state a pointer size of 4 bytes.
 const WRONG_WIDTH: &[&str] = &[
     "sawbuck__image_data_64_v0.etl",
     "sawbuck__image_data_64_v2.etl",
     "sawbuck__process_data_64_v3.etl",
 ];
 
-/// How a file's events are decoded.
+/// Coverage of one file.
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
     pub(crate) events: usize,
-    /// Events by where their layout comes from.
+    /// Number of events by the source of their layout.
     pub(crate) sources: BTreeMap<Source, usize>,
-    /// Events without a layout, by provider.
+    /// Number of events without a layout, by provider.
     pub(crate) undecoded: BTreeMap<String, usize>,
 }
 
-/// Decodes all events of a file; fails where an event that the file describes is not named or not
-/// fully read.
+/// Decodes all events of a file. Panics if an event that the file describes has no name or is not
+/// completely decoded.
 pub(crate) fn of(file: &str) -> Coverage {
     let trace = Decodable::open(&[file]);
     let mut described = HashSet::<(Guid, u16, u8)>::new();

@@ -1,11 +1,11 @@
-//! Traces whose emitters' sources say what they hold.
+//! Traces whose expected content is known from the source code of the programs that wrote them.
 
 use events::{Decoded, Value};
 use serde_json::Value as Json;
 
 use crate::trace::Decodable;
 
-/// TraceLogging of a C# program.
+/// Checks the TraceLogging events of a C# program.
 #[test]
 fn tracelogging() {
     let expected = testdata::json("etl/expected-tracelogging.json");
@@ -47,7 +47,8 @@ fn is(value: &Value<'_>, expected: &Json) -> bool {
     }
 }
 
-/// WPP messages of a program that counts, of which every second item gets a detail.
+/// Checks the WPP messages of a program that logs 20 numbered work items, and a detail for every
+/// second one.
 #[test]
 fn wpp() {
     let mut trace = Decodable::open(&["findneedle__wppemitter-nonselfdesc.etl"]);

@@ -1,22 +1,22 @@
-//! What TraceEvent looks up in other events of a trace while it prints one.
+//! Facts from other events that TraceEvent uses when it prints an event.
 
 use std::collections::HashMap;
 
 use etl::Event;
 use events::{Decoded, Value};
 
-/// Facts of a whole trace.
+/// Facts from all events of a trace.
 #[derive(Default)]
 pub(crate) struct Facts {
     processes: HashMap<u64, String>,
-    /// Owners of threads, from when on.
+    /// Times and process ids of each thread's start and end events, by thread id.
     threads: HashMap<u64, Vec<(i64, u64)>>,
     files: HashMap<u64, Vec<(i64, String)>>,
-    /// Volumes of the kernel and their letters.
+    /// Kernel paths of volumes and their drive letters.
     volumes: Vec<(String, String)>,
-    /// Ends of transfers by disk, in time order.
+    /// Times at which transfers ended, by disk, in time order.
     transfers: HashMap<u64, Vec<i64>>,
-    /// Names of .NET types by their ids.
+    /// Names of .NET types, by type id.
     types: HashMap<u64, String>,
 }
 
@@ -72,12 +72,12 @@ impl Facts {
         }
     }
 
-    /// The name of a .NET type; empty if no event tells it.
+    /// Returns the name of a .NET type, or an empty text if no event has it.
     pub(crate) fn type_name(&self, id: u64) -> String {
         self.types.get(&id).cloned().unwrap_or_default()
     }
 
-    /// Name of a process, as printed.
+    /// Returns the name that TraceEvent prints for a process.
     pub(crate) fn process_name(&self, process: i64) -> String {
         match self.processes.get(&(process as u64)) {
             Some(name) => name.clone(),
@@ -87,18 +87,18 @@ impl Facts {
         }
     }
 
-    /// The process that a thread belongs to at `time`.
+    /// Returns the process of a thread at `time`.
     pub(crate) fn process_of_thread(&self, thread: u64, time: i64) -> Option<u64> {
         at(self.threads.get(&thread)?, time).copied()
     }
 
-    /// The name of a file as a user writes it; empty if no event tells it.
+    /// Returns the path of a file with a drive letter, or an empty text if no event has it.
     pub(crate) fn file_name(&self, file: u64, time: i64) -> String {
         let name = self.files.get(&file).and_then(|names| at(names, time));
         name.map_or(String::new(), |name| self.user_path(name))
     }
 
-    /// The kernel's path with a volume's letter in the place of its device.
+    /// Returns the kernel's path with the volume's device replaced by its drive letter.
     pub(crate) fn user_path(&self, path: &str) -> String {
         let volumes = self.volumes.iter().filter(|(device, _)| !device.is_empty());
         let longest = volumes
@@ -107,7 +107,8 @@ impl Facts {
         if let Some((letter, rest)) = longest {
             return format!("{letter}{rest}");
         }
-        // Images of 32-bit programs lack their device; Windows is where the system is.
+        // Image paths of 32-bit programs have no device. If such a path is in `\Windows`, it is on
+        // the system volume.
         let mut system = self
             .volumes
             .iter()
@@ -118,14 +119,16 @@ impl Facts {
         }
     }
 
-    /// When the transfer before `time` ended on a disk; the trace's start if there is none.
+    /// Returns the end of the last transfer on a disk before `time`, in nanoseconds. Returns 0, the
+    /// trace's start, if there is none.
     pub(crate) fn transfer_before(&self, disk: u64, time: i64) -> i64 {
         let ends = &self.transfers[&disk];
         ends.iter().rfind(|end| **end < time).copied().unwrap_or(0)
     }
 }
 
-/// What holds at `time`: the last fact up to it, or else the first after it.
+/// Returns the fact that is valid at `time`: the last fact at or before that time, or else the
+/// first fact after it.
 fn at<T>(facts: &[(i64, T)], time: i64) -> Option<&T> {
     let known = facts.iter().rfind(|(from, _)| *from <= time);
     known.or(facts.first()).map(|(_, fact)| fact)

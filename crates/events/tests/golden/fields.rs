@@ -1,33 +1,35 @@
-//! Whether the fields of an event are what TraceEvent prints of them.
+//! Comparison of an event's fields with the output of TraceEvent.
 //!
-//! How it reads them is in `TraceEvent/Parsers/*TraceEventParser.cs` of `github:microsoft/perfview`
-//! (MIT). Most fields have our names, or nearly: [`RENAMED`]. Some are computed from others:
-//! [`COMPUTED`]. What remains is in [`EXCLUDED`], with the reason.
+//! TraceEvent's fields are defined in `TraceEvent/Parsers/*TraceEventParser.cs` of
+//! `github:microsoft/perfview` (MIT). Most fields have the same names as ours. [`RENAMED`] lists
+//! the fields with other names. [`COMPUTED`] has functions that compute TraceEvent's text from our
+//! fields. [`EXPLAINED`] lists the fields that differ, with the reasons. In this file, "they" means
+//! TraceEvent.
 
 use etl::Event;
 use events::{Decoded, Value};
 
 use crate::facts::Facts;
 
-/// An event beside its line.
+/// A decoded event that is compared with a line of TraceEvent's output.
 pub(crate) struct Printed<'a> {
     pub(crate) event: &'a Event<'a>,
     pub(crate) decoded: &'a Decoded<'a>,
     pub(crate) facts: &'a Facts,
 }
 
-/// How a field compares.
+/// Result of comparing a field.
 pub(crate) enum Outcome {
     Equal,
-    /// The event's version has no such field; they print it as empty or zero.
+    /// The field does not exist in the event's version; TraceEvent prints it as empty or zero.
     Absent,
-    /// Known to differ, for this reason.
+    /// The field differs for a known reason, which this contains.
     Explained(&'static str),
-    /// What we have.
+    /// The field differs for an unknown reason. Contains our value.
     Different(String),
 }
 
-/// Kind (`*` for any ending), their field, ours.
+/// Fields with different names: event kind (`*` means any text), TraceEvent's name, our name.
 const RENAMED: &[(&str, &str, &str)] = &[
     (
         "Windows Kernel/Process/*",
@@ -39,7 +41,7 @@ const RENAMED: &[(&str, &str, &str)] = &[
         "MemoryCount",
         "PageFaultCount",
     ),
-    // They keep the name of version 2; since version 3 the field is the affinity.
+    // TraceEvent keeps the name of version 2. Since version 3, the field is the affinity.
     ("Windows Kernel/Thread/*", "StartAddr", "Affinity"),
     ("Windows Kernel/DiskIO/*", "FileKey", "FileObject"),
     ("Windows Kernel/Memory/HardFault", "FileKey", "FileObject"),
@@ -62,12 +64,14 @@ const RENAMED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Gives the text that they compute from what we read; `None` if we lack it.
+/// Function that computes TraceEvent's text from our values. Returns `None` if our event does not
+/// have the values.
 type Compute = fn(&Printed<'_>) -> Option<String>;
 
-/// Kind, their field, and how they compute it.
+/// Fields that TraceEvent computes: event kind, name, and our computation.
 const COMPUTED: &[(&str, &str, Compute)] = &[
-    // The header of a line: what classes of events say in their payload goes before their header.
+    // These five fields are the header of a line. For some classes, the values are from the
+    // payload, not from the event's header.
     ("*", "PID", |e| Some(e.process().to_string())),
     ("*", "TID", |e| Some(e.thread().to_string())),
     ("*", "PName", |e| Some(e.facts.process_name(e.process()))),
@@ -75,7 +79,7 @@ const COMPUTED: &[(&str, &str, Compute)] = &[
     ("*", "DataLen", |e| {
         Some(e.event.payload().len().to_string())
     }),
-    // Four bytes as one number.
+    // TraceEvent shows four bytes as one number.
     ("Windows Kernel/EventTrace", "Version", |e| {
         let parts = [
             "VersionMajor",
@@ -89,7 +93,7 @@ const COMPUTED: &[(&str, &str, Compute)] = &[
     ("Windows Kernel/EventTrace", "UtcOffsetMinutes", |e| {
         Some(e.member("TimeZoneInformation", "Bias")?.to_string())
     }),
-    // Seconds since 1970 as a date.
+    // TraceEvent shows a number of seconds since 1970 as a date.
     ("*", "BuildTime", |e| date(e.number("TimeDateStamp")?)),
     ("Windows Kernel/Image/*", "FileName", |e| {
         Some(e.facts.user_path(&e.text("FileName")?))
@@ -101,7 +105,8 @@ const COMPUTED: &[(&str, &str, Compute)] = &[
     ("Windows Kernel/DiskIO/*", "ElapsedTimeMSec", |e| {
         Some(milliseconds(e.ticks_ns("HighResResponseTime")?))
     }),
-    // At most since the disk's last transfer ended.
+    // The service time is the response time, but at most the time since the previous transfer of
+    // the disk ended.
     ("Windows Kernel/DiskIO/*", "DiskServiceTimeMSec", |e| {
         let time = e.event.time_ns();
         let since_last = time - e.facts.transfer_before(e.number("DiskNumber")?, time);
@@ -109,7 +114,7 @@ const COMPUTED: &[(&str, &str, Compute)] = &[
             e.ticks_ns("HighResResponseTime")?.min(since_last),
         ))
     }),
-    // Bits 17 to 19 of the flags are the priority.
+    // Bits 17 to 19 of the flags are the priority. TraceEvent shows it as a separate field.
     ("Windows Kernel/DiskIO/*", "Priority", |e| {
         Some((e.number("IrpFlags")? >> 17 & 7).to_string())
     }),
@@ -132,7 +137,7 @@ const COMPUTED: &[(&str, &str, Compute)] = &[
     ("Windows Kernel/PerfInfo/Sample", "ExecutingISR", |e| {
         truth(e.member("Flags", "ExecutingIsr")?)
     }),
-    // Who logs a thread's start starts it.
+    // The thread that logs the start of a thread is the one that started it.
     ("Windows Kernel/Thread/*", "ParentThreadID", |e| {
         let starts = e.event.opcode() == Some(1);
         thousands_signed(if starts {
@@ -149,7 +154,8 @@ const COMPUTED: &[(&str, &str, Compute)] = &[
             -1
         })
     }),
-    // They read version 2 as version 0: eight bytes of context, which are process and size.
+    // TraceEvent reads version 2 as version 0, which begins with eight bytes of context. In version
+    // 2, these are process id and size.
     ("Windows Kernel/UdpIp/*", "context", |e| {
         Some(format!("{:#x}", e.number("size")? << 32 | e.number("PID")?))
     }),
@@ -182,7 +188,7 @@ const COMPUTED: &[(&str, &str, Compute)] = &[
     ("*/GC/HeapStats", "TotalPromoted", |e| {
         thousands(e.generations("TotalPromotedSize"))
     }),
-    // The oldest generation that promoted anything.
+    // The depth is the oldest generation from which objects were promoted.
     ("*/GC/HeapStats", "Depth", |e| {
         let promoted = |n: &i32| e.number(&format!("TotalPromotedSize{n}")) != Some(0);
         Some((1..=2).rev().find(|n| promoted(n)).unwrap_or(0).to_string())
@@ -200,13 +206,14 @@ const COMPUTED: &[(&str, &str, Compute)] = &[
         let character = e.text("char_type")?.chars().next()?;
         Some(u32::from(character).to_string())
     }),
-    // Of the manifest's text they print how long it is, with its header.
+    // TraceEvent prints the length of the manifest's text and its header.
     ("*/ManifestData", "PayloadLength", |e| {
         Some(e.event.payload().len().to_string())
     }),
 ];
 
-/// Kind, their field, and why it differs in some events; where it is equal, it counts as equal.
+/// Fields that differ in some events: event kind, TraceEvent's name, and the reason. If the values
+/// are equal, the field counts as equal.
 const EXPLAINED: &[(&str, &str, &str)] = &[
     (
         "KernelTraceControl/ImageID",
@@ -250,10 +257,11 @@ const EXPLAINED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Numbers and their names.
+/// Numbers and the names that TraceEvent prints for them.
 type Names = &'static [(u64, &'static str)];
 
-/// Kind, their field, whether its values are sets of bits, and their names where we have none.
+/// Fields whose values TraceEvent prints as names that our decoder does not have: event kind,
+/// TraceEvent's name, true if the values are sets of bits, and the names of the values.
 const NAMES: &[(&str, &str, bool, Names)] = &[
     (
         "Microsoft-Windows-DotNETRuntime*/GC/GlobalHeapHistory",
@@ -285,7 +293,7 @@ const NAMES: &[(&str, &str, bool, Names)] = &[
         false,
         &[(0, "LargestFreeListItems"), (1, "PlugsInCondemned")],
     ),
-    // The bit of the mechanism, below one that says that there is any.
+    // Names of whole values. The top bit is always set and marks that a mechanism is present.
     (
         "Microsoft-Windows-DotNETRuntime/GC/PerHeapHistory",
         "CompactMechanisms",
@@ -365,7 +373,7 @@ const NAMES: &[(&str, &str, bool, Names)] = &[
     ),
 ];
 
-/// Compares a field of a line.
+/// Compares the field `name` of a line, printed by TraceEvent as `printed`, with our event.
 pub(crate) fn compare(kind: &str, name: &str, printed: &str, ours: &Printed<'_>) -> Outcome {
     let applies = |of: &str, field: &str| matches(of, kind) && matches(field, name);
     let is_zero = ["", "0", "0x00000000", "None", "Unknown"].contains(&printed);
@@ -399,7 +407,7 @@ pub(crate) fn compare(kind: &str, name: &str, printed: &str, ours: &Printed<'_>)
     }
 }
 
-/// Their text of a number with names.
+/// Returns TraceEvent's text for a number whose values have names.
 fn named(number: u64, bits: bool, names: &[(u64, &str)]) -> String {
     let of_bits = || {
         let set = names.iter().filter(|(bit, _)| number & bit != 0);
@@ -432,7 +440,8 @@ impl<'a> Printed<'a> {
             .map(|(_, value)| value)
     }
 
-    /// Nothing of the payload is left that could hold a further field.
+    /// Returns true if the decoder read the whole payload, so that no bytes are left for another
+    /// field.
     fn is_fully_read(&self) -> bool {
         self.decoded.fields.tail.is_empty() && self.decoded.fields.truncated.is_none()
     }
@@ -445,7 +454,7 @@ impl<'a> Printed<'a> {
         Some(self.value(name)?.to_string())
     }
 
-    /// A member of a struct, or named bits of a number.
+    /// Returns a member of a struct, or named bits of a number.
     fn member(&self, name: &str, member: &str) -> Option<&'a Value<'a>> {
         let Value::Struct(members) = self.value(name)? else {
             return None;
@@ -456,7 +465,7 @@ impl<'a> Printed<'a> {
             .map(|(_, value)| value)
     }
 
-    /// A member of the first element of an array.
+    /// Returns a member of the first element of an array of structs.
     fn first(&self, name: &str, member: &str) -> Option<&'a Value<'a>> {
         let Value::Array(elements) = self.value(name)? else {
             return None;
@@ -470,7 +479,7 @@ impl<'a> Printed<'a> {
             .map(|(_, value)| value)
     }
 
-    /// The sum of a field over all generations.
+    /// Returns the sum of a field over all generations.
     fn generations(&self, name: &str) -> u64 {
         (0..5)
             .filter_map(|n| self.number(&format!("{name}{n}")))
@@ -490,7 +499,8 @@ impl<'a> Printed<'a> {
         }
     }
 
-    /// The process an event is about; the one that logged it where it is about none; -1 for none.
+    /// Returns the process to which the event's payload refers, or else the process that logged the
+    /// event. Returns -1 if neither is known.
     fn process(&self) -> i64 {
         let of_payload = match self.class() {
             "Process" | "Thread" | "Image" => self.number("ProcessId"),
@@ -516,7 +526,8 @@ impl<'a> Printed<'a> {
             .into()
     }
 
-    /// The thread an event is about, and so on.
+    /// Returns the thread to which the event's payload refers, or else the thread that logged the
+    /// event. Returns -1 if neither is known.
     fn thread(&self) -> i64 {
         let of_header = || self.event.thread_id().map(|id| id as i32);
         let of_payload = match self.class() {
@@ -535,7 +546,7 @@ impl<'a> Printed<'a> {
         Some(self.facts.file_name(self.number("FileObject")?, time))
     }
 
-    /// A field in units of the clock, as nanoseconds.
+    /// Returns a field's duration in nanoseconds. The field has ticks of the trace's clock.
     fn ticks_ns(&self, name: &str) -> Option<i64> {
         let (clock, ticks) = (self.event.clock(), self.number(name)?);
         let now = self.event.raw_time();
@@ -581,7 +592,7 @@ fn date_text(value: &Value<'_>) -> String {
     format!("{text:0<24}")
 }
 
-/// Their way to shorten a text.
+/// Shortens a text as TraceEvent does.
 fn cut(text: &str) -> String {
     let units: Vec<u16> = text.encode_utf16().collect();
     let text = if units.len() > 20 {
@@ -592,8 +603,8 @@ fn cut(text: &str) -> String {
     text.replace('\n', "\\n").replace('\r', "\\r")
 }
 
-/// Whether they print a value so: numbers with separators of thousands and often as signed, bits
-/// as a list of names, times in UTC.
+/// Returns true if `printed` is TraceEvent's text for `value`. TraceEvent prints numbers with
+/// thousands separators and often signed, bits as a list of names, and times in UTC.
 fn is_printed_as(value: &Value<'_>, printed: &str) -> bool {
     let number = printed.replace(',', "");
     match value {

@@ -1,13 +1,14 @@
-//! What TraceEvent calls an event, and which events it leaves out of its dumps.
+//! TraceEvent's names of events, and the events that TraceEvent omits from its dumps.
 //!
-//! Its names and rules are in `TraceEvent/Parsers/KernelTraceEventParser.cs`, `SymbolTraceEventParser.cs`
-//! and `TraceLog.cs` of `github:microsoft/perfview` (MIT).
+//! TraceEvent's names and rules are in `TraceEvent/Parsers/KernelTraceEventParser.cs`,
+//! `SymbolTraceEventParser.cs` and `TraceLog.cs` of `github:microsoft/perfview` (MIT).
 
 use etl::Event;
 use events::schema::Source;
 use events::{Decoded, Value, built_in};
 
-/// Kernel classes that it calls otherwise or lists under another provider.
+/// Kernel classes that TraceEvent names differently or lists under another provider: our name,
+/// TraceEvent's provider, TraceEvent's name.
 const CLASSES: &[(&str, &str, &str)] = &[
     ("DiskIo", "Windows Kernel", "DiskIO"),
     ("FileIo", "Windows Kernel", "FileIO"),
@@ -17,7 +18,7 @@ const CLASSES: &[(&str, &str, &str)] = &[
     ("ImageId", "KernelTraceControl", "ImageID"),
 ];
 
-/// Opcodes that it calls otherwise in all classes.
+/// Opcodes that TraceEvent names differently in all classes: our name, TraceEvent's name.
 const OPCODES: &[(&str, &str)] = &[
     ("End", "Stop"),
     ("DCEnd", "DCStop"),
@@ -25,7 +26,7 @@ const OPCODES: &[(&str, &str)] = &[
     ("SendIPV4", "Send"),
 ];
 
-/// Single kernel events that it calls otherwise.
+/// Single kernel events that TraceEvent names differently: our name, TraceEvent's name.
 const EVENTS: &[(&str, &str)] = &[
     ("EventTrace/Header", "EventTrace"),
     ("ImageId/DbgIdDeterministic", "ImageID/DbgDeterm"),
@@ -49,7 +50,7 @@ const EVENTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Kernel events that it does not know, and has Windows decode.
+/// Kernel events that TraceEvent does not know. It asks Windows to decode them.
 const DECODED_BY_WINDOWS: &[&str] = &[
     "EventTrace/PartitionInfo",
     "Image/HypercallPage",
@@ -59,7 +60,7 @@ const DECODED_BY_WINDOWS: &[&str] = &[
     "SystemConfig/Platform",
 ];
 
-/// Events of user-mode providers that it has its own names for.
+/// Events of user-mode providers that TraceEvent names differently: our name, TraceEvent's name.
 const USER_EVENTS: &[(&str, &str)] = &[
     (
         "Microsoft-Windows-DotNETRuntime/GC/GCBulkMovedObjectRanges",
@@ -87,7 +88,8 @@ const USER_EVENTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What it takes out of a trace because it keeps the facts elsewhere ("bookkeeping events").
+/// Events that TraceEvent removes from a trace, with the reason. It keeps their facts elsewhere and
+/// calls them "bookkeeping events".
 const LEFT_OUT: &[(&str, &str)] = &[
     ("Windows Kernel/FileIO/FileCreate", "kept as file names"),
     ("Windows Kernel/FileIO/FileDelete", "kept as file names"),
@@ -117,7 +119,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ),
 ];
 
-/// Its name of the event, by provider and event.
+/// Returns TraceEvent's names of the event's provider and of the event.
 pub(crate) fn name(event: &Event<'_>, decoded: &Decoded<'_>) -> (String, String) {
     let identity = &decoded.identity;
     let provider = identity.provider.as_deref().unwrap_or("");
@@ -129,13 +131,14 @@ pub(crate) fn name(event: &Event<'_>, decoded: &Decoded<'_>) -> (String, String)
     let by_id = || format!("EventID({})", descriptor.unwrap().id);
     let mut name = own.map_or_else(by_id, str::to_owned);
     if provider.starts_with("Microsoft-Windows-DotNETRuntime") {
-        // Metadata in the trace has the names for programmers (`GarbageCollection/GCStart`). What
-        // TraceEvent prints are the names for people, which the built-in facts have.
+        // Metadata in the trace has the names that programmers use (`GarbageCollection/GCStart`).
+        // TraceEvent prints names for users, which are also in our built-in layouts.
         let d = descriptor.unwrap();
         let facts = built_in::schema(identity.guid.unwrap(), d.id, d.version);
         name = facts.unwrap().name.to_string();
     } else if decoded.source == Some(Source::TraceLogging) {
-        // A TraceLogging name knows no opcode; it appends the standard ones.
+        // The name of a TraceLogging event does not include the opcode. TraceEvent appends the
+        // names of the opcodes Start and Stop.
         match event.opcode() {
             Some(1) => name += "/Start",
             Some(2) => name += "/Stop",
@@ -171,18 +174,20 @@ fn kernel_name(ours: &str) -> (String, String) {
     (provider.to_owned(), name)
 }
 
-/// Why its baselines have no event of that kind.
+/// Returns the reason why TraceEvent's baselines have no event of that kind, or `None` if they can
+/// have some.
 pub(crate) fn reason_not_in_baselines(kind: &str) -> Option<&'static str> {
     let kept = ["Image/KernelBase", "SystemConfig/Platform"];
     let own = kind.strip_prefix("MSNT_SystemTrace/")?;
     (!kept.contains(&own)).then_some("decoded by Windows, whose builds differ")
 }
 
-/// Why it drops an event of that kind from a trace.
+/// Returns the reason why TraceEvent removes an event of that kind from a trace, or `None` if it
+/// keeps the event.
 pub(crate) fn reason_left_out(kind: &str, decoded: &Decoded<'_>) -> Option<&'static str> {
     let number = |name: &str| decoded.fields.get(name).and_then(Value::as_u64);
     match kind {
-        // Idle processors are no work, except for what interrupts do on them.
+        // TraceEvent removes samples of idle processors, except samples of interrupts on them.
         "Windows Kernel/PerfInfo/Sample" => {
             let Some(Value::Struct(flags)) = decoded.fields.get("Flags") else {
                 panic!("no flags")

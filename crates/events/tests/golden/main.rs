@@ -1,9 +1,10 @@
-//! Whole real traces against what others say of them.
+//! Comparison of whole real traces with the output of TraceEvent, another program that reads
+//! traces.
 //!
-//! The dumps are TraceEvent's, an unrelated reader. Where it says something else, a table says what
-//! and why; nothing is left out silently. Each test prints its sums (`--nocapture`).
+//! Tables in these modules list each difference and its reason, so no difference is hidden. Each
+//! test prints the numbers of compared items (visible with `--nocapture`).
 
-#![allow(clippy::print_stdout)] // What was compared, left out and explained.
+#![allow(clippy::print_stdout)] // The tests print the numbers of compared items.
 
 mod baseline;
 mod coverage;
@@ -21,13 +22,13 @@ use facts::Facts;
 use fields::{Outcome, Printed};
 use trace::Decodable;
 
-/// What a comparison with a baseline amounted to.
+/// Result of comparing a trace with a baseline.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sum {
     kinds: usize,
     events: usize,
     fields: usize,
-    /// Fields that an event's version lacks, which they print as empty or zero.
+    /// Fields that do not exist in an event's version. TraceEvent prints them as empty or zero.
     absent: usize,
     /// Fields that differ for a known reason.
     explained: usize,
@@ -157,7 +158,7 @@ fn primitive_types() {
     assert_eq!(compare("primitive-types"), sum);
 }
 
-/// Four files of one session are one trace.
+/// Checks the order of events in a trace that consists of four files of one session.
 #[test]
 fn order_over_files() {
     let names = testdata::bytes("etl/golden/diaghub-etls.event-names.txt");
@@ -177,7 +178,8 @@ fn order_over_files() {
     assert_eq!(order::compare(&trace, &names), order);
 }
 
-/// Events without a layout, by file and provider: nothing in the file describes them.
+/// Expected number of events without a layout, by file and provider. The files do not describe
+/// these events.
 const UNDECODED: &[(&str, &str, usize)] = &[
     (
         "perfview__diaghub__diaghub.kernel.1.etl",
@@ -205,7 +207,7 @@ const UNDECODED: &[(&str, &str, usize)] = &[
         123_826,
     ),
     ("tx__HTTP_Server.etl", "Microsoft-Windows-HttpService", 2041),
-    // Messages without their TMF file.
+    // These are WPP messages, and the decoder has no TMF file for them.
     (
         "findneedle__wppemitter-nonselfdesc.etl",
         "9b93a332-c452-3e71-64f7-55130c7de2e4",

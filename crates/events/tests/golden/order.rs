@@ -1,27 +1,28 @@
-//! The order of events over several files.
+//! Comparison of the order of events in a trace of several files.
 
 use crate::kinds;
 use crate::trace::Decodable;
 
-/// A file and a CPU: what a reader merges.
+/// Events of one file and one CPU: index of the file, number of the CPU.
 type Stream = (u16, u16);
 
-/// What comparing two orders amounted to.
+/// Result of comparing two orders.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) events: usize,
-    /// Times that events of several streams share.
+    /// Number of times at which several streams have events.
     pub(crate) ties: usize,
-    /// Choices among tied streams that the rule leaves open.
+    /// Number of choices between streams with the same time that Windows' rule does not decide.
     pub(crate) open: usize,
 }
 
-/// Compares the order of a trace's events with `names`, those that TraceEvent shows, as Windows
-/// merged them.
+/// Compares the order of a trace's events with `names`, the event names in TraceEvent's output.
+/// TraceEvent shows the events in the order in which Windows merged the files.
 ///
-/// Time decides. Among events of equal time a stream's stay together, and the stream that Windows
-/// last read from goes first; which other one follows depends on its queue. Ours are sorted by CPU
-/// and file there, so events of one time are rearranged by that rule before they are compared.
+/// Windows sorts events by time. If events have the same time, those of one stream stay together,
+/// and the stream from which Windows read last is first. The order of the other streams depends on
+/// Windows' internal queue. Our trace sorts such events by CPU and file, so this function
+/// rearranges them by Windows' rule before the comparison.
 pub(crate) fn compare(trace: &Decodable, names: &[&str]) -> Order {
     let mut shown: Vec<(i64, Stream, String)> = Vec::new();
     trace.for_each(|event, decoded| {

@@ -1,9 +1,9 @@
-//! A trace and what its events mean.
+//! Opening of a trace and its decoder for the comparison.
 
 use etl::{Event, FileSource, Source, Trace};
 use events::{Decoded, Decoder};
 
-/// A trace with a decoder that has learned all it says of its events.
+/// A trace with a decoder that has learned its metadata.
 pub(crate) struct Decodable {
     pub(crate) trace: Trace,
     pub(crate) decoder: Decoder,

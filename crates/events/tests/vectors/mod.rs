@@ -1,27 +1,27 @@
-//! The real kernel payloads of Google libtrace's unit tests, with what they are expected to hold.
+//! Real kernel payloads from the unit tests of Google's libtrace, with their expected content.
 
 use events::kernel::Class;
 use serde_json::Value as Json;
 
-/// Tests that say 32-bit in the collected file, while their source says 64-bit and their bytes
-/// are.
+/// Names of tests whose payloads `kernel-payload-vectors.json` marks as 32-bit, although the source
+/// and the bytes are 64-bit.
 const WIDE_DESPITE_LABEL: &[&str] = &["ImageDCEndV2", "ImageDCEndV3"];
 
-/// One payload.
+/// A payload and its expected content.
 pub(crate) struct Vector {
-    /// Name of its test.
+    /// Name of the libtrace test.
     pub(crate) test: String,
     pub(crate) class: &'static Class,
     pub(crate) opcode: u8,
     pub(crate) version: u8,
     pub(crate) pointer_size: usize,
     pub(crate) payload: Vec<u8>,
-    /// Everything that the collected file says of it; not all tests ask.
+    /// All entries that the JSON file has for the payload. Not every test here uses them.
     #[allow(dead_code)]
     pub(crate) json: Json,
 }
 
-/// All of them.
+/// Returns all payloads of the JSON file.
 pub(crate) fn vectors() -> Vec<Vector> {
     let json = testdata::json("vectors/kernel-payload-vectors.json");
     json["tests"]

@@ -1,15 +1,17 @@
-//! How far each processor's clock is ahead of the others', and from when until when.
+//! Offsets of the processors' clocks, and the times during which they apply.
 //!
-//! Most threads run at once after they were made ready. By clocks that agree, nearly every run begins
-//! so soon after the event that led to it; where a clock is off, runs and events that its processor
-//! shares with others find no partner. The clocks are those under which most find one. Who is off is
-//! the one whose change helps most: a processor shares as much with each of many that agree.
+//! Most threads run as soon as they are readied. If the clocks agree, nearly every run begins
+//! promptly after the event that readied its thread, so events and runs can be paired. If one clock
+//! is wrong, events on its processor cannot be paired with runs on other processors, and the other
+//! way round. The fitted offsets are the offsets with which most events and runs can be paired. The
+//! wrong clock is the clock whose change adds most pairs, because its processor has pairs with many
+//! processors whose clocks agree.
 //!
-//! Threads may wait for a CPU, and equally long each time. What shows that a clock is off is that a
-//! thread seems to run that nothing made ready since it ran before.
+//! If threads wait equally long each time, this looks similar. So a clock counts as wrong only if
+//! threads seem to run although no event readied them since their previous run.
 //!
-//! A thread that wakes strictly periodically finds partners under any multiple of its period, too.
-//! That is no gain, since it had partners before.
+//! The events and runs of a strictly periodic thread can be paired with any offset that is a
+//! multiple of its period. Such an offset adds no pairs, because they could be paired before.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -17,54 +19,45 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::wakes::{Moment, Wakes};
+use crate::thresholds::{CLOCK_PAIRS, CLOCKS_AGREE_NS, CLOCKS_APART_MAX_NS, PROMPT_NS};
 
-/// A thread can be made ready while it is being switched out, and a processor takes some time to be
-/// told: by less than this clocks do not disagree.
-pub(super) const DISAGREE_NS: i64 = 50_000;
-
-/// An idle processor runs a thread that it is given within this time.
-const PROMPT_NS: i64 = 1_000_000;
-
-/// Fewer pairs show nothing: around lost events one or two seem late.
-pub(super) const SEVERAL: usize = 3;
-
-/// Clocks that are off by more are not looked for.
-const FARTHEST_NS: i64 = 10_000_000_000;
-
-/// So many runs without an event before and after an event without a run may be its own.
+/// Number of unpaired runs before and after an unpaired event that are examined as its partners.
 const NEAR: usize = 16;
 
-/// Intervals that are looked at in one go, at most.
+/// Maximum number of possible pairs that are examined for one change of a clock.
 const VOTES: usize = 1 << 20;
 
-/// How often a clock is changed at most, and of how many the one that helps most.
+/// Maximum number of changes of clocks, and maximum number of candidates that are tried for each
+/// change.
 const CHANGES: usize = 128;
 const TRIED: usize = 4;
 
-/// By how much clocks are off; those of which nothing is said are not.
+/// Offsets of the CPUs' clocks. Clocks without an entry agree with each other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Offsets {
-    /// Of each CPU, during which times of its clock it is ahead by how much; the last that holds does.
+    /// For each CPU: time ranges by its clock, and the nanoseconds by which the clock is ahead in
+    /// each range. If several ranges contain a time, the last of them applies.
     of_cpu: FxHashMap<u16, Vec<(Range<i64>, i64)>>,
 }
 
-/// Places in [`Wakes`] of what made a thread ready and of the run that it led to.
+/// Indices in [`Wakes`] of an event that readied a thread and of the run that followed.
 pub(super) type Places = (usize, usize);
 
 impl Offsets {
-    /// The clocks under which most threads ran at once.
+    /// Finds the offsets with which most events and runs can be paired.
     pub(super) fn fit(threads: &[Wakes]) -> Offsets {
         let mut offsets = Offsets::default();
         for _ in 0..CHANGES {
             let peaks = offsets.peaks(threads);
             let tried = peaks.into_iter().take(TRIED);
-            // Of what is shared the one end is where runs begin as soon as can be.
+            // With the offset at one of the two ends, the runs begin as early as possible after
+            // their events.
             let tried = tried.flat_map(|(_, ends, cpu)| ends.map(|ahead_ns| (ahead_ns, cpu)));
             let changes = tried.filter_map(|(ahead_ns, cpu)| {
                 let change = offsets.changed(threads, cpu, ahead_ns)?;
                 Some((change.0, ahead_ns > 0, change.1))
             });
-            // Of two that help as much the first.
+            // If two changes are equally good, the first one is used.
             let best = changes.reduce(|one, other| match (other.0, other.1) > (one.0, one.1) {
                 true => other,
                 false => one,
@@ -77,32 +70,33 @@ impl Offsets {
         offsets
     }
 
-    /// CPUs whose clocks are off at any time, in order.
+    /// Returns the CPUs whose clocks are wrong at some time, in order.
     pub(super) fn cpus(&self) -> Vec<u16> {
         let mut cpus: Vec<u16> = self.of_cpu.keys().copied().collect();
         cpus.sort_unstable();
         cpus
     }
 
-    /// Whether a clock agrees with most others all the time.
+    /// Returns true if a clock always agrees with most others.
     pub(super) fn is_never_off(&self, cpu: u16) -> bool {
         !self.of_cpu.contains_key(&cpu)
     }
 
-    /// By how much a clock is ahead when it tells this time.
+    /// Returns the nanoseconds by which a clock is ahead when it shows this moment.
     fn ahead_ns(&self, moment: Moment) -> i64 {
         let times = self.of_cpu.get(&moment.cpu).into_iter().flatten().rev();
         let mut holding = times.filter(|(range, _)| range.contains(&moment.ns));
         holding.next().map_or(0, |(_, ahead_ns)| *ahead_ns)
     }
 
-    /// Which runs of a thread began at once after which events that made it ready.
+    /// Pairs events that readied a thread with the runs that began promptly after them.
     pub(super) fn pairs(&self, wakes: &Wakes) -> Vec<Places> {
         let readied = self.in_order(&wakes.readied);
         let mut pairs = Vec::new();
         let mut next = 0;
         for (start_ns, ran) in self.in_order(&wakes.ran) {
-            // Too early for this run, or the thread was made ready again before it.
+            // Skip events that are too early for this run. Also skip an event if the thread was
+            // readied again before this run.
             while readied.get(next).is_some_and(|(ns, _)| {
                 *ns < start_ns.saturating_sub(PROMPT_NS)
                     || readied.get(next + 1).is_some_and(|(ns, _)| *ns < start_ns)
@@ -110,7 +104,7 @@ impl Offsets {
                 next += 1;
             }
             if let Some((ns, event)) = readied.get(next)
-                && *ns <= start_ns.saturating_add(DISAGREE_NS)
+                && *ns <= start_ns.saturating_add(CLOCKS_AGREE_NS)
             {
                 pairs.push((*event, ran));
                 next += 1;
@@ -119,7 +113,8 @@ impl Offsets {
         pairs
     }
 
-    /// Of these pairs, the events and the runs that the threads ended before they waited for them.
+    /// Returns the event of each pair together with the thread's previous run, which must have
+    /// ended before the event.
     pub(super) fn runs_before(&self, wakes: &Wakes, pairs: &[Places]) -> Vec<Places> {
         let order = self.in_order(&wakes.ran);
         let mut before = vec![None; order.len()];
@@ -132,8 +127,9 @@ impl Offsets {
             .collect()
     }
 
-    /// When a thread ran that nothing had made ready since it ran before: what cannot be, unless events
-    /// are missing. Of its first run nothing is known.
+    /// Returns the starts of impossible runs: no event readied the thread since its previous run.
+    /// This happens only if events are missing or a clock is wrong. The first run of a thread does
+    /// not count.
     fn impossible(&self, wakes: &Wakes, pairs: &[Places]) -> Vec<i64> {
         let mut led_to = vec![None; wakes.readied.len()];
         for (event, run) in pairs {
@@ -144,8 +140,8 @@ impl Offsets {
         let runs = order.windows(2).filter_map(|two| {
             let (ended, run) = (wakes.ended[two[0].1], two[1].1);
             let ended_ns = ended.ns.saturating_sub(self.ahead_ns(ended));
-            let from_ns = ended_ns.saturating_sub(DISAGREE_NS);
-            let to_ns = two[1].0.saturating_add(DISAGREE_NS);
+            let from_ns = ended_ns.saturating_sub(CLOCKS_AGREE_NS);
+            let to_ns = two[1].0.saturating_add(CLOCKS_AGREE_NS);
             let next = readied.partition_point(|(ns, _)| *ns < from_ns);
             let mut between = readied[next..].iter().take(NEAR);
             let is_possible = between
@@ -155,7 +151,8 @@ impl Offsets {
         runs.collect()
     }
 
-    /// Moments by clocks that agree, in order, and their places.
+    /// Returns the moments, corrected by the offsets of their clocks and sorted, with their
+    /// indices.
     fn in_order(&self, moments: &[Moment]) -> Vec<(i64, usize)> {
         let moments = moments.iter().enumerate();
         let mut order: Vec<(i64, usize)> = moments
@@ -165,9 +162,10 @@ impl Offsets {
         order
     }
 
-    /// Of each CPU by how much its clock would be ahead for most of what finds no partner: how many
-    /// these are, by how much at least and at most (the one closest to 0 first), and which CPU; the
-    /// most first.
+    /// Returns for each CPU the offset of its clock with which most unpaired events and runs could
+    /// be paired. An entry has the number of these pairs, the least and the greatest such offset
+    /// (the one closer to 0 first), and the CPU. Entries are sorted by the number of pairs, largest
+    /// first.
     fn peaks(&self, threads: &[Wakes]) -> Vec<(usize, [i64; 2], u16)> {
         let mut votes: FxHashMap<u16, Vec<Range<i64>>> = FxHashMap::default();
         let mut count = 0;
@@ -187,11 +185,13 @@ impl Offsets {
                 let near = place.saturating_sub(NEAR)..ran.len().min(place + NEAR);
                 for (start_ns, run) in &ran[near] {
                     let run = wakes.ran[*run];
-                    let is_near = readied_ns.saturating_sub(*start_ns).abs() <= FARTHEST_NS;
+                    let is_near = readied_ns.saturating_sub(*start_ns).abs() <= CLOCKS_APART_MAX_NS;
                     if event.cpu == run.cpu || !is_near {
                         continue;
                     }
-                    // It began at once if the one's clock is ahead by so much, or the other's.
+                    // The run began promptly after the event if the offset of the event's clock is
+                    // in the first interval, or if the offset of the run's clock is in the second
+                    // interval.
                     let least = event.ns.saturating_sub(*start_ns);
                     let its = votes.entry(event.cpu).or_default();
                     its.push(least..least.saturating_add(PROMPT_NS));
@@ -205,15 +205,15 @@ impl Offsets {
         let votes = votes.into_iter();
         let mut peaks: Vec<(usize, [i64; 2], u16)> = votes
             .filter_map(|(cpu, votes)| peak(&votes).map(|(count, ends)| (count, ends, cpu)))
-            .filter(|(count, ..)| *count >= SEVERAL)
+            .filter(|(count, ..)| *count >= CLOCK_PAIRS)
             .collect();
         peaks.sort_unstable_by_key(|(count, ends, cpu)| (Reverse(*count), ends[0] < 0, *cpu));
         peaks
     }
 
-    /// What is better if the clock is ahead by so much while that helps most, and by how many pairs;
-    /// nothing if it does not help, if what is impossible does not become less, or if most that the CPU
-    /// shares finds no partner even so.
+    /// Changes the offset of a clock in the time range in which this adds most pairs. Returns the
+    /// number of added pairs and the new offsets. Returns `None` if too few pairs are added, if too
+    /// few impossible runs disappear, or if most events and runs of the CPU remain unpaired.
     fn changed(&self, threads: &[Wakes], cpu: u16, ahead_ns: i64) -> Option<(usize, Offsets)> {
         let always = self.with(cpu, i64::MIN..i64::MAX, ahead_ns);
         let mut steps: Vec<(i64, isize)> = Vec::new();
@@ -240,10 +240,11 @@ impl Offsets {
         steps.extend(paired.iter().map(|ns| (*ns, 1)));
         let (gain, during) = most_gained(steps)?;
         let count = |times: &[i64]| times.iter().filter(|ns| during.contains(ns)).count();
-        // Threads may all wait for so long. But none can run before it is made ready.
-        let is_needed = count(&impossible) >= count(&still) + SEVERAL;
+        // All threads may wait equally long, but no thread can run before it is readied. So the
+        // change must remove impossible runs.
+        let is_needed = count(&impossible) >= count(&still) + CLOCK_PAIRS;
         let is_shown = is_needed && count(&paired) >= count(&alone);
-        (is_shown && gain >= SEVERAL).then(|| (gain, self.with(cpu, during, ahead_ns)))
+        (is_shown && gain >= CLOCK_PAIRS).then(|| (gain, self.with(cpu, during, ahead_ns)))
     }
 
     fn with(&self, cpu: u16, during: Range<i64>, ahead_ns: i64) -> Offsets {
@@ -253,7 +254,8 @@ impl Offsets {
     }
 }
 
-/// When a pair was by the clock of a CPU that shares it with another.
+/// Returns the time of a pair by the clock of `cpu`, if exactly one half of the pair is on this
+/// CPU.
 fn by_clock_of(cpu: u16, wakes: &Wakes, (event, run): Places) -> Option<i64> {
     let (event, run) = (wakes.readied[event], wakes.ran[run]);
     match (event.cpu == cpu, run.cpu == cpu) {
@@ -263,7 +265,7 @@ fn by_clock_of(cpu: u16, wakes: &Wakes, (event, run): Places) -> Option<i64> {
     }
 }
 
-/// All but some places.
+/// Returns all entries except those with the given indices.
 fn without(order: Vec<(i64, usize)>, places: impl Iterator<Item = usize>) -> Vec<(i64, usize)> {
     let mut is_out = vec![false; order.len()];
     places.for_each(|place| is_out[place] = true);
@@ -272,7 +274,7 @@ fn without(order: Vec<(i64, usize)>, places: impl Iterator<Item = usize>) -> Vec
     order
 }
 
-/// The times of a CPU's moments at all but some places.
+/// Returns the times of a CPU's moments, except those with the given indices.
 fn moments_of(cpu: u16, moments: &[Moment], places: impl Iterator<Item = usize>) -> Vec<i64> {
     let order = (0..moments.len()).map(|place| (moments[place].ns, place));
     let others = without(order.collect(), places).into_iter();
@@ -280,8 +282,8 @@ fn moments_of(cpu: u16, moments: &[Moment], places: impl Iterator<Item = usize>)
     its.map(|(ns, _)| ns).collect()
 }
 
-/// How many intervals have numbers in common at most, and the ends of these numbers, the one closest
-/// to 0 first.
+/// Returns the maximum number of intervals that have a common point, and the two ends of their
+/// intersection, the end closer to 0 first.
 fn peak(votes: &[Range<i64>]) -> Option<(usize, [i64; 2])> {
     let mut starts: Vec<i64> = votes.iter().map(|vote| vote.start).collect();
     let mut ends: Vec<i64> = votes.iter().map(|vote| vote.end).collect();
@@ -300,7 +302,7 @@ fn peak(votes: &[Range<i64>]) -> Option<(usize, [i64; 2])> {
     depths.max_by_key(|(depth, ends)| (*depth, Reverse(ends[0].saturating_abs())))
 }
 
-/// The range of time over which the steps add up to most, and to how much.
+/// Returns the largest sum of the steps within a time range, and this range.
 fn most_gained(mut steps: Vec<(i64, isize)>) -> Option<(usize, Range<i64>)> {
     steps.sort_unstable_by_key(|(ns, _)| *ns);
     let (mut sum, mut from, mut best) = (0, 0, None);
@@ -358,9 +360,10 @@ mod tests {
         };
         let ms = 1_000_000;
         assert_eq!(pairs(&[5, 5], &[5, 5]), [(0, 0), (1, 1)]);
-        // Made ready again before it ran; by a little after it ran; too early and too late.
+        // The cases are: the thread is readied again before it runs; the event comes shortly after
+        // the start of the run; one event is too early and the other too late.
         assert_eq!(pairs(&[5, 7], &[9]), [(1, 0)]);
-        assert_eq!(pairs(&[5 + DISAGREE_NS], &[5]), [(0, 0)]);
+        assert_eq!(pairs(&[5 + CLOCKS_AGREE_NS], &[5]), [(0, 0)]);
         assert_eq!(pairs(&[5, 9 * ms], &[3 * ms]), []);
     }
 }

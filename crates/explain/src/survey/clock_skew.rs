@@ -1,9 +1,10 @@
-//! By how much the processors' clocks disagree.
+//! Processors whose clocks disagree with others.
 //!
-//! A thread runs after it was made ready, and is made ready after it ran before. Where one processor
-//! tells that it was made ready later than another tells of the run that this led to, the one's clock
-//! is ahead by that much at least; where earlier than the end of the run before, the other's is. Which
-//! runs these are is known once it is known how far clocks are off.
+//! A thread is readied after its previous run, and runs after it was readied. Suppose that by one
+//! processor's clock a thread was readied later than it ran by another processor's clock. Then the
+//! first clock is ahead by at least the difference. If the thread seems to be readied before its
+//! previous run ended, the clock of this run's processor is ahead. The fitted offsets of the clocks
+//! tell which runs belong to which events.
 
 use std::cmp::Reverse;
 
@@ -11,50 +12,54 @@ use rustc_hash::FxHashMap;
 use tables::StoreError;
 
 use super::Complete;
-use super::clock_offsets::{DISAGREE_NS, Offsets, SEVERAL};
+use super::clock_offsets::Offsets;
 use super::wakes::{self, Wakes};
-use crate::Case;
+use crate::Reader;
+use crate::thresholds::{CLOCK_PAIRS, CLOCKS_AGREE_NS};
 
-/// Pairs that are kept of each clock that disagrees.
+/// Maximum number of pairs kept for each clock.
 const KEPT: usize = 10;
 
-/// A processor whose clock does not agree with those of most others.
+/// Processor whose clock disagrees with the clocks of most other processors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClockSkew {
-    /// Its number.
+    /// Number of the processor.
     pub cpu: u16,
-    /// Whether its clock is ahead of theirs; else it is behind.
+    /// True if its clock is ahead of the other clocks, false if it is behind.
     pub is_ahead: bool,
-    /// By how much at least, in nanoseconds: what most other processors show.
+    /// Lower bound of the offset in nanoseconds that at least half of the other processors show.
     pub by_ns: i64,
-    /// What any of them shows at most: another's clock may be off, too.
+    /// Greatest offset in nanoseconds that any other processor shows. It can be too large, because
+    /// the clock of that processor may be wrong, too.
     pub most_ns: i64,
-    /// What shows it: by how much each pair does, the most first.
+    /// Pairs of an event and a run that show the offset, the pair with the largest offset first.
     pub pairs: Vec<Pair>,
 }
 
-/// An event that made a thread ready, and the run of the thread that it led to, or the one before.
+/// Event that readied a thread, and a run of the thread after or before the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: u32,
-    /// When it was made ready.
+    /// Time of the event, in nanoseconds since the trace's start.
     pub readied_ns: i64,
-    /// By which CPU.
+    /// CPU of the event.
     pub readying_cpu: u16,
-    /// When it ran.
+    /// Start of the run.
     pub start_ns: i64,
-    /// Until when.
+    /// End of the run.
     pub end_ns: i64,
-    /// On which CPU.
+    /// CPU of the run.
     pub cpu: u16,
-    /// Whether it is the run before, which ends too late; else the event's own, which begins too early.
+    /// True if the run precedes the event and ends too late; false if the run follows the event and
+    /// begins too early.
     pub is_before: bool,
 }
 
 impl Pair {
-    /// By how much the one clock is ahead of the other's at least: that of the CPU that made the thread
-    /// ready or, if it is the run before, that of the CPU that it ran on.
+    /// Returns the nanoseconds by which one clock must at least be ahead of the other. If the run
+    /// follows the event, the clock of the readying CPU is ahead. If the run precedes the event,
+    /// the clock of the run's CPU is ahead.
     pub fn ahead_ns(&self) -> i64 {
         match self.is_before {
             true => self.end_ns.saturating_sub(self.readied_ns),
@@ -63,9 +68,9 @@ impl Pair {
     }
 }
 
-/// The processors whose clocks disagree, those of the largest difference first.
-pub(super) fn read(case: &Case<'_>, complete: &Complete) -> Result<Vec<ClockSkew>, StoreError> {
-    Ok(skews(&wakes::read(case, complete)?))
+/// Finds the processors whose clocks disagree. Processors with the largest offset come first.
+pub(super) fn read(reader: &Reader<'_>, complete: &Complete) -> Result<Vec<ClockSkew>, StoreError> {
+    Ok(skews(&wakes::read(reader, complete)?))
 }
 
 fn skews(threads: &[Wakes]) -> Vec<ClockSkew> {
@@ -73,7 +78,8 @@ fn skews(threads: &[Wakes]) -> Vec<ClockSkew> {
     let cpus = offsets.cpus().into_iter();
     let mut skews: Vec<ClockSkew> = cpus
         .filter_map(|cpu| {
-            // Both, of a clock that jumps to and fro: what it is off by most is told.
+            // A clock that is ahead at some times and behind at others is listed with its larger
+            // offset.
             let both = [true, false].map(|is_ahead| skew(threads, &offsets, cpu, is_ahead));
             let both = both.into_iter().flatten();
             both.max_by_key(|skew| (skew.by_ns, skew.is_ahead))
@@ -83,8 +89,9 @@ fn skews(threads: &[Wakes]) -> Vec<ClockSkew> {
     skews
 }
 
-/// What shows that a clock is ahead of those that always agree, or behind, if several pairs do. When
-/// exactly another jumped is not known.
+/// Finds pairs that show that the clock of `cpu` is ahead of clocks that always agree, or behind
+/// them if `is_ahead` is false. Returns `None` if there are too few such pairs. Clocks that are
+/// wrong at some time are not used for comparison, because the moment of their jump is not known.
 fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Option<ClockSkew> {
     let mut pairs = Vec::new();
     for wakes in threads {
@@ -111,7 +118,7 @@ fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Optio
                 false => (event, end),
             };
             let is_shown = its.cpu == cpu && offsets.is_never_off(other.cpu);
-            if is_shown && pair.ahead_ns() > DISAGREE_NS {
+            if is_shown && pair.ahead_ns() > CLOCKS_AGREE_NS {
                 pairs.push(pair);
             }
         }
@@ -121,8 +128,8 @@ fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Optio
         (by, pair.readied_ns, pair.thread_id, pair.cpu, pair.start_ns)
     });
     let most_ns = pairs.first()?.ahead_ns();
-    let by_ns = beside_most(cpu, &pairs);
-    let is_shown = pairs.len() >= SEVERAL;
+    let by_ns = offset_for_most(cpu, &pairs);
+    let is_shown = pairs.len() >= CLOCK_PAIRS;
     pairs.retain(|pair| pair.ahead_ns() <= by_ns);
     pairs.truncate(KEPT);
     is_shown.then_some(ClockSkew {
@@ -134,21 +141,21 @@ fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Optio
     })
 }
 
-/// By how much a clock is off beside at least half of the other processors that share pairs with it:
-/// of one that has work for all its time, too little may show that its own is off.
-fn beside_most(cpu: u16, pairs: &[Pair]) -> i64 {
-    let mut beside: FxHashMap<u16, i64> = FxHashMap::default();
+/// Returns the offset that at least half of the other processors show. A single processor may show
+/// a larger offset because its own clock is wrong.
+fn offset_for_most(cpu: u16, pairs: &[Pair]) -> i64 {
+    let mut of_others: FxHashMap<u16, i64> = FxHashMap::default();
     for pair in pairs {
         let other = match pair.cpu == cpu {
             true => pair.readying_cpu,
             false => pair.cpu,
         };
-        let most_ns = beside.entry(other).or_default();
+        let most_ns = of_others.entry(other).or_default();
         *most_ns = pair.ahead_ns().max(*most_ns);
     }
-    let mut beside: Vec<i64> = beside.into_values().collect();
-    beside.sort_unstable_by_key(|ns| Reverse(*ns));
-    beside.get(beside.len() / 2).copied().unwrap_or(0)
+    let mut of_others: Vec<i64> = of_others.into_values().collect();
+    of_others.sort_unstable_by_key(|ns| Reverse(*ns));
+    of_others.get(of_others.len() / 2).copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -162,12 +169,13 @@ mod tests {
     const MS: i64 = 1_000_000;
     const S: i64 = 1_000_000_000;
 
-    /// How soon a thread runs after it was made ready, and for how long.
+    /// Time from the event that readies a thread to its run, and length of a run.
     const AFTER_NS: i64 = 5 * US;
     const LONG_NS: i64 = 20 * US;
 
-    /// CPUs wake threads on each other over ten seconds: some now and then, and one every 10 ms always
-    /// of CPU 0 on CPU 1. Clocks are ahead by so much at some time.
+    /// Simulates CPUs that wake threads on each other for ten seconds. Most threads wake at random
+    /// times on random CPUs. One thread is woken by CPU 0 and runs on CPU 1 every 10 ms. `ahead`
+    /// returns the offset of a CPU's clock at a time.
     fn machine(cpus: u16, ahead: impl Fn(u16, i64) -> i64) -> Vec<Wakes> {
         let mut rng = Rng(u64::from(cpus));
         let mut threads = Vec::new();
@@ -242,7 +250,8 @@ mod tests {
         assert_eq!(found(&machine(8, ahead)), all);
     }
 
-    /// A thread waits on its own CPU first, and then for a disk that interrupts another.
+    /// Adds a thread on CPU 9, whose clock is 20 ms ahead. The thread is first woken by its own
+    /// CPU, then by a disk that interrupts CPU 3.
     #[test]
     fn a_clock_whose_cpu_makes_no_others_ready_is_told() {
         let mut threads = machine(8, |_, _| 0);
@@ -277,7 +286,7 @@ mod tests {
         assert_eq!(found(&ahead), [(1, true, 7 * MS - AFTER_NS)]);
     }
 
-    /// Another clock that is off, and of which that is not known, does not make it more.
+    /// Checks that a wrong clock of one other CPU does not increase the offset.
     #[test]
     fn a_clock_is_off_by_what_most_others_show() {
         let pair = |cpu, ahead_ns| Pair {
@@ -295,9 +304,9 @@ mod tests {
             pair(3, 5 * MS),
             pair(7, 4 * MS),
         ];
-        assert_eq!(beside_most(4, &pairs), 5 * MS);
-        assert_eq!(beside_most(4, &pairs[..3]), 5 * MS);
-        assert_eq!(beside_most(4, &pairs[..2]), 16 * MS);
+        assert_eq!(offset_for_most(4, &pairs), 5 * MS);
+        assert_eq!(offset_for_most(4, &pairs[..3]), 5 * MS);
+        assert_eq!(offset_for_most(4, &pairs[..2]), 16 * MS);
     }
 
     #[test]
@@ -323,7 +332,8 @@ mod tests {
         assert_eq!(found(&machine(8, jumps)), told);
     }
 
-    /// Where events are missing, the next one seems to be late.
+    /// Removes events and runs. The first event after missing events seems to be late, although no
+    /// clock is wrong.
     #[test]
     fn missing_events_are_no_disagreement() {
         let mut rng = Rng(1);
@@ -339,7 +349,8 @@ mod tests {
         assert_eq!(found(&threads), []);
     }
 
-    /// Threads that wait for the end of another's quantum wait equally long each time.
+    /// Delays each run on CPU 3 by 31.25 ms, as if the thread waited for the end of a quantum.
+    /// Equal waits are not a wrong clock.
     #[test]
     fn equal_waits_are_no_disagreement() {
         let mut threads = machine(8, |_, _| 0);

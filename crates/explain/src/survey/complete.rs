@@ -1,22 +1,24 @@
-//! When a trace has the records of all CPUs.
+//! Time during which all CPUs are recorded.
 
 use std::ops::Range;
 
+use selection::{Condition, Order, Selection};
 use tables::{CpusView, StoreError, Table};
 
-use crate::{Case, Column, Evidence, Finding, Unit, moment};
+use crate::{Evidence, Finding, Reader, Unit, moment};
 
-/// When a trace has the records of all CPUs: a thread that is not known to have run at another time
-/// may have, on a CPU whose record had not begun or was over.
+/// Time during which all CPUs are recorded. At other times, a thread may have run unseen on a CPU
+/// whose recording had not begun or had already ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complete {
     range: Range<i64>,
-    /// CPUs that are not recorded all the time, with from when on and until when they are.
+    /// CPUs that are not recorded all the time. Each entry has the number of the CPU and the start
+    /// and end of its recording.
     cpus: Vec<(u16, Option<i64>, Option<i64>)>,
 }
 
 impl Default for Complete {
-    /// All the time.
+    /// Returns the time of the whole trace.
     fn default() -> Complete {
         Complete {
             range: i64::MIN..i64::MAX,
@@ -26,19 +28,19 @@ impl Default for Complete {
 }
 
 impl Complete {
-    /// The table that is read.
+    /// Table with the recorded time of each CPU.
     pub(super) const TABLE: Table = Table::Cpus;
 
-    pub(super) fn read(case: &Case<'_>) -> Result<Complete, StoreError> {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Complete, StoreError> {
         let mut complete = Complete::default();
-        let table = case.table(Self::TABLE)?;
+        let table = reader.table(Self::TABLE)?;
         let columns = [
             "first_seen_ns",
             "cpu",
             "recorded_from_ns",
             "recorded_until_ns",
         ];
-        for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
+        for batch in reader.batches(&table, i64::MIN..i64::MAX, &columns) {
             let batch = batch?;
             let view = CpusView::new(&batch)?;
             for row in 0..view.len() {
@@ -56,12 +58,13 @@ impl Complete {
         Ok(complete)
     }
 
-    /// Whether that holds from one moment to another.
+    /// Returns true if all CPUs are recorded from one moment to another.
     pub(crate) fn holds(&self, from: i64, to: i64) -> bool {
         self.range.start <= from && to <= self.range.end
     }
 
-    /// The same as a condition that follows another in SQL, of two columns or expressions.
+    /// Returns an SQL condition that all CPUs are recorded from `from` to `to`, which are columns
+    /// or expressions. The condition starts with `AND`, because it follows other conditions.
     pub(super) fn condition(&self, from: &str, to: &str) -> String {
         let mut condition = String::new();
         if self.range.start != i64::MIN {
@@ -73,17 +76,18 @@ impl Complete {
         condition
     }
 
-    /// Whether buffers were overwritten by later ones.
+    /// Returns true if later buffers of the session overwrote earlier buffers.
     pub(crate) fn is_of_ring(&self) -> bool {
         self.range.start != i64::MIN
     }
 
-    /// Until when it holds of a trace that ends then.
+    /// Returns the end of the time during which all CPUs are recorded, in a trace that ends at
+    /// `end`.
     pub(crate) fn until(&self, end: i64) -> i64 {
         self.range.end.min(end)
     }
 
-    /// The finding, with what is not told about other times.
+    /// Adds a doubt about waits at times when some CPUs are not recorded.
     pub(crate) fn doubted(&self, finding: Finding) -> Finding {
         const SHOWN: usize = 64;
         if self.cpus.is_empty() {
@@ -92,19 +96,20 @@ impl Complete {
         let Range { start, end } = self.range;
         let when = match (!self.is_of_ring(), end == i64::MAX) {
             (true, _) => format!("until {}", moment(end)),
-            (false, true) => format!("from {} on", moment(start)),
+            (false, true) => format!("from {}", moment(start)),
             (false, false) => format!("from {} to {}", moment(start), moment(end)),
         };
-        let query = format!(
-            "SELECT cpu, recorded_from_ns, recorded_until_ns FROM cpus WHERE recorded_from_ns IS NOT \
-             NULL OR recorded_until_ns IS NOT NULL ORDER BY cpu LIMIT {SHOWN}"
-        );
-        let columns = [
-            Column::new("cpu", "CPU", Unit::None),
-            Column::new("recorded_from_ns", "recorded from", Unit::Moment),
-            Column::new("recorded_until_ns", "until", Unit::Moment),
-        ];
-        let mut evidence = Evidence::new("When each CPU is recorded", query, &columns);
+        let selection = Selection::of(Table::Cpus)
+            .filter(Condition::Any(vec![
+                Condition::IsKnown("recorded_from_ns"),
+                Condition::IsKnown("recorded_until_ns"),
+            ]))
+            .order(&[Order::ascending("cpu")])
+            .limit(SHOWN);
+        let mut evidence = Evidence::of("Recorded time of each CPU", selection)
+            .stored("cpu", "CPU", Unit::None)
+            .stored("recorded_from_ns", "recorded from", Unit::Moment)
+            .stored("recorded_until_ns", "until", Unit::Moment);
         for (cpu, from, until) in self.cpus.iter().take(SHOWN) {
             let cells = [
                 Some((*cpu).into()),
@@ -114,8 +119,8 @@ impl Complete {
             evidence = evidence.row(cells);
         }
         finding.with(evidence).doubt(format!(
-            "All CPUs are recorded {when} only: a wait beyond is not told unless it is asked for, since \
-             its thread may have run unseen"
+            "All CPUs are recorded only {when}. Waits at other times are reported only on request, \
+             because their threads may have run unseen"
         ))
     }
 }

@@ -1,80 +1,88 @@
-//! Runs that were several in truth: switches within them are missing.
+//! Doubtful runs. Context switches within these runs are missing.
 
-use tables::{CpuRunsView, DoubtfulRuns, StoreError};
+use selection::{Condition, Expression, Selection};
+use tables::{CpuRunsView, DoubtfulRuns, StoreError, Table};
 
-use crate::{Case, Column, Evidence, Finding, Unit, duration, grouped};
+use crate::{Evidence, Finding, Reader, Unit, duration, grouped};
 
-/// The [`DoubtfulRuns`] of a trace and what they come to. They are in no sum.
+/// Doubtful runs of a trace and their sums. No other sum includes these runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Doubtful {
-    /// How many there are.
+    /// Number of doubtful runs.
     pub runs: u64,
-    /// How long they were together, in nanoseconds.
+    /// Total length of the doubtful runs, in nanoseconds.
     pub cpu_ns: i64,
-    /// Which they are.
+    /// The doubtful runs themselves.
     which: DoubtfulRuns,
 }
 
 impl Doubtful {
-    /// Finds out which runs they are; they are counted on the way.
-    pub(super) fn read(case: &Case<'_>) -> Result<Doubtful, StoreError> {
+    /// Finds the doubtful runs. `count` counts them later.
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Doubtful, StoreError> {
         Ok(Doubtful {
-            which: case.doubtful_runs()?,
+            which: reader.doubtful_runs()?,
             ..Doubtful::default()
         })
     }
 
-    /// Whether a run is one of them. [`DoubtfulRuns::COLUMNS`] must be among the columns.
+    /// Returns true if a run is doubtful. The columns must include [`DoubtfulRuns::COLUMNS`].
     pub fn is(&self, runs: &CpuRunsView<'_>, row: usize) -> bool {
         self.which.is(runs, row)
     }
 
-    /// Counts a run that is one of them.
+    /// Counts a doubtful run of length `cpu_ns`.
     pub(super) fn count(&mut self, cpu_ns: i64) {
         self.runs += 1;
         self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
     }
 
-    /// What a run of a thread must be not to be one of them, in SQL.
-    pub fn is_believed(&self) -> String {
+    /// Returns a condition on rows of `cpu_runs`. It selects runs that are not doubtful and do not
+    /// belong to an idle thread.
+    pub fn believed(&self) -> Condition {
+        let is_of_thread = Condition::is_not("thread_id", 0);
         match self.runs {
-            0 => "thread_id <> 0".to_owned(),
-            _ => format!("thread_id <> 0 AND NOT ({})", self.which.condition()),
+            0 => is_of_thread,
+            _ => Condition::All(vec![
+                is_of_thread,
+                Condition::IsDoubtful(self.which.clone()).negated(),
+            ]),
         }
     }
 
-    /// The finding, with what is doubtful of its sums of CPU time.
+    /// Adds a doubt about sums of CPU time, if runs are doubtful or could not be checked.
     pub(crate) fn doubted(&self, finding: Finding) -> Finding {
         if self.runs == 0 {
             return match self.which.is_unchecked {
                 true => finding.doubt(
-                    "Something is lost or broken, and no samples tell which runs of threads lasted \
-                     over a gap: sums of CPU time may be too large, or too small",
+                    "Events are lost or damaged, and there are no samples to find the runs that \
+                     contain a gap: sums of CPU time may be too large or too small",
                 ),
                 false => finding,
             };
         }
-        let query = format!(
-            "SELECT count(*) AS runs, sum(cpu_ns) AS cpu_ns FROM cpu_runs WHERE {}",
-            self.which.condition()
-        );
-        let columns = [
-            Column::new("runs", "runs", Unit::Count),
-            Column::new("cpu_ns", "CPU time", Unit::Duration),
-        ];
-        let evidence = Evidence::new("Runs within which switches are missing", query, &columns)
+        let selection =
+            Selection::of(Table::CpuRuns).filter(Condition::IsDoubtful(self.which.clone()));
+        let evidence = Evidence::of("Runs with missing switches", selection)
+            .column("runs", "runs", Unit::Count, Expression::Count)
+            .column(
+                "cpu_ns",
+                "CPU time",
+                Unit::Duration,
+                Expression::Sum("cpu_ns"),
+            )
             .row([Some(self.runs.into()), Some(self.cpu_ns.into())]);
         let lasted = duration(self.cpu_ns);
         let left_out = match self.runs {
-            1 => format!("A run of {lasted} is left out: switches within it are missing"),
+            1 => format!("A run of {lasted} is not counted: switches within it are missing"),
             many => format!(
-                "{} runs of {lasted} in all are left out: switches within them are missing",
+                "{} runs of {lasted} in total are not counted: switches within them are missing",
                 grouped(many)
             ),
         };
         finding.with(evidence).doubt(format!(
-            "{left_out}, so that who had the CPUs meanwhile is not known; tables have them as they are recorded, and so \
-             have graphs of `laglab open` whose filter “without doubtful runs” is taken away"
+            "{left_out}, so the owners of the CPUs are unknown. Tables contain such runs as \
+             recorded, and so do graphs of `laglab open` without the filter “without doubtful \
+             runs”"
         ))
     }
 }

@@ -1,57 +1,58 @@
-//! What DPCs and interrupt service routines had of the CPUs.
+//! CPU time of DPCs and interrupt service routines.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use tables::{InterruptsView, StoreError, Table};
 
-use crate::Case;
+use crate::Reader;
 use crate::ranges::union;
+use crate::thresholds::{DPC_LIMIT_NS, ISR_LIMIT_NS, LOCKED_PERCENT};
 
-/// DPCs and service routines of the whole trace.
+/// CPU time of DPCs and service routines in the whole trace.
 #[derive(Clone, Debug, Default)]
 pub struct InterruptUse {
-    /// By routine, those of most time first.
+    /// Sums by routine, the routine with most CPU time first.
     pub routines: Vec<RoutineUse>,
-    /// When CPUs were locked: a second or longer with little else than such routines.
+    /// Time ranges in which a CPU was locked: for a second or longer, it ran little but routines.
     pub locked: Vec<Locked>,
 }
 
-/// What a routine had of the CPUs.
+/// CPU time of a routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoutineUse {
-    /// What it is, as in `interrupts`.
+    /// Kind of the routine, as in the table `interrupts`.
     pub kind: &'static str,
-    /// Its module's row in `images`.
+    /// Row of the routine's module in the table `images`.
     pub image_row: Option<u32>,
-    /// Its address.
+    /// Address of the routine.
     pub routine: u64,
-    /// How often it ran.
+    /// Number of runs of the routine.
     pub times: i64,
-    /// How long in all, without what interrupted it, in nanoseconds; unknown if it is of every run.
+    /// Total time without nested interrupts, in nanoseconds; `None` if the time of no run is known.
     pub exclusive_ns: Option<i64>,
-    /// Into how many pieces other routines cut these runs.
+    /// Number of pieces into which nested routines cut the runs.
     pub fragments: u64,
-    /// The longest run, with what interrupted it.
+    /// Length of the longest run including nested interrupts, in nanoseconds.
     pub longest_ns: Option<i64>,
-    /// Runs that took longer than [`limit_ns`], without what interrupted them.
+    /// Number of runs that took longer than [`limit_ns`], without nested interrupts.
     pub over_limit: i64,
-    /// When the longest ended.
+    /// End of the longest run, in nanoseconds since the trace's start.
     pub longest_end_ns: i64,
-    /// Where the longest was.
+    /// CPU of the longest run.
     pub longest_cpu: u16,
 }
 
-/// A stretch of time during which a CPU did little else than DPCs and service routines.
+/// Time range during which a CPU ran little but DPCs and service routines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Locked {
-    /// The CPU.
+    /// Number of the CPU.
     pub cpu: u16,
-    /// When, to a tenth of a second.
+    /// Time range, with a precision of a tenth of a second.
     pub during: Range<i64>,
 }
 
-/// The kinds of routines, as `interrupts` names them.
+/// Kinds of routines, as in the table `interrupts`.
 const KINDS: [&str; 7] = [
     "dpc",
     "threaded_dpc",
@@ -62,17 +63,17 @@ const KINDS: [&str; 7] = [
     "passive_isr",
 ];
 
-/// How long Microsoft's guidance lets a routine run: 100 µs a DPC, 25 µs a service routine. None
-/// for routines that run in threads and hold nobody up.
+/// Returns the CPU time in nanoseconds that Microsoft's guidance allows for one run of a routine.
+/// Returns `None` for routines that run in threads and block no other thread.
 pub fn limit_ns(kind: &str) -> Option<i64> {
     match kind {
-        "dpc" | "timer_dpc" | "io_timer" => Some(100_000),
-        "isr" | "msi" => Some(25_000),
+        "dpc" | "timer_dpc" | "io_timer" => Some(DPC_LIMIT_NS),
+        "isr" | "msi" => Some(ISR_LIMIT_NS),
         _ => None,
     }
 }
 
-/// The columns that sums by routine need.
+/// Columns that [`Routines`] needs.
 pub(crate) const COLUMNS: [&str; 9] = [
     "start_ns",
     "end_ns",
@@ -85,7 +86,7 @@ pub(crate) const COLUMNS: [&str; 9] = [
     "image_row",
 ];
 
-/// Sums by routine.
+/// Sums of CPU time by routine.
 #[derive(Default)]
 pub(crate) struct Routines(FxHashMap<(usize, Option<u32>, u64), RoutineUse>);
 
@@ -127,7 +128,7 @@ impl Routines {
         }
     }
 
-    /// Those of most time first.
+    /// Returns the sums, most CPU time first.
     pub(crate) fn finish(self) -> Vec<RoutineUse> {
         let mut routines: Vec<RoutineUse> = self.0.into_values().collect();
         routines.sort_unstable_by_key(|used| {
@@ -141,11 +142,11 @@ impl Routines {
 impl InterruptUse {
     pub(super) const TABLE: Table = Table::Interrupts;
 
-    pub(super) fn read(case: &Case<'_>) -> Result<InterruptUse, StoreError> {
-        let table = case.table(InterruptUse::TABLE)?;
+    pub(super) fn read(reader: &Reader<'_>) -> Result<InterruptUse, StoreError> {
+        let table = reader.table(InterruptUse::TABLE)?;
         let mut routines = Routines::default();
         let mut cpus: Vec<Tenths> = Vec::new();
-        for batch in case.batches(&table, i64::MIN..i64::MAX, &COLUMNS) {
+        for batch in reader.batches(&table, i64::MIN..i64::MAX, &COLUMNS) {
             let batch = batch?;
             let view = InterruptsView::new(&batch)?;
             for row in 0..view.len() {
@@ -173,18 +174,18 @@ impl InterruptUse {
     }
 }
 
-/// A tenth of a second.
+/// Nanoseconds of a tenth of a second.
 const TENTH_NS: i64 = 100_000_000;
 
-/// What of a second makes a CPU locked: threads have less than a fifth of it.
-const LOCKED_NS: i64 = 8 * TENTH_NS;
+/// Least time in routines within one second for which a CPU counts as locked, in nanoseconds.
+const LOCKED_NS: i64 = 10 * TENTH_NS / 100 * LOCKED_PERCENT;
 
-/// What routines had of one CPU, by tenths of seconds.
+/// CPU time of routines on one CPU, by tenths of a second.
 #[derive(Default)]
 struct Tenths {
-    /// The tenth that routines ended in, and their time.
+    /// Tenths of a second in which routines ended, each with the CPU time of these routines.
     used: Vec<(i64, i64)>,
-    /// Single routines that lock the CPU.
+    /// Time ranges of single routines that are long enough to lock the CPU.
     long: Vec<Range<i64>>,
 }
 
@@ -200,8 +201,8 @@ impl Tenths {
         }
     }
 
-    /// The stretches of time of which every second is full, by a second's window that goes from
-    /// tenth to tenth; tenths at their ends that are less than half full are left out.
+    /// Returns the time ranges in which the CPU was locked during every second. Tenths of a second
+    /// at the ends of a range are left out if routines took less than half of their time.
     fn locked(self) -> Vec<Range<i64>> {
         let used = self.used;
         let (mut first, mut sum) = (0, 0_i64);
@@ -240,7 +241,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Routines of 1 ms one after the other, each beginning every so many milliseconds.
+    /// Adds routines of 1 ms, one every `every_ms` milliseconds.
     fn flood(tenths: &mut Tenths, from_ms: i64, to_ms: i64, every_ms: usize) {
         for ms in (from_ms..to_ms).step_by(every_ms) {
             tenths.add(Some(ms * MS), (ms + 1) * MS - 1, MS);

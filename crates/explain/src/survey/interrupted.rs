@@ -1,38 +1,41 @@
-//! How long DPCs and service routines interrupted runs of threads: switches tell nothing of them, so
-//! that their time counts as the thread's.
+//! Time for which DPCs and service routines interrupted runs of threads. Context switches do not
+//! record this time, so it is part of the length of the thread's run.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use selection::{Expression, Selection};
 use tables::{InterruptsView, StoreError, StoredTable, Table};
 
 use super::limit_ns;
-use crate::Case;
+use crate::{Case, Reader};
 
-/// Routines that hold up the thread under way, taken in step with the runs of their CPU. Runs must
-/// come in the order of their ends.
+/// Reader of the routines that block the running thread. It reads them together with the runs of
+/// their CPU. Runs must come in the order of their ends.
 pub(crate) struct Interrupted<'c> {
-    case: &'c Case<'c>,
+    reader: &'c Reader<'c>,
     table: StoredTable,
     chunks: Range<usize>,
     during: Range<i64>,
-    /// Until when all that ended is read.
+    /// Latest end in the rows that were read.
     reached: i64,
-    /// By CPU: end and time of routines that no run was asked for yet.
+    /// For each CPU: the end and the time of each routine that was not assigned to a run yet.
     ended: Vec<VecDeque<(i64, i64)>>,
 }
 
 const COLUMNS: [&str; 4] = ["end_ns", "cpu", "kind", "exclusive_ns"];
 
-/// The kinds that hold up the thread under way, for SQL: those that Microsoft's guidance limits.
+/// Kinds of routines that block the running thread, as a list in SQL. These are the kinds for which
+/// `limit_ns` returns a limit.
 const KINDS: &str = "'dpc', 'timer_dpc', 'io_timer', 'isr', 'msi'";
 
 impl<'c> Interrupted<'c> {
-    /// Routines that ended after the range's start and no later than its end.
-    pub(crate) fn new(case: &'c Case<'c>, during: Range<i64>) -> Result<Self, StoreError> {
-        let table = case.table(Table::Interrupts)?;
+    /// Creates a reader of the routines that ended after the start of the range and not after its
+    /// end.
+    pub(crate) fn new(reader: &'c Reader<'c>, during: Range<i64>) -> Result<Self, StoreError> {
+        let table = reader.table(Table::Interrupts)?;
         Ok(Interrupted {
-            case,
+            reader,
             chunks: table.chunks_within(during.start..during.end.saturating_add(1)),
             table,
             during,
@@ -41,8 +44,9 @@ impl<'c> Interrupted<'c> {
         })
     }
 
-    /// How long routines interrupted a run on that CPU that ends then: all that ended since the
-    /// CPU's last run, but no more than so long.
+    /// Returns the time for which routines interrupted a run that ended at `end_ns` on `cpu`. This
+    /// is the time of all routines that ended since the CPU's previous run, but at most
+    /// `at_most_ns`.
     pub(crate) fn of_run(
         &mut self,
         cpu: u16,
@@ -64,7 +68,7 @@ impl<'c> Interrupted<'c> {
     }
 
     fn read(&mut self, chunk: usize) -> Result<(), StoreError> {
-        self.case.check()?;
+        self.reader.check()?;
         let batch = self.table.read(chunk, &COLUMNS)?;
         let view = InterruptsView::new(&batch)?;
         for row in 0..view.len() {
@@ -90,9 +94,27 @@ impl<'c> Interrupted<'c> {
     }
 }
 
-/// The believed runs of threads other than idle ones in SQL, what follows `FROM`: `cpu_ns` is the
-/// thread's own, `inside_ns` that of the routines that interrupted it, both within the range if
-/// there is one.
+/// Returns a selection of the rows of [`query`] for a view, grouped by one column.
+pub(crate) fn selection(
+    case: &Case<'_>,
+    range: Option<&Range<i64>>,
+    by: &'static str,
+    key: Expression,
+) -> Selection {
+    let runs = Selection::of(Table::CpuRuns)
+        .column(by, key)
+        .column("cpu_ns", Expression::TimeWithin)
+        .filter(case.survey.doubtful.believed())
+        .group_by(&[by]);
+    match range {
+        None => runs,
+        Some(range) => runs.overlapping(std::slice::from_ref(range)),
+    }
+}
+
+/// Returns the runs of threads as an SQL expression to follow `FROM`, without idle threads and
+/// doubtful runs. In its rows, `cpu_ns` is the thread's own time, and `inside_ns` is the time of
+/// the routines that interrupted it. Both times are limited to the range.
 pub(crate) fn query(case: &Case<'_>, range: Option<&Range<i64>>) -> String {
     let survey = &case.survey;
     let (cpu_ns, reaches, ended) = match range {
@@ -105,7 +127,7 @@ pub(crate) fn query(case: &Case<'_>, range: Option<&Range<i64>>) -> String {
     };
     let counts = format!(
         "CASE WHEN {} THEN 1 ELSE 0 END AS counts",
-        survey.doubtful.is_believed()
+        survey.doubtful.believed().sql()
     );
     let runs = format!(
         "SELECT cpu, start_ns, end_ns, {cpu_ns} AS ran_ns, process_row, process_id, priority, \
@@ -116,8 +138,8 @@ pub(crate) fn query(case: &Case<'_>, range: Option<&Range<i64>>) -> String {
             "(SELECT *, ran_ns AS cpu_ns, 0 AS inside_ns FROM ({runs}) WHERE counts = 1)"
         );
     }
-    // Beside each run what all routines took until its end, less what they did until the end of the
-    // one before on its CPU.
+    // For each run, `inside_ns` is the sum of routine times until the end of the run, minus the
+    // same sum until the end of the previous run on the CPU.
     format!(
         "(SELECT *, ran_ns - inside_ns AS cpu_ns FROM (SELECT *, least(ran_ns, so_far_ns - \
          lag(so_far_ns, 1, 0) OVER (PARTITION BY cpu ORDER BY end_ns, start_ns)) AS inside_ns FROM \

@@ -1,31 +1,32 @@
-//! How busy the CPUs were over time.
+//! CPU load over time.
 
 use std::ops::Range;
 
 use tables::CpuRunsView;
 
-use crate::silence::SHORTEST_NS as SHORTEST_SILENCE_NS;
+use crate::thresholds::SUSPEND_MIN_NS;
 
-/// Into how many stretches the time is cut at most.
+/// Maximum number of intervals into which a trace is divided.
 const MOST: i64 = 1 << 14;
 
-/// The shortest stretch.
+/// Shortest interval, in nanoseconds.
 const SHORTEST_NS: i64 = 50_000_000;
 
-/// How busy the CPUs were, stretch by stretch, and when no run of a thread ended on any.
+/// CPU load in equal intervals, and gaps in which no run ended on any CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     start_ns: i64,
     width_ns: i64,
-    /// How long threads other than idle ones ran in each stretch, on all CPUs together.
+    /// Time in nanoseconds that threads ran in each interval, summed over all CPUs, without idle
+    /// threads.
     busy_ns: Vec<i64>,
-    /// When no CPU switched to another thread for long.
+    /// Gaps in which no CPU switched threads.
     pub(super) gaps: Vec<Range<i64>>,
     last_end_ns: Option<i64>,
 }
 
 impl Load {
-    /// Of a trace from and to these moments.
+    /// Creates an empty load for a trace with this time span.
     pub(super) fn new(span: Range<i64>) -> Load {
         let length = span.end.saturating_sub(span.start).max(1);
         let width_ns = (length / MOST + 1).max(SHORTEST_NS);
@@ -38,12 +39,12 @@ impl Load {
         }
     }
 
-    /// Adds runs, and whether each is doubtful: such tell of no load.
+    /// Adds runs. Doubtful runs do not count as load.
     pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, is_doubtful: &[bool]) {
         for (row, is_doubtful) in is_doubtful.iter().enumerate() {
             let (start, end) = (runs.start_ns[row], runs.end_ns[row]);
             if let Some(before) = self.last_end_ns.replace(end)
-                && end.saturating_sub(before) >= SHORTEST_SILENCE_NS
+                && end.saturating_sub(before) >= SUSPEND_MIN_NS
             {
                 self.gaps.push(before..end);
             }
@@ -66,10 +67,10 @@ impl Load {
         }
     }
 
-    /// Stretches in which the CPUs were busy for at least this share (of 1,000) of their time, and
-    /// that lasted at least so long; one that pauses for no longer than a stretch goes on.
-    pub fn busier_than(&self, per_mille: i64, cpus: usize, at_least_ns: i64) -> Vec<Range<i64>> {
-        let limit = self.width_ns / 1_000 * per_mille * cpus as i64;
+    /// Returns the time ranges of at least `at_least_ns` in which the CPUs were busy for at least
+    /// `percent` of their time. A pause of one interval does not end a range.
+    pub fn busier_than(&self, percent: i64, cpus: usize, at_least_ns: i64) -> Vec<Range<i64>> {
+        let limit = self.width_ns / 100 * percent * cpus as i64;
         let mut stretches: Vec<Range<i64>> = Vec::new();
         for (place, busy) in (0..).zip(&self.busy_ns) {
             if *busy < limit {

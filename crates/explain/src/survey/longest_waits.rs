@@ -1,4 +1,4 @@
-//! The longest waits of ready threads.
+//! Longest waits of ready threads.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,73 +8,74 @@ use tables::CpuRunsView;
 
 use super::wanted::Wanted;
 
-/// How many are kept.
+/// Maximum number of waits that are kept.
 const KEPT: usize = 64;
 
-/// A wait of a ready thread for a CPU, and the run that ended it. Columns of `cpu_runs` have the
-/// same names there.
+/// Wait of a ready thread for a CPU, and the run that ended the wait. Fields have the names of
+/// columns of `cpu_runs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wait {
-    /// How long it was ready, in nanoseconds.
+    /// Length of the wait, in nanoseconds.
     pub ready_ns: i64,
-    /// When it got a CPU.
+    /// Start of the run, in nanoseconds since the trace's start.
     pub start_ns: i64,
-    /// When that run ended.
+    /// End of the run.
     pub end_ns: i64,
-    /// The CPU that it got.
+    /// CPU of the run.
     pub cpu: u16,
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: u32,
-    /// Its row in `threads`.
+    /// Row of the thread in `threads`.
     pub thread_row: Option<u32>,
-    /// Its process.
+    /// Id of the thread's process.
     pub process_id: Option<u32>,
-    /// Its process's row in `processes`.
+    /// Row of the thread's process in `processes`.
     pub process_row: Option<u32>,
-    /// When it was switched out before.
+    /// Time when the thread was last switched out before the run.
     pub previous_out_ns: Option<i64>,
-    /// When it was made ready, if anything did.
+    /// Time when the thread was readied, if an event recorded it.
     pub readied_ns: Option<i64>,
-    /// How long it had waited for something else before.
+    /// Time for which the thread waited for something else before it was readied, in nanoseconds.
     pub waits_ns: Option<i64>,
-    /// Since it was switched out before.
+    /// Time from the last switch-out of the thread to the run, in nanoseconds.
     pub since_last_ns: Option<i64>,
-    /// It may have run unseen meanwhile.
+    /// True if the thread may have run unseen during the wait.
     pub ran_unseen: bool,
-    /// The thread that made it ready, or that was interrupted by the DPC that did.
+    /// Id of the thread that readied this thread, or that the readying DPC interrupted.
     pub readying_thread_id: Option<u32>,
-    /// Its row in `threads`.
+    /// Row of the readying thread in `threads`.
     pub readying_thread_row: Option<u32>,
-    /// Its process.
+    /// Id of the readying thread's process.
     pub readying_process_id: Option<u32>,
-    /// Its process's row in `processes`.
+    /// Row of the readying thread's process in `processes`.
     pub readying_process_row: Option<u32>,
-    /// The CPU that made it ready.
+    /// CPU of the readying thread.
     pub readying_cpu: Option<u16>,
-    /// A DPC made it ready.
+    /// True if a DPC readied the thread.
     pub readied_by_dpc: Option<bool>,
-    /// Its kernel stack was paged out.
+    /// True if the thread's kernel stack was paged out.
     pub kernel_stack_not_resident: Option<bool>,
-    /// Its process was swapped out.
+    /// True if the thread's process was swapped out.
     pub process_out_of_memory: Option<bool>,
-    /// Its priority when it got the CPU.
+    /// Priority of the thread at the start of the run.
     pub priority: Option<i8>,
-    /// Its rank when that run ended, or if that is not known when it was switched out before.
+    /// Rank of the thread: the worse of its ranks at the end of the run and at the last switch-out
+    /// before it.
     pub rank: Option<u8>,
-    /// The state that it was switched out to before.
+    /// State of the thread after the last switch-out before the run.
     pub previous_state: Option<u8>,
-    /// Why it waited then.
+    /// Wait reason of the thread at the last switch-out before the run.
     pub previous_wait_reason: Option<u8>,
-    /// Low eight bits of its ideal processor.
+    /// Low eight bits of the number of the thread's ideal processor.
     pub ideal_processor: Option<u8>,
-    /// Row in `stacks` of its own stack: where it had waited.
+    /// Row in `stacks` of the thread's call stack, which shows where the thread had waited.
     pub stack_id: Option<u32>,
-    /// Row in `stacks` of the stack of whoever made it ready.
+    /// Row in `stacks` of the readying thread's call stack.
     pub readying_stack_id: Option<u32>,
 }
 
 impl Wait {
-    /// When it could run, and when it did.
+    /// Returns the time range of the wait.
     pub fn range(&self) -> Range<i64> {
         self.start_ns.saturating_sub(self.ready_ns)..self.start_ns
     }
@@ -103,7 +104,7 @@ impl Wait {
             kernel_stack_not_resident: runs.kernel_stack_not_resident.get(row),
             process_out_of_memory: runs.process_out_of_memory.get(row),
             priority: runs.priority.get(row),
-            // Where it changed, the worse one made it wait.
+            // If the rank changed, the worse rank caused the wait.
             rank: runs.rank_out.get(row).max(runs.previous_rank.get(row)),
             previous_state: runs.previous_state.get(row),
             previous_wait_reason: runs.previous_wait_reason.get(row),
@@ -114,7 +115,7 @@ impl Wait {
     }
 }
 
-/// Finds the longest waits, of what is asked for if anything is; the shortest of them are on top.
+/// Collection of the longest waits in scope. The shortest of them is on top of the heap.
 #[derive(Default)]
 pub(super) struct LongestWaits(BinaryHeap<Reverse<Wait>>);
 

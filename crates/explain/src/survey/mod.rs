@@ -1,4 +1,4 @@
-//! What more than one theory needs, summed up in one pass over the runs of threads.
+//! Sums that several theories share, computed in one pass over the runs of threads.
 
 mod clock_offsets;
 mod clock_skew;
@@ -19,17 +19,17 @@ use std::ops::Range;
 
 use tables::{CpuRunsView, StoreError, Table};
 
-use crate::{Case, Silences};
+use crate::{Reader, Scope, SuspendGaps};
 pub use clock_skew::{ClockSkew, Pair};
 pub use complete::Complete;
 pub use doubtful::Doubtful;
 pub(crate) use interrupt_use::{COLUMNS as INTERRUPT_COLUMNS, Routines};
 pub use interrupt_use::{InterruptUse, Locked, RoutineUse, limit_ns};
-pub(crate) use interrupted::{Interrupted, query as interrupted_runs};
+pub(crate) use interrupted::{Interrupted, query as interrupted_runs, selection as selected_runs};
 pub use load::Load;
 use longest_waits::LongestWaits;
 pub use longest_waits::Wait;
-pub use noticed_waits::{NOTICED_NS, NoticedWaits};
+pub use noticed_waits::NoticedWaits;
 pub use ranks::RankUse;
 use ranks::Ranks;
 pub use spread::Spread;
@@ -37,50 +37,52 @@ use use_of_cpus::UseOfCpus;
 pub use use_of_cpus::{CpuUse, ProcessUse};
 pub(crate) use wanted::Wanted;
 
-/// Sums over the runs of threads on CPUs.
+/// Sums over the runs of all threads.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
-    /// From the first to the last run, in nanoseconds since the trace's start.
+    /// Time from the first to the last run, in nanoseconds since the trace's start.
     pub span: Range<i64>,
-    /// The CPUs that ran anything, by their numbers.
+    /// CPUs that have runs, sorted by number.
     pub cpus: Vec<CpuUse>,
-    /// Use by the rows of `processes`; threads of no known process are the last.
+    /// CPU use of each process, by row in the table `processes`. The last entry is for threads of
+    /// unknown processes.
     pub processes: Vec<ProcessUse>,
-    /// Time that threads of each priority ran, from 0 to 31, idle threads left out; of runs whose
-    /// priority is known.
+    /// CPU time of threads in nanoseconds, by priority from 0 to 31. It does not include idle
+    /// threads and threads of unknown priority.
     pub priorities_ns: [i64; 32],
-    /// How busy the CPUs were over time.
+    /// CPU load over time.
     pub load: Load,
-    /// When no CPU logged anything: the machine slept.
-    pub silences: Silences,
-    /// Use by process and rank, of ranks other than 0.
+    /// Times during which the machine was suspended, so that no CPU logged an event.
+    pub suspend_gaps: SuspendGaps,
+    /// CPU use by process and rank, without rank 0.
     pub ranks: Vec<RankUse>,
-    /// Runs whose rank is known.
+    /// Number of runs whose rank is known.
     pub runs_with_rank: u64,
-    /// How long ready threads waited for a CPU.
+    /// Distribution of the lengths of waits for a CPU.
     pub ready_waits: Spread,
-    /// The longest of these waits, the longest first; of threads and processes asked for more.
+    /// Longest waits in scope, the longest first.
     pub longest_waits: Vec<Wait>,
-    /// Those that people notice, by process.
+    /// Noticeable waits in scope, by process.
     pub noticed_waits: Vec<NoticedWaits>,
-    /// Runs that began when another thread was announced: switches before them are missing.
+    /// Number of contradicted runs. The context switch before such a run names another thread as
+    /// the next one, so context switches are missing.
     pub contradictions: u64,
-    /// How long these runs were, in nanoseconds.
+    /// Total length of these runs, in nanoseconds.
     pub contradicted_ns: i64,
-    /// Runs that are not believed: they are in none of the sums of CPU time here.
+    /// Doubtful runs. No sum of CPU time here includes them.
     pub doubtful: Doubtful,
-    /// What DPCs and service routines had of the CPUs.
+    /// CPU time of DPCs and service routines.
     pub interrupts: InterruptUse,
-    /// When all CPUs are recorded.
+    /// Time during which all CPUs are recorded.
     pub complete: Complete,
-    /// Processors whose clocks disagree with others'.
+    /// Processors whose clocks disagree with others.
     pub clock_skews: Vec<ClockSkew>,
-    /// Whether events of threads made ready are in the trace: without them only the waits of threads
-    /// that lost their CPU are known.
+    /// True if the trace records when threads were readied. Without these events only the waits of
+    /// preempted threads are known.
     pub has_ready_events: bool,
 }
 
-/// The columns that are read; a [`Wait`] is made of them.
+/// Columns of `cpu_runs` that the survey reads. A [`Wait`] consists of such columns.
 pub(crate) const COLUMNS: [&str; 31] = [
     "start_ns",
     "end_ns",
@@ -116,7 +118,7 @@ pub(crate) const COLUMNS: [&str; 31] = [
 ];
 
 impl Survey {
-    /// The tables that are read.
+    /// Tables that the survey reads.
     pub(crate) const TABLES: [Table; 6] = [
         Table::CpuRuns,
         Table::ReadyThreads,
@@ -126,46 +128,50 @@ impl Survey {
         Table::Damages,
     ];
 
-    pub(crate) fn read(case: &Case<'_>) -> Result<Survey, StoreError> {
-        let complete = Complete::read(case)?;
+    pub(crate) fn read(reader: &Reader<'_>, scope: &Scope) -> Result<Survey, StoreError> {
+        let complete = Complete::read(reader)?;
         let ((interrupts, clock_skews), survey) = rayon::join(
             || {
-                let clock_skews = || clock_skew::read(case, &complete);
-                rayon::join(|| InterruptUse::read(case), clock_skews)
+                let clock_skews = || clock_skew::read(reader, &complete);
+                rayon::join(|| InterruptUse::read(reader), clock_skews)
             },
-            || Survey::of_runs(case, &complete),
+            || Survey::of_runs(reader, scope, &complete),
         );
         let survey = survey?;
         Ok(Survey {
             interrupts: interrupts?,
             clock_skews: clock_skews?,
-            silences: Silences::read(case, &survey.load.gaps, survey.all_cpus_ns())?,
+            suspend_gaps: SuspendGaps::read(reader, &survey.load.gaps, survey.all_cpus_ns())?,
             complete,
             ..survey
         })
     }
 
-    /// All but what interrupts had and what clocks are.
-    fn of_runs(case: &Case<'_>, complete: &Complete) -> Result<Survey, StoreError> {
-        let runs = case.table(Table::CpuRuns)?;
+    /// Computes all sums except those of interrupts, clocks and suspend gaps.
+    fn of_runs(
+        reader: &Reader<'_>,
+        scope: &Scope,
+        complete: &Complete,
+    ) -> Result<Survey, StoreError> {
+        let runs = reader.table(Table::CpuRuns)?;
         let mut survey = Survey {
-            has_ready_events: case.has(Table::ReadyThreads)?,
-            doubtful: Doubtful::read(case)?,
+            has_ready_events: reader.has(Table::ReadyThreads)?,
+            doubtful: Doubtful::read(reader)?,
             ..Survey::default()
         };
         let chunks = runs.chunks();
         let ends = chunks.first().zip(chunks.last());
         let mut load = Load::new(ends.map_or(0..0, |(first, last)| first.first.min(0)..last.last));
-        let mut uses = UseOfCpus::new(case.names.process_rows());
+        let mut uses = UseOfCpus::new(reader.names.process_rows());
         let mut ranks = Ranks::default();
-        let wanted = Wanted::new(case, complete);
+        let wanted = Wanted::new(&reader.names, scope, complete);
         let (mut longest, mut noticed) =
             (LongestWaits::default(), noticed_waits::ByProcess::default());
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         let mut is_doubtful = Vec::new();
-        let mut interrupted = Interrupted::new(case, i64::MIN..i64::MAX)?;
+        let mut interrupted = Interrupted::new(reader, i64::MIN..i64::MAX)?;
         let mut inside_ns = Vec::new();
-        for batch in case.batches(&runs, i64::MIN..i64::MAX, &COLUMNS) {
+        for batch in reader.batches(&runs, i64::MIN..i64::MAX, &COLUMNS) {
             let batch = batch?;
             let view = CpuRunsView::new(&batch)?;
             is_doubtful.clear();
@@ -204,35 +210,36 @@ impl Survey {
         Ok(survey)
     }
 
-    /// How far apart two processors' clocks may be, in nanoseconds; 0 if they agree. By how much one
-    /// is off is known from below only: twice as much is allowed for.
+    /// Returns the greatest difference between two clocks that must be expected, in nanoseconds; 0
+    /// if the clocks agree. It is twice the largest known offset, because this offset is only a
+    /// lower bound.
     pub(crate) fn clocks_apart_ns(&self) -> i64 {
         let most_ns = self.clock_skews.iter().map(|skew| skew.most_ns);
         most_ns.max().unwrap_or(0).saturating_mul(2)
     }
 
-    /// How long the survey's span is.
+    /// Returns the length of the trace's time span in nanoseconds.
     pub fn span_ns(&self) -> i64 {
         self.span.end.saturating_sub(self.span.start)
     }
 
-    /// The time of all CPUs together.
+    /// Returns the time of all CPUs together in nanoseconds.
     pub fn all_cpus_ns(&self) -> i64 {
         self.span_ns().saturating_mul(self.cpus.len() as i64)
     }
 
-    /// The time of all CPUs together within a range while the machine was awake.
+    /// Returns the time of all CPUs together within a range, without suspend gaps, in nanoseconds.
     pub(crate) fn awake_cpus_ns(&self, range: &Range<i64>) -> i64 {
         let range_ns = range.end.saturating_sub(range.start);
-        let awake_ns = range_ns - self.silences.asleep_ns(range);
+        let awake_ns = range_ns - self.suspend_gaps.asleep_ns(range);
         awake_ns.saturating_mul(self.cpus.len() as i64)
     }
 
-    /// Of what a share of that time is one.
+    /// Returns the words that name the time of `awake_cpus_ns` after a percentage of it.
     pub(crate) fn of_their_time(&self, range: &Range<i64>) -> &'static str {
-        match self.silences.asleep_ns(range) {
+        match self.suspend_gaps.asleep_ns(range) {
             0 => "of their time",
-            _ => "of the time that the machine was awake",
+            _ => "of the time without suspend gaps",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The waits of ready threads that people notice, by process.
+//! Noticeable waits of ready threads, by process.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,33 +10,31 @@ use tables::CpuRunsView;
 use super::longest_waits::Wait;
 use super::wanted::Wanted;
 use crate::ranges::insert;
+use crate::thresholds::NOTICED_NS;
 
-/// Up to here a reaction feels instantaneous (Nielsen).
-pub const NOTICED_NS: i64 = 100_000_000;
-
-/// How many waits of a process are kept one by one.
+/// Maximum number of waits kept for a process.
 const KEPT: usize = 64;
 
-/// The waits of a process's ready threads for a CPU that lasted for [`NOTICED_NS`] or longer.
+/// Waits of a process's ready threads for a CPU that lasted at least `NOTICED_NS`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NoticedWaits {
-    /// The process's row in `processes`.
+    /// Row of the process in the table `processes`.
     pub process_row: Option<u32>,
-    /// Its id.
+    /// Id of the process.
     pub process_id: Option<u32>,
-    /// How many there were, without those during which the thread may have run unseen.
+    /// Number of waits, without those during which the thread may have run unseen.
     pub waits: u64,
-    /// The longest of these, in nanoseconds.
+    /// Longest of these waits, in nanoseconds.
     pub longest_ns: i64,
-    /// When there was at least one of these, in order and apart from each other. Each is no shorter
-    /// than a wait, so that there cannot be many.
+    /// Time ranges with at least one of these waits, sorted and disjoint. Each range is at least
+    /// `NOTICED_NS` long, so there cannot be many.
     pub ranges: Vec<Range<i64>>,
-    /// The longest few of all, the longest first.
+    /// Longest of all these waits, the longest first.
     pub longest: Vec<Wait>,
 }
 
 impl NoticedWaits {
-    /// How long there was at least one, in nanoseconds.
+    /// Returns the total time with at least one wait, in nanoseconds.
     pub fn waited_ns(&self) -> i64 {
         let lengths = self.ranges.iter().map(|range| range.end - range.start);
         lengths.sum()
@@ -46,11 +44,11 @@ impl NoticedWaits {
 #[derive(Default)]
 struct Kept {
     noticed: NoticedWaits,
-    /// The longest so far, the shortest of them on top.
+    /// Longest waits so far. The shortest of them is on top of the heap.
     longest: BinaryHeap<Reverse<Wait>>,
 }
 
-/// Sums up the waits process by process.
+/// Noticeable waits by process row and process id.
 #[derive(Default)]
 pub(super) struct ByProcess(FxHashMap<(Option<u32>, Option<u32>), Kept>);
 
@@ -81,7 +79,7 @@ impl ByProcess {
         }
     }
 
-    /// The process whose threads waited longest in all comes first.
+    /// Returns the sums, the process with the longest total first.
     pub(super) fn finish(self) -> Vec<NoticedWaits> {
         let mut all: Vec<NoticedWaits> = (self.0.into_values())
             .map(|kept| NoticedWaits {

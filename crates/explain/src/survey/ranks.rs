@@ -1,24 +1,24 @@
-//! Who had a rank.
+//! CPU time by rank.
 
 use rustc_hash::FxHashMap;
 use tables::CpuRunsView;
 
-/// What a process had of the CPUs while its threads were of one rank.
+/// CPU time of those threads of a process that have the same rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankUse {
-    /// The process's row in `processes`.
+    /// Row of the process in the table `processes`.
     pub process_row: Option<u32>,
-    /// Its id.
+    /// Id of the process.
     pub process_id: Option<u32>,
-    /// The rank, when its threads were switched out.
+    /// Rank of the threads when they were switched out.
     pub rank: u8,
-    /// How often that was.
+    /// Number of runs of these threads.
     pub runs: u64,
-    /// How long these runs were, in nanoseconds.
+    /// Total length of the runs, in nanoseconds.
     pub cpu_ns: i64,
-    /// When the first of them ended.
+    /// End of the first run.
     pub first_ns: i64,
-    /// When the last of them ended.
+    /// End of the last run.
     pub last_ns: i64,
 }
 
@@ -58,7 +58,7 @@ impl Ranks {
         }
     }
 
-    /// By process, then by rank; and how many runs have a known rank.
+    /// Returns the sums by process and rank, and the number of runs whose rank is known.
     pub(super) fn finish(self) -> (Vec<RankUse>, u64) {
         let mut uses: Vec<RankUse> = self.uses.into_values().collect();
         uses.sort_by_key(|used| (used.process_row, used.process_id, used.rank));

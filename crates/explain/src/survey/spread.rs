@@ -1,19 +1,21 @@
-//! How waits are spread.
+//! Distribution of the lengths of waits.
 
 use tables::CpuRunsView;
 
-/// How long ready threads waited for a CPU, by powers of two.
+/// Distribution of the waits of ready threads for a CPU. The bounds of the lengths are powers of
+/// two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
-    /// How many waits were shorter than 1 µs, 2 µs, 4 µs, … and no shorter than the bound before.
+    /// Number of waits in each bucket. The upper bounds of the buckets are 1 µs, 2 µs, 4 µs, and so
+    /// on. The lower bound of a bucket is the upper bound of the bucket before it.
     pub buckets: Vec<u64>,
-    /// Waits whose length is known.
+    /// Number of waits of known length.
     pub known: u64,
-    /// Waits whose length is not, for want of an event that says when the thread became ready.
+    /// Number of waits of unknown length, because no event records when the thread was readied.
     pub unknown: u64,
-    /// Sum of the known ones, in nanoseconds.
+    /// Sum of the known waits, in nanoseconds.
     pub total_ns: i64,
-    /// The longest.
+    /// Length of the longest known wait, in nanoseconds.
     pub longest_ns: i64,
 }
 

@@ -1,37 +1,37 @@
-//! Who used the CPUs.
+//! CPU time by CPU, process and priority.
 
 use tables::CpuRunsView;
 
-/// What a CPU did.
+/// Busy time and idle time of a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuUse {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: u16,
-    /// How long threads ran on it, in nanoseconds.
+    /// Time that threads ran on the CPU, in nanoseconds.
     pub busy_ns: i64,
-    /// How long its idle thread did.
+    /// Time that the idle thread of the CPU ran, in nanoseconds.
     pub idle_ns: i64,
 }
 
-/// What a process had of the CPUs.
+/// CPU time of a process's threads, and their waits for a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessUse {
-    /// How long its threads ran, in nanoseconds, with what interrupted them.
+    /// Time that the threads ran, in nanoseconds, including interrupts.
     pub cpu_ns: i64,
-    /// How long DPCs and service routines interrupted them, as far as these are recorded.
+    /// Time for which recorded DPCs and service routines interrupted the threads, in nanoseconds.
     pub interrupts_ns: i64,
-    /// How often.
+    /// Number of runs of the threads.
     pub runs: u64,
-    /// How many of its waits for a CPU are known.
+    /// Number of waits for a CPU whose length is known.
     pub known_waits: u64,
-    /// How long its threads were ready and had no CPU, as far as is known.
+    /// Total length of these waits, in nanoseconds.
     pub ready_ns: i64,
-    /// The longest of these waits.
+    /// Length of the longest of these waits, in nanoseconds.
     pub longest_ready_ns: i64,
 }
 
 impl ProcessUse {
-    /// Adds a run, how long it was interrupted, and how long its thread was ready before it.
+    /// Adds a run: its length, the time of interrupts in it, and the wait before it.
     pub(crate) fn add(&mut self, cpu_ns: i64, interrupts_ns: i64, ready_ns: Option<i64>) {
         self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
         self.interrupts_ns = self.interrupts_ns.saturating_add(interrupts_ns);
@@ -43,13 +43,13 @@ impl ProcessUse {
         }
     }
 
-    /// How long its threads themselves ran.
+    /// Returns the time that the threads ran, without interrupts, in nanoseconds.
     pub(crate) fn own_ns(&self) -> i64 {
         self.cpu_ns - self.interrupts_ns
     }
 }
 
-/// Adds up who used the CPUs.
+/// Sums of CPU time by CPU, process and priority.
 pub(super) struct UseOfCpus {
     cpus: Vec<Option<CpuUse>>,
     processes: Vec<ProcessUse>,
@@ -65,8 +65,7 @@ impl UseOfCpus {
         }
     }
 
-    /// Adds runs but those of which it is said that they are doubtful, and how long routines
-    /// interrupted each.
+    /// Adds the runs that are not doubtful. `inside_ns` is the time of interrupts in each run.
     pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, is_doubtful: &[bool], inside_ns: &[i64]) {
         let unknown = self.processes.len() - 1;
         for (row, is_doubtful) in is_doubtful.iter().enumerate() {

@@ -1,45 +1,47 @@
-//! When threads were made ready, and when they ran then: each by the clock of the CPU that tells it.
+//! Times when threads were readied and when they ran. Each time is by the clock of the CPU that
+//! recorded it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
 
 use super::Complete;
-use crate::Case;
+use crate::Reader;
 
 /// A moment by the clock of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
-    /// In nanoseconds since the trace's start.
+    /// Nanoseconds since the trace's start.
     pub(super) ns: i64,
-    /// The CPU.
+    /// CPU whose clock shows this time.
     pub(super) cpu: u16,
 }
 
-/// Of a thread, when it was made ready and when it ran after it had waited.
+/// Times when a thread was readied, and when it ran after a wait.
 #[derive(Debug, Default)]
 pub(super) struct Wakes {
-    /// The thread.
+    /// Id of the thread.
     pub(super) thread_id: u32,
-    /// Each by the CPU that made it ready.
+    /// Times when the thread was readied, by the clock of the readying CPU.
     pub(super) readied: Vec<Moment>,
-    /// Each by the CPU that it ran on.
+    /// Starts of the thread's runs, by the clock of the CPU on which it ran.
     pub(super) ran: Vec<Moment>,
-    /// When each of these runs ended, in the same order.
+    /// Ends of these runs, in the same order.
     pub(super) ended: Vec<Moment>,
 }
 
-/// The state of a thread that waits.
+/// Code of the thread state “waiting”.
 const WAITING: u8 = 5;
 
-/// Moments that are kept at most.
+/// Maximum number of moments kept in memory.
 const KEPT: usize = 1 << 18;
 
-/// The wakes of all threads that were made ready and ran; of those that wake most often only as many
-/// as have room, and only while all CPUs are recorded. Threads that wake seldom come first: they tell best which run was whose.
-pub(super) fn read(case: &Case<'_>, complete: &Complete) -> Result<Vec<Wakes>, StoreError> {
+/// Reads the wakes of threads that were readied and ran, while all CPUs are recorded. If there are
+/// too many moments, the threads that wake most often are dropped. Threads that wake rarely come
+/// first, because their runs are the easiest to assign.
+pub(super) fn read(reader: &Reader<'_>, complete: &Complete) -> Result<Vec<Wakes>, StoreError> {
     let mut kept = Kept::new(KEPT);
-    let readied = case.table(Table::ReadyThreads)?;
-    for batch in case.batches(
+    let readied = reader.table(Table::ReadyThreads)?;
+    for batch in reader.batches(
         &readied,
         i64::MIN..i64::MAX,
         &["time_ns", "cpu", "thread_id"],
@@ -53,13 +55,14 @@ pub(super) fn read(case: &Case<'_>, complete: &Complete) -> Result<Vec<Wakes>, S
             }
         }
     }
-    let runs = case.table(Table::CpuRuns)?;
+    let runs = reader.table(Table::CpuRuns)?;
     let columns = ["start_ns", "end_ns", "cpu", "thread_id", "previous_state"];
-    for batch in case.batches(&runs, i64::MIN..i64::MAX, &columns) {
+    for batch in reader.batches(&runs, i64::MIN..i64::MAX, &columns) {
         let batch = batch?;
         let view = CpuRunsView::new(&batch)?;
         for row in 0..view.len() {
-            // Of its first run nothing is known: most threads waited before.
+            // The state before a thread's first run is unknown. It counts as waiting, because most
+            // threads waited.
             let state = view.previous_state.get(row);
             let (start_ns, end_ns, cpu) = (view.start_ns[row], view.end_ns[row], view.cpu[row]);
             if view.thread_id[row] == 0
@@ -77,12 +80,12 @@ pub(super) fn read(case: &Case<'_>, complete: &Complete) -> Result<Vec<Wakes>, S
     Ok(kept.finish())
 }
 
-/// Threads as far as there is room for them.
+/// Wakes of those threads that fit in memory.
 struct Kept {
     room: usize,
     moments: usize,
     threads: FxHashMap<u32, Wakes>,
-    /// Those that there is no room for.
+    /// Ids of the threads that were dropped.
     left_out: FxHashSet<u32>,
 }
 
@@ -96,7 +99,8 @@ impl Kept {
         }
     }
 
-    /// Where one more moment of a thread is kept, if there is room for it.
+    /// Returns the entry of a thread to which one more moment can be added; `None` if the thread
+    /// was dropped.
     fn of(&mut self, thread_id: u32) -> Option<&mut Wakes> {
         if self.moments >= self.room {
             self.make_room();
@@ -110,7 +114,7 @@ impl Kept {
         Some(wakes)
     }
 
-    /// Leaves out the threads that wake most often, until half of the room is free.
+    /// Drops the threads that wake most often until half of the memory is free.
     fn make_room(&mut self) {
         let threads = self.threads.values();
         let mut most: Vec<(usize, u32)> = threads.map(|w| (w.len(), w.thread_id)).collect();

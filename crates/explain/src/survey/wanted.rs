@@ -1,37 +1,37 @@
-//! Which waits of ready threads are looked at.
+//! Selection of the waits in scope, which are examined.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
-use tables::CpuRunsView;
+use tables::{CpuRunsView, Identities};
 
 use super::Complete;
-use crate::Case;
+use crate::Scope;
 
-/// Waits that are looked at: those of what is asked for, or of all threads.
+/// Filter that selects the waits of ready threads in scope.
 pub(crate) struct Wanted<'c> {
     threads: FxHashSet<u32>,
-    /// Rows of `processes`.
+    /// Rows of the processes in scope in the table `processes`.
     processes: FxHashSet<u32>,
     is_of_all: bool,
     during: Option<Range<i64>>,
-    /// Of all threads, only waits while all CPUs are recorded: others may be none.
+    /// Time during which all CPUs are recorded. If the scope names no threads and no processes,
+    /// only waits in this time count.
     complete: &'c Complete,
 }
 
 impl<'c> Wanted<'c> {
-    pub(crate) fn new(case: &Case<'_>, complete: &'c Complete) -> Wanted<'c> {
-        let asked = &case.asked;
+    pub(crate) fn new(names: &Identities, scope: &Scope, complete: &'c Complete) -> Wanted<'c> {
         Wanted {
-            threads: asked.threads.iter().copied().collect(),
-            processes: case.rows_of_asked_processes().collect(),
-            is_of_all: asked.threads.is_empty() && asked.processes.is_empty(),
-            during: asked.during.clone(),
+            threads: scope.threads.iter().copied().collect(),
+            processes: scope.process_rows(names).collect(),
+            is_of_all: scope.has_all_threads(),
+            during: scope.during.clone(),
             complete,
         }
     }
 
-    /// Whether the wait before a run, which lasted for so long, is one of them.
+    /// Returns true if the wait of length `ready_ns` before a run is in scope.
     pub(super) fn is(&self, runs: &CpuRunsView<'_>, row: usize, ready_ns: i64) -> bool {
         let (thread_id, start_ns) = (runs.thread_id[row], runs.start_ns[row]);
         let since_ns = start_ns.saturating_sub(ready_ns);
@@ -43,8 +43,8 @@ impl<'c> Wanted<'c> {
                 || (runs.process_row.get(row)).is_some_and(|row| self.processes.contains(&row)))
     }
 
-    /// What a row of `cpu_runs` must be for the wait of a thread of this process before it to be one
-    /// of them, in SQL.
+    /// Returns an SQL condition on rows of `cpu_runs`. It selects the runs that end a wait in scope
+    /// of this process's threads.
     pub(crate) fn condition(&self, process_row: Option<u32>, process_id: Option<u32>) -> String {
         let mut condition = match (process_row, process_id) {
             (Some(row), _) => format!("process_row = {row}"),

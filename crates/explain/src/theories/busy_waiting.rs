@@ -1,18 +1,20 @@
-//! Do drivers wait busily?
+//! Theory: drivers kept CPUs while they waited for their devices.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use selection::{Condition, Expression, Order, Selection};
 use tables::{ImageTracker, SamplesView, StoreError, Table};
 
 use crate::ranges::union;
+use crate::thresholds::{LOOP_BYTES, LOOP_FRAMES, LOOP_SAMPLES, NOTICED_NS, STALL_NS};
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
-    grouped,
+    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit,
+    duration, grouped,
 };
 
-/// Drivers that keep a CPU while they wait for their devices.
+/// Theory about drivers that wait for their devices in a loop.
 pub(crate) struct BusyWaiting;
 
 static ABOUT: About = About {
@@ -31,25 +33,10 @@ static ABOUT: About = About {
     ],
 };
 
-/// Whoever waits busily for as long as a frame or a buffer of sound holds others up.
-const NOTED_NS: i64 = 10_000_000;
-
-/// What people notice.
-const FELT_NS: i64 = 100_000_000;
-
-/// Without symbols: so many samples one after the other in one small place look like a loop.
-const LOOP_SAMPLES: i64 = 20;
-
-/// How far apart addresses of such a loop are at most, in bytes.
-const LOOP_BYTES: u64 = 128;
-
-/// How many frames the driver is above that loop at most.
-const LOOP_FRAMES: usize = 3;
-
-/// Stacks of one driver that are looked at, those of most samples.
+/// Maximum number of call stacks examined for a driver. The stacks with most samples are examined.
 const STACKS: usize = 500;
 
-/// Drivers that are told of.
+/// Maximum number of drivers reported.
 const TOLD: usize = 8;
 
 impl Theory for BusyWaiting {
@@ -59,24 +46,24 @@ impl Theory for BusyWaiting {
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         if !case.has(Table::Samples)? {
-            let missing = "the trace has no samples of what CPUs executed".to_owned();
+            let missing = "the trace has no CPU samples".to_owned();
             return Ok(Outcome::NotRecorded(missing));
         }
         let kernel = Kernel::read(case)?;
         if !kernel.has_stacks {
-            let missing = "samples have no stacks: who called what is not known".to_owned();
+            let missing = "samples have no stacks, so callers are unknown".to_owned();
             return Ok(Outcome::NotRecorded(missing));
         }
         let (mut spins, has_symbols) = kernel.spins(case)?;
         measure(case, &mut spins, kernel.interval_ns)?;
-        spins.retain(|spin| spin.longest_ns() >= NOTED_NS);
+        spins.retain(|spin| spin.longest_ns() >= STALL_NS);
         spins.sort_by_key(|spin| (Reverse(spin.ns), spin.driver));
         if spins.is_empty() {
             let because = match has_symbols {
                 true => "no driver stalled a CPU for 10 ms or longer",
                 false => {
-                    "no thread of the system stayed in one small loop of the kernel for long \
-                     (without symbols of the kernel, stalls are not known by name)"
+                    "no system thread stayed in a small loop of the kernel for long (without \
+                     kernel symbols, stalls cannot be found by name)"
                 }
             };
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
@@ -87,36 +74,37 @@ impl Theory for BusyWaiting {
     }
 }
 
-/// A driver that spins, and how that is known.
+/// Driver that waits in a loop, and the samples taken in the loop.
 struct Spin {
-    /// Row of its module in `images`.
+    /// Row of the driver's module in the table `images`.
     driver: u32,
-    /// Named after the function that stalls, or else only likely.
+    /// True if the name of the kernel function shows that it stalls the CPU. False if the function
+    /// has no name, so that a wait is only likely.
     is_named: bool,
-    /// The addresses that it spins at.
+    /// Address ranges of the code of the loop.
     places: Vec<(u64, u64)>,
-    /// The stacks from which it is called.
+    /// Ids of the call stacks from which the driver calls the loop.
     stacks: Vec<u32>,
     samples: i64,
     ns: i64,
     threads: FxHashMap<(Option<u32>, u32), Spun>,
-    /// Unbroken stretches, the longest first.
+    /// Uninterrupted waits, the longest first.
     bursts: Vec<Burst>,
 }
 
-/// Samples of a thread on a CPU without a break.
+/// Uninterrupted wait: consecutive samples of a thread on a CPU.
 #[derive(Clone, Debug)]
 struct Burst {
     cpu: u16,
     thread_id: u32,
     samples: i64,
-    /// The time that they stand for.
+    /// Time that the samples represent, in nanoseconds.
     ns: i64,
-    /// From the first to the last of them.
+    /// Time range from the first to the last sample.
     at: Range<i64>,
 }
 
-/// What a thread did of it.
+/// Samples of one thread in the loop.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spun {
     samples: i64,
@@ -144,18 +132,12 @@ impl Spin {
         lasted.max().unwrap_or(0)
     }
 
-    /// Which rows of `samples` are of it.
-    fn condition(&self) -> String {
-        let places = self.places.iter().map(|(from, to)| match from == to {
-            true => format!("address = {from}"),
-            false => format!("address BETWEEN {from} AND {to}"),
-        });
-        let stacks = self.stacks.iter().map(u32::to_string);
-        format!(
-            "({}) AND stack_id IN ({})",
-            places.collect::<Vec<_>>().join(" OR "),
-            stacks.collect::<Vec<_>>().join(", ")
-        )
+    /// Returns a selection of the samples taken while the driver waited.
+    fn samples(&self) -> Selection {
+        let places = self.places.iter().map(|(from, to)| *from..=*to);
+        Selection::of(Table::Samples)
+            .filter(Condition::AddressIn("address", places.collect()))
+            .filter(Condition::is_one_of("stack_id", &self.stacks))
     }
 
     fn is_at(&self, address: u64) -> bool {
@@ -167,17 +149,17 @@ impl Spin {
 
 /// Samples within the kernel itself.
 struct Kernel {
-    /// How often samples are taken.
+    /// Usual time between samples, in nanoseconds.
     interval_ns: i64,
     has_stacks: bool,
-    /// By row in `images`: whether it is the kernel or the HAL.
+    /// Flag for each row in `images`: true for the kernel and the hardware abstraction layer (HAL).
     is_kernel: Vec<bool>,
-    /// Samples by address and stack.
+    /// Number of samples by image row, address and stack id.
     samples: FxHashMap<(u32, u64, u32), i64>,
     loops: Vec<Loop>,
 }
 
-/// Samples one after the other of one thread in one small place.
+/// Consecutive samples of one thread within a small range of addresses.
 #[derive(Clone, Debug)]
 struct Loop {
     thread_id: u32,
@@ -296,8 +278,9 @@ impl Kernel {
         }
     }
 
-    /// The drivers that spin, by the function's name or, where functions have none, by loops; and
-    /// whether the kernel's functions have names.
+    /// Returns the drivers that wait, and true if functions of the kernel have names. Drivers are
+    /// found by the name of the stalling function. If functions have no names, drivers are found by
+    /// their loops.
     fn spins(&self, case: &Case<'_>) -> Result<(Vec<Spin>, bool), StoreError> {
         let tracker = ImageTracker::new(&case.names.images);
         let (named, stalls) = self.stalls(case);
@@ -352,8 +335,8 @@ impl Kernel {
         Ok((spins.collect(), !named.is_empty()))
     }
 
-    /// The images whose functions have names, and samples within those that stall: address, stack,
-    /// how many.
+    /// Returns the images whose functions have names, and the samples in stalling functions. Each
+    /// entry has the address, the stack id and the number of samples.
     fn stalls(&self, case: &Case<'_>) -> (FxHashSet<u32>, Vec<(u64, u32, i64)>) {
         let mut named: FxHashSet<u32> = FxHashSet::default();
         let mut nameless: FxHashSet<u32> = FxHashSet::default();
@@ -384,18 +367,18 @@ impl Kernel {
     }
 }
 
-/// The longest gap between samples of one stretch.
+/// Returns the longest time between two samples of the same wait, in nanoseconds.
 fn gap_ns(interval_ns: i64) -> i64 {
     interval_ns.saturating_mul(5) / 2
 }
 
-/// The most that a sample counts: one that comes after a gap (the machine slept, samples were lost)
-/// stands for no more than two.
+/// Returns the maximum time that a sample represents, in nanoseconds. A sample after a gap (because
+/// of suspension or lost samples) counts as at most two samples.
 fn cap_ns(interval_ns: i64) -> i64 {
     interval_ns.saturating_mul(2)
 }
 
-/// Adds up the samples of each.
+/// Sums up the samples of each driver.
 fn measure(case: &Case<'_>, spins: &mut [Spin], interval_ns: i64) -> Result<(), StoreError> {
     if spins.is_empty() {
         return Ok(());
@@ -472,19 +455,23 @@ fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
     let driver = case.module_label(Some(spin.driver)).unwrap_or("a driver");
     let longest = spin.bursts[0].clone();
     let (cpu, thread_id, longest_ns) = (longest.cpu, longest.thread_id, longest.ns);
-    let severity = match spin.is_named && longest_ns >= FELT_NS {
+    let severity = match spin.is_named && longest_ns >= NOTICED_NS {
         true => Severity::Problem,
         false => Severity::Warning,
     };
     let what = match spin.is_named {
-        true => format!("{driver} waited busily for {} in all", duration(spin.ns)),
+        true => format!(
+            "{driver} kept CPUs in a wait loop for {}",
+            duration(spin.ns)
+        ),
         false => format!(
-            "{driver} likely waited busily, in one small loop of the kernel, for {} in all",
+            "{driver} probably kept CPUs in a wait loop of the kernel for {}",
             duration(spin.ns)
         ),
     };
     let sentence = format!(
-        "{what} ({} samples); at the longest, thread {thread_id} kept CPU {cpu} for {} from {} on.{}",
+        "{what} ({} samples). The longest wait was on CPU {cpu} in thread {thread_id}: {} from \
+         {}.{}",
         grouped(spin.samples.unsigned_abs()),
         duration(longest_ns),
         duration(longest.at.start),
@@ -494,67 +481,97 @@ fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
             false => "",
         }
     );
-    // The time that samples stand for ends with each.
-    let long = spin.bursts.iter().filter(|burst| burst.ns >= NOTED_NS);
+    // The time that a sample represents ends with the sample.
+    let long = spin.bursts.iter().filter(|burst| burst.ns >= STALL_NS);
     let long = union(
         long.map(|burst| burst.at.end - burst.ns..burst.at.end)
             .collect(),
     );
     let lasted_ns: i64 = long.iter().map(|at| at.end - at.start).sum();
-    let lost_ns = lasted_ns.min(spin.ns);
+    let delay_ns = lasted_ns.min(spin.ns);
     let during = match (long.first(), long.last()) {
         (Some(first), Some(last)) => first.start..last.end,
         _ => longest.at,
     };
     let mut finding = Finding::new(&ABOUT, severity, sentence)
-        .costing(
-            lost_ns,
-            format!("during which a CPU did nothing but wait for a device, in {driver}"),
+        .delay(
+            delay_ns,
+            format!("of a CPU that only waited for a device, in {driver}"),
         )
         .during(during)
+        .subjects(subjects(driver, spin, cpu))
         .with(by_thread(case, spin, interval_ns))
         .with(by_burst(spin, interval_ns))
         .remedy(format!(
-            "Update {driver} or its device's firmware: a driver that has to wait for so long should \
-             use a timer or a wait, which leave the CPU to others. If the device is not needed, \
-             disable it."
+            "Update {driver} or the firmware of its device: a driver should wait that long with a \
+             timer, which frees the CPU. If the device is not needed, disable it."
         ))
-        .doubt("Times are counted from samples, and so are only as fine as these are apart");
+        .doubt("Times come from samples and are as precise as the sampling interval");
     if !spin.is_named {
         finding = finding.doubt(
-            "The kernel's symbols are missing: a long copy or a contended spin lock looks the same; \
-             give --symbols to know the function",
+            "Kernel symbols are missing: a long copy or a contended spin lock looks the same. Use \
+             --symbols to see the function",
         );
     }
     finding
 }
 
+/// Returns the driver, its threads and the CPU of the longest wait as subjects.
+fn subjects(driver: &str, spin: &Spin, cpu: u16) -> Vec<Subject> {
+    let name = driver.to_owned();
+    let mut threads: Vec<_> = spin.threads.keys().collect();
+    threads.sort_unstable();
+    let threads = threads
+        .into_iter()
+        .map(|(process_row, id)| Subject::Thread {
+            id: *id,
+            row: None,
+            process_row: *process_row,
+        });
+    [Subject::Module { name }, Subject::Cpu { number: cpu }]
+        .into_iter()
+        .chain(threads)
+        .collect()
+}
+
 fn by_thread(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Evidence {
     const SHOWN: usize = 8;
     let cap_ns = cap_ns(interval_ns);
-    let columns = [
-        Column::new("process", "process", Unit::None),
-        Column::new("thread_id", "thread", Unit::None),
-        Column::new("samples", "samples", Unit::Count),
-        Column::new("waited_ns", "busy", Unit::Duration),
-        Column::new("first_ns", "first", Unit::Moment),
-        Column::new("last_ns", "last", Unit::Moment),
-        Column::new("all_samples", "samples of all", Unit::Count),
-        Column::new("all_ns", "busy of all", Unit::Duration),
-    ];
-    let waited = format!("sum(CASE WHEN weight_ns > {cap_ns} THEN {cap_ns} ELSE weight_ns END)");
-    let query = format!(
-        "SELECT process(process_row) AS process, thread_id, count(*) AS samples, {waited} AS \
-         waited_ns, min(time_ns) AS first_ns, max(time_ns) AS last_ns, sum(count(*)) OVER () AS \
-         all_samples, sum({waited}) OVER () AS all_ns FROM samples WHERE {} GROUP BY process_row, \
-         thread_id ORDER BY waited_ns DESC, thread_id, process_row LIMIT {SHOWN}",
-        spin.condition()
-    );
     let driver = case.module_label(Some(spin.driver)).unwrap_or("the driver");
     let title = format!("Samples in which {driver} waited, by thread");
     let mut threads: Vec<_> = spin.threads.iter().collect();
     threads.sort_unstable_by_key(|((row, id), spun)| (Reverse(spun.ns), *id, *row));
-    let mut evidence = Evidence::new(title, query, &columns);
+    let waited = Expression::SumCapped("weight_ns", cap_ns);
+    let selection = spin
+        .samples()
+        .group_by(&["process_row", "thread_id"])
+        .order(&[
+            Order::descending("waited_ns"),
+            Order::ascending("thread_id"),
+            Order::ascending("process_row").unknown_first(),
+        ])
+        .limit(SHOWN);
+    let process = Expression::Process("process_row");
+    let all_samples = Expression::Count.over_all();
+    let mut evidence = Evidence::of(title, selection)
+        .column("process", "process", Unit::None, process)
+        .stored("thread_id", "thread", Unit::None)
+        .column("samples", "samples", Unit::Count, Expression::Count)
+        .column("waited_ns", "waited", Unit::Duration, waited.clone())
+        .column(
+            "first_ns",
+            "first",
+            Unit::Moment,
+            Expression::Min("time_ns"),
+        )
+        .column("last_ns", "last", Unit::Moment, Expression::Max("time_ns"))
+        .column("all_samples", "samples in total", Unit::Count, all_samples)
+        .column(
+            "all_ns",
+            "waited in total",
+            Unit::Duration,
+            waited.over_all(),
+        );
     for ((process_row, thread_id), spun) in threads.into_iter().take(SHOWN) {
         evidence = evidence.row([
             case.process_label(*process_row).map(Into::into),
@@ -578,7 +595,7 @@ fn by_burst(spin: &Spin, interval_ns: i64) -> Evidence {
         Column::new("samples", "samples", Unit::Count),
         Column::new("first_ns", "from", Unit::Moment),
         Column::new("last_ns", "to", Unit::Moment),
-        Column::new("lasted_ns", "without a break", Unit::Duration),
+        Column::new("lasted_ns", "uninterrupted", Unit::Duration),
     ];
     let cap_ns = cap_ns(interval_ns);
     let query = format!(
@@ -589,9 +606,9 @@ fn by_burst(spin: &Spin, interval_ns: i64) -> Evidence {
          thread_id ORDER BY time_ns) > {} THEN 1 ELSE 0 END AS begins FROM samples WHERE {})) GROUP \
          BY cpu, thread_id, stretch ORDER BY lasted_ns DESC, first_ns, cpu, thread_id LIMIT {SHOWN}",
         gap_ns(interval_ns),
-        spin.condition()
+        spin.samples().conditions().join(" AND ")
     );
-    let mut evidence = Evidence::new("The longest stretches", query, &columns);
+    let mut evidence = Evidence::new("Longest waits", query, &columns);
     for burst in spin.bursts.iter().take(SHOWN) {
         evidence = evidence.row([
             Some(burst.cpu.into()),

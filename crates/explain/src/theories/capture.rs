@@ -1,21 +1,21 @@
-//! Can the capture be trusted?
+//! Theory: the capture is incomplete.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use selection::{Condition, Expression, Order, Selection};
 use tables::{DamagesView, SessionsView, StoreError, Table};
 
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, grouped,
-    moment,
+    About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, grouped, moment,
 };
 
-/// Lost events, broken places, switches that contradict each other.
+/// Theory about lost events, damage and contradicting context switches.
 pub(crate) struct Capture;
 
 pub(crate) static ABOUT: About = About {
     id: "capture",
-    question: "Is anything lost or broken, so that conclusions are unsafe?",
+    question: "Are events lost or damaged, so that conclusions are unsafe?",
     tables: &[Table::Damages, Table::CpuRuns, Table::Sessions],
     sources: &[Source {
         title: "Microsoft: EVENT_TRACE_PROPERTIES (EventsLost, BufferSize, MinimumBuffers)",
@@ -29,7 +29,7 @@ impl Theory for Capture {
     }
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
-        // Of each kind: rows, their counts as far as known, from when to when.
+        // For each kind of damage: the number of rows and, if known, the sum of their counts.
         let mut kinds: BTreeMap<String, (u64, Option<u64>)> = BTreeMap::new();
         let mut then: Vec<Gap> = Vec::new();
         let table = case.table(Table::Damages)?;
@@ -49,20 +49,17 @@ impl Theory for Capture {
         }
         let contradictions = case.survey.contradictions;
         if kinds.is_empty() && contradictions == 0 {
-            let because = "nothing is known to be lost or broken";
+            let because = "no loss or damage is known";
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }
         let mut told: Vec<String> = Vec::new();
-        let mut evidence = Evidence::new(
-            "What is lost or broken",
-            "SELECT coalesce(kind, '') AS kind, count(*) AS places, sum(count) AS lost FROM damage \
-             GROUP BY kind ORDER BY kind",
-            &[
-                Column::new("kind", "kind", Unit::None),
-                Column::new("places", "places", Unit::Count),
-                Column::new("lost", "number", Unit::Count),
-            ],
-        );
+        let selection = Selection::of(Table::Damages)
+            .group_by(&["kind"])
+            .order(&[Order::ascending("kind")]);
+        let mut evidence = Evidence::of("Losses and damage", selection)
+            .column("kind", "kind", Unit::None, Expression::TextOrEmpty("kind"))
+            .column("places", "places", Unit::Count, Expression::Count)
+            .column("lost", "number", Unit::Count, Expression::Sum("count"));
         for (kind, (rows, count)) in &kinds {
             let cells = [
                 Some(kind.as_str().into()),
@@ -85,20 +82,22 @@ impl Theory for Capture {
                     grouped(contradictions)
                 ),
             });
+            let selection =
+                Selection::of(Table::CpuRuns).filter(Condition::IsKnown("planned_thread_id"));
+            let title = "Runs that began when another thread was announced";
             finding_evidence.push(
-                Evidence::new(
-                    "Runs that began when another thread was announced",
-                    "SELECT count(*) AS runs, sum(cpu_ns) AS cpu_ns FROM cpu_runs WHERE \
-                     planned_thread_id IS NOT NULL",
-                    &[
-                        Column::new("runs", "runs", Unit::Count),
-                        Column::new("cpu_ns", "CPU time", Unit::Duration),
-                    ],
-                )
-                .row([
-                    Some(contradictions.into()),
-                    Some(case.survey.contradicted_ns.into()),
-                ]),
+                Evidence::of(title, selection)
+                    .column("runs", "runs", Unit::Count, Expression::Count)
+                    .column(
+                        "cpu_ns",
+                        "CPU time",
+                        Unit::Duration,
+                        Expression::Sum("cpu_ns"),
+                    )
+                    .row([
+                        Some(contradictions.into()),
+                        Some(case.survey.contradicted_ns.into()),
+                    ]),
             );
         }
         let kinds: Vec<&str> = kinds.keys().map(String::as_str).collect();
@@ -107,22 +106,22 @@ impl Theory for Capture {
             true => (
                 Severity::Information,
                 format!(
-                    "The session kept its latest buffers only, as it was told to ({}).",
+                    "The session kept only its latest buffers, as configured ({}).",
                     told.join(", ")
                 ),
             ),
             false => (
                 Severity::Warning,
                 format!(
-                    "The capture is incomplete: {}. Waits that touch the gaps are wrong; what was lost \
-                     is in no sum, and neither are runs of which is known that they last over a gap.",
+                    "The capture is incomplete: {}. Waits at the gaps may be wrong. Sums contain \
+                     neither lost events nor runs that are known to contain a gap.",
                     told.join(", ")
                 ),
             ),
         };
         let mut finding = Finding::new(&ABOUT, severity, sentence);
         finding.evidence = finding_evidence;
-        if let Some(asked) = case.asked.during.as_ref().filter(|_| !then.is_empty()) {
+        if let Some(asked) = case.scope.during.as_ref().filter(|_| !then.is_empty()) {
             finding = then_missing(finding, asked, then);
         }
         for remedy in remedies(&kinds, is_relogged(case)?) {
@@ -130,8 +129,8 @@ impl Theory for Capture {
         }
         if kinds.len() > 1 {
             finding = finding.doubt(
-                "The same loss can show several times: in the log's header, at buffers, and as gaps \
-                 between them",
+                "One loss can appear several times: in the file header, in buffers, and as gaps \
+                 between buffers",
             );
         }
         let finding = case.survey.complete.doubted(finding);
@@ -139,19 +138,19 @@ impl Theory for Capture {
     }
 }
 
-/// Between when something is missing that may be of the time that is asked for.
+/// Time range in which events may be missing and which overlaps the time range in scope.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Gap {
     start_ns: i64,
     end_ns: i64,
-    /// Of which CPU, if that is known.
+    /// Number of the CPU, if it is known.
     cpu: Option<u16>,
     kind: String,
 }
 
 impl Gap {
     fn of(case: &Case<'_>, damages: &DamagesView<'_>, row: usize) -> Option<Gap> {
-        let asked = case.asked.during.as_ref()?;
+        let asked = case.scope.during.as_ref()?;
         let gap = Gap {
             start_ns: damages.start_ns[row],
             end_ns: damages.end_ns.get(row)?,
@@ -163,25 +162,30 @@ impl Gap {
     }
 }
 
-/// The finding, with what is missing at the time that is asked for.
+/// Adds a sentence and evidence about events that may be missing in the time range in scope.
 fn then_missing(mut finding: Finding, asked: &Range<i64>, mut gaps: Vec<Gap>) -> Finding {
     const SHOWN: usize = 20;
     gaps.sort();
-    let harmless = NO_FAULT.map(|kind| format!("'{kind}'")).join(", ");
-    let query = format!(
-        "SELECT cpu, start_ns, end_ns, coalesce(kind, '') AS kind FROM damage WHERE start_ns < {} AND \
-         end_ns > {} AND coalesce(kind, '') NOT IN ({harmless}) ORDER BY start_ns, end_ns, cpu NULLS \
-         FIRST, kind LIMIT {SHOWN}",
-        asked.end, asked.start
-    );
-    let columns = [
-        Column::new("cpu", "CPU", Unit::None),
-        Column::new("start_ns", "from", Unit::Moment),
-        Column::new("end_ns", "to", Unit::Moment),
-        Column::new("kind", "kind", Unit::None),
-    ];
-    let title = "What is missing that may be of the time asked for";
-    let mut evidence = Evidence::new(title, query, &columns);
+    let selection = Selection::of(Table::Damages)
+        .filter(Condition::Below("start_ns", asked.end))
+        .filter(Condition::AtLeast("end_ns", asked.start.saturating_add(1)))
+        .filter(Condition::IsNotText(
+            "kind",
+            NO_FAULT.map(str::to_owned).to_vec(),
+        ))
+        .order(&[
+            Order::ascending("start_ns"),
+            Order::ascending("end_ns"),
+            Order::ascending("cpu").unknown_first(),
+            Order::ascending("kind"),
+        ])
+        .limit(SHOWN);
+    let title = "Missing events that may be from the requested time";
+    let mut evidence = Evidence::of(title, selection)
+        .stored("cpu", "CPU", Unit::None)
+        .stored("start_ns", "from", Unit::Moment)
+        .stored("end_ns", "to", Unit::Moment)
+        .column("kind", "kind", Unit::None, Expression::TextOrEmpty("kind"));
     for gap in gaps.iter().take(SHOWN) {
         evidence = evidence.row([
             gap.cpu.map(Into::into),
@@ -194,8 +198,8 @@ fn then_missing(mut finding: Finding, asked: &Range<i64>, mut gaps: Vec<Gap>) ->
     let end = gaps.iter().map(|gap| gap.end_ns).max();
     if let Some((start, end)) = start.zip(end) {
         finding.sentence += &format!(
-            " What is missing between {} and {} may be of the time that is asked for: whether threads \
-             waited then is not known for sure.",
+            " Events that are missing between {} and {} may be from the requested time, so its \
+             waits are uncertain.",
             moment(start),
             moment(end)
         );
@@ -204,7 +208,7 @@ fn then_missing(mut finding: Finding, asked: &Range<i64>, mut gaps: Vec<Gap>) ->
     finding.with(evidence)
 }
 
-/// A kind of damage in words: so many `events lost`.
+/// Returns the words for a kind of damage, to follow a number.
 fn words(kind: &str, number: u64) -> String {
     let words = kind.replace('_', " ");
     match number {
@@ -218,7 +222,7 @@ fn words(kind: &str, number: u64) -> String {
     }
 }
 
-/// What a session or its buffers say that they lost while they recorded.
+/// Kinds of damage that are losses reported by a session or its buffers.
 const LOST: [&str; 5] = [
     "events_lost",
     "buffers_lost",
@@ -227,7 +231,7 @@ const LOST: [&str; 5] = [
     "loss_events",
 ];
 
-/// What clocks and sessions say of themselves, which makes no file a broken one.
+/// Kinds of damage that do not mean that the file is broken.
 const NO_FAULT: [&str; 5] = [
     "missing_sequence_numbers",
     "unfinished",
@@ -236,7 +240,8 @@ const NO_FAULT: [&str; 5] = [
     "implausible_time",
 ];
 
-/// What to do about losses of these kinds; without any, about switches that contradict each other.
+/// Returns remedies for these kinds of damage. If `kinds` is empty, returns a remedy for
+/// contradicting context switches.
 fn remedies(kinds: &[&str], is_relogged: bool) -> Vec<String> {
     let mut remedies = Vec::new();
     let has = |kind: &str| kinds.contains(&kind);
@@ -245,8 +250,8 @@ fn remedies(kinds: &[&str], is_relogged: bool) -> Vec<String> {
         .any(|kind| !LOST.contains(kind) && !NO_FAULT.contains(kind));
     if is_broken {
         remedies.push(
-            "Copy the file again from the machine that recorded it, and compare the sizes: it was cut \
-             off, or parts of it were overwritten, after it was recorded"
+            "Copy the file again from the machine that recorded it and compare the sizes: it was \
+             truncated or overwritten after it was recorded"
                 .to_owned(),
         );
     }
@@ -258,13 +263,13 @@ fn remedies(kinds: &[&str], is_relogged: bool) -> Vec<String> {
     }
     let is_lost = kinds.iter().any(|kind| LOST.contains(kind));
     if is_lost || has("missing_sequence_numbers") && !is_broken {
-        remedies.extend(record::needs::of(ABOUT.id).map(|needs| format!("Record {needs}")));
+        remedies.extend(record::needs::for_theory(ABOUT.id).map(|needs| format!("Record {needs}")));
     }
     if kinds.is_empty() {
         remedies.push(match is_relogged {
             true => {
-                "Look at the file that this one was made of: a relogger wrote it, and seems to \
-                     have left out context switches"
+                "Look at the original file: a relogger wrote this one, apparently without some \
+                 context switches"
                     .to_owned()
             }
             false => {
@@ -275,7 +280,7 @@ fn remedies(kinds: &[&str], is_relogged: bool) -> Vec<String> {
     remedies
 }
 
-/// Whether a session of the trace is not one that recorded, but one that wrote a trace anew.
+/// Returns true if a session of the trace rewrote another trace.
 fn is_relogged(case: &Case<'_>) -> Result<bool, StoreError> {
     let table = case.table(Table::Sessions)?;
     for batch in case.batches(&table, i64::MIN..i64::MAX, &["modes"]) {
@@ -297,7 +302,7 @@ fn is_relogged(case: &Case<'_>) -> Result<bool, StoreError> {
 mod tests {
     use super::*;
 
-    /// The first words of what is to be done.
+    /// Returns the first two words of each remedy.
     fn first_words(kinds: &[&str], is_relogged: bool) -> Vec<String> {
         let remedies = remedies(kinds, is_relogged).into_iter();
         let words = remedies.map(|remedy| remedy.split(' ').take(2).collect::<Vec<_>>().join(" "));

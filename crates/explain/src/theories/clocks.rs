@@ -1,23 +1,25 @@
-//! Do the processors' clocks agree?
+//! Theory: the processors' clocks disagree.
 
+use selection::{Condition, Expression, Selection};
 use tables::{StoreError, Table};
 
 use crate::survey::ClockSkew;
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, duration, listed,
+    About, Case, Column, Evidence, Finding, Outcome, Severity, Subject, Theory, Unit, duration,
+    listed,
 };
 
-/// Threads made ready after they run, or before they wait.
+/// Theory about threads that seem to run before they were readied.
 pub(crate) struct Clocks;
 
 static ABOUT: About = About {
     id: "clocks",
-    question: "Do the processors' clocks agree?",
+    question: "Do the processors' clocks disagree?",
     tables: &[Table::CpuRuns, Table::ReadyThreads],
     sources: &[],
 };
 
-/// Clocks that are told of one by one.
+/// Maximum number of clocks reported.
 const TOLD: usize = 4;
 
 impl Theory for Clocks {
@@ -27,13 +29,12 @@ impl Theory for Clocks {
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         if case.survey.cpus.is_empty() || !case.survey.has_ready_events {
-            let what = "there are not both context switches and events of threads made ready";
+            let what = "context switches or ready-thread events are missing";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
         let skews = &case.survey.clock_skews;
         if skews.is_empty() {
-            let because = "whichever clock were off, no more threads would have run at once after \
-                           they were made ready";
+            let because = "they agree, as far as runs and ready-thread events show";
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }
         let told = skews.iter().take(TOLD).map(|skew| {
@@ -52,16 +53,18 @@ impl Theory for Clocks {
         let first = pairs.clone().map(|pair| pair.readied_ns).min();
         let last = pairs.map(|pair| pair.readied_ns.max(pair.end_ns)).max();
         let sentence = format!(
-            "The processors' clocks disagree: {}{more}. Threads seem to run before they are made \
-             ready, and waits and durations between processors are wrong by that much.",
+            "The processors' clocks disagree: {}{more}. Threads seem to run before they are \
+             readied; waits and durations across processors are wrong by as much.",
             listed(told)
         );
+        let cpus = skews.iter().map(|skew| Subject::Cpu { number: skew.cpu });
         let mut finding = Finding::new(&ABOUT, Severity::Warning, sentence)
+            .subjects(cpus)
             .remedy(
-                "Record again with QPC as the session's clock; if it still happens, look at BIOS \
-                 updates and at the boot option tscsyncpolicy",
+                "Record again with QPC as the session's clock. If it still happens, check for BIOS \
+                 updates and the boot option tscsyncpolicy",
             )
-            .doubt("By how much the clocks differ is known from below only");
+            .doubt("Only a lower bound of the difference is known");
         if let Some((first, last)) = first.zip(last) {
             finding = finding.during(first..last);
         }
@@ -70,7 +73,7 @@ impl Theory for Clocks {
     }
 }
 
-/// Threads that were made ready after they ran or while they did, by which a clock shows to be off.
+/// Returns evidence with the threads that seem to be readied during or after their run.
 fn evidence(skew: &ClockSkew) -> Evidence {
     let pairs: Vec<String> = skew
         .pairs
@@ -108,10 +111,16 @@ fn evidence(skew: &ClockSkew) -> Evidence {
         Column::new("ahead_ns", "ahead by", Unit::Duration),
     ];
     let title = format!(
-        "Threads made ready after they ran or while they did, beside CPU {}",
+        "Threads readied during or after their run, compared with CPU {}",
         skew.cpu
     );
-    let mut evidence = Evidence::new(title, query, &columns);
+    let mut threads: Vec<u32> = skew.pairs.iter().map(|pair| pair.thread_id).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    let readied = Selection::of(Table::ReadyThreads)
+        .column("thread_id", Expression::Column("thread_id"))
+        .filter(Condition::is_one_of("thread_id", &threads));
+    let mut evidence = Evidence::new(title, query, &columns).about(readied);
     for pair in &skew.pairs {
         evidence = evidence.row([
             Some(pair.readying_cpu.into()),

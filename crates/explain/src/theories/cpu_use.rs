@@ -1,18 +1,20 @@
-//! Who used the CPUs, and which modules were they in?
+//! Theory: the CPUs were used, by process and by module.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
+use selection::{Condition, Expression, Order, Selection};
 use tables::{SamplesView, StoreError, Table};
 
 use crate::ranges::overlap;
-use crate::survey::interrupted_runs;
+use crate::survey::{interrupted_runs, selected_runs};
+use crate::thresholds::IDLE_SAMPLES;
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, ProcessUse, Severity, Theory, Unit, counted,
-    duration, grouped, moment, percent, runs,
+    About, Case, Column, Evidence, Finding, Outcome, ProcessUse, Severity, Subject, Theory, Unit,
+    counted, duration, grouped, moment, percent, runs,
 };
 
-/// CPU time by process and module.
+/// Theory about CPU time by process and module.
 pub(crate) struct CpuUse;
 
 static ABOUT: About = About {
@@ -22,7 +24,7 @@ static ABOUT: About = About {
     sources: &[],
 };
 
-/// Rows shown.
+/// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
 
 impl Theory for CpuUse {
@@ -43,20 +45,23 @@ impl Theory for CpuUse {
             .collect();
         findings.extend(by_module(case)?);
         Ok(match findings.is_empty() {
-            true => Outcome::NotRecorded("there are neither context switches nor samples".into()),
+            true => {
+                Outcome::NotRecorded("the trace has neither context switches nor samples".into())
+            }
             false => Outcome::For(findings),
         })
     }
 }
 
-/// The stretch of time that is asked for, if one is.
+/// Returns the part of the time range in scope that lies in the trace.
 fn asked(case: &Case<'_>) -> Option<Range<i64>> {
-    let asked = case.asked.during.as_ref()?;
-    // A moment is no stretch of time.
+    let asked = case.scope.during.as_ref()?;
+    // A moment (a range of 1 ns) has no CPU time.
     overlap(asked, &case.survey.span).filter(|range| range.end - range.start > 1)
 }
 
-/// Use by the rows of `processes` within a stretch of time; those of no known process are the last.
+/// Returns the CPU use of each process within a range, by row in `processes`. The last entry is for
+/// unknown processes.
 fn within(case: &Case<'_>, range: &Range<i64>) -> Result<Vec<ProcessUse>, StoreError> {
     let mut used = vec![ProcessUse::default(); case.survey.processes.len()];
     let unknown = used.len().saturating_sub(1);
@@ -83,10 +88,10 @@ fn within(case: &Case<'_>, range: &Range<i64>) -> Result<Vec<ProcessUse>, StoreE
     Ok(used)
 }
 
-/// What processes had of the CPUs, in the whole trace or a stretch of it.
+/// Describes the CPU time of processes, in the whole trace or in a range.
 fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) -> Option<Finding> {
     let survey = &case.survey;
-    // The last are those of no known process.
+    // The last entry is for unknown processes.
     let unknown = used.len().checked_sub(1)?;
     let mut processes: Vec<usize> = (0..used.len()).filter(|row| used[*row].runs > 0).collect();
     processes.sort_by_key(|row| (-used[*row].own_ns(), *row));
@@ -98,19 +103,19 @@ fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) 
         format!("{whose} ({})", duration(used[place].own_ns()))
     };
     let (interrupted, rest) = match inside_ns {
-        0 => (String::new(), ", most"),
+        0 => (String::new(), "; most time went to"),
         ns => (
-            format!(", {} of that with DPCs and service routines", duration(ns)),
-            "; most of the rest",
+            format!(", including {} of DPCs and service routines", duration(ns)),
+            "; most of the rest went to",
         ),
     };
     let most = match processes.as_slice() {
         [] if survey.doubtful.runs == 0 && range.is_none() => return None,
         [] => String::new(),
         [first, next, ..] if *first == unknown => {
-            format!("{rest} with {}, then with {}", told(*first), told(*next))
+            format!("{rest} {}, then {}", told(*first), told(*next))
         }
-        [first, ..] => format!("{rest} with {}", told(*first)),
+        [first, ..] => format!("{rest} {}", told(*first)),
     };
     let runs = interrupted_runs(case, range);
     let mut evidence = Evidence::new(
@@ -127,9 +132,15 @@ fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) 
             Column::new("interrupts_ns", "interrupted for", Unit::Duration),
             Column::new("runs", "runs", Unit::Count),
             Column::new("ready_ns", "waited for a CPU", Unit::Duration),
-            Column::new("longest_ready_ns", "at most", Unit::Duration),
+            Column::new("longest_ready_ns", "longest wait", Unit::Duration),
         ],
-    );
+    )
+    .about(selected_runs(
+        case,
+        range,
+        "process",
+        Expression::Process("process_row"),
+    ));
     for row in processes.iter().take(SHOWN) {
         let used = &used[*row];
         let waited = |ns: i64| (used.known_waits > 0).then(|| ns.into());
@@ -143,19 +154,19 @@ fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) 
         ]);
     }
     let all = Evidence::new(
-        "CPU time of all",
+        "Total CPU time",
         format!(
             "SELECT coalesce(sum(cpu_ns + inside_ns), 0) AS busy_ns, coalesce(sum(inside_ns), 0) AS \
              interrupts_ns FROM {runs}"
         ),
         &[
             Column::new("busy_ns", "busy", Unit::Duration),
-            Column::new("interrupts_ns", "of that DPCs and service routines", Unit::Duration),
+            Column::new("interrupts_ns", "DPCs and service routines in it", Unit::Duration),
         ],
     )
     .row([busy_ns, inside_ns].map(|ns| Some(ns.into())));
     let when = range.map_or_else(String::new, |range| {
-        format!("From {} to {} ", moment(range.start), moment(range.end))
+        format!("From {} to {}, ", moment(range.start), moment(range.end))
     });
     let whole = range.unwrap_or(&survey.span);
     let share = format!(
@@ -167,7 +178,16 @@ fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) 
         "{when}CPUs were busy for {} ({share}){interrupted}{most}.",
         duration(busy_ns),
     );
+    let named = processes
+        .iter()
+        .take(if processes.first() == Some(&unknown) {
+            2
+        } else {
+            1
+        });
+    let named = named.filter_map(|place| case.process_subject(Some(row_of(*place)?), None));
     let mut finding = Finding::new(&ABOUT, Severity::Information, sentence)
+        .subjects(named)
         .with(evidence)
         .with(all);
     if let Some(range) = range {
@@ -175,15 +195,15 @@ fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) 
     }
     if let Some(skew) = survey.clock_skews.first() {
         finding = finding.doubt(format!(
-            "The processors' clocks disagree, by {} or more: each wait for a CPU is wrong by as much, and \
-             so is a run during which a clock jumped",
+            "The processors' clocks disagree by {} or more: waits for a CPU, and runs during which \
+             a clock jumped, are wrong by as much",
             duration(skew.by_ns)
         ));
     }
     Some(match survey.interrupts.routines.is_empty() {
         true => finding.doubt(
-            "DPCs and service routines are not recorded: their time counts as that of the threads \
-             that they interrupted",
+            "DPCs and service routines are not recorded: their time counts as time of the \
+             interrupted threads",
         ),
         false => finding,
     })
@@ -244,21 +264,27 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
     }
     let mut modules: Vec<(&str, Sampled)> = modules.into_iter().collect();
     modules.sort_by_key(|(module, sampled)| (std::cmp::Reverse(sampled.samples), *module));
-    let busy =
-        "NOT (thread_id = 0 AND NOT coalesce(in_dpc, false) AND NOT coalesce(in_isr, false))";
-    let mut evidence = Evidence::new(
-        "Samples of busy CPUs by module",
-        format!(
-            "SELECT module(image_row) AS module, sum(count) AS samples, sum(weight_ns) AS weight_ns \
-             FROM samples WHERE {busy} AND module(image_row) IS NOT NULL GROUP BY 1 ORDER BY samples \
-             DESC, module LIMIT {SHOWN}"
-        ),
-        &[
-            Column::new("module", "module", Unit::None),
-            Column::new("samples", "samples", Unit::Count),
-            Column::new("weight_ns", "for", Unit::Duration),
-        ],
-    );
+    let busy = Condition::Any(vec![
+        Condition::is_not("thread_id", 0),
+        Condition::IsTrue("in_dpc"),
+        Condition::IsTrue("in_isr"),
+    ]);
+    let selection = Selection::of(Table::Samples)
+        .filter(busy.clone())
+        .filter(Condition::IsNamed(Expression::Module("image_row")))
+        .group_by(&["module"])
+        .order(&[Order::descending("samples"), Order::ascending("module")])
+        .limit(SHOWN);
+    let module = Expression::Module("image_row");
+    let mut evidence = Evidence::of("Samples of busy CPUs by module", selection)
+        .column("module", "module", Unit::None, module)
+        .column("samples", "samples", Unit::Count, Expression::Sum("count"))
+        .column(
+            "weight_ns",
+            "for",
+            Unit::Duration,
+            Expression::Sum("weight_ns"),
+        );
     for (module, sampled) in modules.iter().take(SHOWN) {
         evidence = evidence.row([
             Some((*module).into()),
@@ -266,25 +292,24 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
             sampled.weight_ns.map(Into::into),
         ]);
     }
-    let total = Evidence::new(
+    let module_unknown = Condition::IsNamed(Expression::Module("image_row")).negated();
+    let of_no_module = Condition::All(vec![busy.clone(), module_unknown]);
+    let sum_if = |condition: Condition| Expression::sum_if("count", condition);
+    let total = Evidence::of(
         "Samples of busy and idle CPUs",
-        format!(
-            "SELECT coalesce(sum(count) FILTER (WHERE {busy}), 0) AS busy, coalesce(sum(count) FILTER \
-             (WHERE NOT ({busy})), 0) AS idle, coalesce(sum(count) FILTER (WHERE {busy} AND \
-             module(image_row) IS NULL), 0) AS of_no_module FROM samples"
-        ),
-        &[
-            Column::new("busy", "busy", Unit::Count),
-            Column::new("idle", "idle", Unit::Count),
-            Column::new("of_no_module", "at addresses of no known module", Unit::Count),
-        ],
+        Selection::of(Table::Samples),
+    )
+    .column("busy", "busy", Unit::Count, sum_if(busy.clone()))
+    .column("idle", "idle", Unit::Count, sum_if(busy.negated()))
+    .column(
+        "of_no_module",
+        "outside known modules",
+        Unit::Count,
+        sum_if(of_no_module),
     )
     .row([all, idle, unknown.samples].map(|count| Some(count.into())));
     let share = |samples: u64| percent(samples as i64, all as i64);
-    let nowhere = format!(
-        "at addresses of no known module ({})",
-        share(unknown.samples)
-    );
+    let nowhere = format!("outside known modules ({})", share(unknown.samples));
     let most = match modules.first() {
         None => format!("all {nowhere}"),
         Some((module, sampled)) => {
@@ -301,37 +326,42 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
             counted(all, "sample", "samples")
         ),
         _ => format!(
-            "{} of {} samples found a busy CPU, {most}.",
+            "{} of {} samples are of busy CPUs: {most}.",
             grouped(all),
             grouped(all + idle)
         ),
     };
+    let named = modules.first().map(|(module, _)| Subject::Module {
+        name: (*module).to_owned(),
+    });
     let finding = Finding::new(&ABOUT, Severity::Information, sentence)
+        .subjects(named)
         .with(evidence)
         .with(total);
     let finding = match lacks_idle(case, idle, all) {
         Some(true) => finding.doubt(
-            "No sample found an idle CPU: those of idle CPUs were left out of the trace, and how \
-             much of their time CPUs were busy cannot be told by samples",
+            "No sample is of an idle CPU: such samples were left out of the trace, so samples do \
+             not show how busy the CPUs were",
         ),
         Some(false) => finding,
         None => finding.doubt(
-            "No sample found an idle CPU: either none was idle, or samples of idle CPUs were left \
-             out of the trace",
+            "No sample is of an idle CPU: either no CPU was idle, or such samples were left out of \
+             the trace",
         ),
     };
     Ok(Some(match unknown.samples {
         0 => finding,
         samples => finding.doubt(format!(
-            "{} are at addresses of no known module: made at run time, or of modules that the trace \
-             does not list",
+            "{} are outside known modules: in generated code, or in modules that the trace does \
+             not list",
             share(samples)
         )),
     }))
 }
 
-/// Whether samples of idle CPUs were left out: by the time that CPUs were idle, there would have been
-/// ten or more. Unknown without context switches, which tell that.
+/// Returns true if samples of idle CPUs were left out of the trace. This is the case if there are
+/// no such samples, although the idle time would have given ten or more. Returns `None` without
+/// context switches, because they record the idle time.
 fn lacks_idle(case: &Case<'_>, idle: u64, busy: u64) -> Option<bool> {
     if idle > 0 {
         return Some(false);
@@ -339,5 +369,5 @@ fn lacks_idle(case: &Case<'_>, idle: u64, busy: u64) -> Option<bool> {
     let cpus = &case.survey.cpus;
     let idle_ns: i64 = cpus.iter().map(|cpu| cpu.idle_ns).sum();
     let busy_ns: i64 = cpus.iter().map(|cpu| cpu.busy_ns).sum();
-    (busy_ns > 0).then(|| busy as f64 * idle_ns as f64 / busy_ns as f64 >= 10.0)
+    (busy_ns > 0).then(|| busy as f64 * idle_ns as f64 / busy_ns as f64 >= IDLE_SAMPLES as f64)
 }

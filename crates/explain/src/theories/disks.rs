@@ -1,13 +1,15 @@
-//! Were disks slow, or was there a queue before them?
+//! Theory: disks were slow.
 
 use rustc_hash::FxHashMap;
+use selection::{Expression, Order, Selection};
 use tables::{DiskIoView, StoreError, Table};
 
+use crate::thresholds::{DISK_REQUESTS, SLOW_DISK_NS};
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, duration, grouped,
+    About, Case, Evidence, Finding, Outcome, Severity, Subject, Theory, Unit, duration, grouped,
 };
 
-/// Requests to disks.
+/// Theory about slow requests to disks.
 pub(crate) struct Disks;
 
 static ABOUT: About = About {
@@ -17,11 +19,7 @@ static ABOUT: About = About {
     sources: &[],
 };
 
-/// The mean time of a request from which on a disk is called slow: a rule of thumb.
-const SLOW_NS: i64 = 25_000_000;
-/// Fewer requests make no mean.
-const AT_LEAST: u64 = 50;
-/// Rows shown.
+/// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
 
 #[derive(Clone, Copy, Default)]
@@ -67,27 +65,23 @@ impl Theory for Disks {
             }
         }
         if disks.is_empty() {
-            let what = "there are no requests to disks: none was made, or they were not recorded";
+            let what = "there are no disk requests: none were made, or they were not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
         let mut disks: Vec<(u32, Requests)> = disks.into_iter().collect();
         disks.sort_by_key(|(disk, requests)| (requests.known == 0, -requests.total_ns, *disk));
-        let mut evidence = Evidence::new(
-            "Requests by disk",
-            format!(
-                "SELECT disk, count(*) AS requests, sum(size_bytes) AS size_bytes, sum(duration_ns) \
-                 AS total_ns, max(duration_ns) AS longest_ns, sum(queue_ns) AS queue_ns FROM disk_io \
-                 GROUP BY disk ORDER BY total_ns DESC NULLS LAST, disk LIMIT {SHOWN}"
-            ),
-            &[
-                Column::new("disk", "disk", Unit::None),
-                Column::new("requests", "requests", Unit::Count),
-                Column::new("size_bytes", "size", Unit::Bytes),
-                Column::new("total_ns", "time", Unit::Duration),
-                Column::new("longest_ns", "longest", Unit::Duration),
-                Column::new("queue_ns", "of it in the queue", Unit::Duration),
-            ],
-        );
+        let selection = Selection::of(Table::DiskIo)
+            .group_by(&["disk"])
+            .order(&[Order::descending("total_ns"), Order::ascending("disk")])
+            .limit(SHOWN);
+        let (sum, longest) = (Expression::Sum, Expression::Max("duration_ns"));
+        let mut evidence = Evidence::of("Requests by disk", selection)
+            .stored("disk", "disk", Unit::None)
+            .column("requests", "requests", Unit::Count, Expression::Count)
+            .column("size_bytes", "size", Unit::Bytes, sum("size_bytes"))
+            .column("total_ns", "time", Unit::Duration, sum("duration_ns"))
+            .column("longest_ns", "longest", Unit::Duration, longest)
+            .column("queue_ns", "in the queue", Unit::Duration, sum("queue_ns"));
         for (disk, requests) in disks.iter().take(SHOWN) {
             let known = |ns: i64| (requests.known > 0).then(|| ns.into());
             evidence = evidence.row([
@@ -100,14 +94,14 @@ impl Theory for Disks {
             ]);
         }
         let slow = |(_, requests): &&(u32, Requests)| {
-            requests.known >= AT_LEAST && requests.mean_ns() >= SLOW_NS
+            requests.known >= DISK_REQUESTS && requests.mean_ns() >= SLOW_DISK_NS
         };
         let Some((disk, requests)) = disks.iter().find(slow) else {
             let (_, most) = disks[0];
             let because = format!(
-                "no disk took {} or more for a request in the mean of {AT_LEAST} or more; the \
-                 busiest took {} for {}, {} at most",
-                duration(SLOW_NS),
+                "no disk took {} or more on average for {DISK_REQUESTS} or more requests; the \
+                 busiest took {} on average for {} requests, {} at most",
+                duration(SLOW_DISK_NS),
                 duration(most.mean_ns()),
                 grouped(most.known),
                 duration(most.longest_ns)
@@ -115,7 +109,7 @@ impl Theory for Disks {
             return Ok(Outcome::Against(because, vec![evidence]));
         };
         let sentence = format!(
-            "Disk {disk} was slow: its {} requests took {} in the mean, {} at most{}.",
+            "Disk {disk} was slow: its {} requests took {} on average, {} at most{}.",
             grouped(requests.known),
             duration(requests.mean_ns()),
             duration(requests.longest_ns),
@@ -125,12 +119,14 @@ impl Theory for Disks {
             ))
         );
         let finding = Finding::new(&ABOUT, Severity::Warning, sentence)
+            .subjects([Subject::Disk { number: *disk }])
             .with(evidence)
             .remedy(
-                "See who asks for so much (`laglab diskio`), and whether the disk is what the \
-                 machine needs: above 25 ms a request, programs that wait for it are felt to be slow",
+                "Find the programs that make these requests (`laglab diskio`), and check whether \
+                 the disk is fast enough: above 25 ms per request, programs that wait for it feel \
+                 slow",
             )
-            .doubt("Requests overlap, so their times add up to more than the clock shows");
+            .doubt("Requests overlap, so the sum of their times exceeds the elapsed time");
         Ok(Outcome::For(vec![finding]))
     }
 }

@@ -1,14 +1,16 @@
-//! Were processes frozen?
+//! Theory: Windows froze processes.
 
 use std::ops::Range;
 
+use selection::{Condition, Expression, Order, Selection};
 use tables::{CpuRunsView, ProcessFreezesView, StoreError, Table};
 
+use crate::thresholds::DISRUPTIVE_NS;
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
+    About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, duration,
 };
 
-/// Processes that Windows did not let run.
+/// Theory about processes that Windows froze.
 pub(crate) struct Freezes;
 
 static ABOUT: About = About {
@@ -21,14 +23,12 @@ static ABOUT: About = About {
     }],
 };
 
-/// What a person notices: the time after which a program seems not to answer.
-const NOTICED_NS: i64 = 1_000_000_000;
-/// Rows shown.
+/// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
-/// The reasons to wait that are a suspension: `Suspended` and `WrSuspended`.
+/// Codes of the wait reasons of suspended threads: `Suspended` and `WrSuspended`.
 const SUSPENDED: [u8; 2] = [5, 12];
 
-/// A time during which Windows let no thread of a process run.
+/// Time during which Windows let no thread of a process run.
 pub(super) struct Freeze {
     pub(super) range: Range<i64>,
     is_thawed: bool,
@@ -44,8 +44,8 @@ impl Theory for Freezes {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let freezes = read(case)?;
         if freezes.is_empty() {
-            let what = "there are no events of processes being frozen: none was, or they were not \
-                        recorded";
+            let what = "there are no freeze events: no process was frozen, or they were not \
+                recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
         let focus = case.focus()?;
@@ -62,27 +62,28 @@ impl Theory for Freezes {
     }
 }
 
-/// What is to be said of a freeze of a process that had the focus from that moment on, if it had.
+/// Describes a freeze of a process. `focus_ns` is the time from which the frozen process had the
+/// focus, if it had the focus.
 fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Finding, StoreError> {
     let Range { start, end } = freeze.range;
     let process = case.process(freeze.process_row, Some(freeze.process_id));
     let woken = woken(case, freeze)?;
     let wanted_ns = [focus_ns, woken.first().map(|woken| woken.start_ns)];
     let wanted_ns = wanted_ns.into_iter().flatten().min();
-    let silences = &case.survey.silences;
-    let lost_ns = wanted_ns.map_or(0, |since| end - since - silences.asleep_ns(&(since..end)));
-    let severity = match lost_ns {
-        NOTICED_NS.. => Severity::Problem,
+    let silences = &case.survey.suspend_gaps;
+    let delay_ns = wanted_ns.map_or(0, |since| end - since - silences.asleep_ns(&(since..end)));
+    let severity = match delay_ns {
+        DISRUPTIVE_NS.. => Severity::Problem,
         _ => Severity::Information,
     };
     let until = match freeze.is_thawed {
-        true => format!("thawed at {}", duration(end)),
-        false => "not thawed before the trace ended".to_owned(),
+        true => format!("thawed it at {}", duration(end)),
+        false => "did not thaw it before the trace ended".to_owned(),
     };
     let wanted = match (woken.first(), focus_ns) {
-        (_, Some(since)) => format!(" It had the focus from {} on.", duration(since)),
+        (_, Some(since)) => format!(" It had the focus from {}.", duration(since)),
         (Some(woken), None) => format!(
-            " Its thread {} was woken at {} and suspended before it did anything.",
+            " Its thread {} was woken at {} and suspended again.",
             woken.thread_id,
             duration(woken.start_ns)
         ),
@@ -90,29 +91,27 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
     };
     let slept = match silences.asleep_ns(&(start..end)) {
         0 => String::new(),
-        ns => format!(" The machine itself slept for {} of that.", duration(ns)),
+        ns => format!(" The machine was suspended for {} of that.", duration(ns)),
     };
     let sentence = format!(
-        "{process} was frozen at {} and {until}: for {} none of its threads could run.{wanted}{slept}",
+        "Windows froze {process} at {} and {until}: none of its threads could run for \
+         {}.{wanted}{slept}",
         duration(start),
         duration(end - start),
     );
     let id = freeze.process_id;
-    let [explicit, implicit] = SUSPENDED;
-    let mut suspended = Evidence::new(
-        "Threads that were woken meanwhile, and suspended again",
-        format!(
-            "SELECT thread_id, readied_ns, start_ns, end_ns FROM cpu_runs WHERE process_id = {id} AND \
-             end_ns > {start} AND end_ns <= {end} AND wait_reason_out IN ({explicit}, {implicit}) \
-             ORDER BY end_ns, thread_id LIMIT {SHOWN}"
-        ),
-        &[
-            Column::new("thread_id", "thread", Unit::None),
-            Column::new("readied_ns", "woken at", Unit::Moment),
-            Column::new("start_ns", "ran from", Unit::Moment),
-            Column::new("end_ns", "to", Unit::Moment),
-        ],
-    );
+    let selection = Selection::of(Table::CpuRuns)
+        .within("end_ns", start.saturating_add(1)..end.saturating_add(1))
+        .filter(Condition::is("process_id", id))
+        .filter(Condition::is_one_of("wait_reason_out", &SUSPENDED))
+        .order(&[Order::ascending("end_ns"), Order::ascending("thread_id")])
+        .limit(SHOWN);
+    let title = "Threads that were woken during the freeze and suspended again";
+    let mut suspended = Evidence::of(title, selection)
+        .stored("thread_id", "thread", Unit::None)
+        .stored("readied_ns", "woken at", Unit::Moment)
+        .stored("start_ns", "ran from", Unit::Moment)
+        .stored("end_ns", "to", Unit::Moment);
     for woken in woken.iter().take(SHOWN) {
         suspended = suspended.row([
             Some(woken.thread_id.into()),
@@ -123,50 +122,58 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
     }
     let mut finding = Finding::new(&ABOUT, severity, sentence)
         .during(start..end)
+        .subjects(case.process_subject(freeze.process_row, Some(id)))
+        .subjects(woken.iter().take(SHOWN).map(|woken| Subject::Thread {
+            id: woken.thread_id,
+            row: None,
+            process_row: freeze.process_row,
+        }))
         .with(freeze.evidence(case))
         .with(suspended);
     if !slept.is_empty() {
         finding = finding.with(silences.evidence(&(start..end)));
     }
-    Ok(match lost_ns {
+    Ok(match delay_ns {
         0 => finding.doubt(
-            "Windows freezes packaged apps that are out of sight; that is a problem only if somebody \
+            "Windows freezes packaged apps that are not visible. That is a problem only if a user \
              waited for one",
         ),
         _ => finding
-            .costing(
-                lost_ns,
+            .delay(
+                delay_ns,
                 match slept.is_empty() {
-                    true => format!("of whoever waited for {process}: from when it was wanted"),
+                    true => format!(
+                        "of the user who waited for {process}, since it had the focus \
+                        or a thread was woken"
+                    ),
                     false => format!(
-                        "of whoever waited for {process}: from when it was wanted, while the machine \
-                         was awake"
+                        "of the user who waited for {process}, since it had the focus or a thread \
+                         was woken (time asleep excluded)"
                     ),
                 },
             )
             .remedy(
-                "Find out why the system froze it while it was wanted: the Background Tasks \
-                 Infrastructure service decides, by what the shell tells it of windows",
+                "Find out why Windows froze it while it was needed: the Background Tasks \
+                 Infrastructure service decides, from the state of windows that the shell reports",
             ),
     })
 }
 
 impl Freeze {
-    /// When it was.
+    /// Returns evidence with the row of the freeze.
     pub(super) fn evidence(&self, case: &Case<'_>) -> Evidence {
         let Range { start, end } = self.range;
-        let query = format!(
-            "SELECT process(process_row) AS process, start_ns, end_ns, end_ns - start_ns AS \
-             frozen_ns FROM process_freezes WHERE process_id = {} AND start_ns = {start}",
-            self.process_id
-        );
-        let columns = [
-            Column::new("process", "process", Unit::None),
-            Column::new("start_ns", "frozen at", Unit::Moment),
-            Column::new("end_ns", "thawed at", Unit::Moment),
-            Column::new("frozen_ns", "frozen", Unit::Duration),
-        ];
-        Evidence::new("The freeze", query, &columns).row([
+        let selection = Selection::of(Table::ProcessFreezes)
+            .filter(Condition::is("process_id", self.process_id))
+            .filter(Condition::is("start_ns", start));
+        let process = Expression::Process("process_row");
+        let frozen = Expression::Formula("end_ns - start_ns".to_owned());
+        let evidence = Evidence::of("The freeze", selection)
+            .column("process", "process", Unit::None, process)
+            .stored("start_ns", "frozen at", Unit::Moment)
+            .stored("end_ns", "thawed at", Unit::Moment)
+            .column("frozen_ns", "frozen", Unit::Duration, frozen);
+        evidence.row([
             case.process_label(self.process_row).map(Into::into),
             Some(start.into()),
             Some(end.into()),
@@ -175,7 +182,7 @@ impl Freeze {
     }
 }
 
-/// A run of a thread of a frozen process that ended by its suspension.
+/// Run of a frozen process's thread that ended because the thread was suspended again.
 struct Woken {
     thread_id: u32,
     readied_ns: Option<i64>,
@@ -221,7 +228,7 @@ fn woken(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreError> {
     Ok(found)
 }
 
-/// All freezes, in order of time.
+/// Reads all freezes, in order of time.
 pub(super) fn read(case: &Case<'_>) -> Result<Vec<Freeze>, StoreError> {
     let table = case.table(Table::ProcessFreezes)?;
     let mut freezes = Vec::new();

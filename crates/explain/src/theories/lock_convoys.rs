@@ -1,21 +1,26 @@
-//! Did threads of a program wait for each other, one after the other?
+//! Theory: threads of one program waited for each other, one after the other.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use selection::{Condition, Expression, Order, Selection};
 use tables::{CpuRunsView, StoreError, Table};
 
-use crate::silence::asleep_sql;
+use crate::suspend_gaps::asleep_sql;
+use crate::thresholds::{
+    CONVOY_HANDOVERS, CONVOY_THREADS, DISRUPTIVE_NS, LOCK_HELD_NS, LOCK_WAIT_NS, NOTICED_NS,
+    STARVED_HOLDER_PERCENT, is_share,
+};
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Silences, Source, Theory, Unit,
+    About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, SuspendGaps, Theory, Unit,
     duration, grouped, labels,
 };
 
 use super::long_waits::starved::Starved;
 use super::long_waits::story::Thread;
 
-/// Locks that go from thread to thread of a process.
+/// Theory about locks that pass from thread to thread of a process.
 pub(crate) struct LockConvoys;
 
 static ABOUT: About = About {
@@ -28,28 +33,16 @@ static ABOUT: About = About {
     }],
 };
 
-/// What threads wait for that is a lock or may be one: `WrKeyedEvent`, `WrResource`, `WrPushLock`,
-/// `WrMutex`, `WrFastMutex`, `WrGuardedMutex` and `WrAlertByThreadId` (locks and condition variables
-/// of user mode since Windows 8).
+/// Codes of the wait reasons of locks or possible locks: `WrKeyedEvent`, `WrResource`,
+/// `WrPushLock`, `WrMutex`, `WrFastMutex`, `WrGuardedMutex` and `WrAlertByThreadId` (locks and
+/// condition variables of user mode since Windows 8).
 const LOCKS: [u8; 7] = [21, 27, 28, 29, 34, 35, 37];
-/// Shorter waits for a lock are its ordinary work.
-const LONG_NS: i64 = 20_000_000;
-/// A thread that hands a lock on has had it for no longer than this.
-const HELD_NS: i64 = 1_000_000_000;
-/// Fewer threads and fewer times may be stages of a pipeline.
-const THREADS: usize = 4;
-const TIMES: u64 = 8;
-/// What people notice, and what interrupts their thoughts (Nielsen).
-const NOTICED_NS: i64 = 100_000_000;
-const PROBLEM_NS: i64 = 1_000_000_000;
-/// A millisecond.
+/// Nanoseconds of a millisecond.
 const MS: i64 = 1_000_000;
-/// Rows shown.
+/// Maximum number of rows of evidence.
 const SHOWN: usize = 20;
-/// Convoys told of.
+/// Maximum number of findings.
 const TOLD: usize = 5;
-/// Of what a thread waited, a smaller part in which those that it waited for got no CPU is not told.
-const PART: i64 = 10;
 
 const COLUMNS: [&str; 10] = [
     "end_ns",
@@ -64,7 +57,7 @@ const COLUMNS: [&str; 10] = [
     "previous_wait_reason",
 ];
 
-/// A wait that a thread of the same process ended.
+/// Wait that another thread of the same process ended.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     process_row: u32,
@@ -73,19 +66,19 @@ struct Wait {
     by_thread_id: u32,
     readied_ns: i64,
     waits_ns: i64,
-    /// How long of that the machine was awake.
+    /// Part of the wait during which the machine was not suspended, in nanoseconds.
     awake_ns: i64,
     reason: u8,
 }
 
 impl Wait {
-    fn read(silences: &Silences, runs: &CpuRunsView<'_>, row: usize) -> Option<Wait> {
-        let waits_ns = runs.waits_ns.get(row).filter(|ns| *ns >= LONG_NS)?;
+    fn read(silences: &SuspendGaps, runs: &CpuRunsView<'_>, row: usize) -> Option<Wait> {
+        let waits_ns = runs.waits_ns.get(row).filter(|ns| *ns >= LOCK_WAIT_NS)?;
         let readied_ns = runs.readied_ns.get(row)?;
         let asleep_ns = silences.asleep_ns(&(readied_ns.saturating_sub(waits_ns)..readied_ns));
         let wait = Wait {
             waits_ns,
-            awake_ns: Some(waits_ns - asleep_ns).filter(|ns| *ns >= LONG_NS)?,
+            awake_ns: Some(waits_ns - asleep_ns).filter(|ns| *ns >= LOCK_WAIT_NS)?,
             reason: runs
                 .previous_wait_reason
                 .get(row)
@@ -102,13 +95,31 @@ impl Wait {
     }
 }
 
-/// Threads that handed something on, each to the next.
+/// Threads of a process that handed a lock from one to the next.
 struct Convoy {
     process_row: u32,
     threads: FxHashSet<u32>,
     times: u64,
-    /// From when the first began to wait to when the last got it.
+    /// Time range from the beginning of the first wait to the end of the last.
     during: Range<i64>,
+}
+
+impl Convoy {
+    /// Returns the threads of the convoy as subjects, in the order of their ids.
+    fn subjects(&self, waits: &[Wait]) -> Vec<Subject> {
+        let rows: FxHashMap<u32, Option<u32>> = waits
+            .iter()
+            .map(|wait| (wait.thread_id, wait.thread_row))
+            .collect();
+        let mut threads: Vec<u32> = self.threads.iter().copied().collect();
+        threads.sort_unstable();
+        let subjects = threads.into_iter().map(|id| Subject::Thread {
+            id,
+            row: rows.get(&id).copied().flatten(),
+            process_row: Some(self.process_row),
+        });
+        subjects.collect()
+    }
 }
 
 impl Theory for LockConvoys {
@@ -118,16 +129,18 @@ impl Theory for LockConvoys {
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         if !case.survey.has_ready_events || case.survey.cpus.is_empty() {
-            let what = "the trace does not tell who made threads ready";
+            let what = "the trace does not record what readied threads";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
         let mut convoys = convoys(case)?;
-        convoys.retain(|convoy| convoy.threads.len() >= THREADS && convoy.times >= TIMES);
+        convoys.retain(|convoy| {
+            convoy.threads.len() >= CONVOY_THREADS && convoy.times >= CONVOY_HANDOVERS
+        });
         if convoys.is_empty() {
             let because = format!(
-                "nothing that threads waited for at least {} for was handed on {TIMES} times among \
-                 {THREADS} or more threads of one program",
-                duration(LONG_NS)
+                "no lock was handed over {CONVOY_HANDOVERS} times or more among at least \
+                 {CONVOY_THREADS} threads of one program that waited {} or longer",
+                duration(LOCK_WAIT_NS)
             );
             return Ok(Outcome::Against(because, Vec::new()));
         }
@@ -139,20 +152,23 @@ impl Theory for LockConvoys {
     }
 }
 
-/// Follows what is handed on from thread to thread, in the order of time.
+/// Follows locks from thread to thread, in the order of time.
 fn convoys(case: &Case<'_>) -> Result<Vec<Convoy>, StoreError> {
     let mut waits = Vec::new();
     each_wait(case, i64::MIN..i64::MAX, |wait| waits.push(wait))?;
     waits.sort_by_key(|wait| (wait.readied_ns, wait.thread_id));
     let mut convoys: Vec<Convoy> = Vec::new();
-    // Of each thread that got what it waited for: when, and in which convoy.
+    // For each thread: the time when it got the lock, and the index of its convoy.
     let mut got: FxHashMap<(u32, u32), (i64, usize)> = FxHashMap::default();
     for wait in waits {
         let from = got
             .get(&(wait.process_row, wait.by_thread_id))
             .filter(|(got_ns, _)| {
-                let asleep_ns = case.survey.silences.asleep_ns(&(*got_ns..wait.readied_ns));
-                wait.readied_ns - got_ns - asleep_ns <= HELD_NS
+                let asleep_ns = case
+                    .survey
+                    .suspend_gaps
+                    .asleep_ns(&(*got_ns..wait.readied_ns));
+                wait.readied_ns - got_ns - asleep_ns <= LOCK_HELD_NS
             });
         let convoy = match from {
             Some((_, convoy)) => *convoy,
@@ -179,7 +195,7 @@ fn convoys(case: &Case<'_>) -> Result<Vec<Convoy>, StoreError> {
     Ok(convoys)
 }
 
-/// Hands over the waits of runs that ended in the range.
+/// Calls `each` for every wait for a lock after which the thread's run ended in the range.
 fn each_wait(
     case: &Case<'_>,
     range: Range<i64>,
@@ -190,172 +206,220 @@ fn each_wait(
         let batch = batch?;
         let view = CpuRunsView::new(&batch)?;
         (0..view.len())
-            .filter_map(|row| Wait::read(&case.survey.silences, &view, row))
+            .filter_map(|row| Wait::read(&case.survey.suspend_gaps, &view, row))
             .for_each(&mut each);
     }
     Ok(())
 }
 
-fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
-    let Range { start, end } = convoy.during.clone();
-    let mut waits = Vec::new();
-    // A run that begins with the wait's end may go on long after the convoy.
-    each_wait(case, start..i64::MAX, |wait| {
-        let is_within = start < wait.readied_ns && wait.readied_ns <= end;
-        if wait.process_row == convoy.process_row && is_within {
-            waits.push(wait);
-        }
-    })?;
-    waits.sort_by_key(|wait| (wait.readied_ns, wait.thread_id));
-    let mut threads: FxHashMap<u32, (u64, i64, i64)> = FxHashMap::default();
-    for wait in &waits {
-        let (count, sum, longest) = threads.entry(wait.thread_id).or_default();
-        *count += 1;
-        *sum = sum.saturating_add(wait.awake_ns);
-        *longest = (*longest).max(wait.awake_ns);
-    }
-    let mut threads: Vec<(u32, (u64, i64, i64))> = threads.into_iter().collect();
-    threads.sort_by_key(|(id, (_, sum, _))| (Reverse(*sum), *id));
-    let (most_id, (_, waited_ns, _)) = threads[0];
-    let starved = starved(case, &waits, most_id)?;
-    let starved = starved.filter(|starved| starved.ns >= waited_ns / PART);
-    let lost_ns = waited_ns - starved.as_ref().map_or(0, |starved| starved.ns);
+/// Number and lengths of the waits of a thread.
+#[derive(Clone, Copy, Default)]
+struct Waits {
+    count: u64,
+    total_ns: i64,
+    longest_ns: i64,
+}
 
-    let [a, b, c, d, e, f, g] = LOCKS;
-    let row = convoy.process_row;
-    let silences = case.survey.silences.parts_in(&(start..end));
-    let slept = match asleep_sql(&silences, "readied_ns - waits_ns", "readied_ns") {
-        _ if silences.is_empty() => String::new(),
-        asleep => format!(" - ({asleep})"),
-    };
-    let of_convoy = format!(
-        "FROM (SELECT *, waits_ns{slept} AS awake_ns FROM cpu_runs) WHERE process_row = {row} AND \
-         readying_process_row = {row} AND NOT readied_by_dpc AND previous_wait_reason IN ({a}, {b}, \
-         {c}, {d}, {e}, {f}, {g}) AND awake_ns >= {LONG_NS} AND readied_ns > {start} AND readied_ns \
-         <= {end}"
-    );
-    let times = waits.len() as u64;
-    let all = Evidence::new(
-        "All of them",
-        format!("SELECT count(DISTINCT thread_id) AS threads, count(*) AS times {of_convoy}"),
-        &[
-            Column::new("threads", "threads", Unit::Count),
-            Column::new("times", "times", Unit::Count),
-        ],
-    )
-    .row([threads.len() as u64, times].map(|count| Some(count.into())));
-    let mut by_thread = Evidence::new(
-        "Who waited how long",
-        format!(
-            "SELECT thread_id, count(*) AS waits, sum(awake_ns) AS waited_ns, max(awake_ns) AS \
-             longest_ns {of_convoy} GROUP BY thread_id ORDER BY waited_ns DESC, thread_id LIMIT {SHOWN}"
-        ),
-        &[
-            Column::new("thread_id", "thread", Unit::None),
-            Column::new("waits", "waits", Unit::Count),
-            Column::new("waited_ns", "waited", Unit::Duration),
-            Column::new("longest_ns", "longest", Unit::Duration),
-        ],
-    );
-    for (id, (count, sum, longest)) in threads.iter().take(SHOWN) {
-        by_thread = by_thread.row([
-            Some((*id).into()),
-            Some((*count).into()),
-            Some((*sum).into()),
-            Some((*longest).into()),
-        ]);
+/// Waits of a convoy, sorted by time.
+struct Waiters<'c> {
+    convoy: &'c Convoy,
+    waits: Vec<Wait>,
+    /// Waits by thread. The thread with the longest total wait comes first.
+    threads: Vec<(u32, Waits)>,
+}
+
+impl<'c> Waiters<'c> {
+    fn read(case: &Case<'_>, convoy: &'c Convoy) -> Result<Waiters<'c>, StoreError> {
+        let Range { start, end } = convoy.during;
+        let mut waits = Vec::new();
+        // The run after the last wait may end long after the convoy.
+        each_wait(case, start..i64::MAX, |wait| {
+            let is_within = start < wait.readied_ns && wait.readied_ns <= end;
+            if wait.process_row == convoy.process_row && is_within {
+                waits.push(wait);
+            }
+        })?;
+        waits.sort_by_key(|wait| (wait.readied_ns, wait.thread_id));
+        let mut threads: FxHashMap<u32, Waits> = FxHashMap::default();
+        for wait in &waits {
+            let waits = threads.entry(wait.thread_id).or_default();
+            waits.count += 1;
+            waits.total_ns = waits.total_ns.saturating_add(wait.awake_ns);
+            waits.longest_ns = waits.longest_ns.max(wait.awake_ns);
+        }
+        let mut threads: Vec<(u32, Waits)> = threads.into_iter().collect();
+        threads.sort_by_key(|(id, waits)| (Reverse(waits.total_ns), *id));
+        Ok(Waiters {
+            convoy,
+            waits,
+            threads,
+        })
     }
-    let mut handed = Evidence::new(
-        "From thread to thread",
-        format!(
-            "SELECT readied_ns, readying_thread_id, thread_id, awake_ns AS waits_ns, \
-             wait_reason(previous_wait_reason) AS reason {of_convoy} ORDER BY readied_ns, thread_id \
-             LIMIT {SHOWN}"
-        ),
-        &[
-            Column::new("readied_ns", "at", Unit::Moment),
-            Column::new("readying_thread_id", "from thread", Unit::None),
-            Column::new("thread_id", "to thread", Unit::None),
-            Column::new("waits_ns", "which had waited", Unit::Duration),
-            Column::new("reason", "for", Unit::None),
-        ],
-    );
-    for wait in waits.iter().take(SHOWN) {
-        handed = handed.row([
-            Some(wait.readied_ns.into()),
-            Some(wait.by_thread_id.into()),
-            Some(wait.thread_id.into()),
-            Some(wait.awake_ns.into()),
-            Some(labels::wait_reason(wait.reason).into()),
+
+    /// Returns a selection of the rows of the convoy's waits, and the name of the column with their
+    /// lengths.
+    fn selection(&self, case: &Case<'_>) -> (Selection, &'static str) {
+        let Range { start, end } = self.convoy.during;
+        let row = self.convoy.process_row;
+        let gaps = case.survey.suspend_gaps.parts_in(&(start..end));
+        let selection = Selection::of(Table::CpuRuns)
+            .within("readied_ns", start.saturating_add(1)..end.saturating_add(1));
+        let (selection, awake_ns) = match gaps.is_empty() {
+            true => (selection, "waits_ns"),
+            false => {
+                let asleep = asleep_sql(&gaps, "readied_ns - waits_ns", "readied_ns");
+                let awake_ns = format!("waits_ns - ({asleep})");
+                (selection.computed("awake_ns", awake_ns), "awake_ns")
+            }
+        };
+        let selection = selection.filters([
+            Condition::is("process_row", row),
+            Condition::is("readying_process_row", row),
+            Condition::IsFalse("readied_by_dpc"),
+            Condition::is_one_of("previous_wait_reason", &LOCKS),
+            Condition::AtLeast(awake_ns, LOCK_WAIT_NS),
         ]);
+        (selection, awake_ns)
     }
-    let process = case.process(Some(row), None);
-    let sentence = format!(
-        "{} threads of {process} waited for each other from {} to {}: what they waited for, a lock as \
-         a rule, was handed on {} times. Thread {most_id} lost most, {}.",
-        threads.len(),
-        duration(start),
-        duration(end),
-        grouped(times),
-        duration(waited_ns)
-    );
-    let asleep_ns = case.survey.silences.asleep_ns(&(start..end));
-    let sentence = match asleep_ns {
-        0 => sentence,
-        ns => format!(
-            "{sentence} The {} that the machine slept meanwhile are not counted.",
-            duration(ns)
-        ),
-    };
-    // Rounded outwards, so that the last wait is over at the end.
-    let (from_ms, to_ms) = (start.div_euclid(MS), end.div_euclid(MS) + 1);
-    let sentence = match &starved {
-        None => sentence,
-        Some(starved) => sentence + &starved.sentence(case),
-    };
-    let severity = match lost_ns {
-        PROBLEM_NS.. => Severity::Problem,
+
+    fn evidence(&self, case: &Case<'_>) -> [Evidence; 3] {
+        let (selection, awake_ns) = self.selection(case);
+        [
+            self.all(selection.clone()),
+            self.by_thread(selection.clone(), awake_ns),
+            self.handovers(selection, awake_ns),
+        ]
+    }
+
+    fn all(&self, selection: Selection) -> Evidence {
+        let different = Expression::CountDistinct("thread_id");
+        let counts = [self.threads.len() as u64, self.waits.len() as u64];
+        Evidence::of("All waits", selection)
+            .column("threads", "threads", Unit::Count, different)
+            .column("times", "waits", Unit::Count, Expression::Count)
+            .row(counts.map(|count| Some(count.into())))
+    }
+
+    fn by_thread(&self, selection: Selection, awake_ns: &'static str) -> Evidence {
+        let selection = selection
+            .group_by(&["thread_id"])
+            .order(&[
+                Order::descending("waited_ns"),
+                Order::ascending("thread_id"),
+            ])
+            .limit(SHOWN);
+        let (waited, longest) = (Expression::Sum(awake_ns), Expression::Max(awake_ns));
+        let evidence = Evidence::of("Waits by thread", selection)
+            .stored("thread_id", "thread", Unit::None)
+            .column("waits", "waits", Unit::Count, Expression::Count)
+            .column("waited_ns", "waited", Unit::Duration, waited)
+            .column("longest_ns", "longest", Unit::Duration, longest);
+        let threads = self.threads.iter().take(SHOWN);
+        threads.fold(evidence, |evidence, (id, waits)| {
+            evidence.row([
+                Some((*id).into()),
+                Some(waits.count.into()),
+                Some(waits.total_ns.into()),
+                Some(waits.longest_ns.into()),
+            ])
+        })
+    }
+
+    fn handovers(&self, selection: Selection, awake_ns: &'static str) -> Evidence {
+        let selection = selection
+            .order(&[
+                Order::ascending("readied_ns"),
+                Order::ascending("thread_id"),
+            ])
+            .limit(SHOWN);
+        let waited = Expression::Column(awake_ns);
+        let reason = Expression::WaitReason("previous_wait_reason");
+        let evidence = Evidence::of("Handovers, from thread to thread", selection)
+            .stored("readied_ns", "at", Unit::Moment)
+            .stored("readying_thread_id", "from thread", Unit::None)
+            .stored("thread_id", "to thread", Unit::None)
+            .column("waits_ns", "after a wait of", Unit::Duration, waited)
+            .column("reason", "wait reason", Unit::None, reason);
+        let waits = self.waits.iter().take(SHOWN);
+        waits.fold(evidence, |evidence, wait| {
+            evidence.row([
+                Some(wait.readied_ns.into()),
+                Some(wait.by_thread_id.into()),
+                Some(wait.thread_id.into()),
+                Some(wait.awake_ns.into()),
+                Some(labels::wait_reason(wait.reason).into()),
+            ])
+        })
+    }
+}
+
+fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
+    let waiters = Waiters::read(case, convoy)?;
+    let (thread_id, Waits { total_ns, .. }) = waiters.threads[0];
+    let starved = starved(case, &waiters.waits, thread_id)?;
+    let starved = starved.filter(|starved| is_share(starved.ns, total_ns, STARVED_HOLDER_PERCENT));
+    let delay_ns = total_ns - starved.as_ref().map_or(0, |starved| starved.ns);
+    let severity = match delay_ns {
+        DISRUPTIVE_NS.. => Severity::Problem,
         NOTICED_NS.. => Severity::Warning,
         _ => Severity::Information,
     };
+    let process = case.process(Some(convoy.process_row), None);
+    let Range { start, end } = convoy.during;
+    let mut sentence = format!(
+        "{} threads of {process} waited for each other, probably for a lock: from {} to {} it was \
+         handed over {} times. Thread {thread_id} waited longest, {}.",
+        waiters.threads.len(),
+        duration(start),
+        duration(end),
+        grouped(waiters.waits.len() as u64),
+        duration(total_ns)
+    );
+    let asleep_ns = case.survey.suspend_gaps.asleep_ns(&convoy.during);
+    if asleep_ns > 0 {
+        sentence += &format!(
+            " This does not include {} during which the machine was suspended.",
+            duration(asleep_ns)
+        );
+    }
+    sentence += &starved
+        .as_ref()
+        .map_or_else(String::new, |starved| starved.sentence(case));
+    let mut how = format!("of thread {thread_id}, which waited for other threads of its program");
+    if starved.is_some() {
+        how += " (without the time that these were ready and got no CPU)";
+    }
+    // The times are rounded outwards, so that the range contains the end of the last wait.
+    let (from_ms, to_ms) = (start.div_euclid(MS), end.div_euclid(MS) + 1);
     let mut finding = Finding::new(&ABOUT, severity, sentence)
-        .during(start..end)
-        .costing(
-            lost_ns,
-            match &starved {
-                None => format!("of thread {most_id}, which waited for others of its own program"),
-                Some(_) => format!(
-                    "of thread {most_id}, which waited for others of its own program, without the \
-                     time that these could run and got no CPU"
-                ),
-            },
-        )
-        .with(all)
-        .with(by_thread)
-        .with(handed)
+        .during(convoy.during.clone())
+        .subjects(case.process_subject(Some(convoy.process_row), None))
+        .subjects(convoy.subjects(&waiters.waits))
+        .delay(delay_ns, how)
         .remedy(format!(
-            "Have threads of {process} hold the lock for less: not while they read, write or compute. \
-             `laglab explain TRACE --thread {most_id} --between {from_ms}ms {to_ms}ms` shows whose time \
-             it was"
+            "Make threads of {process} hold the lock for a shorter time: not while they read, write or \
+             compute. `laglab explain TRACE --thread {thread_id} --between {from_ms}ms {to_ms}ms` shows \
+             what they did"
         ))
         .doubt(
-            "A trace tells that threads waited and who ended that, not what they waited for: locks and \
-             condition variables look alike",
+            "A trace shows that threads waited and what readied them, not what they waited for: locks \
+             and condition variables look alike",
         );
+    finding.evidence.extend(waiters.evidence(case));
     if asleep_ns > 0 {
-        finding = finding.with(case.survey.silences.evidence(&(start..end)));
+        finding = finding.with(case.survey.suspend_gaps.evidence(&convoy.during));
     }
     if let Some(starved) = starved {
         finding.evidence.extend(starved.evidence);
         finding = finding.remedy(format!(
-            "Have less work compete for the CPUs while {process} runs: who has the lock and gets no CPU \
-             holds up all others"
+            "Let less work compete for the CPUs while {process} runs: a thread that holds the lock and \
+             gets no CPU delays all others"
         ));
     }
     Ok(finding)
 }
 
-/// What of the waits of a thread those that it waited for got no CPU.
+/// Finds the time during which a thread waited for other threads that were ready and got no CPU.
 fn starved(case: &Case<'_>, waits: &[Wait], thread_id: u32) -> Result<Option<Starved>, StoreError> {
     let of_thread = || waits.iter().filter(|wait| wait.thread_id == thread_id);
     let Some(row) = of_thread().next().map(|wait| wait.thread_row) else {

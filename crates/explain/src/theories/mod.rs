@@ -1,4 +1,4 @@
-//! The theories, a file or folder each.
+//! The theories. Each theory has its own file or folder.
 
 mod busy_waiting;
 pub(crate) mod capture;
@@ -17,14 +17,17 @@ mod saturation;
 mod suspension;
 mod timers;
 
-use crate::Theory;
+use tables::{Identities, Table};
+
+use crate::{Survey, Theory};
 pub use long_waits::story;
 
-/// All theories.
+/// All theories, in the order in which their answers are listed.
 pub(crate) static THEORIES: &[&dyn Theory] = &[
     &long_waits::LongWaits,
     &outranked::Outranked,
-    // Before what it explains: the same time may be lost by both.
+    // This theory comes before the theory about the locked CPUs that it causes, because both may
+    // report the same delay.
     &network::SmbSecurity,
     &interrupts::LockedCpus,
     &interrupts::LongRoutines,
@@ -32,7 +35,8 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &freezes::Freezes,
     &lock_convoys::LockConvoys,
     &saturation::Saturation,
-    // Who captures packets wants to know of them before all that is merely good to know.
+    // This theory comes before other theories that only inform, because users who capture packets
+    // want to know about marks.
     &network::Marking,
     &quantum::Quantum,
     &timers::Timers,
@@ -45,6 +49,17 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &clocks::Clocks,
     &capture::Capture,
 ];
+
+/// Returns the tables that [`explain()`](crate::explain) reads. A caller that also needs other
+/// tables can make all tables in one pass.
+pub fn tables() -> Vec<Table> {
+    let mut tables: Vec<Table> = Survey::TABLES.to_vec();
+    tables.extend(Identities::TABLES);
+    tables.extend(THEORIES.iter().flat_map(|theory| theory.about().tables));
+    tables.sort_unstable();
+    tables.dedup();
+    tables
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,19 +1,20 @@
-//! Were threads held back by their rank?
+//! Theory: threads had a rank other than 0, so that all threads of rank 0 ran before them.
 
+use selection::{Condition, Expression, Order, Selection};
 use tables::{StoreError, Table};
 
 use crate::survey::RankUse;
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted,
-    duration, grouped,
+    About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted, duration,
+    grouped,
 };
 
-/// Ranks other than 0.
+/// Theory about threads with ranks other than 0.
 pub(crate) struct Outranked;
 
 static ABOUT: About = About {
     id: "outranked",
-    question: "Did threads have a rank, behind which every thread of rank 0 goes first?",
+    question: "Did threads have a rank, so that every thread of rank 0 ran first?",
     tables: &[Table::CpuRuns],
     sources: &[
         Source {
@@ -35,7 +36,7 @@ impl Theory for Outranked {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let survey = &case.survey;
         if survey.runs_with_rank == 0 {
-            let why = "no context switch carries a rank";
+            let why = "context switches have no rank";
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
         let known = grouped(survey.runs_with_rank);
@@ -50,15 +51,7 @@ impl Theory for Outranked {
     }
 }
 
-const COLUMNS: [Column; 5] = [
-    Column::new("rank", "rank", Unit::None),
-    Column::new("runs", "runs", Unit::Count),
-    Column::new("cpu_ns", "CPU time", Unit::Duration),
-    Column::new("first_ns", "first", Unit::Moment),
-    Column::new("last_ns", "last", Unit::Moment),
-];
-
-/// What is to be said of the ranks of one process.
+/// Describes the ranks of one process.
 fn found(case: &Case<'_>, ranks: &[RankUse]) -> Finding {
     let first = ranks[0];
     let (lowest, highest) = (first.rank, ranks[ranks.len() - 1].rank);
@@ -70,16 +63,24 @@ fn found(case: &Case<'_>, ranks: &[RankUse]) -> Finding {
         true => format!("rank {lowest}"),
         false => format!("ranks {lowest} to {highest}"),
     };
-    let is_that_process = match first.process_row {
-        Some(row) => format!("process_row = {row}"),
-        None => "process_row IS NULL".to_owned(),
-    };
-    let query = format!(
-        "SELECT rank_out AS rank, count(*) AS runs, sum(cpu_ns) AS cpu_ns, min(end_ns) AS \
-         first_ns, max(end_ns) AS last_ns FROM cpu_runs WHERE {is_that_process} AND rank_out > 0 \
-         GROUP BY rank_out ORDER BY rank_out"
-    );
-    let mut evidence = Evidence::new(format!("Runs of {process} by rank"), query, &COLUMNS);
+    let selection = Selection::of(Table::CpuRuns)
+        .filter(Condition::is_or_unknown("process_row", first.process_row))
+        .filter(Condition::AtLeast("rank_out", 1))
+        .group_by(&["rank_out"])
+        .order(&[Order::ascending("rank_out")]);
+    let rank = Expression::Column("rank_out");
+    let (first_ns, last_ns) = (Expression::Min("end_ns"), Expression::Max("end_ns"));
+    let mut evidence = Evidence::of(format!("Runs of {process} by rank"), selection)
+        .column("rank", "rank", Unit::None, rank)
+        .column("runs", "runs", Unit::Count, Expression::Count)
+        .column(
+            "cpu_ns",
+            "CPU time",
+            Unit::Duration,
+            Expression::Sum("cpu_ns"),
+        )
+        .column("first_ns", "first", Unit::Moment, first_ns)
+        .column("last_ns", "last", Unit::Moment, last_ns);
     for used in ranks {
         evidence = evidence.row([
             Some(used.rank.into()),
@@ -90,8 +91,8 @@ fn found(case: &Case<'_>, ranks: &[RankUse]) -> Finding {
         ]);
     }
     let sentence = format!(
-        "Threads of {process} had {of_ranks} at {} {}: every thread of rank 0 that is ready goes \
-         before them, whatever the priorities.",
+        "Threads of {process} had {of_ranks} at {} {}: every ready thread of rank 0 runs before \
+         them, regardless of priority.",
         counted(runs, "switch", "switches"),
         match from == to {
             true => format!("at {}", duration(from)),
@@ -100,5 +101,6 @@ fn found(case: &Case<'_>, ranks: &[RankUse]) -> Finding {
     );
     Finding::new(&ABOUT, Severity::Information, sentence)
         .during(from..to)
+        .subjects(case.process_subject(first.process_row, first.process_id))
         .with(evidence)
 }

@@ -1,14 +1,16 @@
-//! Did threads wait for memory to be read from disk?
+//! Theory: threads waited for pages from disk.
 
 use rustc_hash::FxHashMap;
+use selection::{Expression, Order, Selection};
 use tables::{HardFaultsView, StoreError, Table};
 
+use crate::thresholds::HARD_FAULTS_NS;
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, duration, grouped,
+    About, Case, Evidence, Finding, Outcome, Severity, Subject, Theory, Unit, duration, grouped,
     size,
 };
 
-/// Hard page faults.
+/// Theory about hard page faults, which make threads wait for a disk.
 pub(crate) struct Paging;
 
 static ABOUT: About = About {
@@ -18,9 +20,7 @@ static ABOUT: About = About {
     sources: &[],
 };
 
-/// What of a second of one thread's time is felt.
-const NOTICED_NS: i64 = 500_000_000;
-/// Rows shown.
+/// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
 
 #[derive(Clone, Copy, Default)]
@@ -66,24 +66,23 @@ impl Theory for Paging {
         }
         let mut threads: Vec<((Option<u32>, u32), Faults)> = threads.into_iter().collect();
         threads.sort_by_key(|((row, id), faults)| (std::cmp::Reverse(faults.waited_ns), *id, *row));
-        let mut evidence = Evidence::new(
-            "Hard faults by thread",
-            format!(
-                "SELECT process(process_row) AS process, thread_id, count(*) AS faults, \
-                 sum(CAST(size_bytes AS BIGINT)) AS size_bytes, sum(duration_ns) AS waited_ns, \
-                 max(duration_ns) AS longest_ns FROM hard_faults GROUP BY process_row, thread_id \
-                 ORDER BY waited_ns DESC NULLS LAST, thread_id, process_row NULLS FIRST \
-                 LIMIT {SHOWN}"
-            ),
-            &[
-                Column::new("process", "process", Unit::None),
-                Column::new("thread_id", "thread", Unit::None),
-                Column::new("faults", "faults", Unit::Count),
-                Column::new("size_bytes", "read", Unit::Bytes),
-                Column::new("waited_ns", "waited", Unit::Duration),
-                Column::new("longest_ns", "longest", Unit::Duration),
-            ],
-        );
+        let selection = Selection::of(Table::HardFaults)
+            .group_by(&["process_row", "thread_id"])
+            .order(&[
+                Order::descending("waited_ns"),
+                Order::ascending("thread_id"),
+                Order::ascending("process_row").unknown_first(),
+            ])
+            .limit(SHOWN);
+        let (process, sum) = (Expression::Process("process_row"), Expression::Sum);
+        let longest = Expression::Max("duration_ns");
+        let mut evidence = Evidence::of("Hard faults by thread", selection)
+            .column("process", "process", Unit::None, process)
+            .stored("thread_id", "thread", Unit::None)
+            .column("faults", "faults", Unit::Count, Expression::Count)
+            .column("size_bytes", "read", Unit::Bytes, sum("size_bytes"))
+            .column("waited_ns", "waited", Unit::Duration, sum("duration_ns"))
+            .column("longest_ns", "longest", Unit::Duration, longest);
         for ((row, id), faults) in threads.iter().take(SHOWN) {
             evidence = evidence.row([
                 case.process_label(*row).map(Into::into),
@@ -97,27 +96,36 @@ impl Theory for Paging {
         let ((row, id), most) = threads[0];
         let waited_ns = most.waited_ns.unwrap_or(0);
         let told = format!(
-            "thread {id} of {} waited {} for {} ({} read), {} at most",
+            "thread {id} of {} waited {} for {} hard faults ({} read), {} at most",
             case.process(row, None),
             duration(waited_ns),
             grouped(most.count),
             size(most.bytes),
             duration(most.longest_ns.unwrap_or(0))
         );
-        if waited_ns < NOTICED_NS {
-            let because = format!("no thread waited long for hard faults; most: {told}");
+        if waited_ns < HARD_FAULTS_NS {
+            let because = format!("no thread waited long for hard faults; the longest: {told}");
             return Ok(Outcome::Against(because, vec![evidence]));
         }
         let finding = Finding::new(
             &ABOUT,
             Severity::Warning,
-            format!("Threads waited for pages that had to be read from disk: {told}."),
+            format!("Threads waited for pages from disk: {told}."),
         )
-        .costing(waited_ns, format!("of thread {id}, which could do nothing meanwhile"))
+        .subjects([Subject::Thread {
+            id,
+            row: None,
+            process_row: row,
+        }])
+        .subjects(case.process_subject(row, None))
+        .delay(
+            waited_ns,
+            format!("of thread {id}, which waited for the pages"),
+        )
         .with(evidence)
         .remedy(
-            "See which files they came from (`laglab hardfault`): a program's first start reads its \
-             own; pages of the page file mean that memory is short",
+            "Find the files that they came from (`laglab hardfault`): the first start of a program \
+             reads its own files; reads of the page file mean that memory is short",
         );
         Ok(Outcome::For(vec![finding]))
     }

@@ -1,23 +1,25 @@
-//! How long are turns, and whose are longer?
+//! Theory: threads lost their CPUs because their quantum ended.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
+use selection::{Condition, Expression, Order, Selection};
 use tables::{CpuRunsView, StoreError, Table};
 use tune::decode::quantum::{self, Win32PrioritySeparation};
 
+use crate::thresholds::{CLOCK_PERIOD_NS, QUANTUM_TURNS};
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted,
-    duration,
+    About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted, duration,
 };
 
-/// Quanta as they were used, against what Win32PrioritySeparation stands for.
+/// Theory about the measured lengths of quanta, compared with the values of the registry setting
+/// Win32PrioritySeparation.
 pub(crate) struct Quantum;
 
 static ABOUT: About = About {
     id: "quantum",
-    question: "Did quanta end threads' turns: how long are they, and longer with the focus?",
+    question: "Did quanta end threads' turns, and how long are they with and without the focus?",
     tables: &[Table::CpuRuns, Table::Focus, Table::Sessions],
     sources: &[
         Source {
@@ -31,18 +33,17 @@ static ABOUT: About = About {
     ],
 };
 
-/// A third of the clock tick of 15.625 ms, in microseconds: what a unit stands for.
-const UNIT_US: f64 = 15_625.0 / 3.0;
-/// The reason to leave the CPU that is the end of a quantum (`WrQuantumEnd`).
+/// Unit of a quantum in microseconds: a third of a clock tick.
+const UNIT_US: f64 = CLOCK_PERIOD_NS as f64 / 1_000.0 / 3.0;
+/// Code of the wait reason of a thread whose quantum ended (`WrQuantumEnd`).
 const QUANTUM_END: u8 = 30;
-/// The state of a thread that goes on as soon as its turn comes.
+/// Code of the state of a ready thread.
 const READY: u8 = 1;
-/// Rows shown.
+/// Maximum number of rows of evidence.
 const SHOWN: usize = 12;
-/// So many turns of a program make a rule.
-const MANY: u64 = 20;
 
-/// Values of Win32PrioritySeparation that are one, with what they stand for.
+/// Returns the values of Win32PrioritySeparation that are equivalent to a setting, with their
+/// meaning.
 fn stands_for(setting: Win32PrioritySeparation) -> String {
     let quantum = setting.decode(false);
     let units = |of: quantum::Quantum| (of.foreground_units, of.background_units);
@@ -64,7 +65,7 @@ fn stands_for(setting: Win32PrioritySeparation) -> String {
     format!("{values} ({interval}, {length}{default})")
 }
 
-/// The values with fixed quanta that differ from this one in the boost alone.
+/// Returns the values with fixed quanta that differ from each other only in the boost.
 fn alike(value: u32) -> String {
     format!("{value:#X}, {:#X}, {:#X}", value + 1, value + 2)
 }
@@ -76,7 +77,8 @@ struct Turns {
     longest_ns: i64,
 }
 
-/// Row and id of the process, whether it had the focus if that is known, units of its quantum.
+/// Key of turns: the process row, the process id, true if the process had the focus (if this is
+/// known), and the units of the quantum that were left.
 type Key = (Option<u32>, Option<u32>, Option<bool>, i64);
 
 impl Theory for Quantum {
@@ -87,12 +89,12 @@ impl Theory for Quantum {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         if case.survey.cpus.is_empty() {
             return Ok(Outcome::NotRecorded(
-                "there are no context switches".to_owned(),
+                "the trace has no context switches".to_owned(),
             ));
         }
         let machine = case.machine()?;
         let Some(mhz) = machine.cpu_mhz else {
-            let what = "the trace does not say at which frequency the processors run";
+            let what = "the frequency of the processors is not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         };
         let focus = case.focus()?.into_iter();
@@ -101,7 +103,7 @@ impl Theory for Quantum {
             .collect();
         let turns = turns(case, mhz, &focus)?;
         if turns.is_empty() {
-            let because = "no thread's turn was ended by its quantum: nobody had to wait for one";
+            let because = "no quantum ended a thread's turn";
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }
         let build = machine.os_build;
@@ -119,7 +121,7 @@ fn found(
     let all: u64 = turns.iter().map(|(_, turns)| turns.count).sum();
     let (with, without) = match focus.is_empty() {
         false => (usual(&turns, Some(true)), usual(&turns, Some(false))),
-        // Of two lengths the longer can only be the program's with the focus.
+        // If there are several lengths, the longest is assigned to the program with the focus.
         true => {
             let lengths = lengths(&turns);
             let longest = lengths.last().filter(|_| lengths.len() > 1);
@@ -132,11 +134,11 @@ fn found(
     };
     let told = match (with, without) {
         (Some(with), Some(without)) => format!(
-            "{} of the program with the focus, {} of others",
+            "{} for the program with the focus, {} for others",
             units(with),
             units(without)
         ),
-        (Some(with), None) => format!("{} of the program with the focus", units(with)),
+        (Some(with), None) => format!("{} for the program with the focus", units(with)),
         (None, without) => without.map_or_else(String::new, units),
     };
     let fits: Vec<String> = Win32PrioritySeparation::TABLE
@@ -149,15 +151,13 @@ fn found(
         .map(stands_for)
         .collect();
     let stands_for = match fits.is_empty() {
-        true => {
-            "no value of Win32PrioritySeparation stands for that in the classic table".to_owned()
-        }
+        true => "no value of Win32PrioritySeparation gives that in the classic table".to_owned(),
         false if fits.len() == 1 => {
-            format!("what Win32PrioritySeparation at {} stands for", fits[0])
+            format!("as with Win32PrioritySeparation at {}", fits[0])
         }
         false => format!(
-            "what several values of Win32PrioritySeparation stand for, and which of them was set is not \
-             known, for no turn tells {}: {}",
+            "as with several values of Win32PrioritySeparation. Which one was set is unknown, \
+             because no turn shows {}: {}",
             match (with, without) {
                 (Some(_), None) => "the quantum of programs without the focus",
                 _ => "the quantum of a program with the focus",
@@ -168,12 +168,12 @@ fn found(
     let is_early = end_early(&turns);
     let sentence = match is_early {
         false => format!(
-            "{} ended by the quantum, most at {told}: {stands_for}.",
+            "{} ended by the quantum, mostly at {told}: {stands_for}.",
             counted(all, "turn was", "turns were")
         ),
         true => format!(
-            "{} ended for a thread of the same priority, most before the quantum was used up; it is \
-             at least {told}: {stands_for}.",
+            "{} ended for a thread of the same priority, mostly before the quantum was used up. \
+             The quantum is at least {told}: {stands_for}.",
             counted(all, "turn was", "turns were")
         ),
     };
@@ -187,26 +187,22 @@ fn found(
             format!("coalesce({}, false)", had.collect::<Vec<_>>().join(" OR "))
         }
     };
-    let query = format!(
-        "SELECT process(process_row) AS process, {in_focus} AS has_focus, \
-         CAST(round(remaining_quantum_out * 1024 / ({mhz} * {UNIT_US:?})) AS BIGINT) AS units, \
-         count(*) AS turns, sum(cpu_ns) AS cpu_ns, max(cpu_ns) AS longest_ns FROM cpu_runs WHERE \
-         wait_reason_out = {QUANTUM_END} AND state_out = {READY} AND remaining_quantum_out > 0 AND \
-         thread_id <> 0 GROUP BY process_row, process_id, has_focus, units ORDER BY turns DESC, \
-         process_row NULLS FIRST, process_id NULLS FIRST, has_focus NULLS FIRST, units LIMIT {SHOWN}"
-    );
-    let mut evidence = Evidence::new(
-        "Turns ended by the quantum, by process and length of the quantum",
-        query,
-        &[
-            Column::new("process", "process", Unit::None),
-            Column::new("has_focus", "has the focus", Unit::None),
-            Column::new("units", "quantum", Unit::None),
-            Column::new("turns", "turns", Unit::Count),
-            Column::new("cpu_ns", "CPU time", Unit::Duration),
-            Column::new("longest_ns", "longest turn", Unit::Duration),
-        ],
-    );
+    let title = "Turns ended by the quantum, by process and length of the quantum";
+    let mut evidence = turns_by(title, &in_focus, &["units"])
+        .column("units", "quantum", Unit::None, units_left(mhz))
+        .column("turns", "turns", Unit::Count, Expression::Count)
+        .column(
+            "cpu_ns",
+            "CPU time",
+            Unit::Duration,
+            Expression::Sum("cpu_ns"),
+        )
+        .column(
+            "longest_ns",
+            "longest turn",
+            Unit::Duration,
+            Expression::Max("cpu_ns"),
+        );
     for ((row, _, has_focus, units), turns) in turns.iter().take(SHOWN) {
         evidence = evidence.row([
             case.process_label(*row).map(Into::into),
@@ -222,50 +218,40 @@ fn found(
         finding = finding.with(left_at_most(case, mhz, &in_focus, &turns));
     }
     let finding = finding.with(evidence).doubt(
-        "A quantum is counted in CPU cycles and ends at a clock interrupt, so turns take up to a \
-             tick more",
+        "A quantum is counted in CPU cycles and ends at a clock interrupt, so turns last up to a \
+         tick longer",
     );
     let finding = match (focus.is_empty(), with) {
         (true, Some(_)) => finding.doubt(
-            "The trace does not say who had the focus: of two lengths the longer was taken for the \
-             focused program's",
+            "The trace does not record the focus: of two lengths, the longer one was assigned to \
+             the program with the focus",
         ),
         (true, None) => finding.doubt(
-            "The trace does not say who had the focus: whether one of these programs had it is not \
-             known",
+            "The trace does not record the focus: it is unknown whether one of these programs had \
+             it",
         ),
         (false, _) => finding,
     };
     match build {
         Some(build) if build >= quantum::TABLE_DOUBTED_FROM => finding.doubt(format!(
-            "On build {build} quanta were seen not to follow the classic table: trust what was \
-             measured, not the table"
+            "On build {build}, quanta do not follow the classic table: trust the measured values, \
+             not the table"
         )),
         _ => finding,
     }
 }
 
-/// What was left of quanta at most, by process.
+/// Returns evidence with the greatest part of the quantum that was left, by process.
 fn left_at_most(case: &Case<'_>, mhz: u32, in_focus: &str, turns: &[(Key, Turns)]) -> Evidence {
-    let query = format!(
-        "SELECT process(process_row) AS process, {in_focus} AS has_focus, \
-         max(CAST(round(remaining_quantum_out * 1024 / ({mhz} * {UNIT_US:?})) AS BIGINT)) AS units, \
-         count(*) AS turns FROM cpu_runs WHERE wait_reason_out = {QUANTUM_END} AND state_out = \
-         {READY} AND remaining_quantum_out > 0 AND thread_id <> 0 GROUP BY process_row, process_id, \
-         has_focus ORDER BY turns DESC, process_row NULLS FIRST, process_id NULLS FIRST, has_focus \
-         NULLS FIRST LIMIT {SHOWN}"
-    );
-    let title = "Turns ended for another thread, and what was left of the quantum at most";
-    let mut evidence = Evidence::new(
-        title,
-        query,
-        &[
-            Column::new("process", "process", Unit::None),
-            Column::new("has_focus", "has the focus", Unit::None),
-            Column::new("units", "left at most", Unit::None),
-            Column::new("turns", "turns", Unit::Count),
-        ],
-    );
+    let title = "Turns ended for another thread, and the greatest part of the quantum that was \
+        left";
+    let most = match units_left(mhz) {
+        Expression::Formula(units) => Expression::Formula(format!("max({units})")),
+        other => other,
+    };
+    let mut evidence = turns_by(title, in_focus, &[])
+        .column("units", "left at most", Unit::None, most)
+        .column("turns", "turns", Unit::Count, Expression::Count);
     let mut of: FxHashMap<_, (i64, u64)> = FxHashMap::default();
     for ((row, id, focus, units), turns) in turns {
         let (most, count) = of.entry((*row, *id, *focus)).or_default();
@@ -285,9 +271,44 @@ fn left_at_most(case: &Case<'_>, mhz: u32, in_focus: &str, turns: &[(Key, Turns)
     evidence
 }
 
-/// How long a quantum is of which turns had so many units left, how often each: what most had, for a
-/// quantum that has ended is given anew at once. Where turns end before, it is what they had left at
-/// most.
+/// Returns evidence about the turns that ended for another thread, grouped by process, focus and
+/// the columns in `more`.
+fn turns_by(title: &str, in_focus: &str, more: &[&'static str]) -> Evidence {
+    let groups = [&["process_row", "process_id", "has_focus"], more].concat();
+    let mut order = vec![
+        Order::descending("turns"),
+        Order::ascending("process_row").unknown_first(),
+        Order::ascending("process_id").unknown_first(),
+        Order::ascending("has_focus").unknown_first(),
+    ];
+    order.extend(more.iter().map(|name| Order::ascending(name)));
+    let selection = Selection::of(Table::CpuRuns)
+        .filters([
+            Condition::is("wait_reason_out", QUANTUM_END),
+            Condition::is("state_out", READY),
+            Condition::AtLeast("remaining_quantum_out", 1),
+            Condition::is_not("thread_id", 0),
+        ])
+        .group_by(&groups)
+        .order(&order)
+        .limit(SHOWN);
+    let focus = Expression::Formula(in_focus.to_owned());
+    let process = Expression::Process("process_row");
+    Evidence::of(title, selection)
+        .column("process", "process", Unit::None, process)
+        .column("has_focus", "has the focus", Unit::None, focus)
+}
+
+/// Returns an SQL expression for the units of the quantum that were left.
+fn units_left(mhz: u32) -> Expression {
+    Expression::Formula(format!(
+        "CAST(round(remaining_quantum_out * 1024 / ({mhz} * {UNIT_US:?})) AS BIGINT)"
+    ))
+}
+
+/// Returns the length of a quantum, computed from the units that were left at the end of turns. It
+/// is the most frequent value, because Windows refills an expired quantum at once. If turns end
+/// earlier, it is the greatest value.
 fn length<'t>(turns: impl Iterator<Item = (i64, &'t Turns)>) -> Option<i64> {
     let mut of: FxHashMap<i64, u64> = FxHashMap::default();
     for (units, turns) in turns {
@@ -301,7 +322,7 @@ fn length<'t>(turns: impl Iterator<Item = (i64, &'t Turns)>) -> Option<i64> {
     }
 }
 
-/// The quantum of programs with, or of those without the focus.
+/// Returns the quantum of programs with the focus or, if `has_focus` is false, without the focus.
 fn usual(turns: &[(Key, Turns)], has_focus: Option<bool>) -> Option<i64> {
     let of = turns
         .iter()
@@ -309,7 +330,7 @@ fn usual(turns: &[(Key, Turns)], has_focus: Option<bool>) -> Option<i64> {
     length(of.map(|((.., units), turns)| (*units, turns)))
 }
 
-/// The quanta of processes, each length once.
+/// Returns the lengths of the quanta of all processes, each length once.
 fn lengths(turns: &[(Key, Turns)]) -> BTreeSet<i64> {
     let mut of: FxHashMap<_, Vec<(i64, &Turns)>> = FxHashMap::default();
     for ((row, id, _, units), turns) in turns {
@@ -321,7 +342,7 @@ fn lengths(turns: &[(Key, Turns)]) -> BTreeSet<i64> {
         .collect()
 }
 
-/// Whether most turns of some program ended before the quantum did.
+/// Returns true if most turns of a program ended before its quantum was used up.
 fn end_early(turns: &[(Key, Turns)]) -> bool {
     let mut of: FxHashMap<_, (u64, u64)> = FxHashMap::default();
     for ((row, id, focus, _), turns) in turns {
@@ -329,12 +350,12 @@ fn end_early(turns: &[(Key, Turns)]) -> bool {
         *all += turns.count;
         *most = (*most).max(turns.count);
     }
-    // A few turns are no rule.
+    // A program with only a few turns does not count.
     of.values()
-        .any(|(all, most)| *all >= MANY && most * 2 < *all)
+        .any(|(all, most)| *all >= QUANTUM_TURNS && most * 2 < *all)
 }
 
-/// Turns that the quantum ended, the most frequent first.
+/// Reads the turns that the quantum ended. The most frequent turns come first.
 fn turns(
     case: &Case<'_>,
     mhz: u32,
@@ -365,7 +386,8 @@ fn turns(
             let Some(left) = view.remaining_quantum_out.get(row).filter(|left| *left > 0) else {
                 continue;
             };
-            // Logged in units of 1,024 CPU cycles. A quantum that has ended is given anew at once.
+            // The rest of a quantum is logged in units of 1,024 CPU cycles. If the quantum expired,
+            // this is the whole quantum, because Windows refills it at once.
             let units = (f64::from(left) * 1024.0 / (f64::from(mhz) * UNIT_US)).round() as i64;
             let process = view.process_row.get(row);
             let end = view.end_ns[row];

@@ -1,18 +1,20 @@
-//! Were all CPUs busy?
+//! Theory: all CPUs were busy.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
+use selection::{Condition, Expression, Order, Selection};
 use tables::{StoreError, Table};
 
 use crate::ranges::overlap;
-use crate::survey::interrupted_runs;
+use crate::survey::{interrupted_runs, selected_runs};
+use crate::thresholds::{SATURATED_NS, SATURATED_PERCENT, is_share};
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, counted, duration,
     percent, runs,
 };
 
-/// CPU saturation, by process and by priority.
+/// Theory about times during which all CPUs were busy, by process and by priority.
 pub(crate) struct Saturation;
 
 static ABOUT: About = About {
@@ -22,11 +24,9 @@ static ABOUT: About = About {
     sources: &[],
 };
 
-/// Of 1,000: what of their time CPUs are busy when they are called saturated.
-const BUSY_PER_MILLE: i64 = 950;
-/// How long that lasts at least: less is an ordinary burst.
-const AT_LEAST_NS: i64 = 500_000_000;
-/// Rows shown.
+/// Maximum number of processes that a sentence names.
+const NAMED: usize = 3;
+/// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
 
 impl Theory for Saturation {
@@ -38,15 +38,15 @@ impl Theory for Saturation {
         let survey = &case.survey;
         if survey.cpus.is_empty() {
             return Ok(Outcome::NotRecorded(
-                "there are no context switches".to_owned(),
+                "the trace has no context switches".to_owned(),
             ));
         }
         let stretches = survey
             .load
-            .busier_than(BUSY_PER_MILLE, survey.cpus.len(), AT_LEAST_NS);
-        // Of a time that is asked for, what holds then.
+            .busier_than(SATURATED_PERCENT, survey.cpus.len(), SATURATED_NS);
+        // If there is a time range in scope, saturation within it is preferred.
         let matters = |range: &&Range<i64>| {
-            let asked = case.asked.during.as_ref();
+            let asked = case.scope.during.as_ref();
             let then = asked.and_then(|asked| overlap(range, asked));
             (
                 then.map_or(0, |then| then.end - then.start),
@@ -55,18 +55,36 @@ impl Theory for Saturation {
         };
         let Some(longest) = stretches.iter().max_by_key(matters) else {
             let because = format!(
-                "no stretch of {} had CPUs busy for 95 % of its time; over the whole trace they \
-                 were for {} {}",
-                duration(AT_LEAST_NS),
+                "CPUs were never busy for {SATURATED_PERCENT} % of {}; over the whole trace they \
+                 were busy for {} {}",
+                duration(SATURATED_NS),
                 percent(busy_ns(case), survey.awake_cpus_ns(&survey.span)),
                 survey.of_their_time(&survey.span)
             );
             return Ok(Outcome::Against(because, vec![by_cpu(case)]));
         };
-        let all_ns: i64 = stretches.iter().map(|range| range.end - range.start).sum();
-        let mut by_process: FxHashMap<(Option<u32>, Option<u32>), i64> = FxHashMap::default();
-        let mut by_priority: FxHashMap<Option<i8>, i64> = FxHashMap::default();
-        let (mut busy_ns, mut inside_ns) = (0_i64, 0_i64);
+        let used = Used::read(case, longest)?;
+        let finding = found(case, longest, &stretches, &used);
+        Ok(Outcome::For(vec![survey.doubtful.doubted(finding)]))
+    }
+}
+
+/// Row in `processes` and id of a process, as far as they are known.
+type ProcessKey = (Option<u32>, Option<u32>);
+
+/// CPU time within a time range, in nanoseconds.
+#[derive(Default)]
+struct Used {
+    busy_ns: i64,
+    interrupts_ns: i64,
+    /// CPU time by process, the process with most time first.
+    processes: Vec<(ProcessKey, i64)>,
+    /// CPU time by priority, the priority with most time first.
+    priorities: Vec<(Option<i8>, i64)>,
+}
+
+impl Used {
+    fn read(case: &Case<'_>, range: &Range<i64>) -> Result<Used, StoreError> {
         const COLUMNS: [&str; 9] = [
             "start_ns",
             "end_ns",
@@ -78,104 +96,123 @@ impl Theory for Saturation {
             "process_row",
             "priority",
         ];
-        runs::each_within(case, longest, &COLUMNS, |view, row, within| {
-            busy_ns = busy_ns.saturating_add(within.cpu_ns + within.inside_ns);
-            inside_ns = inside_ns.saturating_add(within.inside_ns);
+        let mut used = Used::default();
+        let mut by_process: FxHashMap<ProcessKey, i64> = FxHashMap::default();
+        let mut by_priority: FxHashMap<Option<i8>, i64> = FxHashMap::default();
+        runs::each_within(case, range, &COLUMNS, |view, row, within| {
+            let ran_ns = within.cpu_ns + within.inside_ns;
+            used.busy_ns = used.busy_ns.saturating_add(ran_ns);
+            used.interrupts_ns = used.interrupts_ns.saturating_add(within.inside_ns);
             let process = (view.process_row.get(row), view.process_id.get(row));
             *by_process.entry(process).or_default() += within.cpu_ns;
             *by_priority.entry(view.priority.get(row)).or_default() += within.cpu_ns;
         })?;
-        let mut processes: Vec<_> = by_process.into_iter().collect();
-        processes.sort_by_key(|((row, id), ns)| (-ns, *row, *id));
-        let mut priorities: Vec<_> = by_priority.into_iter().collect();
-        priorities.sort_by_key(|(priority, ns)| (-ns, *priority));
-        let long_ns = longest.end - longest.start;
-        let cpus_ns = long_ns.saturating_mul(survey.cpus.len() as i64);
-        let mut most: Vec<String> = processes
-            .iter()
-            .take(3)
-            .map(|((row, id), ns)| {
-                format!("{} {}", case.processes(*row, *id), percent(*ns, cpus_ns))
-            })
-            .collect();
-        if inside_ns.saturating_mul(100) >= cpus_ns {
-            let share = percent(inside_ns, cpus_ns);
-            most.push(format!("DPCs and service routines {share}"));
-        }
-        let mut sentence = format!(
-            "All {} CPUs were busy for {}, from {} to {} ({} of their time): {}.",
-            survey.cpus.len(),
-            duration(long_ns),
-            duration(longest.start),
-            duration(longest.end),
-            percent(busy_ns, cpus_ns),
-            most.join(", ")
-        );
-        if let others @ 1.. = stretches.len() as u64 - 1 {
-            sentence += &format!(
-                " So they were in {}: {} in all.",
-                counted(others, "other stretch too", "other stretches too"),
-                duration(all_ns)
-            );
-        }
-        let within = interrupted_runs(case, Some(longest));
-        let of_all = Evidence::new(
-            "CPU time of all in the longest stretch",
+        used.processes.extend(by_process);
+        used.processes.sort_by_key(|(process, ns)| (-ns, *process));
+        used.priorities.extend(by_priority);
+        used.priorities
+            .sort_by_key(|(priority, ns)| (-ns, *priority));
+        Ok(used)
+    }
+
+    fn evidence(&self, case: &Case<'_>, range: &Range<i64>) -> [Evidence; 3] {
+        let runs = interrupted_runs(case, Some(range));
+        let time = Column::new("cpu_ns", "CPU time", Unit::Duration);
+        let mut by_process = Evidence::new(
+            "CPU time by process in the longest range",
             format!(
-                "SELECT coalesce(sum(cpu_ns + inside_ns), 0) AS busy_ns, coalesce(sum(inside_ns), \
-                 0) AS interrupts_ns FROM {within}"
+                "SELECT process(process_row) AS process, sum(cpu_ns) AS cpu_ns FROM {runs} GROUP BY \
+                 process_row, process_id ORDER BY cpu_ns DESC, process_row NULLS FIRST, process_id \
+                 NULLS FIRST LIMIT {SHOWN}"
+            ),
+            &[Column::new("process", "process", Unit::None), time],
+        )
+        .about(selected_runs(
+            case,
+            Some(range),
+            "process",
+            Expression::Process("process_row"),
+        ));
+        for ((row, _), ns) in self.processes.iter().take(SHOWN) {
+            let name = case.process_label(*row).map(Into::into);
+            by_process = by_process.row([name, Some((*ns).into())]);
+        }
+        let mut by_priority = Evidence::new(
+            "CPU time by priority in the longest range",
+            format!(
+                "SELECT priority, sum(cpu_ns) AS cpu_ns FROM {runs} GROUP BY priority ORDER BY cpu_ns \
+                 DESC, priority NULLS FIRST LIMIT {SHOWN}"
+            ),
+            &[Column::new("priority", "priority", Unit::None), time],
+        )
+        .about(selected_runs(
+            case,
+            Some(range),
+            "priority",
+            Expression::Column("priority"),
+        ));
+        for (priority, ns) in self.priorities.iter().take(SHOWN) {
+            by_priority = by_priority.row([priority.map(Into::into), Some((*ns).into())]);
+        }
+        let all = Evidence::new(
+            "CPU time in the longest range",
+            format!(
+                "SELECT coalesce(sum(cpu_ns + inside_ns), 0) AS busy_ns, coalesce(sum(inside_ns), 0) AS \
+                 interrupts_ns FROM {runs}"
             ),
             &[
                 Column::new("busy_ns", "busy", Unit::Duration),
                 Column::new(
                     "interrupts_ns",
-                    "of that DPCs and service routines",
+                    "DPCs and service routines in it",
                     Unit::Duration,
                 ),
             ],
         )
-        .row([busy_ns, inside_ns].map(|ns| Some(ns.into())));
-        let mut of_processes = Evidence::new(
-            "CPU time by process in the longest stretch",
-            format!(
-                "SELECT process(process_row) AS process, sum(cpu_ns) AS cpu_ns FROM {within} \
-                 GROUP BY process_row, process_id ORDER BY cpu_ns DESC, process_row NULLS FIRST, \
-                 process_id NULLS FIRST LIMIT {SHOWN}"
-            ),
-            &[
-                Column::new("process", "process", Unit::None),
-                Column::new("cpu_ns", "CPU time", Unit::Duration),
-            ],
-        );
-        for ((row, _), ns) in processes.iter().take(SHOWN) {
-            let name = case.process_label(*row).map(Into::into);
-            of_processes = of_processes.row([name, Some((*ns).into())]);
-        }
-        let mut of_priorities = Evidence::new(
-            "CPU time by priority in the longest stretch",
-            format!(
-                "SELECT priority, sum(cpu_ns) AS cpu_ns FROM {within} GROUP BY priority ORDER BY \
-                 cpu_ns DESC, priority NULLS FIRST LIMIT {SHOWN}"
-            ),
-            &[
-                Column::new("priority", "priority", Unit::None),
-                Column::new("cpu_ns", "CPU time", Unit::Duration),
-            ],
-        );
-        for (priority, ns) in priorities.iter().take(SHOWN) {
-            of_priorities = of_priorities.row([priority.map(Into::into), Some((*ns).into())]);
-        }
-        let finding = Finding::new(&ABOUT, Severity::Warning, sentence)
-            .during(longest.clone())
-            .with(of_processes)
-            .with(of_priorities)
-            .with(of_all)
-            .remedy(
-                "See which of these programs need to run at all, or at once; give those that may \
-                 wait a lower priority",
-            );
-        Ok(Outcome::For(vec![survey.doubtful.doubted(finding)]))
+        .row([self.busy_ns, self.interrupts_ns].map(|ns| Some(ns.into())));
+        [by_process, by_priority, all]
     }
+}
+
+fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used) -> Finding {
+    let cpus = case.survey.cpus.len();
+    let long_ns = longest.end - longest.start;
+    let cpus_ns = long_ns.saturating_mul(cpus as i64);
+    let first = used.processes.iter().take(NAMED);
+    let mut most: Vec<String> = first
+        .clone()
+        .map(|((row, id), ns)| format!("{} {}", case.processes(*row, *id), percent(*ns, cpus_ns)))
+        .collect();
+    if is_share(used.interrupts_ns, cpus_ns, 1) {
+        let share = percent(used.interrupts_ns, cpus_ns);
+        most.push(format!("DPCs and service routines {share}"));
+    }
+    let mut sentence = format!(
+        "All {cpus} CPUs were busy for {}, from {} to {} ({} of their time): {}.",
+        duration(long_ns),
+        duration(longest.start),
+        duration(longest.end),
+        percent(used.busy_ns, cpus_ns),
+        most.join(", ")
+    );
+    if let others @ 1.. = all.len() as u64 - 1 {
+        let all_ns: i64 = all.iter().map(|range| range.end - range.start).sum();
+        sentence += &format!(
+            " They were also busy in {}: {} in total.",
+            counted(others, "other time range", "other time ranges"),
+            duration(all_ns)
+        );
+    }
+    let subjects = first.filter_map(|((row, id), _)| case.process_subject(*row, *id));
+    let mut finding = Finding::new(&ABOUT, Severity::Warning, sentence)
+        .during(longest.clone())
+        .subjects(subjects)
+        .remedy(
+            "Find out which of these programs need to run at all, or at the same time. Give a lower \
+             priority to those that may wait",
+        );
+    finding.evidence.extend(used.evidence(case, longest));
+    finding
 }
 
 fn busy_ns(case: &Case<'_>) -> i64 {
@@ -184,26 +221,16 @@ fn busy_ns(case: &Case<'_>) -> i64 {
 
 fn by_cpu(case: &Case<'_>) -> Evidence {
     let doubtful = &case.survey.doubtful;
-    let query = match doubtful.runs {
-        0 => {
-            format!("SELECT cpu, busy_ns, idle_ns FROM cpu_by_processor ORDER BY cpu LIMIT {SHOWN}")
-        }
-        _ => format!(
-            "SELECT cpu, coalesce(sum(cpu_ns) FILTER (WHERE {}), 0) AS busy_ns, \
-             coalesce(sum(cpu_ns) FILTER (WHERE thread_id = 0), 0) AS idle_ns FROM cpu_runs GROUP BY \
-             cpu ORDER BY cpu LIMIT {SHOWN}",
-            doubtful.is_believed()
-        ),
-    };
-    let mut evidence = Evidence::new(
-        "How busy each CPU was",
-        query,
-        &[
-            Column::new("cpu", "CPU", Unit::None),
-            Column::new("busy_ns", "busy", Unit::Duration),
-            Column::new("idle_ns", "idle", Unit::Duration),
-        ],
-    );
+    let selection = Selection::of(Table::CpuRuns)
+        .group_by(&["cpu"])
+        .order(&[Order::ascending("cpu")])
+        .limit(SHOWN);
+    let busy = Expression::sum_if("cpu_ns", doubtful.believed());
+    let idle = Expression::sum_if("cpu_ns", Condition::is("thread_id", 0));
+    let mut evidence = Evidence::of("Load of each CPU", selection)
+        .stored("cpu", "CPU", Unit::None)
+        .column("busy_ns", "busy", Unit::Duration, busy)
+        .column("idle_ns", "idle", Unit::Duration, idle);
     for used in case.survey.cpus.iter().take(SHOWN) {
         let cells = [used.cpu.into(), used.busy_ns.into(), used.idle_ns.into()];
         evidence = evidence.row(cells.map(Some));

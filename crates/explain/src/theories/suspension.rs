@@ -1,15 +1,15 @@
-//! Was the machine asleep?
+//! Theory: the machine was suspended.
 
 use tables::{StoreError, Table};
 
 use crate::{About, Case, Finding, Outcome, Severity, Theory, duration};
 
-/// Stretches in which nothing ran.
+/// Theory about suspend gaps, during which no CPU logged an event.
 pub(crate) struct Suspension;
 
 static ABOUT: About = About {
     id: "suspended",
-    question: "Did the machine sleep during the trace?",
+    question: "Was the machine suspended during the trace?",
     tables: &[
         Table::CpuRuns,
         Table::Interrupts,
@@ -27,14 +27,14 @@ impl Theory for Suspension {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         if case.survey.cpus.is_empty() {
             return Ok(Outcome::NotRecorded(
-                "there are no context switches".to_owned(),
+                "the trace has no context switches".to_owned(),
             ));
         }
-        let silences = &case.survey.silences;
+        let silences = &case.survey.suspend_gaps;
         let ranges = silences.ranges.iter();
         let Some(longest) = ranges.max_by_key(|range| range.end - range.start) else {
             let because = format!(
-                "processors logged something at least every {}",
+                "CPUs logged events at least every {}",
                 duration(silences.at_least_ns)
             );
             return Ok(Outcome::Against(because, Vec::new()));
@@ -42,8 +42,8 @@ impl Theory for Suspension {
         let ranges = silences.ranges.iter();
         let all_ns: i64 = ranges.map(|range| range.end - range.start).sum();
         let sentence = format!(
-            "For {} no processor logged anything, longest from {} to {}: the machine slept, or \
-             nothing of that time was recorded.",
+            "No CPU logged an event for {} in total, longest from {} to {}: the machine was \
+             suspended, or that time was not recorded.",
             duration(all_ns),
             duration(longest.start),
             duration(longest.end)

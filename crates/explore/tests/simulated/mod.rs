@@ -1,7 +1,7 @@
-//! A simulated trace to explore.
+//! Simulated traces for the tests of the explorer.
 #![allow(
     dead_code,
-    reason = "each test program uses its own part of this module"
+    reason = "each test program uses another part of this module"
 )]
 
 use std::fs::File;
@@ -14,10 +14,10 @@ use sim::scenario::{Override, Scenario};
 use tables::{Cache, Functions, Identities, Options, Store, Table};
 use tempfile::TempDir;
 
-/// Never set.
-pub(crate) static GO_ON: AtomicBool = AtomicBool::new(false);
+/// Cancellation flag that is never set.
+pub(crate) static NOT_CANCELLED: AtomicBool = AtomicBool::new(false);
 
-/// A trace, and what explores it.
+/// A simulated trace and its explorer.
 pub(crate) struct Explored {
     _folder: TempDir,
     pub(crate) store: Arc<Store>,
@@ -25,7 +25,7 @@ pub(crate) struct Explored {
     pub(crate) names: Identities,
 }
 
-/// Names functions by the 4 KiB page that they are in.
+/// Source of invented function names. A function is a 4 KiB page of an image.
 struct Pages;
 
 impl Functions for Pages {
@@ -34,13 +34,13 @@ impl Functions for Pages {
     }
 }
 
-/// What an address is called in these tests, without its offset.
+/// Returns the invented function name of an address, without the offset.
 pub(crate) fn function(image_row: u32, address: u64) -> String {
     format!("image{image_row}!page{:x}", address / 4096)
 }
 
 impl Explored {
-    /// Simulates a scenario that ships, with settings over it.
+    /// Simulates one of the supplied scenarios with changed settings.
     pub(crate) fn new(name: &str, settings: &[&str], memory_bytes: usize) -> Explored {
         let text = sim::shipped::text(name).expect("a scenario that ships");
         let named = |name: &str| sim::shipped::text(name).map(str::to_owned);
@@ -63,13 +63,13 @@ impl Explored {
         }
     }
 
-    /// A busy machine: a hundred thousand events of nearly every kind.
+    /// Returns the trace of a busy machine. It has a hundred thousand events of nearly all kinds.
     pub(crate) fn busy() -> &'static Explored {
         static BUSY: OnceLock<Explored> = OnceLock::new();
         BUSY.get_or_init(|| Explored::new("load", &["events=100000"], Explorer::MEMORY_BYTES))
     }
 
-    /// All rows of a table.
+    /// Returns all rows of a table.
     pub(crate) fn batches(&self, table: Table) -> Vec<RecordBatch> {
         let stored = self
             .store
@@ -80,7 +80,7 @@ impl Explored {
         chunks.map(read).collect()
     }
 
-    /// What `process` gives of a run.
+    /// Returns the label of the process of a run.
     pub(crate) fn process(&self, row: Option<u32>, id: Option<u32>) -> String {
         match (row, id) {
             (Some(row), _) => self.names.process_label(Some(row)).expect("a process"),

@@ -1,5 +1,5 @@
-//! Where there are no I/O rings: nothing here can ever be made. `unsafe` is only the promise that
-//! the other systems' function of the same name asks for.
+//! Placeholder for systems without I/O rings. Its types have no values, so that most of its
+//! functions can never be called.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,18 +8,18 @@ use std::time::Duration;
 use crate::entry::{CompletionEntry, Entry};
 use crate::{Capabilities, Error, Interface, Operation, Version};
 
-/// No functions.
+/// Type without values, because the system has no ring functions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Functions {}
 
 impl Functions {
-    pub(crate) fn of_system() -> Result<Self, Error> {
-        Err(Error::NotAvailable("only 64-bit Windows 11 has them"))
+    pub(crate) fn from_system() -> Result<Self, Error> {
+        Err(Error::NotAvailable("they need 64-bit Windows 11"))
     }
 
     #[expect(unsafe_code, reason = "as on Windows")]
-    pub(crate) unsafe fn of_dll(_: &Path) -> Result<Self, Error> {
-        Self::of_system()
+    pub(crate) unsafe fn from_dll(_: &Path) -> Result<Self, Error> {
+        Self::from_system()
     }
 
     pub(crate) fn capabilities(&self, _: Interface) -> Result<Capabilities, Error> {
@@ -27,7 +27,7 @@ impl Functions {
     }
 }
 
-/// No queue.
+/// Type without values, because the system has no ring queues.
 #[derive(Debug)]
 pub(crate) enum Queue {}
 
@@ -70,7 +70,7 @@ impl Queue {
     }
 }
 
-/// A file's handle: no ring will ever ask for it.
+/// Returns a placeholder for the handle of a file. This function is never called.
 pub(crate) fn handle(_: &File) -> usize {
     0
 }

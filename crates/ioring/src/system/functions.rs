@@ -1,6 +1,6 @@
-//! The DLLs' functions, by name. `unsafe` because what a name stands for cannot be checked: that the
-//! types here are those of `ioringapi.h` (and, for the NT calls, those that others have written
-//! down) is what the safety of calling them rests on.
+//! Functions that are looked up in DLLs by name. Unsafe code is allowed because the type of an
+//! exported function cannot be checked. The types here follow `ioringapi.h` and, for the NT system
+//! calls, published reverse engineering.
 
 #![allow(unsafe_code)]
 
@@ -27,7 +27,7 @@ use crate::{Capabilities, Code, Error, Interface};
 type Hresult = i32;
 type Ntstatus = i32;
 
-/// `ioringapi.h`; what came with version 3 may be missing.
+/// Functions of `ioringapi.h`. The functions that version 3 added are optional.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KernelBase {
     pub(super) capabilities: unsafe extern "system" fn(*mut IORING_CAPABILITIES) -> Hresult,
@@ -81,7 +81,7 @@ pub(super) struct KernelBase {
     >,
 }
 
-/// The NT calls.
+/// Ring functions of `ntdll.dll` (system calls).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Nt {
     pub(super) capabilities: unsafe extern "system" fn(usize, *mut NtCapabilities) -> Ntstatus,
@@ -96,7 +96,7 @@ pub(super) struct Nt {
     pub(super) close: unsafe extern "system" fn(HANDLE) -> Ntstatus,
 }
 
-/// What was found of the two interfaces.
+/// Functions of both interfaces. A field is `None` if the DLL does not export the interface.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Functions {
     kernel_base: Option<KernelBase>,
@@ -104,23 +104,23 @@ pub(crate) struct Functions {
 }
 
 impl Functions {
-    pub(crate) fn of_system() -> Result<Self, Error> {
+    pub(crate) fn from_system() -> Result<Self, Error> {
         let ntdll = load(OsStr::new("ntdll.dll"), LOAD_LIBRARY_SEARCH_SYSTEM32)?;
         if address(ntdll, c"wine_get_version").is_some() {
-            // What Wine exports without having it ends the program when it is called.
-            return Err(Error::NotAvailable("Wine has none"));
+            // Wine exports stubs that end the program when called.
+            return Err(Error::NotAvailable("Wine does not implement them"));
         }
         let kernel_base = load(OsStr::new("KernelBase.dll"), LOAD_LIBRARY_SEARCH_SYSTEM32)?;
-        Self::of(kernel_base, ntdll, "Windows has them from version 11 on")
+        Self::of(kernel_base, ntdll, "they need Windows 11")
     }
 
     /// # Safety
     ///
-    /// As [`Library::of_dll`](crate::Library::of_dll) says.
-    pub(crate) unsafe fn of_dll(path: &Path) -> Result<Self, Error> {
+    /// The requirements of [`Library::from_dll`](crate::Library::from_dll) apply.
+    pub(crate) unsafe fn from_dll(path: &Path) -> Result<Self, Error> {
         let flags = LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_SYSTEM32;
         let dll = load(path.as_os_str(), flags)?;
-        Self::of(dll, dll, "the DLL exports none of their functions")
+        Self::of(dll, dll, "the DLL does not export their functions")
     }
 
     fn of(kernel_base: HMODULE, ntdll: HMODULE, absent: &'static str) -> Result<Self, Error> {
@@ -138,22 +138,22 @@ impl Functions {
     }
 
     pub(super) fn kernel_base(&self) -> Result<&KernelBase, Error> {
-        self.kernel_base
-            .as_ref()
-            .ok_or(Error::NotAvailable("KernelBase.dll exports none"))
+        self.kernel_base.as_ref().ok_or(Error::NotAvailable(
+            "KernelBase.dll does not export their functions",
+        ))
     }
 
     pub(super) fn nt(&self) -> Result<&Nt, Error> {
-        self.nt
-            .as_ref()
-            .ok_or(Error::NotAvailable("ntdll.dll exports none"))
+        self.nt.as_ref().ok_or(Error::NotAvailable(
+            "ntdll.dll does not export their functions",
+        ))
     }
 
     pub(crate) fn capabilities(&self, interface: Interface) -> Result<Capabilities, Error> {
         match interface {
             Interface::KernelBase => {
                 let mut found = IORING_CAPABILITIES::default();
-                // SAFETY: it writes to the structure that it is given, whose form is documented.
+                // SAFETY: the call writes the passed structure, whose layout is documented.
                 let code = unsafe { (self.kernel_base()?.capabilities)(&raw mut found) };
                 check("QueryIoRingCapabilities", code)?;
                 Ok(Capabilities::new(
@@ -166,7 +166,7 @@ impl Functions {
             Interface::Nt => {
                 let mut found = NtCapabilities::default();
                 let size = size_of::<NtCapabilities>();
-                // SAFETY: it is told how much it may write.
+                // SAFETY: the call writes at most the passed size.
                 let code = unsafe { (self.nt()?.capabilities)(size, &raw mut found) };
                 check("NtQueryIoRingCapabilities", code)?;
                 Ok(found.into())
@@ -175,7 +175,7 @@ impl Functions {
     }
 }
 
-/// A code of failure as an error.
+/// Converts a failure code into an error.
 pub(super) fn check(call: &'static str, code: i32) -> Result<(), Error> {
     let code = Code(code);
     match code.is_failure() {
@@ -186,7 +186,7 @@ pub(super) fn check(call: &'static str, code: i32) -> Result<(), Error> {
 
 fn load(dll: &OsStr, flags: u32) -> Result<HMODULE, Error> {
     let wide: Vec<u16> = dll.encode_wide().chain([0]).collect();
-    // SAFETY: the name ends with a zero. The DLL is never unloaded, so its functions stay.
+    // SAFETY: the name ends with a zero. The DLL is never unloaded, so its functions stay valid.
     let module = unsafe { LoadLibraryExW(wide.as_ptr(), ptr::null_mut(), flags) };
     if module.is_null() {
         let dll = dll.to_string_lossy().into_owned();
@@ -197,15 +197,15 @@ fn load(dll: &OsStr, flags: u32) -> Result<HMODULE, Error> {
 }
 
 fn address(module: HMODULE, name: &CStr) -> Option<*const c_void> {
-    // SAFETY: the module is loaded and the name ends with a zero.
+    // SAFETY: the module is loaded, and the name ends with a zero.
     let found = unsafe { GetProcAddress(module, name.as_ptr().cast()) };
     found.map(|function| function as *const c_void)
 }
 
-/// The function of this name, as the type of the field that it is for.
+/// Looks up a function and converts it to the type of its field.
 macro_rules! function {
     ($module:expr, $name:literal) => {
-        // SAFETY: the field's type is that of the function with this name.
+        // SAFETY: the field has the type of the function with this name.
         address($module, $name).map(|found| unsafe { transmute::<*const c_void, _>(found) })
     };
 }

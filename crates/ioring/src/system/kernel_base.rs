@@ -1,6 +1,6 @@
-//! A ring by the documented functions of KernelBase. `unsafe` because they are called by pointer and
-//! told addresses: their safety rests on [`Ring`](crate::Ring), which keeps every file and buffer of
-//! an entry until its completion was fetched.
+//! A ring that uses the documented functions of KernelBase. Unsafe code is allowed because these
+//! functions are called by pointer and take addresses. [`Ring`](crate::Ring) makes the calls safe,
+//! because it keeps the file and buffer of an entry until the completion of the entry was fetched.
 
 #![allow(unsafe_code)]
 
@@ -17,7 +17,8 @@ use super::functions::{KernelBase, check};
 use crate::entry::{BufferInfo, CompletionEntry, Entry, FileRef, MemoryRef};
 use crate::{Code, Error, Operation, Version};
 
-// The table of buffers is handed over as it is.
+// The buffer table is passed to the system without conversion, so its rows must have the system's
+// size.
 const _: () = assert!(
     size_of::<BufferInfo>()
         == size_of::<windows_sys::Win32::Storage::FileSystem::IORING_BUFFER_INFO>()
@@ -29,7 +30,8 @@ pub(crate) struct KernelBaseRing {
     ring: HIORING,
     version: Version,
     completion_entries: u32,
-    /// A bit for each operation, asked once: what a ring can do does not change.
+    /// Bit mask of the supported operations, with the operation code as the bit number. It is
+    /// queried only once, because it does not change.
     supported: u32,
 }
 
@@ -40,7 +42,7 @@ impl KernelBaseRing {
         entries: u32,
     ) -> Result<Self, Error> {
         let mut handle: HIORING = ptr::null_mut();
-        // SAFETY: it writes one handle.
+        // SAFETY: the call writes one handle.
         let code = unsafe {
             (functions.create)(
                 version.0.cast_signed(),
@@ -59,7 +61,7 @@ impl KernelBaseRing {
             supported: 0,
         };
         let mut info = IORING_INFO::default();
-        // SAFETY: the ring is open, and it writes one structure.
+        // SAFETY: the ring is open, and the call writes one structure.
         let code = unsafe { (functions.info)(ring.ring, &raw mut info) };
         check("GetIoRingInfo", code)?;
         ring.version = Version(info.IoRingVersion.cast_unsigned());
@@ -91,7 +93,8 @@ impl KernelBaseRing {
             operation: entry.operation(),
             version: self.version,
         };
-        // SAFETY: the ring is open; what the entry points to stays until it is complete.
+        // SAFETY: the ring is open. The targets of the entry's pointers stay valid until the entry
+        // completes.
         let (call, code) = unsafe {
             match *entry {
                 Entry::Read(transfer) => (
@@ -151,7 +154,7 @@ impl KernelBaseRing {
                         token,
                     ),
                 ),
-                // No function builds one.
+                // KernelBase has no function for this operation.
                 Entry::Nop => return Err(unsupported),
             }
         };
@@ -164,10 +167,10 @@ impl KernelBaseRing {
             u32::try_from(limit.as_millis()).map_or(INFINITE - 1, |ms| ms.min(INFINITE - 1))
         });
         let mut submitted = 0;
-        // SAFETY: the ring is open, and it writes one number.
+        // SAFETY: the ring is open, and the call writes one number.
         let code =
             unsafe { (self.functions.submit)(self.ring, wait, milliseconds, &raw mut submitted) };
-        match Code(code).is_time_out() {
+        match Code(code).is_timeout() {
             true => Ok(()),
             false => check("SubmitIoRing", code),
         }
@@ -176,7 +179,7 @@ impl KernelBaseRing {
     pub(super) fn pop(&mut self) -> Result<Option<CompletionEntry>, Error> {
         const EMPTY: i32 = 1; // S_FALSE
         let mut entry = IORING_CQE::default();
-        // SAFETY: the ring is open, and it writes one structure.
+        // SAFETY: the ring is open, and the call writes one structure.
         let code = unsafe { (self.functions.pop)(self.ring, &raw mut entry) };
         check("PopIoRingCompletion", code)?;
         Ok((code != EMPTY).then_some(CompletionEntry {
@@ -189,7 +192,7 @@ impl KernelBaseRing {
 
 impl Drop for KernelBaseRing {
     fn drop(&mut self) {
-        // SAFETY: the ring is open and not used after this.
+        // SAFETY: the ring is open and not used afterwards.
         unsafe { (self.functions.close)(self.ring) };
     }
 }

@@ -1,7 +1,8 @@
-//! A ring by the NT calls, whose queues are memory shared with the kernel. `unsafe` because that
-//! memory is reached by pointers: their safety rests on the geometry that `NtCreateIoRing` gives,
-//! which is checked before anything is written, and on [`Ring`](crate::Ring), which keeps every file
-//! and buffer of an entry until its completion was fetched.
+//! A ring that uses NT system calls. Its queues are in memory that it shares with the kernel.
+//! Unsafe code is allowed for access to that memory by pointers. The access is safe because the
+//! sizes and addresses that `NtCreateIoRing` returns are checked before anything is written. In
+//! addition, [`Ring`](crate::Ring) keeps the file and buffer of an entry until the completion of
+//! the entry was fetched.
 
 #![allow(unsafe_code)]
 
@@ -16,10 +17,10 @@ use crate::entry::{CompletionEntry, Entry};
 use crate::sqe::{self, Sqe};
 use crate::{Capabilities, Code, Error, Version};
 
-/// The first version whose kernel has entries of the form that [`sqe`] writes.
+/// First ring version whose kernel uses the entry layout of [`sqe`].
 const KNOWN_LAYOUT: Version = Version::V3;
 
-/// `NT_IORING_CAPABILITIES`.
+/// Capabilities of rings in the kernel (`NT_IORING_CAPABILITIES`).
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(super) struct NtCapabilities {
@@ -41,7 +42,7 @@ impl From<NtCapabilities> for Capabilities {
     }
 }
 
-/// `NT_IORING_STRUCTV1`: what a new ring is to be like.
+/// Requested properties of a new ring (`NT_IORING_STRUCTV1`).
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct NtParameters {
@@ -52,7 +53,7 @@ pub(super) struct NtParameters {
     advisory: u32,
 }
 
-/// `NT_IORING_INFO`: what it is like.
+/// Properties of a ring (`NT_IORING_INFO`).
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct NtInfo {
@@ -67,7 +68,7 @@ pub(super) struct NtInfo {
     completion: *mut CompletionHead,
 }
 
-/// The start of the submission queue; its entries follow.
+/// Header of the submission queue. The entries follow the header in memory.
 #[repr(C)]
 struct SubmissionHead {
     head: u32,
@@ -76,14 +77,14 @@ struct SubmissionHead {
     unused: u32,
 }
 
-/// The start of the completion queue; its entries follow.
+/// Header of the completion queue. The entries follow the header in memory.
 #[repr(C)]
 struct CompletionHead {
     head: u32,
     tail: u32,
 }
 
-/// `NT_IORING_CQE`.
+/// Entry of the completion queue (`NT_IORING_CQE`).
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Cqe {
@@ -92,7 +93,7 @@ struct Cqe {
     information: u64,
 }
 
-// The sizes that the kernel's public symbols give.
+// The sizes come from the kernel's public symbols.
 const _: () = assert!(size_of::<NtInfo>() == 0x30);
 const _: () = assert!(size_of::<Sqe>() == 0x40);
 const _: () = assert!(size_of::<Cqe>() == 0x18);
@@ -113,15 +114,15 @@ pub(crate) struct NtRing {
 impl NtRing {
     pub(super) fn new(functions: &Nt, version: Version, entries: u32) -> Result<Self, Error> {
         let mut found = NtCapabilities::default();
-        // SAFETY: it is told how much it may write.
+        // SAFETY: the call writes at most the passed size.
         let code = unsafe { (functions.capabilities)(size_of::<NtCapabilities>(), &raw mut found) };
         check("NtQueryIoRingCapabilities", code)?;
         let newest = Version(found.version);
         if newest < KNOWN_LAYOUT {
-            // An entry's form is the kernel's, whatever version the ring asks for.
+            // The layout of entries depends on the kernel's version, not on the ring's version.
             return Err(Error::LayoutUnknown {
                 version: newest,
-                why: "entries had another form before version 3",
+                why: "the layout of entries before version 3 is not supported",
             });
         }
         let parameters = NtParameters {
@@ -143,7 +144,7 @@ impl NtRing {
             completion: ptr::null_mut(),
         };
         let mut ring: HANDLE = ptr::null_mut();
-        // SAFETY: it is told the sizes of what it reads and writes.
+        // SAFETY: the call reads and writes structures of the passed sizes.
         let code = unsafe {
             (functions.create)(
                 &raw mut ring,
@@ -156,11 +157,11 @@ impl NtRing {
         check("NtCreateIoRing", code)?;
         let queues = queues(&info, &parameters);
         let Some((submission, completion)) = queues else {
-            // SAFETY: the ring was just made and nothing is in it.
+            // SAFETY: the ring was just created and is empty.
             unsafe { (functions.close)(ring) };
             return Err(Error::LayoutUnknown {
                 version: newest,
-                why: "its queues are not what was asked for",
+                why: "the queues do not have the requested size",
             });
         };
         Ok(Self {
@@ -191,8 +192,8 @@ impl NtRing {
         }
         let place = (tail_now & (self.submission_entries - 1)) as usize;
         let words = sqe::encode(entry, token);
-        // SAFETY: the queue has a power of two of entries behind its head, and the kernel reads
-        // none at or past the tail.
+        // SAFETY: the number of entries after the header is a power of two, so the masked index is
+        // in range. The kernel does not read entries at or after the tail.
         unsafe {
             let entries = self.submission.as_ptr().add(1).cast::<Sqe>();
             entries.add(place).write(words);
@@ -202,22 +203,23 @@ impl NtRing {
     }
 
     pub(super) fn submit(&mut self, wait: u32, limit: Option<Duration>) -> Result<(), Error> {
-        // Units of 100 ns; a negative time counts from now.
+        // The system call takes the time in units of 100 ns. Negative values are relative to the
+        // present.
         let units = limit.map(|limit| {
             let units = limit.as_nanos() / 100;
             i64::try_from(units).map_or(i64::MIN, |units| -units)
         });
         let limit = units.as_ref().map_or(ptr::null(), ptr::from_ref);
-        // SAFETY: the ring is open, and the time is read during the call only.
+        // SAFETY: the ring is open, and the kernel reads the time only during the call.
         let code = unsafe { (self.functions.submit)(self.ring, 0, wait, limit) };
-        match Code(code).is_time_out() {
+        match Code(code).is_timeout() {
             true => Ok(()),
             false => check("NtSubmitIoRing", code),
         }
     }
 
     pub(super) fn pop(&mut self) -> Result<Option<CompletionEntry>, Error> {
-        // SAFETY: the two numbers are in the shared memory, aligned, for as long as the ring is.
+        // SAFETY: head and tail are aligned and in shared memory that lives as long as the ring.
         let (head, tail) = unsafe {
             let start = self.completion.as_ptr();
             (
@@ -231,11 +233,11 @@ impl NtRing {
             return Ok(None);
         }
         if ready > self.completion_entries {
-            return Err(Error::Corrupt("more completions than it has room for"));
+            return Err(Error::Corrupt("more completions than entries"));
         }
         let place = (head_now & (self.completion_entries - 1)) as usize;
-        // SAFETY: the queue has a power of two of entries behind its head, and the kernel writes
-        // none between head and tail.
+        // SAFETY: the number of entries after the header is a power of two, so the masked index is
+        // in range. The kernel does not write entries between head and tail.
         let entry = unsafe {
             let entries = self.completion.as_ptr().add(1).cast::<Cqe>();
             entries.add(place).read()
@@ -249,7 +251,7 @@ impl NtRing {
     }
 
     fn submission_ends(&self) -> (&AtomicU32, &AtomicU32) {
-        // SAFETY: the two numbers are in the shared memory, aligned, for as long as the ring is.
+        // SAFETY: head and tail are aligned and in shared memory that lives as long as the ring.
         unsafe {
             let start = self.submission.as_ptr();
             (
@@ -262,13 +264,13 @@ impl NtRing {
 
 impl Drop for NtRing {
     fn drop(&mut self) {
-        // SAFETY: the ring is open and not used after this.
+        // SAFETY: the ring is open and not used afterwards.
         unsafe { (self.functions.close)(self.ring) };
     }
 }
 
-/// The two queues, if they are such as were asked for; none when the structure that tells of them
-/// cannot be what it is taken for.
+/// Returns the two queues. Returns `None` if a size, mask, address or version in `info` is not as
+/// expected for the requested ring.
 fn queues(
     info: &NtInfo,
     asked: &NtParameters,

@@ -1,4 +1,4 @@
-//! One of the two interfaces, behind the same few methods.
+//! The queues of a ring, through either interface.
 
 use std::fs::File;
 use std::os::windows::io::AsRawHandle;
@@ -10,8 +10,8 @@ use super::nt::NtRing;
 use crate::entry::{CompletionEntry, Entry};
 use crate::{Error, Interface, Operation, Version};
 
-/// A ring of the system's, which must be handed only entries whose files and memory stay until
-/// they are complete.
+/// A ring of the system. The files and memory of an entry must stay valid until the entry
+/// completes.
 #[derive(Debug)]
 pub(crate) enum Queue {
     KernelBase(KernelBaseRing),
@@ -54,7 +54,8 @@ impl Queue {
     pub(crate) fn supports(&self, operation: Operation) -> bool {
         match self {
             Self::KernelBase(ring) => ring.supports(operation),
-            // Its version says it: no call asks the kernel about one ring.
+            // The NT interface has no such query. The ring's version decides which operations are
+            // supported.
             Self::Nt(_) => true,
             Self::Closed => false,
         }
@@ -89,7 +90,7 @@ impl Queue {
     }
 }
 
-/// A file's handle, as a number.
+/// Returns the handle of a file as a number.
 pub(crate) fn handle(file: &File) -> usize {
     file.as_raw_handle().expose_provenance()
 }

@@ -1,13 +1,14 @@
-//! A stand-in for the parts of KernelBase and ntdll that I/O rings are made with, so that the crate
-//! can be tested where there are none. `unsafe` as every function of a DLL is: the pointers that it
-//! is given are believed to be what `ioringapi.h` says.
+//! Stand-in for the ring functions of KernelBase and ntdll, so that the crate can be tested on
+//! systems without them. Unsafe code is allowed because a DLL receives raw pointers from its
+//! caller. The stand-in assumes that they are as `ioringapi.h` requires.
 //!
-//! It does what is asked while it is submitted, and completes it in the reverse order, since nobody
-//! may rely on the order. What the tests want of it beyond that, they say by numbers:
+//! The stand-in executes operations during the submission and completes them in reverse order,
+//! because callers may not rely on the order. Tests select special behaviour by certain offsets and
+//! queue sizes:
 //!
-//! - a read at [`HELD`] or later stays under way until it is cancelled;
-//! - an NT ring of [`BAD_MASK`], [`BAD_TOKEN`] or [`BAD_READ`] entries gives a wrong mask, completes
-//!   with a wrong token, or reads zeros.
+//! - A read at offset [`HELD`] or later stays in flight until it is cancelled.
+//! - An NT ring with [`BAD_MASK`], [`BAD_TOKEN`] or [`BAD_READ`] entries returns a wrong mask,
+//!   completes with a wrong token, or reads zeros.
 
 #![cfg(all(windows, target_pointer_width = "64"))]
 #![allow(unsafe_code, non_snake_case, missing_docs)]
@@ -31,8 +32,8 @@ const BAD_READ: u32 = 7;
 
 const VERSION: u32 = 400;
 const FEATURES: u32 = 2;
-const MOST_SUBMISSIONS: u32 = 0x1_0000;
-const MOST_COMPLETIONS: u32 = 0x2_0000;
+const MAX_SUBMISSIONS: u32 = 0x1_0000;
+const MAX_COMPLETIONS: u32 = 0x2_0000;
 
 const FAILED_VERSION: i32 = 0x8046_0003_u32.cast_signed();
 const FAILED_TOO_BIG: i32 = 0x8046_0004_u32.cast_signed();
@@ -44,7 +45,7 @@ fn hresult(error: u32) -> i32 {
     (0x8007_0000 | error).cast_signed()
 }
 
-// ----- what is to be done, and its doing -----
+// ----- operations -----
 
 #[derive(Clone, Copy)]
 enum File {
@@ -89,7 +90,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// Does the jobs; what they come to, last first.
+    /// Executes jobs and returns their results in reverse order.
     unsafe fn run(&mut self, jobs: Vec<Job>) -> Vec<Done> {
         let mut done = Vec::new();
         for job in jobs {
@@ -185,7 +186,8 @@ impl Machine {
         };
         match (worked, unsafe { GetLastError() }) {
             (true, _) => Ok(u64::from(bytes)),
-            // A synchronous read past the end has this error; so has a ring's.
+            // A synchronous read past the end of a file fails with this error. A ring's read does
+            // so too.
             (false, ERROR_HANDLE_EOF) => Err(hresult(ERROR_HANDLE_EOF)),
             (false, error) => Err(hresult(error)),
         }
@@ -286,8 +288,8 @@ pub unsafe extern "system" fn QueryIoRingCapabilities(out: *mut Capabilities) ->
     unsafe {
         out.write(Capabilities {
             max_version: VERSION,
-            max_submission: MOST_SUBMISSIONS,
-            max_completion: MOST_COMPLETIONS,
+            max_submission: MAX_SUBMISSIONS,
+            max_completion: MAX_COMPLETIONS,
             features: FEATURES,
         });
     }
@@ -305,7 +307,7 @@ pub unsafe extern "system" fn CreateIoRing(
     if ![1, 2, 300, 400].contains(&version) {
         return FAILED_VERSION;
     }
-    if submission > MOST_SUBMISSIONS {
+    if submission > MAX_SUBMISSIONS {
         return FAILED_TOO_BIG;
     }
     let ring = Ring {
@@ -497,8 +499,8 @@ pub struct NtInfo {
     completion: *mut c_void,
 }
 
-/// The fields as the kernel's symbols list them for reads and writes; the others lay theirs over
-/// these.
+/// Entry of a read or write, with the fields of the kernel's symbols. Other operations use the same
+/// bytes for other fields.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct NtSqe {
@@ -540,9 +542,10 @@ struct NtRing {
     asked: u32,
     submission_size: u32,
     completion_size: u32,
-    /// Head, tail, flags, nothing; then the entries.
+    /// Memory of the submission queue: head, tail, flags and an unused field (32 bits each), then
+    /// the entries.
     submission: Vec<u64>,
-    /// Head and tail; then the entries.
+    /// Memory of the completion queue: head and tail (32 bits each), then the entries.
     completion: Vec<u64>,
     machine: Machine,
 }
@@ -619,8 +622,8 @@ pub unsafe extern "system" fn NtQueryIoRingCapabilities(
             version: VERSION,
             max_operation: 8,
             features: FEATURES,
-            submission: MOST_SUBMISSIONS,
-            completion: MOST_COMPLETIONS,
+            submission: MAX_SUBMISSIONS,
+            completion: MAX_COMPLETIONS,
         });
     }
     0

@@ -1,4 +1,4 @@
-//! The clocks that samples are timed by, and how good they are.
+//! Clocks for timing samples, and their quality.
 
 #[cfg(windows)]
 mod qpc;
@@ -8,27 +8,27 @@ use serde::Serialize;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu;
 
-/// Something that tells the time.
+/// A source of the current time.
 pub trait Now {
-    /// Nanoseconds since a moment that does not change.
+    /// Returns the time in nanoseconds since a fixed moment.
     fn now_ns(&self) -> i64;
 }
 
-/// Where a clock's time comes from.
+/// Source of a clock's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockSource {
-    /// Linux: the hardware's rate, which nobody adjusts. The usual choice there.
+    /// Clock of Linux that time synchronisation does not adjust. It is the default on Linux.
     MonotonicRaw,
-    /// Linux and macOS: as above but slewed by time synchronisation; what sleeps are timed by.
+    /// Clock of Linux and macOS that time synchronisation adjusts. Sleeps use it.
     Monotonic,
-    /// Windows: the performance counter.
+    /// Performance counter of Windows.
     Qpc,
-    /// The CPU's time-stamp counter, its rate measured against the system's clock.
+    /// Time-stamp counter of the CPU, with its rate measured against the system clock.
     Tsc,
 }
 
 impl ClockSource {
-    /// All of them.
+    /// All sources.
     pub const ALL: [ClockSource; 4] = [
         ClockSource::MonotonicRaw,
         ClockSource::Monotonic,
@@ -36,7 +36,7 @@ impl ClockSource {
         ClockSource::Tsc,
     ];
 
-    /// What this system times by unless told otherwise.
+    /// Default source of this system.
     pub const BEST: ClockSource = if cfg!(windows) {
         ClockSource::Qpc
     } else if cfg!(target_os = "linux") {
@@ -45,7 +45,7 @@ impl ClockSource {
         ClockSource::Monotonic
     };
 
-    /// Its name in the field.
+    /// Returns the usual name of the clock.
     pub fn name(self) -> &'static str {
         match self {
             ClockSource::MonotonicRaw => "CLOCK_MONOTONIC_RAW",
@@ -56,22 +56,22 @@ impl ClockSource {
     }
 }
 
-/// A clock cannot be used here.
+/// Error of opening a clock.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the clock {} is not available here: {why}", clock.name())]
+#[error("the clock {} is not available: {why}", clock.name())]
 pub struct ClockError {
-    /// Which.
+    /// The clock.
     pub clock: ClockSource,
-    /// Why not.
+    /// Reason.
     pub why: &'static str,
 }
 
-/// A clock, ready to be read; its zero is the moment it was opened.
+/// An open clock. Its time is zero at the moment when it was opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     source: ClockSource,
     origin: u64,
-    /// Nanoseconds per tick, in units of 2⁻³².
+    /// Duration of a tick in units of 2⁻³² ns.
     scale: u64,
     ticks_per_second: u64,
 }
@@ -79,7 +79,7 @@ pub struct Clock {
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
 impl Clock {
-    /// The clock that is usually right here.
+    /// Opens the default clock of this system.
     pub fn best() -> Clock {
         let ticks_per_second = match ClockSource::BEST {
             #[cfg(windows)]
@@ -89,19 +89,20 @@ impl Clock {
         Clock::with_rate(ClockSource::BEST, ticks_per_second)
     }
 
-    /// A certain clock. The rate of the time-stamp counter is measured, which takes 20 ms.
+    /// Opens a clock. Measuring the rate of the time-stamp counter takes 20 ms.
     ///
     /// # Errors
-    /// If this machine or system does not have it, or it is not to be trusted here.
+    /// Returns an error if the machine or system does not have the clock, or if the clock is not
+    /// reliable there.
     pub fn open(source: ClockSource) -> Result<Clock, ClockError> {
         let not_here = |why| Err(ClockError { clock: source, why });
         match source {
             ClockSource::Tsc => open_tsc(),
-            ClockSource::Qpc if !cfg!(windows) => not_here("it is one of Windows"),
+            ClockSource::Qpc if !cfg!(windows) => not_here("it exists on Windows only"),
             ClockSource::MonotonicRaw if !cfg!(target_os = "linux") => {
-                not_here("it is one of Linux")
+                not_here("it exists on Linux only")
             }
-            ClockSource::Monotonic if !cfg!(unix) => not_here("it is one of Linux and macOS"),
+            ClockSource::Monotonic if !cfg!(unix) => not_here("it exists on Linux and macOS only"),
             ClockSource::Monotonic => Ok(Clock::with_rate(source, NS_PER_SECOND)),
             ClockSource::MonotonicRaw | ClockSource::Qpc => Ok(Clock::best()),
         }
@@ -117,23 +118,23 @@ impl Clock {
         }
     }
 
-    /// Where its time comes from.
+    /// Returns the source of the clock.
     pub fn source(&self) -> ClockSource {
         self.source
     }
 
-    /// The counter itself.
+    /// Reads the counter.
     #[inline]
     pub fn ticks(&self) -> u64 {
         ticks(self.source)
     }
 
-    /// How many ticks it has in a second.
+    /// Returns the number of ticks per second.
     pub fn ticks_per_second(&self) -> u64 {
         self.ticks_per_second
     }
 
-    /// The time at which the counter showed `ticks`.
+    /// Converts a counter value into nanoseconds since the clock was opened.
     #[inline]
     pub fn at(&self, ticks: u64) -> i64 {
         let since = ticks.wrapping_sub(self.origin).cast_signed();
@@ -174,7 +175,7 @@ fn open_tsc() -> Result<Clock, ClockError> {
     if !cpu::has_invariant_time_stamp() {
         return Err(ClockError {
             clock: ClockSource::Tsc,
-            why: "this CPU does not say that it counts at one rate, whatever the CPU does",
+            why: "the CPU does not report a constant rate of the counter",
         });
     }
     let system = Clock::best();
@@ -189,33 +190,33 @@ fn open_tsc() -> Result<Clock, ClockError> {
 fn open_tsc() -> Result<Clock, ClockError> {
     Err(ClockError {
         clock: ClockSource::Tsc,
-        why: "it is one of x86-64",
+        why: "it exists on x86-64 only",
     })
 }
 
-/// How good a clock is, by reading it many times in a row.
+/// Quality of a clock, measured by many readings one after the other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClockFacts {
-    /// Its name.
+    /// Name of the clock.
     pub name: &'static str,
-    /// How many ticks it has in a second, where that is worth knowing.
+    /// Number of ticks per second, if it is of interest.
     pub ticks_per_second: Option<u64>,
-    /// What a reading costs: the mean over all.
+    /// Mean duration of a reading.
     pub reading_ns: f64,
-    /// The smallest step seen; unknown if it never moved.
+    /// Smallest step between two readings; `None` if the clock did not advance.
     pub resolution_ns: Option<i64>,
-    /// How often it showed less than just before.
+    /// Number of readings that were lower than the reading before.
     pub went_back: u64,
-    /// The furthest that it went back.
+    /// Largest step back in nanoseconds.
     pub went_back_by_ns: i64,
 }
 
 impl ClockFacts {
-    /// How often a clock is read for this.
+    /// Number of readings.
     const READINGS: u32 = 20_000;
 
     /// Reads the clock 20,000 times, which takes some milliseconds.
-    pub fn of(clock: &impl Now, name: &'static str) -> ClockFacts {
+    pub fn measure(clock: &impl Now, name: &'static str) -> ClockFacts {
         let first = clock.now_ns();
         let mut facts = ClockFacts {
             name,
@@ -251,33 +252,33 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Shows what it was given, over and over.
+    /// Clock that returns the given values repeatedly.
     struct Scripted(Vec<i64>, Cell<usize>);
 
     impl Now for Scripted {
         fn now_ns(&self) -> i64 {
             let at = self.1.get();
             self.1.set(at + 1);
-            // Each round is 1 µs later than the one before.
+            // Each repetition of the values is 1 µs later than the one before.
             self.0[at % self.0.len()] + 1_000 * (at / self.0.len()) as i64
         }
     }
 
     #[test]
-    fn the_smallest_step_and_steps_back_are_found() {
+    fn steps_of_the_clock_are_measured() {
         let steady = Scripted(vec![0, 0, 250, 500], Cell::default());
-        let facts = ClockFacts::of(&steady, "scripted");
+        let facts = ClockFacts::measure(&steady, "scripted");
         assert_eq!((facts.resolution_ns, facts.went_back), (Some(250), 0));
         assert!((facts.reading_ns - 250.0).abs() < 1.0);
 
         let wavering = Scripted(vec![0, 400, 300, 500], Cell::default());
-        let facts = ClockFacts::of(&wavering, "scripted");
+        let facts = ClockFacts::measure(&wavering, "scripted");
         assert_eq!(facts.went_back, u64::from(ClockFacts::READINGS) / 4);
         assert_eq!(facts.went_back_by_ns, 100);
     }
 
     #[test]
-    fn every_clock_agrees_with_the_standard_library_or_says_why_it_is_not_there() {
+    fn clocks_agree_with_the_standard_library_or_are_unavailable() {
         for source in ClockSource::ALL {
             let clock = match Clock::open(source) {
                 Ok(clock) => clock,
@@ -291,8 +292,8 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(30));
             let ns = clock.now_ns() - start;
             let outside = inside.elapsed().as_nanos() as i64;
-            // Whatever the scheduler did, the inner span is within the outer one, and no shorter
-            // than what was slept; rates agree within 1 %.
+            // The time span `ns` lies within `outside` and is at least as long as the sleep. The
+            // rates of both clocks agree within 1 %.
             assert!(ns >= 29_700_000, "{source:?}: {ns}");
             assert!(
                 ns <= outside + outside / 100,
@@ -303,14 +304,15 @@ mod tests {
     }
 
     #[test]
-    fn ticks_become_nanoseconds_exactly_enough() {
+    fn ticks_are_converted_to_nanoseconds() {
         let clock = Clock {
             source: ClockSource::BEST,
             origin: u64::MAX - 5,
             scale: Clock::with_rate(ClockSource::BEST, 10_000_000).scale,
             ticks_per_second: 10_000_000,
         };
-        // A counter of 10 MHz that wraps: 100 ns each, for an hour and more.
+        // The counter runs at 10 MHz (100 ns per tick) and wraps. The conversion is exact for
+        // hours.
         assert_eq!(clock.at(4), 1_000);
         assert_eq!(clock.at(clock.origin - 1), -100);
         let hours = 10_000_000 * 3_600 * 5;

@@ -1,5 +1,5 @@
-//! Windows' performance counter. Its allowance of unsafe code is for two functions that write one
-//! number to the address they are given, which is a local variable's.
+//! The performance counter of Windows. Unsafe code is allowed for two functions that write a number
+//! to a local variable.
 #![allow(unsafe_code)]
 
 use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerformanceFrequency};
@@ -8,15 +8,15 @@ use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerf
 #[inline]
 pub(super) fn read() -> u64 {
     let mut ticks = 0;
-    // SAFETY: the address is of a local variable. It never fails since Windows XP.
+    // SAFETY: the address is that of a local variable. The call cannot fail since Windows XP.
     unsafe { QueryPerformanceCounter(&mut ticks) };
     ticks.cast_unsigned()
 }
 
-/// Ticks in a second.
+/// Returns the number of ticks per second.
 pub(super) fn frequency() -> u64 {
     let mut frequency = 0;
-    // SAFETY: as above.
+    // SAFETY: the address is that of a local variable.
     unsafe { QueryPerformanceFrequency(&mut frequency) };
     frequency.cast_unsigned()
 }

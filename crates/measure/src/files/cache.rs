@@ -1,27 +1,29 @@
-//! What of the files is in memory before a run.
+//! State of the file cache before a run.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::positional::read_all;
 use super::{FileSet, FilesError};
+use crate::UnknownName;
 
-/// What the system's file cache holds when a run begins.
+/// State of the system's file cache when a run starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheState {
-    /// All of it: every file was just read.
+    /// All files are cached, because each file was read just before the run.
     Warm,
-    /// Nothing, neither of the files nor of folders: Linux was told to drop all caches, which
-    /// only root may.
+    /// Files and folders are not cached, because Linux dropped all caches. This needs root.
     Dropped,
-    /// Nothing of the files' content; Linux was advised so of each file, which anybody may.
+    /// The content of the files is not cached, because Linux was advised to evict each file. This
+    /// needs no privilege.
     Evicted,
-    /// Whatever: files are read past it (`O_DIRECT`, `FILE_FLAG_NO_BUFFERING`, `F_NOCACHE`).
+    /// The state is unknown, because reads bypass the cache (`O_DIRECT`, `FILE_FLAG_NO_BUFFERING`,
+    /// `F_NOCACHE`).
     Direct,
 }
 
 impl CacheState {
-    /// All of them.
+    /// All states.
     pub const ALL: [CacheState; 4] = [
         CacheState::Warm,
         CacheState::Dropped,
@@ -29,7 +31,7 @@ impl CacheState {
         CacheState::Direct,
     ];
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             CacheState::Warm => "warm",
@@ -39,7 +41,8 @@ impl CacheState {
         }
     }
 
-    /// Makes it so. Windows and macOS have no documented way to forget what was read.
+    /// Prepares the state before a run. Windows and macOS have no documented way to drop cached
+    /// content.
     pub(super) fn prepare(self, set: &FileSet) -> Result<(), FilesError> {
         match self {
             CacheState::Warm => read_all(set).map(drop),
@@ -57,24 +60,27 @@ impl fmt::Display for CacheState {
 }
 
 impl FromStr for CacheState {
-    type Err = String;
+    type Err = UnknownName;
 
-    fn from_str(name: &str) -> Result<CacheState, String> {
+    fn from_str(name: &str) -> Result<CacheState, UnknownName> {
         let found = CacheState::ALL
             .into_iter()
             .find(|state| state.name() == name);
-        found.ok_or_else(|| format!("{name} is none of warm, dropped, evicted and direct"))
+        found.ok_or_else(|| {
+            let known = CacheState::ALL.map(CacheState::name);
+            UnknownName::new("cache state", name, known)
+        })
     }
 }
 
 #[cfg(target_os = "linux")]
 fn drop_caches() -> Result<(), FilesError> {
-    // What is not written yet cannot be dropped.
+    // Dirty pages cannot be dropped, so they are written first.
     rustix::fs::sync();
     std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(|error| {
-        FilesError::NotHere(format!(
-            "the system's file cache cannot be dropped: {error}; run as root, or measure `--cache \
-             evicted` or `direct`"
+        FilesError::Unavailable(format!(
+            "cannot drop the system's file cache: {error}; run as root, or use `--cache evicted` or \
+             `direct`"
         ))
     })
 }
@@ -104,13 +110,13 @@ fn evict(_: &FileSet) -> Result<(), FilesError> {
 
 #[cfg(not(target_os = "linux"))]
 fn not_here() -> FilesError {
-    FilesError::NotHere(
-        "only Linux forgets what was read on request; `--cache direct` reads past the cache"
-            .to_owned(),
+    FilesError::Unavailable(
+        "only Linux can drop cached files; use `--cache direct` to bypass the cache".to_owned(),
     )
 }
 
-/// The bytes that this program had read from a device so far; unknown where nobody counts them.
+/// Returns the number of bytes that the device delivered to this program so far, or `None` if the
+/// system does not count them.
 #[cfg(target_os = "linux")]
 pub(super) fn bytes_from_device() -> Option<u64> {
     let counters = std::fs::read_to_string("/proc/self/io").ok()?;

@@ -1,24 +1,25 @@
-//! What is read at a time.
+//! Pieces in which files are read.
 
 use super::FileSet;
 
-/// The most bytes that are read at a time.
+/// Maximum number of bytes per read.
 pub const CHUNK: usize = 65_536;
 
-/// One read.
+/// Piece of a file for one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
-    /// The file's place in the set.
+    /// Index of the file.
     pub(super) file: usize,
-    /// Where it begins.
+    /// Offset in the file in bytes.
     pub(super) offset: u64,
-    /// The bytes that should be there. More is asked for: a buffer's worth, as unbuffered reads of a
-    /// file's end must.
+    /// Expected number of bytes. Each read requests a whole buffer, because unbuffered reads at the
+    /// end of a file require it.
     pub(super) length: usize,
 }
 
 impl Chunk {
-    /// What is left to read after `length` bytes came; none when that is all, or nothing more comes.
+    /// Returns the rest of the piece after `length` bytes arrived. Returns `None` if the piece is
+    /// complete, or if no bytes arrived.
     pub(super) fn after(self, length: usize) -> Option<Chunk> {
         (0 < length && length < self.length).then(|| Chunk {
             offset: self.offset + length as u64,
@@ -28,7 +29,7 @@ impl Chunk {
     }
 }
 
-/// All reads of one file of `size` bytes. An empty file has none.
+/// Returns all pieces of a file of `size` bytes. An empty file has no pieces.
 pub(super) fn of_file(file: usize, size: u64) -> impl Iterator<Item = Chunk> {
     (0..size).step_by(CHUNK).map(move |offset| Chunk {
         file,
@@ -37,7 +38,7 @@ pub(super) fn of_file(file: usize, size: u64) -> impl Iterator<Item = Chunk> {
     })
 }
 
-/// All reads of all files, file by file.
+/// Returns the pieces of all files, file by file.
 pub(super) fn of_set(set: &FileSet) -> impl Iterator<Item = Chunk> {
     let sizes = set.files().iter().map(|file| file.size);
     sizes
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_cover_a_file_without_gap_or_overlap() {
+    fn chunks_cover_a_file_exactly() {
         for size in [0, 1, 65_535, 65_536, 65_537, 1_000_000] {
             let mut end = 0;
             for chunk in of_file(3, size) {

@@ -1,35 +1,37 @@
-//! Reading by a queue: several reads are under way at once, and what is complete makes room for more.
+//! Reading through a queue with several reads in flight.
 
 use std::fs::File;
 use std::io;
 
 use super::FilesError;
 use super::chunks::{self, Chunk};
-use super::method::{Conditions, Run};
 use super::opening::{Access, open_all};
+use super::run::{Conditions, Run};
 use super::sums::Sums;
 use super::watch::{ReadTime, Times, Watch};
 
-/// Reads that may be under way at once, each in a slot of its own.
+/// Queue of reads. Each read in flight uses a slot.
 pub(super) trait ReadQueue {
-    /// How many slots there are.
+    /// Returns the number of slots.
     fn slots(&self) -> usize;
 
-    /// Queues a read of up to [`CHUNK`](super::CHUNK) bytes into a slot that is free.
+    /// Queues a read of up to [`CHUNK`](super::CHUNK) bytes into a free slot.
     fn queue(&mut self, slot: usize, file: usize, offset: u64) -> io::Result<()>;
 
-    /// Submits what is queued and waits until at least so many are complete, of which there are at
-    /// least as many under way. Each adds its slot, and the bytes that came or why none did.
+    /// Submits queued reads and waits for at least `least` completions. At least `least` reads must
+    /// be in flight. Appends the slot of each completed read to `done`, with its byte count or
+    /// error.
     fn wait(&mut self, least: usize, done: &mut Vec<Done>) -> io::Result<()>;
 
-    /// The first `length` bytes of a slot whose read is complete.
+    /// Returns the first `length` bytes of a slot whose read is complete.
     fn bytes(&mut self, slot: usize, length: usize) -> io::Result<&[u8]>;
 }
 
-/// A slot, and the bytes that were read into it.
+/// Slot of a completed read, and the number of bytes read into it or the error.
 pub(super) type Done = (usize, io::Result<usize>);
 
-/// Reads all files by the queue that `make` sets up, waiting for `batch` reads at a time.
+/// Reads all files through the queue that `make` creates. Each wait lasts until `batch` reads are
+/// complete.
 pub(super) fn run<Q: ReadQueue>(
     conditions: &Conditions<'_>,
     access: Access,
@@ -59,7 +61,7 @@ pub(super) fn run<Q: ReadQueue>(
             queue
                 .queue(slot, chunk.file, chunk.offset)
                 .map_err(FilesError::of(path(chunk), "read"))?;
-            // What is queued now is asked for together, when the queue is next waited for.
+            // The next wait submits the queued reads together, so they have the same start.
             under_way[slot] = Some((chunk, watch.last_ns()));
             free.pop();
         }

@@ -1,29 +1,29 @@
-//! What can go wrong while files are made or read, in words.
+//! Errors of making and reading files.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Unavailable;
 
-/// Why files could not be measured.
+/// Error of a file measurement.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    /// The method, or the state of the cache, does not exist here.
-    #[error("not available here: {0}")]
-    NotHere(String),
-    /// Something about one file or folder failed.
+    /// The method or the cache state is not available.
+    #[error("not available: {0}")]
+    Unavailable(String),
+    /// An operation on a file or folder failed.
     #[error("{} cannot be {doing}: {source}{}", path.display(), hint(doing, source))]
     File {
-        /// Which.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What was being done, as a past participle.
+        /// Operation, as a past participle.
         doing: &'static str,
-        /// The system's reason.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A method read something else than an ordinary read did before.
+    /// A method read other content than an ordinary read found before.
     #[error(
-        "{method} read {found} from {}, where there were {expected} before; was it changed meanwhile?",
+        "{}: {method} read {found}, but the file had {expected} before; do not change files during the measurement",
         path.display()
     )]
     Different {
@@ -31,55 +31,55 @@ pub enum FilesError {
         path: PathBuf,
         /// The method.
         method: String,
-        /// Bytes and sum that were found.
+        /// Number and sum of the bytes that the method read.
         found: String,
-        /// Bytes and sum that an ordinary read found.
+        /// Number and sum of the bytes that the ordinary read found.
         expected: String,
     },
-    /// There is nothing to read.
-    #[error("{} has no files to read; `--make` fills a new folder with some", .0.display())]
+    /// The folder has no files.
+    #[error("no files to read in {}; name another folder, or generate files with `--make`", .0.display())]
     NoFiles(PathBuf),
-    /// A set would be made where there is something already.
-    #[error("{} is not empty: name a new folder, or leave out `--make` to measure what is in it", .0.display())]
+    /// The folder for a new set is not empty.
+    #[error("{} is not empty; name a new folder, or omit `--make` to measure its files", .0.display())]
     NotEmpty(PathBuf),
-    /// More files than may be open at once.
+    /// The number of files exceeds the number that may be open at once.
     #[error(
-        "{files} files must be open at once, but this program may open {allowed}; raise the limit (`ulimit -n`) or read fewer (`--count`)"
+        "too many files: {files} must be open at once, but the limit is {allowed}; raise it (`ulimit -n`) or read fewer files (`--count`)"
     )]
     TooManyOpen {
-        /// The files.
+        /// Number of files.
         files: usize,
-        /// The limit.
+        /// Maximum number of open files.
         allowed: u64,
     },
-    /// More to read than a run may take.
+    /// The total size of the files exceeds the size that a run may read.
     #[error(
-        "the files have {bytes} bytes, more than the {most} that a run may read; read fewer (`--count`)"
+        "the files are too large: {bytes} bytes, but a run may read {most}; read fewer files (`--count`)"
     )]
     TooMuch {
-        /// All that there is.
+        /// Total size in bytes.
         bytes: u64,
-        /// The limit.
+        /// Maximum size in bytes.
         most: u64,
     },
-    /// A queue failed as a whole.
+    /// An operation of a queue failed.
     #[error("{doing} failed: {source}")]
     Queue {
-        /// The call.
+        /// Name of the operation.
         doing: &'static str,
-        /// The system's reason.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A thread could not be started.
-    #[error("no thread can be started: {0}")]
+    /// A thread cannot be started.
+    #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
-    /// No method can be measured here under any state of the cache.
-    #[error("nothing of what was asked for is available here: {}", Unavailable::list(.0))]
+    /// No method is available under any cache state.
+    #[error("none of the requested methods is available: {}", Unavailable::list(.0))]
     NothingAvailable(Vec<Unavailable>),
 }
 
 impl FilesError {
-    /// An error about `path`, for `map_err`.
+    /// Returns a function for `map_err` that converts a system error into an error about `path`.
     pub(super) fn of(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> FilesError {
         move |source| FilesError::File {
             path: path.to_owned(),
@@ -89,17 +89,19 @@ impl FilesError {
     }
 }
 
-/// What to do about the usual reasons.
+/// Returns advice for common errors.
 fn hint(doing: &str, source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::NotFound if doing == "listed" => {
-            "; name a folder that is there, or have one made (`--make`)"
+            "; name an existing folder, or generate one (`--make`)"
         }
-        io::ErrorKind::NotFound if doing == "created" => "; name a place that is there",
+        io::ErrorKind::NotFound if doing == "created" => "; name an existing parent folder",
         io::ErrorKind::NotFound => {
-            "; if it vanished while it was measured, leave the folder alone, or measure a set of its own (`--make`)"
+            "; if it vanished during the measurement, do not change the folder, or measure generated files (`--make`)"
         }
-        io::ErrorKind::StorageFull => "; make room, or make fewer (`--count`) or smaller files",
+        io::ErrorKind::StorageFull => {
+            "; free some space, or generate fewer (`--count`) or smaller files"
+        }
         _ => "",
     }
 }

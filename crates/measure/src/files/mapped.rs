@@ -1,24 +1,24 @@
-//! Reading by mapping each file into memory. `unsafe` because what is mapped may change while it is
-//! read, or end: the safety of the sum rests on nobody doing so. A file that is cut short meanwhile
-//! ends the program, which is why this method is not among those that a folder of somebody else's is
-//! measured with unless it is asked for.
+//! Reading by memory mapping. Unsafe code is allowed because another program may change or remove
+//! mapped content while it is read. Reading is safe only if no other program does so. If a mapped
+//! file is truncated, this program ends. The method is therefore used on a user's folder only if
+//! the user requests it.
 
 #![allow(unsafe_code)]
 
 use memmap2::MmapOptions;
 
-use super::method::{Conditions, Run};
 use super::opening::{Access, open_all};
+use super::run::{Conditions, Run};
 use super::sums::Sums;
 use super::watch::{ReadTime, Times, Watch};
 use super::{CacheState, FilesError};
 
-/// Maps one file after the other, its content with it where the system can (`MAP_POPULATE`), and
-/// sums it.
+/// Maps one file after the other and sums its bytes. Mapping also loads the content if the system
+/// supports it (`MAP_POPULATE`).
 pub(super) fn run(conditions: &Conditions<'_>) -> Result<Run, FilesError> {
     if conditions.cache == CacheState::Direct {
-        return Err(FilesError::NotHere(
-            "what is mapped is in the cache, so nothing is read past it".to_owned(),
+        return Err(FilesError::Unavailable(
+            "mapped files are always read through the cache".to_owned(),
         ));
     }
     let mut times = Times::default();
@@ -30,10 +30,10 @@ pub(super) fn run(conditions: &Conditions<'_>) -> Result<Run, FilesError> {
     let named = conditions.set.files().iter();
     for (number, (open, file)) in files.iter().zip(named).enumerate() {
         if file.size == 0 {
-            continue; // cannot be mapped
+            continue; // an empty file cannot be mapped
         }
-        // SAFETY: nobody cuts the file short while it is mapped; this is documented, since it
-        // cannot be seen to.
+        // SAFETY: no other program truncates the file while it is mapped. This cannot be checked,
+        // so it is a documented requirement.
         let mapped = unsafe { MmapOptions::new().populate().map(open) }
             .map_err(FilesError::of(&file.path, "mapped"))?;
         let start_ns = watch.last_ns();

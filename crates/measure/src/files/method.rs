@@ -1,73 +1,67 @@
-//! The ways to read files that are compared.
+//! File reading methods.
 
 use std::fmt;
 use std::str::FromStr;
 
-use ioring::{Interface, Library};
+use ioring::Interface;
 
-use super::drive;
-use super::opening::Access;
-use super::ring::RingQueue;
-use super::sums::Sums;
-use super::watch::{ReadTime, Times};
-use super::{CacheState, FileSet, FilesError, positional};
-use crate::Clock;
+use crate::UnknownName;
 
-/// A way to read files.
+/// A file reading method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilesMethod {
-    /// One call per piece that returns when it is done (`pread`, `ReadFile`), in so many threads.
+    /// One blocking call per piece of a file (`pread`, `ReadFile`), on one or several threads.
     Positional {
-        /// How many files are read at a time.
+        /// Number of threads, each with one file at a time.
         threads: u32,
     },
-    /// Files are mapped into memory.
+    /// Memory-mapped files.
     Mapped,
-    /// Linux: `io_uring`.
+    /// `io_uring` of Linux.
     Uring {
-        /// Reads under way at once.
+        /// Maximum number of reads in flight.
         depth: u32,
-        /// Completions that are waited for at a time.
+        /// Minimum number of completions per wait.
         batch: u32,
-        /// What of it is used.
+        /// Features in use.
         mode: UringMode,
     },
-    /// Windows: overlapped reads with completion routines.
+    /// Overlapped reads of Windows with completion routines.
     ReadFileEx {
-        /// Reads under way at once.
+        /// Maximum number of reads in flight.
         depth: u32,
     },
-    /// Windows: overlapped reads with a completion port.
+    /// Overlapped reads of Windows with a completion port.
     CompletionPort {
-        /// Reads under way at once.
+        /// Maximum number of reads in flight.
         depth: u32,
     },
-    /// Windows: an I/O ring.
+    /// I/O ring of Windows.
     IoRing {
-        /// The way to it.
+        /// Interface through which the ring is used.
         interface: Interface,
-        /// Reads under way at once.
+        /// Maximum number of reads in flight.
         depth: u32,
-        /// Completions that are waited for at a time.
+        /// Minimum number of completions per wait.
         batch: u32,
-        /// Whether files and buffers are registered first.
+        /// True if files and buffers are registered first.
         registered: bool,
     },
 }
 
-/// What of `io_uring` is used.
+/// Features of `io_uring` that a method uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UringMode {
-    /// Submission and completion queues, no more.
+    /// Submission and completion queues only.
     Plain,
     /// Registered files.
     Files,
     /// Registered files and buffers.
     Buffers,
-    /// As `Buffers`, and one thread submits, which also does the kernel's work of completions
-    /// when it waits for them (`SINGLE_ISSUER`, `DEFER_TASKRUN`).
+    /// Registered files and buffers, and a single submitting thread, which also does the kernel's
+    /// completion work while it waits (`SINGLE_ISSUER`, `DEFER_TASKRUN`).
     Deferred,
-    /// As `Buffers`, and a thread of the kernel looks for submissions (`SQPOLL`).
+    /// Registered files and buffers, and a kernel thread that polls for submissions (`SQPOLL`).
     Polled,
 }
 
@@ -101,7 +95,7 @@ const fn io_ring(interface: Interface, registered: bool) -> FilesMethod {
     }
 }
 
-/// The methods of each system and their names, the one that the others are compared to first.
+/// Methods of this system with their names. The other methods are compared with the first.
 #[cfg(not(windows))]
 const METHODS: &[(&str, FilesMethod)] = &[
     ("pread", threads(1)),
@@ -138,8 +132,8 @@ const METHODS: &[(&str, FilesMethod)] = &[
     ("ioring-nt-registered", io_ring(Interface::Nt, true)),
 ];
 
-/// The names of the methods that other systems have.
-const ELSEWHERE: &[(&str, &[&str])] = &[
+/// Names of the methods that other systems have.
+const OTHER_SYSTEMS: &[(&str, &[&str])] = &[
     #[cfg(not(windows))]
     (
         "Windows",
@@ -177,64 +171,21 @@ const ELSEWHERE: &[(&str, &[&str])] = &[
 ];
 
 impl FilesMethod {
-    /// The methods of this system, the one that the others are compared to first.
+    /// Returns the methods of this system. The other methods are compared with the first.
     pub fn all() -> impl Iterator<Item = FilesMethod> {
         METHODS.iter().map(|(_, method)| *method)
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         let found = METHODS.iter().find(|(_, method)| *method == self);
         found.map_or("a method of another system", |(name, _)| name)
     }
 
-    /// Whether it is safe to use on files that others may change: a file that is cut short while it
-    /// is mapped ends the program.
-    pub fn bears_changes(self) -> bool {
+    /// Returns whether the method is safe on files that other programs may change. A mapped file is
+    /// not: if it is truncated, this program ends.
+    pub fn tolerates_changes(self) -> bool {
         self != FilesMethod::Mapped
-    }
-
-    /// Reads all files once.
-    pub(super) fn run(self, conditions: &Conditions<'_>) -> Result<Run, FilesError> {
-        match self {
-            FilesMethod::Positional { threads } => {
-                positional::run(conditions, threads.max(1) as usize)
-            }
-            #[cfg(unix)]
-            FilesMethod::Mapped => super::mapped::run(conditions),
-            #[cfg(target_os = "linux")]
-            FilesMethod::Uring { depth, batch, mode } => {
-                let make = |files| super::uring::UringQueue::new(files, depth, mode);
-                drive::run(conditions, Access::Synchronous, batch as usize, make)
-            }
-            #[cfg(windows)]
-            FilesMethod::ReadFileEx { depth } => {
-                let make = |files| Ok(super::overlapped::RoutineQueue::new(files, depth));
-                drive::run(conditions, Access::Overlapped, 1, make)
-            }
-            #[cfg(windows)]
-            FilesMethod::CompletionPort { depth } => {
-                let make = |files| super::overlapped::PortQueue::new(files, depth);
-                drive::run(conditions, Access::Overlapped, 1, make)
-            }
-            FilesMethod::IoRing {
-                interface,
-                depth,
-                batch,
-                registered,
-            } => {
-                let rings = conditions.rings;
-                let make = |files| RingQueue::new(files, rings, interface, depth, registered);
-                drive::run(conditions, Access::Overlapped, batch as usize, make)
-            }
-            #[allow(
-                unreachable_patterns,
-                reason = "on Linux only those of Windows are left"
-            )]
-            _ => Err(FilesError::NotHere(
-                "it is one of another system".to_owned(),
-            )),
-        }
     }
 }
 
@@ -245,48 +196,18 @@ impl fmt::Display for FilesMethod {
 }
 
 impl FromStr for FilesMethod {
-    type Err = String;
+    type Err = UnknownName;
 
-    fn from_str(name: &str) -> Result<FilesMethod, String> {
-        let found = METHODS
-            .iter()
-            .find(|(known, _)| known.eq_ignore_ascii_case(name));
-        let known = || {
-            METHODS
+    fn from_str(name: &str) -> Result<FilesMethod, UnknownName> {
+        let is_it = |known: &str| known.eq_ignore_ascii_case(name);
+        let found = METHODS.iter().find(|(known, _)| is_it(known));
+        found.map(|(_, method)| *method).ok_or_else(|| {
+            let systems = OTHER_SYSTEMS
                 .iter()
-                .map(|(name, _)| *name)
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        let elsewhere = || {
-            let is_it = |other: &&str| other.eq_ignore_ascii_case(name);
-            let (system, _) = ELSEWHERE
-                .iter()
-                .find(|(_, names)| names.iter().any(is_it))?;
-            Some(format!(
-                "{name} is one of {system}; here there are {}",
-                known()
-            ))
-        };
-        found
-            .map(|(_, method)| *method)
-            .ok_or_else(|| elsewhere().unwrap_or_else(|| format!("{name} is none of {}", known())))
+                .find(|(_, names)| names.iter().any(|known| is_it(known)))
+                .map(|(systems, _)| *systems);
+            let known = METHODS.iter().map(|(known, _)| *known);
+            UnknownName::new("method", name, known).elsewhere(systems)
+        })
     }
-}
-
-/// What a run is made under.
-pub(super) struct Conditions<'c> {
-    pub(super) set: &'c FileSet,
-    pub(super) cache: CacheState,
-    pub(super) clock: &'c Clock,
-    /// Where I/O rings come from, if not from the system.
-    pub(super) rings: Option<Library>,
-}
-
-/// What came of a run.
-pub(super) struct Run {
-    pub(super) times: Times,
-    pub(super) sums: Sums,
-    /// Every read, in the order they were seen to be complete (of several threads, by thread).
-    pub(super) reads: Vec<ReadTime>,
 }

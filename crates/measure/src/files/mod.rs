@@ -1,10 +1,11 @@
-//! How long it takes to read many files, by each way that the system has.
+//! Probe that measures the time to read many files with each method of the system.
 //!
-//! Every [`FilesMethod`] reads the same [`FileSet`] in pieces of [`CHUNK`] bytes and sums all of them; what
-//! it finds in each file must be what an ordinary read found before, or it is an error that names
-//! the file. Opening, setting up (threads, queues, registrations), reading (submitting and waiting)
-//! and summing are timed apart. The [`CacheState`] is made anew before every run and is part of the
-//! setting's name, and what the device had to deliver says whether it was so.
+//! Every [`FilesMethod`] reads the same [`FileSet`] in pieces of [`CHUNK`] bytes and sums the
+//! bytes. If the sum of a file differs from the sum that an ordinary read found before, the
+//! measurement fails. Opening, set-up (threads, queues, registrations), reading (submitting and
+//! waiting) and summing are timed separately. The [`CacheState`] is prepared before every run and
+//! is part of the setting's name. The number of bytes that the device delivered shows whether the
+//! cache state held.
 
 mod cache;
 mod chunks;
@@ -19,6 +20,7 @@ mod overlapped;
 mod positional;
 mod probe;
 mod ring;
+mod run;
 mod set;
 mod sums;
 #[cfg(target_os = "linux")]

@@ -1,21 +1,21 @@
-//! Opening the files of a set, all of them before the first is read: what opening takes is a phase of
-//! its own, and registrations are of open files.
+//! Opening the files of a set before the first file is read. All files are opened first because
+//! opening is a separate phase, and because registrations need open files.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 
 use super::{CacheState, FileSet, FilesError};
 
-/// How files are to be open.
+/// Mode in which a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// A read returns when it is done.
+    /// Mode in which a read returns when it is done.
     Synchronous,
-    /// Windows: it may also return before (`FILE_FLAG_OVERLAPPED`).
+    /// Mode of Windows in which a read may return before it is done (`FILE_FLAG_OVERLAPPED`).
     Overlapped,
 }
 
-/// Opens every file.
+/// Opens all files of a set.
 pub(super) fn open_all(
     set: &FileSet,
     access: Access,
@@ -31,8 +31,8 @@ pub(super) fn open_all(
         });
         opened.map_err(|error| match error.kind() {
             io::ErrorKind::InvalidInput if cache == CacheState::Direct => {
-                FilesError::NotHere(format!(
-                    "the file system of {} does not read past its cache",
+                FilesError::Unavailable(format!(
+                    "the file system of {} does not support reads that bypass its cache",
                     file.path.display()
                 ))
             }
@@ -42,12 +42,12 @@ pub(super) fn open_all(
     set.files().iter().map(open).collect()
 }
 
-/// Makes sure that so many files may be open at once, raising the program's limit as far as needed.
+/// Ensures that this many files may be open at once. Raises the program's limit if necessary.
 #[cfg(unix)]
 pub(super) fn allow(files: usize) -> Result<(), FilesError> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-    /// What else is open: the terminal, the results, a queue.
+    /// Number of other files that may be open: terminal, results, a queue.
     const BESIDES: u64 = 64;
 
     let needed = files as u64 + BESIDES;
@@ -69,7 +69,7 @@ pub(super) fn allow(files: usize) -> Result<(), FilesError> {
     }
 }
 
-/// Windows has no such limit that a set could reach.
+/// Does nothing, because Windows has no limit that a set could reach.
 #[cfg(not(unix))]
 pub(super) fn allow(_: usize) -> Result<(), FilesError> {
     Ok(())
@@ -111,7 +111,7 @@ fn options(_: Access, _: bool) -> OpenOptions {
     options
 }
 
-/// What says it of an open file rather than while it is opened.
+/// Makes reads of an open file bypass the cache.
 #[cfg(target_vendor = "apple")]
 fn bypass_cache(file: &File) -> io::Result<()> {
     Ok(rustix::fs::fcntl_nocache(file, true)?)

@@ -1,7 +1,7 @@
-//! Queues of Windows: overlapped reads, whose end is told by a completion routine (`ReadFileEx`) or a
-//! completion port. `unsafe` because the system is told addresses: its safety rests on each
-//! operation's structure and buffer staying where they are until it is complete, which dropping a
-//! queue waits for.
+//! Queues of overlapped reads on Windows, with completion routines (`ReadFileEx`) or a completion
+//! port. Unsafe code is allowed because the system gets addresses. It is safe because the structure
+//! and buffer of an operation do not move until the operation completes. Dropping a queue waits for
+//! its operations.
 
 #![allow(unsafe_code)]
 
@@ -25,27 +25,29 @@ use windows_sys::Win32::System::Threading::{INFINITE, SleepEx};
 use super::drive::{Done, ReadQueue};
 use super::{CHUNK, FilesError};
 
-/// How long a queue that is dropped waits for what is under way, in milliseconds.
+/// Time in milliseconds that a dropped queue waits for operations in flight.
 const GRACE: u32 = 5_000;
 
-/// One read. The system knows it by the address of `overlapped`, which is that of all of it.
+/// A read. The system identifies it by the address of `overlapped`, which is its first field.
 #[repr(C)]
 struct Operation {
     overlapped: OVERLAPPED,
     slot: usize,
     file: HANDLE,
-    /// The system's error, 0 for none, and the bytes that came; none while it is under way.
+    /// Error code of the system (0 for success) and number of bytes read; `None` while the read is
+    /// in flight.
     end: Option<(u32, u32)>,
 }
 
-/// The operations and their memory, a slot each.
+/// Operations and their buffers, one of each per slot.
 struct Operations {
     files: Vec<File>,
     buffers: Vec<Buffer>,
-    /// Made by `Box::into_raw`, so that no reference claims what the system writes to.
+    /// Operations, created by `Box::into_raw` so that no reference aliases memory that the system
+    /// writes.
     operations: Vec<*mut Operation>,
     under_way: usize,
-    /// Those that ended while they were begun.
+    /// Reads that ended when they were started, because they were past the end of the file.
     ended: Vec<Done>,
 }
 
@@ -68,7 +70,7 @@ impl Operations {
         }
     }
 
-    /// Begins a read by `call`, which says whether the system took it.
+    /// Starts a read with `call`, which returns whether the system accepted it.
     fn begin(
         &mut self,
         slot: usize,
@@ -81,7 +83,7 @@ impl Operations {
         let mut overlapped = OVERLAPPED::default();
         overlapped.Anonymous.Anonymous.Offset = offset as u32;
         overlapped.Anonymous.Anonymous.OffsetHigh = (offset >> 32) as u32;
-        // SAFETY: it is nobody else's, since no read of this slot is under way.
+        // SAFETY: no read of this slot is in flight, so there is no other access.
         unsafe {
             operation.write(Operation {
                 overlapped,
@@ -94,7 +96,7 @@ impl Operations {
             self.under_way += 1;
             return Ok(());
         }
-        // SAFETY: it only reads the thread's last error.
+        // SAFETY: the call only reads the thread's last error.
         match unsafe { GetLastError() } {
             ERROR_HANDLE_EOF => {
                 self.ended.push((slot, Ok(0)));
@@ -108,12 +110,12 @@ impl Operations {
 impl Drop for Operations {
     fn drop(&mut self) {
         if self.under_way > 0 {
-            // The system may still write to them.
+            // The system may still write to the buffers and operations, so they are leaked.
             std::mem::forget(std::mem::take(&mut self.buffers));
             return;
         }
         for &operation in &self.operations {
-            // SAFETY: made by `Box::into_raw`, and no read uses it.
+            // SAFETY: the pointer was created by `Box::into_raw`, and no read uses it.
             drop(unsafe { Box::from_raw(operation) });
         }
     }
@@ -127,7 +129,7 @@ fn result(error: u32, bytes: u32) -> io::Result<usize> {
     }
 }
 
-/// Reads whose end a routine is told, while this thread sleeps.
+/// Queue of reads with completion routines. The system runs the routines while this thread sleeps.
 pub(super) struct RoutineQueue {
     operations: Operations,
 }
@@ -138,24 +140,25 @@ impl RoutineQueue {
         Self { operations }
     }
 
-    /// Adds what the routine was told of.
+    /// Collects completions that the routine stored.
     fn collect(&mut self, done: &mut Vec<Done>) {
         let all = &mut self.operations;
         done.append(&mut all.ended);
         for &operation in &all.operations {
-            // SAFETY: the routine runs in this thread only, and only while it sleeps.
+            // SAFETY: the routine runs only in this thread, and only while this thread sleeps.
             if let Some((error, bytes)) = unsafe { (*operation).end.take() } {
                 all.under_way -= 1;
-                // SAFETY: as above.
+                // SAFETY: the routine runs only in this thread, and only while this thread sleeps.
                 done.push((unsafe { (*operation).slot }, result(error, bytes)));
             }
         }
     }
 }
 
-/// The system calls it with what it was given to `ReadFileEx`.
+/// Stores the result of a read. The system calls this function as the completion routine of
+/// `ReadFileEx`.
 unsafe extern "system" fn routine(error: u32, bytes: u32, overlapped: *mut OVERLAPPED) {
-    // SAFETY: an operation begins with this structure, and stays until this was called.
+    // SAFETY: the structure is the first field of an operation, which lives until this call.
     unsafe { (*overlapped.cast::<Operation>()).end = Some((error, bytes)) };
 }
 
@@ -167,7 +170,8 @@ impl ReadQueue for RoutineQueue {
     fn queue(&mut self, slot: usize, file: usize, offset: u64) -> io::Result<()> {
         self.operations
             .begin(slot, file, offset, |file, buffer, overlapped| {
-                // SAFETY: the file is open, and buffer and structure stay until it is complete.
+                // SAFETY: the file is open. The buffer and the structure live until the read
+                // completes.
                 unsafe { ReadFileEx(file, buffer, CHUNK as u32, overlapped, Some(routine)) != 0 }
             })
     }
@@ -175,7 +179,7 @@ impl ReadQueue for RoutineQueue {
     fn wait(&mut self, least: usize, done: &mut Vec<Done>) -> io::Result<()> {
         self.collect(done);
         while done.len() < least {
-            // SAFETY: it runs nothing but the routine above.
+            // SAFETY: during this call, the system runs only the routine above.
             unsafe { SleepEx(INFINITE, 1) };
             self.collect(done);
         }
@@ -191,38 +195,38 @@ impl Drop for RoutineQueue {
     fn drop(&mut self) {
         let mut done = Vec::new();
         self.collect(&mut done);
-        // SAFETY: it runs nothing but the routine above.
+        // SAFETY: during this call, the system runs only the routine above.
         while self.operations.under_way > 0 && unsafe { SleepEx(GRACE, 1) } != 0 {
             self.collect(&mut done);
         }
     }
 }
 
-/// Reads whose end is fetched from a completion port.
+/// Queue of reads with a completion port.
 pub(super) struct PortQueue {
     operations: Operations,
     port: Port,
     entries: Vec<OVERLAPPED_ENTRY>,
 }
 
-/// A port, closed when it is dropped.
+/// Handle of a completion port, closed on drop.
 struct Port(HANDLE);
 
 impl Drop for Port {
     fn drop(&mut self) {
-        // SAFETY: it is open, and not used after this.
+        // SAFETY: the port is open and not used afterwards.
         unsafe { CloseHandle(self.0) };
     }
 }
 
 impl PortQueue {
-    /// Binds every file to a port of its own making.
+    /// Creates a port and binds every file to it.
     pub(super) fn new(files: Vec<File>, slots: u32) -> Result<Self, FilesError> {
         let failed = || FilesError::Queue {
             doing: "binding files to a completion port",
             source: io::Error::last_os_error(),
         };
-        // SAFETY: it makes a new port.
+        // SAFETY: the call creates a new port.
         let port = unsafe { CreateIoCompletionPort(INVALID_HANDLE_VALUE, ptr::null_mut(), 0, 1) };
         if port.is_null() {
             return Err(failed());
@@ -242,12 +246,13 @@ impl PortQueue {
         })
     }
 
-    /// Adds what the port was told of, waiting for the first; false when the time was over.
+    /// Waits for the first completion and collects all completions that are ready. Returns false on
+    /// timeout.
     fn collect(&mut self, milliseconds: u32, done: &mut Vec<Done>) -> io::Result<bool> {
         let all = &mut self.operations;
         let room = self.entries.len() as u32;
         let mut count = 0;
-        // SAFETY: the port is open, and it is told how many entries it may write.
+        // SAFETY: the port is open, and the call gets the number of entries that it may write.
         let worked = unsafe {
             let entries = self.entries.as_mut_ptr();
             GetQueuedCompletionStatusEx(self.port.0, entries, room, &raw mut count, milliseconds, 0)
@@ -262,8 +267,8 @@ impl PortQueue {
         for entry in &self.entries[..count as usize] {
             let operation = entry.lpOverlapped.cast::<Operation>();
             let mut bytes = 0;
-            // SAFETY: only this queue's files are bound to the port, so this is one of its
-            // operations, and it is complete.
+            // SAFETY: only files of this queue are bound to the port. The entry is therefore an
+            // operation of this queue, and it is complete.
             let (slot, error) = unsafe {
                 let (slot, file) = ((*operation).slot, (*operation).file);
                 let worked = GetOverlappedResult(file, operation.cast(), &raw mut bytes, 0) != 0;
@@ -284,10 +289,11 @@ impl ReadQueue for PortQueue {
     fn queue(&mut self, slot: usize, file: usize, offset: u64) -> io::Result<()> {
         self.operations
             .begin(slot, file, offset, |file, buffer, overlapped| {
-                // SAFETY: the file is open, and buffer and structure stay until it is complete.
+                // SAFETY: the file is open. The buffer and the structure live until the read
+                // completes.
                 unsafe {
                     let length = CHUNK as u32;
-                    // Also what is done at once is told to the port.
+                    // The port also reports reads that complete at once.
                     ReadFile(file, buffer, length, ptr::null_mut(), overlapped) != 0
                         || GetLastError() == ERROR_IO_PENDING
                 }

@@ -1,5 +1,5 @@
-//! Reading by one call per piece that returns when it is done: `pread`, or `ReadFile` with a position;
-//! in one thread or several.
+//! Reading with one blocking call per piece of a file (`pread`, or `ReadFile` with an offset), on
+//! one or several threads.
 
 use std::fs::File;
 use std::io;
@@ -9,13 +9,13 @@ use std::thread;
 
 use ioring::Buffer;
 
-use super::method::{Conditions, Run};
 use super::opening::{Access, open_all};
+use super::run::{Conditions, Run};
 use super::sums::Sums;
 use super::watch::{ReadTime, Times, Watch};
 use super::{CHUNK, FileSet, FilesError, chunks};
 
-/// Reads all files, `threads` of them at a time.
+/// Reads all files with this many threads.
 pub(super) fn run(conditions: &Conditions<'_>, threads: usize) -> Result<Run, FilesError> {
     let set = conditions.set;
     let mut watch = Watch::start(conditions.clock);
@@ -40,7 +40,8 @@ pub(super) fn run(conditions: &Conditions<'_>, threads: usize) -> Result<Run, Fi
     let mut sums = Sums::new(set.count());
     let mut reads = Vec::new();
     let mut sum_ns = 0;
-    // Held until all threads are there, so that starting them is not part of reading.
+    // This lock is held until all threads are ready, so that starting them does not count as
+    // reading.
     let start = RwLock::new(());
     let hold = start.write().unwrap_or_else(PoisonError::into_inner);
     thread::scope(|scope| {
@@ -69,29 +70,30 @@ pub(super) fn run(conditions: &Conditions<'_>, threads: usize) -> Result<Run, Fi
         }
         Ok(())
     })?;
-    // Threads sum side by side; of the time that passed, each one's share is their mean.
+    // The threads sum in parallel. The mean of their times is the share of summing in the elapsed
+    // time.
     times.sum_ns = sum_ns / threads as i64;
     times.read_ns = watch.lap() - times.sum_ns;
     let reads = reads.concat();
     Ok(Run { times, sums, reads })
 }
 
-/// What threads that read share.
+/// State that the reading threads share.
 struct Reader<'r> {
     conditions: &'r Conditions<'r>,
     files: &'r [File],
-    /// The next file that nobody reads yet.
+    /// Index of the next file that no thread has started to read.
     next: &'r AtomicUsize,
 }
 
-/// What one thread reads into and writes down.
+/// Buffer and read times of a thread.
 struct Memory {
     buffer: Buffer,
     reads: Vec<ReadTime>,
 }
 
 impl Reader<'_> {
-    /// For one of so many threads.
+    /// Allocates the memory for one of `threads` threads.
     fn memory(&self, threads: usize) -> Memory {
         let reads = chunks::of_set(self.conditions.set).count();
         Memory {
@@ -134,7 +136,7 @@ impl Reader<'_> {
     }
 }
 
-/// What an ordinary read finds in every file; nothing is timed.
+/// Reads every file once without timing, for comparison with the measured reads.
 pub(super) fn read_all(set: &FileSet) -> Result<Sums, FilesError> {
     let mut sums = Sums::new(set.count());
     let mut buffer = Buffer::new(CHUNK);

@@ -1,4 +1,4 @@
-//! The probe: every method, under every state of the cache, in turns.
+//! File probe. It measures every method under every cache state, in turns.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use ioring::Library;
 use tables::Probe;
 
 use super::cache::bytes_from_device;
-use super::method::Conditions;
 use super::opening;
 use super::positional::read_all;
+use super::run::Conditions;
 use super::sums::Sums;
 use super::watch::ReadTime;
 use super::{CacheState, FileSet, FilesError, FilesMethod, FilesPhase};
@@ -17,42 +17,43 @@ use crate::{
     SettingGrants, Stop, Unavailable,
 };
 
-/// What is measured.
+/// Plan of a file measurement.
 #[derive(Clone, Debug)]
 pub struct FilesProbe {
-    /// The files that are read.
+    /// Files to read.
     pub set: FileSet,
-    /// How; the others are compared to the first.
+    /// Methods to measure. The other methods are compared with the first.
     pub methods: Vec<FilesMethod>,
-    /// What is in memory before each run; each has rounds of its own.
+    /// Cache states to measure. Each state has separate rounds of runs.
     pub caches: Vec<CacheState>,
-    /// How often.
+    /// Number and order of the runs.
     pub plan: Plan,
-    /// What is asked of the scheduler for the thread that reads.
+    /// Scheduling requests for the reading thread.
     pub scheduling: Scheduling,
-    /// Where I/O rings come from, if not from the system: a stand-in for tests.
+    /// Library of I/O rings, for example a stand-in for tests. `None` means the rings of the
+    /// system.
     pub rings: Option<Library>,
 }
 
-/// What was measured, also if it came to an early end.
+/// Result of a measurement, possibly incomplete.
 #[derive(Debug)]
 pub struct FilesMeasured {
-    /// The runs that were made.
+    /// Measurement with all runs that were completed.
     pub measurement: Measurement,
-    /// What ended it, if something did.
+    /// Error that ended the measurement early, if there was one.
     pub failure: Option<FilesError>,
 }
 
-/// As many files as are read to try a method out.
+/// Number of files that the trial of a method reads.
 const TRIAL: usize = 64;
 
 impl FilesProbe {
-    /// Measures until the plan is carried out for every state of the cache, it is stopped, or
-    /// something goes wrong; what was measured so far is kept.
+    /// Measures until the plan is done for every cache state, `stop` returns true, or an error
+    /// occurs. The result contains the runs so far.
     ///
     /// # Errors
-    /// If nothing can be measured: files that cannot be read, no method and no state of the cache
-    /// that is available.
+    /// Returns an error if nothing can be measured, because files are unreadable, or because no
+    /// method or cache state is available.
     pub fn measure(&self, clock: &Clock, stop: Stop<'_>) -> Result<FilesMeasured, FilesError> {
         let work = |grants: &[Grant]| self.in_thread(clock, stop, grants);
         let (measured, _) = self.scheduling.run(work).map_err(FilesError::Thread)?;
@@ -69,12 +70,12 @@ impl FilesProbe {
         let expected = read_all(&self.set)?;
         let clock_facts = ClockFacts {
             ticks_per_second: Some(clock.ticks_per_second()),
-            ..ClockFacts::of(clock, clock.source().name())
+            ..ClockFacts::measure(clock, clock.source().name())
         };
         let mut measurement = Measurement {
             probe: Probe::Files,
-            machine: Machine::here(),
-            // Between the two readings that a sample is made of there is one reading's worth.
+            machine: Machine::detect(),
+            // The difference of the two readings around a sample includes the cost of one reading.
             sample_cost_ns: Some(clock_facts.reading_ns),
             clock: clock_facts,
             settings: Vec::new(),
@@ -105,7 +106,8 @@ impl FilesProbe {
                 rounds.run(turn.method, turn.run)
             });
             measurement.notes.extend(rounds.note());
-            // Who begins rotates, but the one that the others are compared to comes first.
+            // The order of the methods changes from round to round. The results have the requested
+            // order, so that the method with which the others are compared is first.
             let place = |of: &Series| methods.iter().position(|it| it.name() == of.method);
             rounds.series.sort_by_key(place);
             measurement.series.append(&mut rounds.series);
@@ -137,7 +139,8 @@ impl FilesProbe {
         }
     }
 
-    /// The methods that work here under this state; why the others do not.
+    /// Returns the methods that work in this cache state. Adds the other methods to `measurement`,
+    /// with the reason.
     fn try_out(
         &self,
         cache: CacheState,
@@ -151,7 +154,7 @@ impl FilesProbe {
         };
         match cache.prepare(&set) {
             Ok(()) => {}
-            Err(FilesError::NotHere(why)) => {
+            Err(FilesError::Unavailable(why)) => {
                 unavailable(cache.to_string(), why);
                 return Ok(Vec::new());
             }
@@ -165,51 +168,53 @@ impl FilesProbe {
         };
         let mut methods = Vec::new();
         for &method in &self.methods {
-            match patiently(|| method.run(&conditions)) {
+            match retry_unavailable(|| method.run(&conditions)) {
                 Ok(run) => {
                     run.sums.expect(&expected, &set, method.name())?;
                     methods.push(method);
                 }
-                Err(FilesError::NotHere(why)) => unavailable(method.to_string(), why),
+                Err(FilesError::Unavailable(why)) => unavailable(method.to_string(), why),
                 Err(error) => return Err(error),
             }
         }
         Ok(methods)
     }
 
-    /// The setting's name.
+    /// Returns the name of the setting.
     fn setting(&self, cache: CacheState, grants: &[Grant]) -> String {
         match self.scheduling == Scheduling::default() {
             true => cache.to_string(),
-            false => format!("{cache}, {}", Grant::outcome_of(&self.scheduling, grants)),
+            false => format!("{cache}, {}", Grant::describe(&self.scheduling, grants)),
         }
     }
 }
 
-/// How often, and how long one after the other, something is attempted that may become available.
+/// Number of attempts for a method that may become available, and pause between two attempts.
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Attempts something again that is not available yet: what a ring takes of the memory that may be
-/// locked, Linux gives back some time after the ring was closed.
-fn patiently<T>(mut attempt: impl FnMut() -> Result<T, FilesError>) -> Result<T, FilesError> {
+/// Repeats an attempt that fails as unavailable. This helps because Linux releases the locked
+/// memory of a ring some time after the ring was closed.
+fn retry_unavailable<T>(
+    mut attempt: impl FnMut() -> Result<T, FilesError>,
+) -> Result<T, FilesError> {
     for _ in 1..ATTEMPTS {
         match attempt() {
-            Err(FilesError::NotHere(_)) => std::thread::sleep(PAUSE),
+            Err(FilesError::Unavailable(_)) => std::thread::sleep(PAUSE),
             done => return done,
         }
     }
     attempt()
 }
 
-/// Notes what is not there, once.
+/// Adds an unavailable method to the measurement, unless it is there already.
 fn note_unavailable(measurement: &mut Measurement, one: Unavailable) {
     if !measurement.unavailable.contains(&one) {
         measurement.unavailable.push(one);
     }
 }
 
-/// The rounds under one state of the cache.
+/// Rounds of runs in one cache state.
 struct Rounds<'r> {
     probe: &'r FilesProbe,
     cache: CacheState,
@@ -218,15 +223,15 @@ struct Rounds<'r> {
     expected: &'r Sums,
     setting: &'r str,
     series: Vec<Series>,
-    /// The bytes that the device gave in each run, as far as known.
+    /// Number of bytes that the device delivered in each run, if known.
     from_device: Vec<u64>,
-    /// Methods that could be tried out and then were not available in a round.
+    /// Methods that worked in the trial but failed in a round.
     gone: Vec<Unavailable>,
 }
 
 impl Rounds<'_> {
-    /// One run of a method; how long it took in all. None if the method is not available (any
-    /// more), which leaves out what it had measured.
+    /// Makes one run of a method and returns its total time in nanoseconds. Returns `None` in a
+    /// warm-up round. If the method is no longer available, drops its results and returns `None`.
     fn run(&mut self, method: usize, run: Option<u32>) -> Result<Option<f64>, FilesError> {
         let method = self.methods[method];
         if self.gone.iter().any(|gone| gone.method == method.name()) {
@@ -245,9 +250,9 @@ impl Rounds<'_> {
             let start_ns = self.clock.now_ns();
             Ok((before, start_ns, method.run(&conditions)?))
         };
-        let (before, start_ns, done) = match patiently(attempt) {
-            Err(FilesError::NotHere(why)) => {
-                self.leave_out(method, run, &why);
+        let (before, start_ns, done) = match retry_unavailable(attempt) {
+            Err(FilesError::Unavailable(why)) => {
+                self.drop_method(method, run, &why);
                 return Ok(None);
             }
             done => done?,
@@ -278,17 +283,14 @@ impl Rounds<'_> {
         Ok(done.times.of(FilesPhase::Total).map(|ns| ns as f64))
     }
 
-    /// Leaves a method out from this round on, and what it had measured before: of the other
-    /// methods there are more rounds.
-    fn leave_out(&mut self, method: FilesMethod, run: Option<u32>, why: &str) {
+    /// Excludes a method from this round on. Its results are dropped, because the other methods
+    /// have more rounds.
+    fn drop_method(&mut self, method: FilesMethod, run: Option<u32>, why: &str) {
         self.series.retain(|series| series.method != method.name());
         let round = match run {
-            None => "in the round for warming up".to_owned(),
+            None => "in the warm-up round".to_owned(),
             Some(0) => "in the first round".to_owned(),
-            Some(run) => format!(
-                "in round {}, so what it had measured before is left out",
-                run + 1
-            ),
+            Some(run) => format!("in round {}; its earlier results are left out", run + 1),
         };
         self.gone.push(Unavailable {
             method: method.to_string(),
@@ -296,7 +298,8 @@ impl Rounds<'_> {
         });
     }
 
-    /// Whether the cache was as it was called.
+    /// Returns a note about the number of bytes that the device delivered, which shows whether the
+    /// cache state held.
     fn note(&mut self) -> Option<String> {
         self.from_device.sort_unstable();
         let (least, most) = (self.from_device.first()?, self.from_device.last()?);
@@ -305,14 +308,13 @@ impl Rounds<'_> {
         let cache = self.cache;
         if *most == 0 && all > 0 && cache != CacheState::Warm {
             return Some(format!(
-                "{cache}: the device gave 0 bytes in every run, so these are times of memory and not \
-                 of a device: the file system has none of its own (tmpfs), or what is below it \
-                 had the files"
+                "{cache}: the device delivered 0 bytes in every run, so these are times of memory, not of \
+                 a device: the file system has no device (tmpfs), or a lower layer cached the files"
             ));
         }
         Some(format!(
-            "{cache}: of the {all} bytes of all files the device gave {median} in the median run \
-             ({least} to {most}), with what belongs to files and folders"
+            "{cache}: the device delivered {median} bytes in the median run ({least} to {most}), with \
+             metadata; the files have {all} bytes"
         ))
     }
 }

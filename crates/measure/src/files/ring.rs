@@ -1,4 +1,5 @@
-//! A queue of Windows: I/O rings. Where there are none, the `ioring` crate says so.
+//! Queue of reads through Windows I/O rings. On systems without such rings, the `ioring` crate
+//! returns an error.
 
 use std::fs::File;
 use std::io;
@@ -12,13 +13,15 @@ use super::{CHUNK, FilesError};
 pub(super) struct RingQueue {
     ring: Ring,
     targets: Vec<Target>,
-    /// Each slot's buffer while no read uses it; none if buffers are registered.
+    /// Buffer of each slot. While a read uses the buffer, the inner value is `None`. The field is
+    /// `None` if buffers are registered.
     owned: Option<Vec<Option<Buffer>>>,
     slots: usize,
 }
 
 impl RingQueue {
-    /// A ring with so many slots; with `registered`, of registered files and buffers.
+    /// Creates a ring with this many slots. If `registered` is true, files and buffers are
+    /// registered.
     pub(super) fn new(
         files: Vec<File>,
         library: Option<Library>,
@@ -26,7 +29,7 @@ impl RingQueue {
         slots: u32,
         registered: bool,
     ) -> Result<Self, FilesError> {
-        let not_here = |error: ioring::Error| FilesError::NotHere(error.to_string());
+        let not_here = |error: ioring::Error| FilesError::Unavailable(error.to_string());
         let library = library.map_or_else(Library::system, Ok).map_err(not_here)?;
         let mut ring = Ring::new(&library, interface, slots).map_err(not_here)?;
         let files: Vec<_> = files.into_iter().map(Arc::new).collect();

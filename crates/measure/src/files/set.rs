@@ -1,4 +1,4 @@
-//! The files that are read: those of a folder, or a set that is made.
+//! Files to read: the files of a folder, or a generated set.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -9,11 +9,12 @@ use fastrand::Rng;
 
 use super::FilesError;
 use crate::Stop;
+use crate::UnknownName;
 
-/// The most bytes of a set: what a run reads should take minutes at most.
-const MOST_BYTES: u64 = 64 << 30;
+/// Maximum size of a set in bytes. With this limit, a run takes minutes at most.
+const MAX_BYTES: u64 = 64 << 30;
 
-/// Files to read, in the order they are read.
+/// Set of files, in reading order.
 #[derive(Clone, Debug)]
 pub struct FileSet {
     folder: PathBuf,
@@ -21,42 +22,44 @@ pub struct FileSet {
     bytes: u64,
 }
 
-/// One of them.
+/// File to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileToRead {
     pub(super) path: PathBuf,
-    /// When the set was put together.
+    /// Size in bytes when the set was created.
     pub(super) size: u64,
 }
 
-/// How large files of a set that is made are.
+/// File sizes of a generated set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileSizes {
-    /// 4 KiB each.
+    /// All files have 4 KiB.
     #[default]
     Small,
-    /// 1 KiB to 1 MiB, as many of them between 1 and 2 KiB as between 512 KiB and 1 MiB.
+    /// Files have 1 KiB to 1 MiB. Each factor of two in this range has about the same number of
+    /// files.
     Mixed,
 }
 
 impl FromStr for FileSizes {
-    type Err = String;
+    type Err = UnknownName;
 
-    fn from_str(name: &str) -> Result<FileSizes, String> {
+    fn from_str(name: &str) -> Result<FileSizes, UnknownName> {
         match name {
             "small" => Ok(FileSizes::Small),
             "mixed" => Ok(FileSizes::Mixed),
-            other => Err(format!("{other} is neither small nor mixed")),
+            other => Err(UnknownName::new("file size", other, ["small", "mixed"])),
         }
     }
 }
 
 impl FileSet {
-    /// At most `most` files of a folder and those in it, in order of their paths. What is no file,
-    /// or only points to one, is left out.
+    /// Returns at most `most` files of a folder and its subfolders, in order of their paths. Links
+    /// and special files are skipped.
     ///
     /// # Errors
-    /// If a folder cannot be read, there is no file, or there is more than a run may read.
+    /// Returns an error if a folder cannot be read, has no files, or has more bytes than a run may
+    /// read.
     pub fn of_folder(folder: &Path, most: usize) -> Result<FileSet, FilesError> {
         let mut files = Vec::new();
         let mut folders = vec![folder.to_owned()];
@@ -66,7 +69,7 @@ impl FileSet {
                 .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
                 .map_err(listed)?;
             entries.sort();
-            // Pushed last first, so that the first is taken next.
+            // Subfolders are pushed in reverse order, so that the first one is taken next.
             let mut inner = Vec::new();
             for path in entries {
                 let of_it =
@@ -86,12 +89,12 @@ impl FileSet {
         FileSet::new(folder, files)
     }
 
-    /// Makes a set in a new or empty folder. The same seed gives the same files. What was made is
-    /// removed again if that fails or is stopped.
+    /// Generates a set in a new or empty folder. The same seed yields the same files. If a write
+    /// fails or `stop` returns true, the files are removed again.
     ///
     /// # Errors
-    /// If the folder is not empty, a file cannot be written (the disk is full), it would be more
-    /// than a run may read, or it was stopped.
+    /// Returns an error if the folder is not empty, a file cannot be written (disk full), the set
+    /// is too large, or `stop` returned true.
     pub fn make(
         folder: &Path,
         count: usize,
@@ -125,7 +128,7 @@ impl FileSet {
         Ok(set)
     }
 
-    /// Removes the files of a set that was made, and its folder if nothing else is in it.
+    /// Removes the files of a generated set, and the folder if it is then empty.
     pub fn remove(&self) {
         for file in &self.files {
             let _ = fs::remove_file(&file.path);
@@ -140,10 +143,10 @@ impl FileSet {
         let bytes = files
             .iter()
             .fold(0_u64, |sum, file| sum.saturating_add(file.size));
-        if bytes > MOST_BYTES {
+        if bytes > MAX_BYTES {
             return Err(FilesError::TooMuch {
                 bytes,
-                most: MOST_BYTES,
+                most: MAX_BYTES,
             });
         }
         Ok(FileSet {
@@ -153,17 +156,17 @@ impl FileSet {
         })
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// How many files there are.
+    /// Returns the number of files.
     pub fn count(&self) -> usize {
         self.files.len()
     }
 
-    /// The bytes of all files together.
+    /// Returns the total size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -172,7 +175,7 @@ impl FileSet {
         &self.files
     }
 
-    /// The first of them only, to try something out.
+    /// Returns a set of the first `count` files, for a trial.
     pub(super) fn first(&self, count: usize) -> FileSet {
         let files = self.files[..count.min(self.files.len())].to_vec();
         FileSet {
@@ -204,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_is_the_same_for_the_same_seed_and_is_found_again() {
+    fn the_same_seed_generates_the_same_set() {
         let folder = tempfile::tempdir().unwrap();
         let make = |name: &str, seed| {
             let folder = folder.path().join(name);
@@ -234,14 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn mixed_sizes_are_spread_evenly_by_their_logarithm() {
+    fn mixed_sizes_are_log_uniform() {
         let mut random = Rng::with_seed(7);
         let mut per_octave = [0; 10];
         for _ in 0..10_000 {
             let size = FileSizes::Mixed.draw(&mut random);
             per_octave[(size / 1024).ilog2().min(9) as usize] += 1;
         }
-        // 1,000 each are expected; five standard deviations are 150.
+        // Each factor of two should have 1,000 of the sizes. Five standard deviations are 150.
         assert!(
             per_octave.iter().all(|count| (850..1_150).contains(count)),
             "{per_octave:?}"
@@ -249,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_made_where_something_is_and_nothing_stays_of_what_was_stopped() {
+    fn sets_need_an_empty_folder_and_are_removed_on_stop() {
         let folder = tempfile::tempdir().unwrap();
         let stopped = folder.path().join("stopped");
         let asked = std::sync::atomic::AtomicU32::new(0);
@@ -264,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_files_says_so() {
+    fn a_folder_without_files_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let error = FileSet::of_folder(folder.path(), 10).unwrap_err();
         assert!(matches!(error, FilesError::NoFiles(_)));

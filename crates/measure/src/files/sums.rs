@@ -1,10 +1,10 @@
-//! What was read: how many bytes of each file, and their sum.
+//! Number and sum of the bytes read from each file.
 
 use std::fmt;
 
 use super::{FileSet, FilesError};
 
-/// Bytes of one file, and their sum.
+/// Number of bytes of a file, and the sum of these bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FileSum {
     pub(super) bytes: u64,
@@ -12,10 +12,11 @@ pub(super) struct FileSum {
 }
 
 impl FileSum {
-    /// Counts what was read.
+    /// Adds bytes.
     pub(super) fn add(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
-        // In pieces whose sum fits into 32 bits, which is twice as many lanes of a vector.
+        // The sum of a piece fits into 32 bits. Sums of 32 bits allow twice as many vector lanes as
+        // sums of 64 bits.
         for piece in bytes.chunks(1 << 16) {
             let sum: u32 = piece.iter().map(|&byte| u32::from(byte)).sum();
             self.sum += u64::from(sum);
@@ -34,32 +35,32 @@ impl fmt::Display for FileSum {
     }
 }
 
-/// Those of every file of a set.
+/// Sums of all files of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sums(Vec<FileSum>);
 
 impl Sums {
-    /// Nothing read yet of so many files.
+    /// Returns empty sums for this many files.
     pub(super) fn new(files: usize) -> Sums {
         Sums(vec![FileSum::default(); files])
     }
 
-    /// Counts what was read of a file.
+    /// Adds bytes of a file.
     pub(super) fn add(&mut self, file: usize, bytes: &[u8]) {
         self.0[file].add(bytes);
     }
 
-    /// Counts what somebody else read.
+    /// Adds the sums of another thread.
     pub(super) fn merge(&mut self, other: &Sums) {
         for (mine, &theirs) in self.0.iter_mut().zip(&other.0) {
             mine.merge(theirs);
         }
     }
 
-    /// Whether a method read what an ordinary read did.
+    /// Compares a method's sums with those of an ordinary read.
     ///
     /// # Errors
-    /// The first file of which it did not.
+    /// Returns an error about the first file that differs.
     pub(super) fn expect(
         &self,
         expected: &Sums,

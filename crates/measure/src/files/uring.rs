@@ -1,5 +1,6 @@
-//! A queue of Linux: `io_uring`. `unsafe` because the kernel is told addresses: its safety rests on
-//! the buffers staying until every read into them is complete, which dropping the queue waits for.
+//! Queue of reads through `io_uring`. Unsafe code is allowed because the kernel gets addresses. It
+//! is safe because the buffers live until every read into them completes. Dropping the queue waits
+//! for its reads.
 
 #![allow(unsafe_code)]
 
@@ -14,20 +15,20 @@ use ioring::Buffer;
 use super::drive::{Done, ReadQueue};
 use super::{CHUNK, FilesError, UringMode};
 
-/// How long the kernel's thread looks for submissions before it sleeps, in milliseconds.
+/// Time in milliseconds that the kernel thread polls for submissions before it sleeps.
 const POLL_IDLE: u32 = 100;
 
 pub(super) struct UringQueue {
     ring: IoUring,
     mode: UringMode,
-    /// By file: its descriptor, or its place among the registered.
+    /// Open files. If files are registered, the index in this list is also the registered index.
     files: Vec<File>,
     buffers: Vec<Buffer>,
     under_way: usize,
 }
 
 impl UringQueue {
-    /// A ring with so many slots.
+    /// Creates a ring with this many slots.
     pub(super) fn new(files: Vec<File>, slots: u32, mode: UringMode) -> Result<Self, FilesError> {
         let mut builder = IoUring::builder();
         match mode {
@@ -54,7 +55,8 @@ impl UringQueue {
         }
         if queue.mode.registers_buffers() {
             let vectors: Vec<_> = queue.buffers.iter_mut().map(vector).collect();
-            // SAFETY: the buffers stay until the ring is closed: they are fields after it.
+            // SAFETY: the ring is closed before the buffers are freed, because the field `buffers`
+            // is dropped after the field `ring`.
             let registered = unsafe { queue.ring.submitter().register_buffers(&vectors) };
             registered.map_err(|error| refused("registering buffers", &error))?;
         }
@@ -81,7 +83,7 @@ impl UringQueue {
         entry.user_data(slot as u64)
     }
 
-    /// Submits, and waits for so many completions.
+    /// Submits the queued reads and waits for this many completions.
     fn submit(&mut self, least: usize) -> io::Result<()> {
         loop {
             match self.ring.submit_and_wait(least) {
@@ -101,12 +103,12 @@ impl ReadQueue for UringQueue {
     fn queue(&mut self, slot: usize, file: usize, offset: u64) -> io::Result<()> {
         let entry = self.entry(slot, file, offset);
         loop {
-            // SAFETY: the file and the buffer stay until this is complete.
+            // SAFETY: the file and the buffer live until the read completes.
             if unsafe { self.ring.submission().push(&entry) }.is_ok() {
                 self.under_way += 1;
                 return Ok(());
             }
-            // Full, since a kernel that polls takes entries when it comes to them.
+            // The queue is full, because a polling kernel thread takes entries with a delay.
             self.ring.submit()?;
             self.ring.submitter().squeue_wait()?;
         }
@@ -136,7 +138,7 @@ impl Drop for UringQueue {
     fn drop(&mut self) {
         while self.under_way > 0 {
             if self.submit(1).is_err() {
-                // The kernel may still write to them.
+                // The kernel may still write to the buffers, so they are leaked.
                 mem::forget(mem::take(&mut self.buffers));
                 return;
             }
@@ -152,18 +154,16 @@ fn vector(buffer: &mut Buffer) -> libc::iovec {
     }
 }
 
-/// Why there is no such ring, and what to do.
+/// Returns an error that explains why there is no such ring, with advice.
 fn not_here(error: &io::Error) -> FilesError {
     let hint = match error.raw_os_error() {
-        Some(libc::EPERM) => {
-            "; the sysctl kernel.io_uring_disabled forbids it, or a container does"
-        }
-        Some(libc::ENOSYS) => "; this kernel has no io_uring",
-        Some(libc::EINVAL) => "; this kernel is too old for the mode",
+        Some(libc::EPERM) => "; the sysctl kernel.io_uring_disabled or a container forbids it",
+        Some(libc::ENOSYS) => "; the kernel has no io_uring",
+        Some(libc::EINVAL) => "; the kernel is too old for this mode",
         Some(libc::ENOMEM) => "; raise the limit of locked memory (`ulimit -l`)",
         _ => "",
     };
-    FilesError::NotHere(format!("io_uring: {error}{hint}"))
+    FilesError::Unavailable(format!("io_uring: {error}{hint}"))
 }
 
 fn refused(doing: &str, error: &io::Error) -> FilesError {
@@ -172,5 +172,5 @@ fn refused(doing: &str, error: &io::Error) -> FilesError {
         Some(libc::EMFILE) => "; raise the limit of open files (`ulimit -n`)",
         _ => "",
     };
-    FilesError::NotHere(format!("{doing}: {error}{hint}"))
+    FilesError::Unavailable(format!("{doing}: {error}{hint}"))
 }

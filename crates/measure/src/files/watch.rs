@@ -1,27 +1,27 @@
-//! A stopwatch of the parts of a run.
+//! Stopwatch for the phases of a run.
 
 use crate::{Clock, Now};
 
-/// A part of a run.
+/// A phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FilesPhase {
-    /// Opening every file.
+    /// Phase that opens all files.
     Open,
-    /// Threads, queues, buffers and registrations.
+    /// Phase that creates threads, queues, buffers and registrations.
     SetUp,
-    /// Submitting reads and waiting for them.
+    /// Phase that submits reads and waits for them.
     Read,
-    /// Adding up the bytes.
+    /// Phase that sums the bytes.
     Sum,
-    /// All of these together.
+    /// Total of the four phases above.
     Total,
-    /// Not a part of its own: every single read, from when it was asked for until it was seen to be
-    /// complete. In a queue that is also the time it waited for others.
+    /// A single read, from its submission until the program saw its completion. In a queue, this
+    /// includes the wait for other reads.
     EachRead,
 }
 
 impl FilesPhase {
-    /// The parts and their total, in the order they are shown: one sample a run.
+    /// Phases with one sample per run, in display order: the four phases and their total.
     pub const PARTS: [FilesPhase; 5] = [
         FilesPhase::Open,
         FilesPhase::SetUp,
@@ -30,7 +30,7 @@ impl FilesPhase {
         FilesPhase::Total,
     ];
 
-    /// Its name, as [`Series::phase`](crate::Series::phase) has it.
+    /// Returns the name of the phase, as in [`Series::phase`](crate::Series::phase).
     pub fn name(self) -> &'static str {
         match self {
             FilesPhase::Open => "open",
@@ -43,7 +43,7 @@ impl FilesPhase {
     }
 }
 
-/// How long each part took.
+/// Duration of each phase of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Times {
     pub(super) open_ns: i64,
@@ -53,7 +53,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// How long one of [`FilesPhase::PARTS`] took; none of what is no part.
+    /// Returns the duration of one of [`FilesPhase::PARTS`], or `None` for other phases.
     pub(super) fn of(&self, phase: FilesPhase) -> Option<i64> {
         match phase {
             FilesPhase::Open => Some(self.open_ns),
@@ -66,14 +66,14 @@ impl Times {
     }
 }
 
-/// When a read was asked for and when it was seen to be complete.
+/// Start and completion time of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReadTime {
     pub(super) start_ns: i64,
     pub(super) end_ns: i64,
 }
 
-/// Gives the time since it was last asked.
+/// Stopwatch with laps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watch<'c> {
     clock: &'c Clock,
@@ -88,12 +88,12 @@ impl<'c> Watch<'c> {
         }
     }
 
-    /// When it was started or last asked, by its clock.
+    /// Returns the clock's time at the start or at the last lap.
     pub(super) fn last_ns(&self) -> i64 {
         self.last_ns
     }
 
-    /// Nanoseconds since it was started or last asked.
+    /// Ends a lap. Returns the nanoseconds since the start or the lap before.
     pub(super) fn lap(&mut self) -> i64 {
         let now_ns = self.clock.now_ns();
         now_ns - std::mem::replace(&mut self.last_ns, now_ns)

@@ -1,4 +1,4 @@
-//! What Linux says of the machine.
+//! Description of a Linux machine.
 
 use rustix::time::{ClockId, clock_getres};
 
@@ -35,7 +35,8 @@ fn cpu() -> Option<String> {
     named.filter(|name| !name.is_empty())
 }
 
-/// `/sys/kernel/realtime` is there with PREEMPT_RT only; the version's text says it too.
+/// Returns whether the kernel is a real-time kernel. The file `/sys/kernel/realtime` exists only
+/// with PREEMPT_RT. The version text of such a kernel contains this name too.
 fn is_real_time(version: &str) -> Option<bool> {
     match text("/sys/kernel/realtime") {
         Some(says) => Some(says == "1"),
@@ -43,7 +44,8 @@ fn is_real_time(version: &str) -> Option<bool> {
     }
 }
 
-/// The coarse clock moves with the kernel's tick, and so its resolution is the tick's length.
+/// Returns the number of timer ticks per second. The coarse clock advances with the kernel's tick,
+/// so its resolution is the length of a tick.
 fn hz() -> Option<u32> {
     let tick = clock_getres(ClockId::MonotonicCoarse);
     let ns = tick.tv_sec * 1_000_000_000 + tick.tv_nsec;

@@ -1,4 +1,4 @@
-//! What macOS says of the machine.
+//! Description of a macOS machine.
 
 use super::Machine;
 

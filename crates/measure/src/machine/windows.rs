@@ -1,6 +1,5 @@
-//! What Windows says of the machine. Its allowance of unsafe code is for reading two texts of the
-//! registry and a version: the system writes no more than the bytes of local variables that it is
-//! told.
+//! Description of a Windows machine. Unsafe code is allowed for reading a version and registry
+//! values, because the system writes at most the passed size into local variables.
 #![allow(unsafe_code)]
 
 use windows_sys::Wdk::System::SystemServices::RtlGetVersion;
@@ -27,13 +26,13 @@ pub(super) fn describe() -> Machine {
     }
 }
 
-/// Major, minor and build number.
+/// Returns the major, minor and build number of Windows.
 fn version() -> Option<String> {
     let mut version = OSVERSIONINFOW {
         dwOSVersionInfoSize: size_of::<OSVERSIONINFOW>() as u32,
         ..OSVERSIONINFOW::default()
     };
-    // SAFETY: the structure says its own size, and lives until the call has returned.
+    // SAFETY: the structure contains its size and outlives the call.
     let status = unsafe { RtlGetVersion(&mut version) };
     (status >= 0).then(|| {
         format!(
@@ -43,20 +42,21 @@ fn version() -> Option<String> {
     })
 }
 
-/// Wine says so by a function that only its ntdll has.
+/// Returns whether the program runs under Wine. Only Wine's ntdll exports the function that is
+/// looked up.
 fn is_wine() -> bool {
-    // SAFETY: the names are constants that end with 0; nothing is called.
+    // SAFETY: the names are constants that end with 0. The function is only looked up, not called.
     unsafe {
         let ntdll = GetModuleHandleW(w!("ntdll.dll"));
         !ntdll.is_null() && GetProcAddress(ntdll, s!("wine_get_version")).is_some()
     }
 }
 
-/// A text of the registry's part about the machine.
+/// Reads a text value below HKEY_LOCAL_MACHINE.
 fn text(key: PCWSTR, name: PCWSTR) -> Option<String> {
     let mut text = [0u16; 256];
     let mut bytes = size_of_val(&text) as u32;
-    // SAFETY: no more is written than the bytes given, and all lives until the call has returned.
+    // SAFETY: at most the passed size is written, and all arguments outlive the call.
     let status = unsafe {
         RegGetValueW(
             HKEY_LOCAL_MACHINE,

@@ -1,37 +1,36 @@
-//! What became of each packet: returned, lost, doubled, out of order.
+//! Fates of packets: returned, lost, duplicated, reordered.
 
-/// A packet on its way there and back. Times are nanoseconds since the run's start, by the source's
-/// clock.
+/// Round trip of a packet. Times are nanoseconds since the start of the run, by the source's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trip {
-    /// When it was to be sent.
+    /// Intended time of sending.
     pub intended_ns: i64,
-    /// When it was sent; none if the system refused it.
+    /// Time of sending; `None` if the system refused the packet.
     pub sent_ns: Option<i64>,
-    /// When it was back; none if it never was.
+    /// Time of return; `None` if the packet did not return.
     pub back_ns: Option<i64>,
 }
 
 impl Trip {
-    /// How long it was under way; none if it was not sent or did not return.
+    /// Returns the round-trip time; `None` if the packet was not sent or did not return.
     pub fn round_trip_ns(&self) -> Option<i64> {
         Some(self.back_ns? - self.sent_ns?)
     }
 }
 
-/// An echo that came: of which packet, and when.
+/// Echo that arrived at the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrival {
-    /// The packet's sequence number.
+    /// Sequence number of the packet.
     pub(super) sequence: u64,
-    /// When it came, in nanoseconds since the run's start.
+    /// Time of arrival, in nanoseconds since the start of the run.
     pub(super) at_ns: i64,
-    /// The traffic class with which its packet reached the reflector, where that is known.
+    /// Traffic class with which the packet reached the reflector, if known.
     pub(super) seen_class: Option<u8>,
 }
 
-/// With which traffic classes packets reached the reflector, and how many of those that came back did.
-/// The arrivals must have been entered into the trips.
+/// Returns the traffic classes with which packets reached the reflector, each with its number of
+/// returned packets. The arrivals must already be entered in `trips`.
 pub(super) fn seen_classes(trips: &[Trip], arrivals: &[Arrival]) -> Vec<(u8, u64)> {
     let mut classes: Vec<(u8, u64)> = Vec::new();
     for arrival in arrivals {
@@ -50,27 +49,28 @@ pub(super) fn seen_classes(trips: &[Trip], arrivals: &[Arrival]) -> Vec<(u8, u64
     classes
 }
 
-/// How many packets had which fate.
+/// Number of packets per fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Tally {
-    /// Given to the system.
+    /// Number of packets that the system accepted.
     pub sent: u64,
-    /// Refused by the system: its buffers were full.
+    /// Number of packets that the system refused because its buffers were full.
     pub not_sent: u64,
-    /// Came back at least once.
+    /// Number of packets that returned at least once.
     pub returned: u64,
-    /// Sent and never seen again.
+    /// Number of packets that were sent but did not return.
     pub lost: u64,
-    /// Echoes beyond the first of their packets.
+    /// Number of echoes after the first echo of their packet.
     pub duplicates: u64,
-    /// First echoes that came after one of a later packet (RFC 4737, 3.3).
+    /// Number of packets whose first echo arrived after the first echo of a later packet (RFC 4737,
+    /// 3.3).
     pub reordered: u64,
-    /// Packets that are not of this run, or echo what was never sent.
+    /// Number of packets that do not belong to this run, or that echo a packet that was not sent.
     pub strangers: u64,
 }
 
-/// Enters the arrivals, in the order in which they came, into the trips, which are in the order of
-/// their sequence numbers.
+/// Enters the arrivals in the trips and counts the fates. The arrivals are in order of arrival. The
+/// trips are in order of sequence numbers.
 pub(super) fn account(trips: &mut [Trip], arrivals: &[Arrival]) -> Tally {
     let mut tally = Tally::default();
     let mut next_expected = 0;
@@ -128,7 +128,8 @@ mod tests {
     fn every_fate_is_counted_once() {
         let mut trips = trips(7);
         trips[6].sent_ns = None;
-        // 3 is lost; 1 comes after 2; 4 comes twice; 6 was never sent and 900 never existed.
+        // Packet 3 is lost, packet 1 arrives after packet 2, packet 4 arrives twice, packet 6 was
+        // not sent, and packet 900 does not exist.
         let tally = account(&mut trips, &arrivals(&[0, 2, 1, 4, 4, 5, 6, 900]));
         let expected = Tally {
             sent: 6,
@@ -140,7 +141,8 @@ mod tests {
             strangers: 2,
         };
         assert_eq!(tally, expected);
-        // Of 0, 2, 1, 4, 5, each once.
+        // Packets 0, 2, 1, 4 and 5 count once each. Even numbers have class 184, odd numbers have
+        // class 0.
         let classes = seen_classes(&trips, &arrivals(&[0, 2, 1, 4, 4, 5, 6, 900]));
         assert_eq!(classes, [(184, 3), (0, 2)]);
         assert_eq!(trips[1].round_trip_ns(), Some(250 - 101));
@@ -149,10 +151,10 @@ mod tests {
         assert_eq!(trips[6].round_trip_ns(), None);
     }
 
-    /// RFC 4737, 3.3: a packet is reordered if its number is below the next expected one, which a
-    /// reordered packet does not change.
+    /// RFC 4737, 3.3: a packet is reordered if its number is below the next expected number. A
+    /// reordered packet does not change the next expected number.
     #[test]
-    fn reordering_is_counted_as_the_standard_says() {
+    fn reordering_follows_the_standard() {
         let mut four_late = trips(6);
         assert_eq!(
             account(&mut four_late, &arrivals(&[5, 0, 1, 2, 3, 4])).reordered,

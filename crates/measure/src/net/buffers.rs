@@ -1,31 +1,32 @@
-//! Socket buffers: what was asked for, and what the system gave.
+//! Socket buffers: requested and granted sizes.
 
 use std::io;
 
 use socket2::Socket;
 
-/// What was asked for and granted of a socket's buffers, in bytes of data.
+/// Requested and granted sizes of a socket's buffers, in bytes of data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Buffers {
-    /// Asked for, of each; the system's default if none.
+    /// Requested size of each buffer; `None` for the system's default.
     pub asked: Option<usize>,
-    /// The send buffer that was granted; none if that is not known.
+    /// Granted size of the send buffer; `None` if unknown.
     pub send: Option<usize>,
-    /// The receive buffer that was granted; none if that is not known.
+    /// Granted size of the receive buffer; `None` if unknown.
     pub receive: Option<usize>,
 }
 
-/// Asks for buffers: beyond the system's limit where the program has the right to.
+/// Requests buffer sizes. If the program has the privilege, the sizes may exceed the system's
+/// limit.
 ///
 /// # Errors
-/// What the system says. That it grants less is none.
+/// Returns the error of the system. A smaller grant is not an error.
 pub(super) fn grant(socket: &Socket, asked: Option<usize>) -> io::Result<Buffers> {
     if let Some(bytes) = asked {
         socket.set_send_buffer_size(bytes)?;
         socket.set_recv_buffer_size(bytes)?;
         force(socket, bytes);
     }
-    // Linux grants double, half of it for its own bookkeeping, and tells the double (socket(7)).
+    // Linux grants and reports double the size; half of it is its overhead (socket(7)).
     let counted = if cfg!(target_os = "linux") { 2 } else { 1 };
     Ok(Buffers {
         asked,
@@ -34,7 +35,8 @@ pub(super) fn grant(socket: &Socket, asked: Option<usize>) -> io::Result<Buffers
     })
 }
 
-/// Who may administer the network may go beyond the limit; who may not has what the limit gave.
+/// Requests sizes beyond the system's limit. For users without the privilege, the sizes that the
+/// limit allowed stay.
 #[cfg(target_os = "linux")]
 fn force(socket: &Socket, bytes: usize) {
     use nix::sys::socket::{setsockopt, sockopt};

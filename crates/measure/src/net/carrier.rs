@@ -1,27 +1,30 @@
-//! What carries packets, by name.
+//! Protocols and libraries that carry packets, by name.
 
 #[cfg(target_os = "linux")]
-use super::{Epgm, OpenPgm, epgm, openpgm};
+use super::{
+    Epgm, OpenPgm,
+    peers::{epgm, openpgm},
+};
 use super::{NetError, Pgm, Place, Side, Testbed, Transport, Udp, UdpGrants, UdpOptions};
 use crate::Scheduling;
 
-/// What carries packets.
+/// Protocol or library that carries packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// UDP, which loses what is lost.
+    /// UDP, which does not repair losses.
     Udp,
-    /// PGM in UDP, which sends it again. It needs a group.
+    /// PGM in UDP, which repairs losses. It needs a multicast group.
     Pgm,
-    /// The same by OpenPGM's library, where that is installed.
+    /// PGM through the library of OpenPGM, if it is installed.
     #[cfg(target_os = "linux")]
     OpenPgm,
-    /// ZeroMQ's messages on the way that OpenPGM makes, where its library is installed.
+    /// Messages of ZeroMQ over OpenPGM, if its library is installed.
     #[cfg(target_os = "linux")]
     Epgm,
 }
 
 impl Carrier {
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Carrier::Udp => "udp",
@@ -33,16 +36,16 @@ impl Carrier {
         }
     }
 
-    /// Whether it needs a group to talk with.
+    /// Returns whether the carrier needs a multicast group.
     pub fn needs_group(self) -> bool {
         self != Carrier::Udp
     }
 
-    /// Opens an end: the source's is the near one. ZeroMQ's threads have the real-time priority that is
-    /// asked for, if it is granted.
+    /// Opens one end of a connection. The source is on the near side. If the requested real-time
+    /// priority is granted, the threads of ZeroMQ get it too.
     ///
     /// # Errors
-    /// As [`Udp::open`], [`Pgm::open`] and those of the libraries.
+    /// Returns the errors of [`Udp::open`], [`Pgm::open`] and the libraries.
     #[cfg_attr(
         not(target_os = "linux"),
         expect(unused_variables, reason = "only ZeroMQ cares for them")
@@ -69,12 +72,13 @@ impl Carrier {
         }
     }
 
-    /// Whether packets of so many bytes of payload can be carried, on a test bed or, without, between
-    /// machines. Gives the name and version of the library that does it, if one does.
+    /// Checks whether the carrier supports this payload size, on a test bed or (without a test bed)
+    /// between machines. Returns the name and version of the library that carries the packets, if
+    /// there is one.
     ///
     /// # Errors
-    /// When its library is not installed or does not bear them, or its ends cannot both be on the
-    /// loopback.
+    /// Returns an error if the library is not installed, or if it does not support the size or two
+    /// ends on the loopback interface.
     #[cfg_attr(
         not(target_os = "linux"),
         expect(unused_variables, reason = "none has a library")

@@ -1,176 +1,209 @@
-//! What can stop a measurement of the network, and what to do about it.
+//! Errors of network measurements, with advice.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Pace;
 
-/// Why the network could not be measured.
+/// Error of a network measurement.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
     /// No interface has this name, index or address.
-    #[error("no interface `{asked}` here; there are: {known}")]
+    #[error("no interface `{asked}`; existing interfaces: {known}")]
     UnknownInterface {
-        /// What was asked for.
+        /// Requested interface.
         asked: String,
-        /// The names that there are.
+        /// Existing interfaces.
         known: String,
     },
-    /// The interface lacks an address of the family in use.
+    /// The interface has no address of the family in use.
     #[error("interface `{interface}` has no IPv{version} address")]
     NoAddress {
-        /// The interface's name.
+        /// Name of the interface.
         interface: String,
-        /// 4 or 6.
+        /// IP version: 4 or 6.
         version: u8,
     },
-    /// A group that is none.
+    /// The address is not a multicast group.
     #[error(
-        "{0} is not a multicast group: groups are 224.0.0.0/4 and ff00::/8, and 239.255.0.0/16 is free to use at one's own site"
+        "{0} is not a multicast group; use an address of 224.0.0.0/4 or ff00::/8, for example of 239.255.0.0/16, which is for local use"
     )]
     NotMulticast(IpAddr),
-    /// PGM without a group.
-    #[error("PGM talks with a group: name one with --group, such as 239.255.76.76")]
+    /// PGM was requested without a multicast group.
+    #[error("PGM needs a group; name one with --group, such as 239.255.76.76")]
     NoGroup,
-    /// PGM's ports follow the one that is named.
-    #[error("PGM uses ports after {0}, and there are not enough: choose another with --port")]
+    /// PGM needs ports after the given port, but there are too few.
+    #[error("PGM needs more ports after {0} than there are; choose a lower one with --port")]
     PortTooHigh(u16),
-    /// Two ends of PGM on one machine need an address each.
+    /// Two ends of PGM on one machine need different addresses, but there is only one.
     #[error(
-        "two ends of PGM need two addresses, and the loopback has one of IPv6: use IPv4, or network \
-         namespaces (--self-test)"
+        "two ends of PGM need two addresses, but the loopback interface has one IPv6 address; use \
+         IPv4, or network namespaces (--self-test)"
     )]
     OneAddress,
-    /// A carrier whose two ends cannot be told apart on the loopback.
+    /// The carrier cannot distinguish two ends that share the loopback interface.
     #[error(
-        "its two ends need an interface each, and the loopback is one: it takes network namespaces \
-         (--self-test)"
+        "its two ends need two interfaces, but the loopback interface is one; use network \
+         namespaces (--self-test)"
     )]
     OneInterface,
-    /// Nobody counts what is sent.
+    /// No counter answers. A counter is the receiving end of a throughput measurement.
     #[error(
-        "nobody counts at {to} ({said}): start `laglab measure net --throughput --role reflector` there, and look for a firewall"
+        "no counter answers at {to}: {said}; start `laglab measure net --throughput --role reflector` there, and check firewalls"
     )]
-    NobodyCounts {
-        /// Where it was looked for.
+    NoCounter {
+        /// Address of the counter.
         to: SocketAddr,
-        /// What the system said.
+        /// Error text of the system.
         said: String,
     },
-    /// The end that counts does not want to.
-    #[error("the other end, at {to}, refuses: {why}")]
-    RefusesToCount {
-        /// Where it is.
+    /// The counter refuses a run.
+    #[error("the counter at {to} refuses: {why}")]
+    CounterRefuses {
+        /// Address of the counter.
         to: SocketAddr,
-        /// Its words.
+        /// Reason that the counter gave.
         why: String,
     },
-    /// The end that counts broke off, or says what cannot be understood.
-    #[error("the other end, at {to}, stopped counting: {said}")]
-    StoppedCounting {
-        /// Where it is, or was.
+    /// The counter closed the connection or answered incorrectly.
+    #[error("the counter at {to} stopped: {said}")]
+    CounterStopped {
+        /// Address of the counter.
         to: SocketAddr,
-        /// What happened.
+        /// Description of the event.
         said: String,
     },
-    /// A way of sending whose two ends must both be here.
-    #[error("it is measured only where both ends are here")]
+    /// The method needs both ends on this machine.
+    #[error("it needs both ends on this machine")]
     OnlyHere,
-    /// Another people's library that is not there, or not as it should be.
-    #[error("{name} {why}")]
+    /// A library of another project is missing or unsuitable.
+    #[error("cannot use {name}: {source}")]
     Library {
-        /// The name under which it is looked for.
+        /// File name of the library.
         name: &'static str,
-        /// What is wrong, in words that follow its name.
-        why: String,
+        /// Problem with the library.
+        source: LibraryError,
     },
-    /// PGM refuses.
+    /// Error of PGM.
     #[error(transparent)]
     Pgm(#[from] pgm::SocketError),
-    /// Packets for the group know no way out.
-    #[error("no multicast route to {0}: name the interface to use with --interface")]
+    /// There is no route to the multicast group.
+    #[error("no multicast route to {0}; name the interface with --interface")]
     NoMulticastRoute(IpAddr),
-    /// No way to the other end.
-    #[error("no route to {0}: does the address belong to a network of this machine?")]
+    /// There is no route to the other end.
+    #[error("no route to {0}; check the address and the routes of this machine")]
     NoRoute(SocketAddr),
-    /// Somebody listens there already.
-    #[error("port {} of {} is taken: another reflector runs here, or choose another with --port", .0.port(), .0.ip())]
-    PortTaken(SocketAddr),
-    /// The system lets nobody, or not this user, listen there.
-    #[error("port {} of {} is not for this program: {}; choose another with --port", .0.port(), .0.ip(), who_has_it())]
+    /// The port is in use.
+    #[error(
+        "cannot listen on {0}: the port is in use; stop the other reflector, or choose another port with --port"
+    )]
+    PortInUse(SocketAddr),
+    /// The port may not be used, by any program or by this user.
+    #[error(
+        "cannot listen on {0}: {reason}; choose another port with --port",
+        reason = forbidden_port()
+    )]
     PortForbidden(SocketAddr),
-    /// The local address is of no interface.
-    #[error("{0} is not an address of this machine")]
-    NotOurAddress(IpAddr),
-    /// Packets of this size cannot be.
-    #[error("packets of {asked} bytes cannot be: {smallest} to {largest} can")]
+    /// The local address belongs to no interface.
+    #[error("{0} is not an address of this machine; use one of its addresses")]
+    ForeignAddress(IpAddr),
+    /// The requested packet size is invalid.
+    #[error("invalid packet size of {asked} bytes; use {smallest} to {largest}")]
     Size {
-        /// What was asked for, in bytes.
+        /// Requested size in bytes.
         asked: usize,
-        /// The smallest, in bytes.
+        /// Minimum in bytes.
         smallest: usize,
-        /// The largest, in bytes.
+        /// Maximum in bytes.
         largest: usize,
     },
-    /// More packets than a run remembers.
-    #[error("{asked} packets are more than a run remembers, {most}: lower the rate or the time")]
+    /// The run would have more packets than it can store.
+    #[error(
+        "too many packets: {asked}, but a run stores at most {most}; lower the rate or the time"
+    )]
     TooMany {
-        /// What was asked for.
+        /// Requested number of packets.
         asked: u64,
-        /// The most.
+        /// Maximum number of packets.
         most: u64,
     },
-    /// Not one packet is due.
-    #[error("nothing is due in {} s at {pace}: a longer --for, or another --rate", .time.as_secs_f64())]
+    /// No packet is due within the run, because the run is shorter than the interval.
+    #[error("no packet is due in {} s at {pace}; use a longer --for or another --rate", .time.as_secs_f64())]
     NothingDue {
-        /// How long a run is.
+        /// Length of a run.
         time: Duration,
-        /// At which pace.
+        /// Pace of sending.
         pace: Pace,
     },
-    /// Nobody answered the source's introduction.
-    #[error("no reflector answers at {to} after {} s{}: start `laglab measure net --role reflector` there, with the same --port, --transport, --group and --ipv6, and look for a firewall", .waited.as_secs_f64(), .said.as_ref().map_or(String::new(), |said| format!(" ({said})")))]
+    /// No reflector answered.
+    #[error("no reflector answers at {to} after {} s{}: start `laglab measure net --role reflector` there with the same --port, --transport, --group and --ipv6, and check firewalls", .waited.as_secs_f64(), .said.as_ref().map_or(String::new(), |said| format!(" ({said})")))]
     NoAnswer {
-        /// Where it was looked for.
+        /// Address of the reflector.
         to: String,
-        /// For how long.
+        /// Time that the source waited.
         waited: Duration,
-        /// What the system said meanwhile: that nobody listens there, or that there is no way.
+        /// Error of the system, for example that the port is closed or there is no route.
         said: Option<String>,
     },
-    /// Namespaces need rights that the program lacks, or a program that is absent.
-    #[error("cannot make two network namespaces here ({doing}): {why}")]
+    /// Network namespaces cannot be created, for example because a privilege or a program is
+    /// missing.
+    #[error("cannot create two network namespaces ({doing}): {why}")]
     Namespaces {
-        /// What was being done.
+        /// Step that failed.
         doing: String,
-        /// What the system says.
+        /// Reason.
         why: String,
     },
-    /// The system refuses something else.
+    /// Another system call failed.
     #[error("{doing}: {source}")]
     System {
-        /// What was being done.
+        /// Action that failed.
         doing: String,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
-/// Whose a forbidden port is.
-fn who_has_it() -> &'static str {
+/// Error of a library of another project.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// The library is not installed.
+    #[error("it is not installed")]
+    NotInstalled,
+    /// The library cannot be loaded.
+    #[error("it cannot be loaded: {0}")]
+    Load(#[source] Arc<dyn std::error::Error + Send + Sync>),
+    /// The library lacks a symbol.
+    #[error("it has no `{0}`; it may be another version")]
+    NoSymbol(String),
+    /// The library failed to initialise. The text is the library's message.
+    #[error("it does not start: {0}")]
+    Start(String),
+    /// ZeroMQ was built without `epgm`.
+    #[error("it was built without epgm")]
+    NoEpgm,
+    /// The library aborts a program that sends a message longer than this number of bytes.
+    #[error("it aborts programs that send more than a packet at once; use at most {0} bytes")]
+    TooLong(usize),
+}
+
+/// Returns the reason why a port may be forbidden.
+fn forbidden_port() -> &'static str {
     match cfg!(windows) {
         true => {
-            "another has it for itself alone, or Windows keeps it (`netsh interface ipv4 show \
-             excludedportrange protocol=udp` tells)"
+            "another program uses it exclusively, or Windows reserves it (see `netsh interface ipv4 show \
+             excludedportrange protocol=udp`)"
         }
-        false => "those below 1024 are for root",
+        false => "ports below 1024 need root",
     }
 }
 
 impl NetError {
-    /// Makes an error of what the system said while something was being done.
-    pub(crate) fn while_doing(doing: impl Into<String>) -> impl FnOnce(io::Error) -> NetError {
+    /// Returns a function for `map_err` that converts a system error. `doing` names the failed
+    /// action.
+    pub(crate) fn context(doing: impl Into<String>) -> impl FnOnce(io::Error) -> NetError {
         let doing = doing.into();
         move |source| NetError::System { doing, source }
     }

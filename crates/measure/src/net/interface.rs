@@ -4,22 +4,23 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::NetError;
 
-/// An interface of this machine.
+/// A network interface of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its number; none if the system does not say.
+    /// Index; `None` if the system does not report it.
     pub index: Option<u32>,
-    /// Its addresses.
+    /// Addresses.
     pub addresses: Vec<IpAddr>,
 }
 
 impl Interface {
-    /// The interface that has this name, index or address.
+    /// Returns the interface with this name, index or address.
     ///
     /// # Errors
-    /// When there is none, naming those that there are, or the system does not list them.
+    /// Returns an error if there is no such interface, with a list of the existing interfaces. Also
+    /// returns an error if the system cannot list its interfaces.
     pub fn find(asked: &str) -> Result<Interface, NetError> {
         let all = Interface::all()?;
         let address: Option<IpAddr> = asked.parse().ok();
@@ -42,10 +43,10 @@ impl Interface {
         }
     }
 
-    /// Every interface that has an address.
+    /// Returns all interfaces that have an address.
     fn all() -> Result<Vec<Interface>, NetError> {
         let listed =
-            if_addrs::get_if_addrs().map_err(NetError::while_doing("listing the interfaces"))?;
+            if_addrs::get_if_addrs().map_err(NetError::context("listing the interfaces"))?;
         let mut all: Vec<Interface> = Vec::new();
         for entry in listed {
             let address = entry.ip();
@@ -61,10 +62,10 @@ impl Interface {
         Ok(all)
     }
 
-    /// Its first IPv4 address, by which IPv4 multicast names an interface.
+    /// Returns the first IPv4 address, which identifies the interface for IPv4 multicast.
     ///
     /// # Errors
-    /// When it has none.
+    /// Returns an error if the interface has no IPv4 address.
     pub fn ipv4(&self) -> Result<Ipv4Addr, NetError> {
         self.addresses
             .iter()
@@ -72,13 +73,13 @@ impl Interface {
                 IpAddr::V4(address) => Some(*address),
                 IpAddr::V6(_) => None,
             })
-            .ok_or_else(|| self.lacks(4))
+            .ok_or_else(|| self.no_address(4))
     }
 
-    /// Its first IPv6 address.
+    /// Returns the first IPv6 address.
     ///
     /// # Errors
-    /// When it has none.
+    /// Returns an error if the interface has no IPv6 address.
     pub fn ipv6(&self) -> Result<Ipv6Addr, NetError> {
         self.addresses
             .iter()
@@ -86,10 +87,10 @@ impl Interface {
                 IpAddr::V6(address) => Some(*address),
                 IpAddr::V4(_) => None,
             })
-            .ok_or_else(|| self.lacks(6))
+            .ok_or_else(|| self.no_address(6))
     }
 
-    /// Its first address of the family of another.
+    /// Returns the first address of the same family as the address `of`.
     pub(super) fn address(&self, of: IpAddr) -> Result<IpAddr, NetError> {
         match of {
             IpAddr::V4(_) => self.ipv4().map(IpAddr::V4),
@@ -97,22 +98,22 @@ impl Interface {
         }
     }
 
-    /// Its number, by which IPv6 multicast names an interface.
+    /// Returns the index, which identifies the interface for IPv6 multicast.
     ///
     /// # Errors
-    /// When it has no IPv6 address or the system gave it no number.
+    /// Returns an error if the interface has no IPv6 address, or if the system reports no index.
     pub fn ipv6_index(&self) -> Result<u32, NetError> {
         self.index
             .filter(|_| self.ipv6().is_ok())
-            .ok_or_else(|| self.lacks(6))
+            .ok_or_else(|| self.no_address(6))
     }
 
-    /// Whether it leads to this machine itself.
+    /// Returns whether this is the loopback interface.
     pub fn is_loopback(&self) -> bool {
         self.addresses.iter().any(IpAddr::is_loopback)
     }
 
-    fn lacks(&self, version: u8) -> NetError {
+    fn no_address(&self, version: u8) -> NetError {
         NetError::NoAddress {
             interface: self.name.clone(),
             version,
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_one_is_refused_with_those_that_there_are() {
+    fn an_unknown_interface_is_refused_with_a_list() {
         let known = Interface::find("127.0.0.1")
             .expect("every machine has it")
             .name;

@@ -1,16 +1,16 @@
-//! One datagram with what the system says of it: its sender, and the traffic class it came with.
+//! Reception of a datagram with its sender and traffic class.
 
 use std::io;
 use std::net::UdpSocket;
 
 use super::Received;
 
-/// Receives one datagram. Without room for what the system says of it, it is only received, which is
-/// quicker. With `at_once` it does not wait, where the system can be told so.
+/// Receives a datagram. Without a control buffer, the traffic class is not read, which is faster.
+/// If `at_once` is true and the system supports it, the call does not wait.
 ///
 /// # Errors
-/// What the system says; [`io::ErrorKind::WouldBlock`] or [`io::ErrorKind::TimedOut`] when none came
-/// in time.
+/// Returns the error of the system. The error is [`io::ErrorKind::WouldBlock`] or
+/// [`io::ErrorKind::TimedOut`] if no datagram arrived in time.
 #[cfg(target_os = "linux")]
 pub(super) fn receive(
     socket: &UdpSocket,
@@ -53,11 +53,11 @@ pub(super) fn receive(
     })
 }
 
-/// Receives one datagram; its traffic class is not read on this system.
+/// Receives a datagram. The traffic class is not available on this system.
 ///
 /// # Errors
-/// What the system says; [`io::ErrorKind::WouldBlock`] or [`io::ErrorKind::TimedOut`] when none came
-/// in time.
+/// Returns the error of the system. The error is [`io::ErrorKind::WouldBlock`] or
+/// [`io::ErrorKind::TimedOut`] if no datagram arrived in time.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn receive(
     socket: &UdpSocket,
@@ -73,7 +73,7 @@ pub(super) fn receive(
     })
 }
 
-/// Room for what the system says of one datagram.
+/// Returns a buffer for the control messages of one datagram.
 pub(super) fn control_room() -> Vec<u8> {
     #[cfg(target_os = "linux")]
     return nix::cmsg_space!(u8, i32);

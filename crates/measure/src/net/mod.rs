@@ -1,10 +1,10 @@
-//! The network: how long packets take there and back, and how many go through.
+//! Network probes: round-trip times and throughput.
 //!
-//! A **source** sends probes at a steady rate, a **reflector** sends each back, and the source notes
-//! when ([`measure`], [`reflect`]). Both may run here, on a [`Testbed`]. What carries the packets is a
-//! [`Transport`]; [`Udp`] and [`Pgm`] are two, and on Linux other people's libraries are others.
-//! [`throughput`] asks instead how much gets through by each way of sending and receiving, and [`peers`]
-//! what other people's programs say.
+//! A **source** sends probe packets at a constant rate, and a **reflector** returns them. The
+//! source measures the time until each packet returns ([`measure`], [`reflect`]). Both may run on
+//! this machine, on a [`Testbed`]. A [`Transport`] carries the packets: [`Udp`], [`Pgm`] and, on
+//! Linux, libraries of other projects. [`throughput`] measures the rate of each method of sending
+//! and receiving. [`peers`] runs programs and libraries of other projects for comparison.
 //!
 //! ```
 //! use std::num::NonZeroU32;
@@ -46,17 +46,11 @@
 mod account;
 mod buffers;
 mod carrier;
-#[cfg(target_os = "linux")]
-mod epgm;
 mod error;
 mod interface;
-#[cfg(target_os = "linux")]
-mod library;
 mod message;
 #[cfg_attr(not(target_os = "linux"), path = "no_namespaces.rs")]
 mod namespaces;
-#[cfg(target_os = "linux")]
-mod openpgm;
 pub mod peers;
 mod pgm;
 mod reflector;
@@ -75,17 +69,15 @@ pub use self::pgm::Pgm;
 pub use account::{Tally, Trip};
 pub use buffers::Buffers;
 pub use carrier::Carrier;
-#[cfg(target_os = "linux")]
-pub use epgm::Epgm;
-pub use error::NetError;
+pub use error::{LibraryError, NetError};
 pub use interface::Interface;
 #[cfg(target_os = "linux")]
-pub use openpgm::OpenPgm;
+pub use peers::{Epgm, OpenPgm};
 pub use reflector::{Patience, Reflected, reflect};
 pub use round_trip_plan::{Fates, NetSetting, PeerRun, RoundTripPlan, RoundTripReport, Route};
 pub use runs::Runs;
-pub use source::{Around, Ended, MOST_PACKETS, Pace, RoundTrips, Traffic, measure};
-pub use spinning::LONGEST_SPIN;
+pub use source::{Around, Ended, MAX_PACKETS, Pace, RoundTrips, Traffic, measure};
+pub use spinning::MAX_SPIN;
 pub use testbed::{Family, Side, Testbed};
 pub use transport::{Received, Repairs, Transport};
 pub use udp::{Place, Udp, UdpGrants, UdpOptions};

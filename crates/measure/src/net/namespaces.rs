@@ -1,4 +1,4 @@
-//! Network namespaces that belong to nobody but an open file.
+//! Network namespaces that exist only while open files refer to them.
 
 use std::fs::File;
 use std::io;
@@ -13,10 +13,11 @@ use nix::sched::{CloneFlags, setns, unshare};
 use super::testbed::{Family, Side, end_of_cable};
 use super::{NetError, peers};
 
-/// The names of the two ends of the cable.
+/// Names of the network interfaces at the two ends of the virtual cable.
 const LINKS: [&str; 2] = ["near0", "far0"];
 
-/// Two of them, joined by a `veth` pair. They vanish when this is dropped and nothing is left in them.
+/// Two network namespaces, connected by a `veth` pair. They vanish on drop, as soon as no thread or
+/// program runs in them.
 #[derive(Debug)]
 pub(super) struct Namespaces {
     near: File,
@@ -36,9 +37,9 @@ impl Namespaces {
         Ok(namespaces)
     }
 
-    /// Lays the cable and gives its ends addresses.
+    /// Creates the virtual cable and configures the interfaces at its ends.
     fn join(&self) -> Result<(), NetError> {
-        // This process's file, since `ip` does not inherit it.
+        // The path refers to the open file of this process, because `ip` does not inherit the file.
         let far = format!("/proc/{}/fd/{}", std::process::id(), self.far.as_raw_fd());
         let [near_link, far_link] = LINKS;
         self.ip(
@@ -51,7 +52,7 @@ impl Namespaces {
             for line in [
                 "link set lo up".to_owned(),
                 format!("addr add {v4}/24 dev {link}"),
-                // Looking for others who have the address takes a second, and there are none.
+                // Duplicate address detection takes a second and is not needed here.
                 format!("addr add {v6}/64 dev {link} nodad"),
                 format!("link set {link} up"),
                 format!("route add 224.0.0.0/4 dev {link}"),
@@ -62,8 +63,8 @@ impl Namespaces {
         Ok(())
     }
 
-    /// Does something on a thread that is in the namespace; threads and programs that it starts are
-    /// there too.
+    /// Runs `work` on a thread in the namespace of a side. Threads and programs that `work` starts
+    /// are in it too.
     pub(super) fn within<T: Send>(
         &self,
         side: Side,
@@ -108,7 +109,7 @@ impl Namespaces {
     }
 }
 
-/// A link that has just come up has no route for groups of IPv6 for a moment.
+/// Waits until a new link has a route for IPv6 groups, which takes a moment.
 fn settle() {
     let any_group: (Ipv6Addr, u16) = (Ipv6Addr::new(0xff18, 0, 0, 0, 0, 0, 0, 1), 9);
     let is_unreachable = || {
@@ -124,18 +125,19 @@ fn settle() {
     }
 }
 
-/// A new namespace, by the file that stands for it.
+/// Creates a namespace and returns an open file that refers to it.
 fn new_namespace() -> Result<File, NetError> {
-    // A thread of its own, since who makes a namespace is in it from then on.
+    // The namespace is created on a separate thread, because the thread that creates a namespace
+    // enters it.
     thread::scope(|scope| {
         let making = scope.spawn(|| {
             unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| match errno {
-                nix::errno::Errno::EPERM => fault("making one", "that takes root's rights"),
-                errno => fault("making one", errno),
+                nix::errno::Errno::EPERM => fault("creating one", "this needs root"),
+                errno => fault("creating one", errno),
             })?;
             File::open("/proc/thread-self/ns/net").map_err(|error| fault("opening one", error))
         });
-        making.join().expect("making a namespace does not panic")
+        making.join().expect("creating a namespace does not panic")
     })
 }
 

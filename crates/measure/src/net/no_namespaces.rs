@@ -1,9 +1,9 @@
-//! Network namespaces where there are none.
+//! Placeholder for systems without network namespaces.
 
 use super::NetError;
 use super::testbed::Side;
 
-/// None can be.
+/// Type without values, because the system has no network namespaces.
 #[derive(Debug)]
 pub(super) enum Namespaces {}
 
@@ -11,7 +11,7 @@ impl Namespaces {
     pub(super) fn new() -> Result<Namespaces, NetError> {
         Err(NetError::Namespaces {
             doing: "looking for them".to_owned(),
-            why: "only Linux has them".to_owned(),
+            why: "they exist on Linux only".to_owned(),
         })
     }
 

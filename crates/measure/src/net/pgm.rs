@@ -1,4 +1,4 @@
-//! PGM as a transport: what is lost on its way is sent again (RFC 3208).
+//! PGM (RFC 3208) as a transport, which repairs losses.
 
 use std::fmt;
 use std::io;
@@ -17,26 +17,27 @@ use socket2::SockRef;
 
 use super::buffers::grant;
 use super::spinning::Spinning;
-use super::udp::{READING, WAIT, busy_poll, later};
+use super::udp::{READING, WAIT, busy_poll, with_later_port};
 use super::{NetError, Place, Received, Repairs, Transport, UdpGrants, UdpOptions};
 
-/// Bytes of socket buffers that reliable ends ask for unless told.
+/// Default size of the socket buffers of ends that repair losses, in bytes.
 pub(super) const BUFFER: usize = 8 << 20;
 
-/// How long who serves requests may take to notice that it shall end.
+/// Maximum time until the service thread notices that it must end.
 const NOTICE: Duration = Duration::from_millis(20);
 
-/// An end of PGM: a source of a session, and a receiver of the other end's.
+/// An end of a PGM connection. It is the source of one session and the receiver of the other end's
+/// session.
 ///
-/// The group is sent to at the port after the one that is named, and repairs are asked for at the
-/// port after that one, so that UDP can be used in the same group at the same time.
+/// PGM uses the port after the given port for the group, and the next port for repair requests. UDP
+/// can therefore use the given port of the same group at the same time.
 pub struct Pgm {
-    speaks: Arc<Mutex<Socket>>,
-    hears: Arc<Mutex<Socket>>,
-    /// Its own session, which it may hear, too.
+    sender: Arc<Mutex<Socket>>,
+    receiver: Arc<Mutex<Socket>>,
+    /// Session of this end. The receiver may also receive packets of this session.
     session: Tsi,
     spinning: Spinning,
-    /// Dropped with the last handle of this end.
+    /// Thread for repairs, which ends with the last handle of this end.
     service: Arc<Service>,
 }
 
@@ -47,11 +48,12 @@ impl fmt::Debug for Pgm {
 }
 
 impl Pgm {
-    /// Opens an end, and says what was granted of what was asked. Two ends on one machine need
-    /// different addresses.
+    /// Opens an end and returns the grants of its options. Two ends on one machine need different
+    /// addresses.
     ///
     /// # Errors
-    /// When the place is no group, there is no such interface or way to it, or the system refuses.
+    /// Returns an error if the place is not a group, there is no such interface or route, or the
+    /// system refuses.
     pub fn open(place: &Place, options: &UdpOptions) -> Result<(Pgm, UdpGrants), NetError> {
         let (group, interface) = place.group()?;
         let own = interface.address(group.ip())?;
@@ -70,35 +72,35 @@ impl Pgm {
                 Socket::open(&config, None, Some(receiver))?,
             ))
         };
-        let ((speaks, hears), marking) = match open(options.dscp.unwrap_or_default()) {
-            Err(SocketError::NotMarked { error, .. }) => (open(0)?, Err(error)),
+        let ((sender, receiver), marking) = match open(options.dscp.unwrap_or_default()) {
+            Err(SocketError::NotMarked { source, .. }) => (open(0)?, Err(source)),
             opened => (opened?, Ok(())),
         };
-        let grants = ask(&speaks, &hears, options, marking)?;
+        let grants = request_options(&sender, &receiver, options, marking)?;
         let service = Arc::new(Service::default());
-        let waiter = speaks.waiter()?;
-        let speaks = Arc::new(Mutex::new(speaks));
-        service.begin(Arc::clone(&speaks), waiter)?;
+        let waiter = sender.waiter()?;
+        let sender = Arc::new(Mutex::new(sender));
+        service.begin(Arc::clone(&sender), waiter)?;
         let pgm = Pgm {
-            speaks,
-            hears: Arc::new(Mutex::new(hears)),
+            sender,
+            receiver: Arc::new(Mutex::new(receiver)),
             session,
-            spinning: Spinning::of(options),
+            spinning: Spinning::new(options),
             service,
         };
         Ok((pgm, grants))
     }
 }
 
-/// Where an end with this address sends and listens.
+/// Returns the socket configuration of an end with the address `own`.
 pub(super) fn config(group: SocketAddr, own: IpAddr) -> Result<SocketConfig, NetError> {
     let encapsulation = Encapsulation::Udp {
-        multicast: later(group, 1)?.port(),
-        unicast: later(group, 2)?.port(),
+        multicast: with_later_port(group, 1)?.port(),
+        unicast: with_later_port(group, 2)?.port(),
     };
     Ok(SocketConfig {
         encapsulation,
-        // Over the loopback the other end is on this machine.
+        // On the loopback interface, the other end is on this machine, so packets must loop back.
         loopback: own.is_loopback(),
         ..SocketConfig::new(::pgm::Interface::find(&own.to_string())?, group.ip())
     })
@@ -106,31 +108,31 @@ pub(super) fn config(group: SocketAddr, own: IpAddr) -> Result<SocketConfig, Net
 
 impl Transport for Pgm {
     fn send(&mut self, packet: &[u8], _: Option<SocketAddr>) -> io::Result<()> {
-        let sent = lock(&self.speaks).send(packet);
+        let sent = lock(&self.sender).send(packet);
         self.service.flags.has_sent.store(true, Ordering::Relaxed);
         match sent {
             Ok(_) => Ok(()),
-            Err(SocketError::NotYet { .. }) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(SocketError::WouldBlock { .. }) => Err(io::ErrorKind::WouldBlock.into()),
             Err(error) => Err(io::Error::other(error)),
         }
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        let mut hears = lock(&self.hears);
+        let mut receiver = lock(&self.receiver);
         let session = self.session;
-        let look = || next(&mut hears, session, buffer).map(Result::ok);
+        let look = || next(&mut receiver, session, buffer).map(Result::ok);
         if let Some(received) = self.spinning.look(look)? {
             return Ok(Some(received));
         }
-        // Counted down by what was to be waited, so that no clock is read for a packet.
+        // The rest is reduced by the requested waits, so that no clock is read for each packet.
         let mut rest = WAIT;
         let received = loop {
-            match next(&mut hears, session, buffer)? {
+            match next(&mut receiver, session, buffer)? {
                 Ok(received) => break Some(received),
                 Err(_) if rest.is_zero() => break None,
                 Err(wait) => {
                     let wait = wait.min(rest);
-                    hears.wait(Some(wait)).map_err(io::Error::other)?;
+                    receiver.wait(Some(wait)).map_err(io::Error::other)?;
                     rest = rest.saturating_sub(wait.max(Duration::from_micros(1)));
                 }
             }
@@ -139,22 +141,22 @@ impl Transport for Pgm {
         Ok(received)
     }
 
-    fn another(&self) -> io::Result<Box<dyn Transport>> {
+    fn clone_handle(&self) -> io::Result<Box<dyn Transport>> {
         Ok(Box::new(Pgm {
-            speaks: Arc::clone(&self.speaks),
-            hears: Arc::clone(&self.hears),
+            sender: Arc::clone(&self.sender),
+            receiver: Arc::clone(&self.receiver),
             session: self.session,
-            spinning: self.spinning.another(),
+            spinning: self.spinning.clone_handle(),
             service: Arc::clone(&self.service),
         }))
     }
 
     fn repairs(&self) -> Option<Repairs> {
-        let sent = lock(&self.speaks).source_statistics().unwrap_or_default();
-        let hears = lock(&self.hears);
-        let heard: Vec<_> = hears
+        let sent = lock(&self.sender).source_statistics().unwrap_or_default();
+        let receiver = lock(&self.receiver);
+        let heard: Vec<_> = receiver
             .sources()
-            .filter_map(|source| hears.statistics(source))
+            .filter_map(|source| receiver.statistics(source))
             .collect();
         Some(Repairs {
             requests_heard: sent.naks,
@@ -166,10 +168,14 @@ impl Transport for Pgm {
     }
 }
 
-/// The next packet that has come, or how long there is nothing to do but to wait for one.
-fn next(hears: &mut Socket, own: Tsi, buffer: &mut [u8]) -> io::Result<Result<Received, Duration>> {
+/// Returns the next packet of the other end, or the time until the next action of PGM.
+fn next(
+    receiver: &mut Socket,
+    own: Tsi,
+    buffer: &mut [u8],
+) -> io::Result<Result<Received, Duration>> {
     loop {
-        match hears.recv().map_err(io::Error::other)? {
+        match receiver.recv().map_err(io::Error::other)? {
             Heard::Event(Event::Message {
                 source, payload, ..
             }) if source != own => {
@@ -181,8 +187,8 @@ fn next(hears: &mut Socket, own: Tsi, buffer: &mut [u8]) -> io::Result<Result<Re
                     class: None,
                 }));
             }
-            // What it said itself is no news, and what is lost for good is a packet that never comes,
-            // as with any transport.
+            // Packets of this end are ignored. A packet that is lost for good does not arrive, as
+            // with any transport.
             Heard::Event(_) => {}
             Heard::TimerPending(wait) => return Ok(Err(wait)),
             Heard::WouldBlock | Heard::End => return Ok(Err(WAIT)),
@@ -190,12 +196,13 @@ fn next(hears: &mut Socket, own: Tsi, buffer: &mut [u8]) -> io::Result<Result<Re
     }
 }
 
-/// Nothing panics while it has one of these, and if it did, a socket could still be used.
+/// Locks a socket. The code that holds the lock does not panic, and a poisoned socket stays usable.
 pub(super) fn lock<T>(socket: &Mutex<T>) -> MutexGuard<'_, T> {
     socket.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A thread that serves requests for repair and announces the session, whatever the end does.
+/// Thread that serves repair requests and sends source path messages (SPMs), independent of calls
+/// to the end.
 #[derive(Debug, Default)]
 struct Service {
     flags: Arc<Flags>,
@@ -205,23 +212,25 @@ struct Service {
 #[derive(Debug, Default)]
 struct Flags {
     has_ended: AtomicBool,
-    /// Something was sent since the service looked last.
+    /// True if a packet was sent since the service thread last checked.
     has_sent: AtomicBool,
 }
 
 impl Service {
-    fn begin(&self, speaks: Arc<Mutex<Socket>>, waiter: ::pgm::Waiter) -> Result<(), NetError> {
+    fn begin(&self, sender: Arc<Mutex<Socket>>, waiter: ::pgm::Waiter) -> Result<(), NetError> {
         let flags = Arc::clone(&self.flags);
         let serving = thread::Builder::new().spawn(move || {
-            // What the system refuses to send is a loss, and asked for again.
-            let serve = || match lock(&speaks).recv() {
+            // A packet that the system refuses counts as lost and is requested again, so errors are
+            // ignored.
+            let serve = || match lock(&sender).recv() {
                 Ok(Heard::TimerPending(wait)) => wait.min(NOTICE),
                 _ => NOTICE,
             };
             let mut wait = serve();
             while !flags.has_ended.load(Ordering::Relaxed) {
                 match waiter.wait(Some(wait)) {
-                    // Who sends does what is due, too; here it would only hold up the next packet.
+                    // The sending thread also does all due work. If this thread did it now, it
+                    // would only delay the next packet.
                     Ok(false) if flags.has_sent.swap(false, Ordering::Relaxed) => continue,
                     Ok(_) => {}
                     Err(_) => return,
@@ -229,7 +238,7 @@ impl Service {
                 wait = serve();
             }
         });
-        let serving = serving.map_err(NetError::while_doing("starting a thread"))?;
+        let serving = serving.map_err(NetError::context("starting a thread"))?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(serving);
         Ok(())
     }
@@ -243,39 +252,41 @@ impl Drop for Service {
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = thread.take() {
-            // It does not panic.
+            // The thread does not panic, so there is no result to handle.
             let _ = thread.join();
         }
     }
 }
 
-/// Asks for what the options say, of both sockets, and says what became of it; of marking that is known.
-fn ask(
-    speaks: &Socket,
-    hears: &Socket,
+/// Requests the options for both sockets and returns the grants. `marking` is the outcome of the
+/// DSCP request, which was made when the sockets were opened.
+fn request_options(
+    sender: &Socket,
+    receiver: &Socket,
     options: &UdpOptions,
     marking: io::Result<()>,
 ) -> Result<UdpGrants, NetError> {
     let mut grants = UdpGrants::default();
-    // Of several sockets the last is said: of all the same was asked, so the same is granted.
-    for socket in speaks.sockets().chain(hears.sockets()) {
+    // All sockets got the same request and the same grant, so the grant of the last socket is
+    // reported.
+    for socket in sender.sockets().chain(receiver.sockets()) {
         let socket = SockRef::from(socket);
         grants.buffers = grant(&socket, options.buffer_bytes)
-            .map_err(NetError::while_doing("asking for buffers"))?;
+            .map_err(NetError::context("setting buffer sizes"))?;
     }
-    let [marks, polls, spins] = options.wishes();
+    let [marks, polls, spins] = options.requests();
     if let Some(marks) = marks {
-        grants.enter(marks, marking);
-        let why = io::Error::other("PGM's receiver does not tell it");
-        grants.enter(READING, Err(why));
+        grants.add(marks, marking);
+        let why = io::Error::other("the PGM receiver does not report it");
+        grants.add(READING, Err(why));
     }
     if let Some((time, polls)) = options.busy_poll.zip(polls) {
-        let mut sockets = hears.sockets();
+        let mut sockets = receiver.sockets();
         let outcome = sockets.try_for_each(|socket| busy_poll(&SockRef::from(socket), time));
-        grants.enter(polls, outcome);
+        grants.add(polls, outcome);
     }
     if let Some(spins) = spins {
-        grants.enter(spins, Ok(()));
+        grants.add(spins, Ok(()));
     }
     Ok(grants)
 }

@@ -1,4 +1,4 @@
-//! The end that sends everything back.
+//! The reflector, which returns all probes to their source.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -7,37 +7,38 @@ use super::wire::{Header, Kind, RunId};
 use super::{NetError, Transport};
 use crate::Stop;
 
-/// How many runs are known at a time; a new one then replaces the one heard of least lately.
-const MOST_RUNS: usize = 16;
+/// Maximum number of known runs. A new run replaces the run whose last packet is the oldest.
+const MAX_RUNS: usize = 16;
 
-/// How long a reflector works.
+/// Time limits of a reflector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Patience {
-    /// At most so long in all.
+    /// Maximum total time.
     pub in_all: Option<Duration>,
-    /// And until nothing came for so long.
+    /// Maximum time without packets.
     pub idle: Option<Duration>,
 }
 
-/// What a reflector saw.
+/// Counts of a reflector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Reflected {
-    /// Runs that introduced themselves.
+    /// Number of runs that introduced themselves.
     pub runs: u64,
-    /// Probes sent back.
+    /// Number of returned probes.
     pub echoes: u64,
-    /// Packets that are no probe of a known run: noise, and strangers. They are answered with nothing.
+    /// Number of packets that are not probes of a known run. They are not answered.
     pub strangers: u64,
-    /// Answers that the system refused to send.
+    /// Number of answers that the system refused to send.
     pub not_sent: u64,
 }
 
-/// Answers introductions and probes until told to stop or the patience ends.
+/// Answers introductions and probes until `stop` returns true or the limits are reached.
 ///
-/// Only who introduced its run is answered, and never with more bytes than came.
+/// A run that did not introduce itself gets no answer. An answer is never longer than the packet
+/// that it answers.
 ///
 /// # Errors
-/// When the system refuses to receive.
+/// Returns an error if the system refuses to receive.
 pub fn reflect(
     transport: &mut dyn Transport,
     patience: Patience,
@@ -45,17 +46,17 @@ pub fn reflect(
 ) -> Result<Reflected, NetError> {
     let mut buffer = vec![0; usize::from(u16::MAX)];
     let mut seen = Reflected::default();
-    // The one heard of last stands first.
-    let mut runs: Vec<RunId> = Vec::with_capacity(MOST_RUNS);
+    // The run with the latest packet comes first.
+    let mut runs: Vec<RunId> = Vec::with_capacity(MAX_RUNS);
     let started = Instant::now();
     let mut last = started;
     let mut echoes_at_last = 0;
     while !stop() {
         let received = match transport.receive(&mut buffer) {
             Ok(received) => received,
-            // Somebody whom we answered is gone.
+            // The destination of an earlier answer is gone. This does not affect other packets.
             Err(error) if is_about_another_packet(&error) => continue,
-            Err(error) => return Err(NetError::while_doing("receiving")(error)),
+            Err(error) => return Err(NetError::context("receiving")(error)),
         };
         let Some(received) = received else {
             let now = Instant::now();
@@ -68,7 +69,7 @@ pub fn reflect(
             }
             continue;
         };
-        // Who is never left waiting still ends in time.
+        // The time limit is also checked under constant load.
         if seen.echoes.is_multiple_of(1024)
             && patience
                 .in_all
@@ -88,7 +89,7 @@ pub fn reflect(
             (Some(0), _) => {}
             (Some(place), _) => runs[..=place].rotate_right(1),
             (None, Kind::Hello) => {
-                runs.truncate(MOST_RUNS - 1);
+                runs.truncate(MAX_RUNS - 1);
                 runs.insert(0, header.run);
                 seen.runs += 1;
             }
@@ -108,7 +109,7 @@ pub fn reflect(
     Ok(seen)
 }
 
-/// Whether an error of receiving tells of a packet sent earlier, and not of the socket.
+/// Returns whether an error of receiving concerns an earlier sent packet instead of the socket.
 pub(super) fn is_about_another_packet(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! Round trips at several rates and under several settings, in turns; and a peer's beside them.
+//! Round trips at several rates and under several settings, in turns, also of a peer (sockperf).
 
 use std::cell::RefCell;
 use std::fmt;
@@ -19,109 +19,110 @@ use crate::{
     Probe, Sample, SampleOutcome, Scheduling, Series, SettingGrants, Stop, Unavailable, compare,
 };
 
-/// Where the reflector is.
+/// Location of the reflector.
 #[derive(Debug)]
 pub enum Route {
-    /// It runs elsewhere.
+    /// Reflector on another machine, with the addresses that the source uses.
     There(Place),
-    /// It is run here.
+    /// Reflector on this machine.
     Here {
-        /// Where both ends are.
+        /// Location of both ends.
         testbed: Testbed,
-        /// Which addresses they use.
+        /// Address family.
         family: Family,
-        /// The group that they talk with; each other if none.
+        /// Multicast group; `None` if the ends address each other.
         group: Option<SocketAddr>,
     },
 }
 
-/// What is set while packets are sent.
+/// Settings under which packets are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetSetting {
-    /// What each thread asks of the scheduler; of both ends, where both are here.
+    /// Scheduling requests of each thread that sends or receives. If both ends are on this machine,
+    /// they hold for both.
     pub scheduling: Scheduling,
-    /// What is asked of the sockets.
+    /// Socket options.
     pub udp: UdpOptions,
 }
 
-/// What is to be measured.
+/// Plan of a round-trip measurement.
 #[derive(Debug)]
 pub struct RoundTripPlan {
-    /// Where the reflector is.
+    /// Location of the reflector.
     pub route: Route,
-    /// What carries the packets: one run each.
+    /// Carriers of the packets.
     pub carriers: Vec<Carrier>,
-    /// How fast packets are sent: one run each.
+    /// Paces of sending.
     pub paces: Vec<Pace>,
-    /// Every pace is measured under each.
+    /// Settings to measure. Every pace is measured under each setting.
     pub settings: Vec<NetSetting>,
-    /// The size of a packet, in bytes of payload.
+    /// Payload size in bytes.
     pub size: usize,
-    /// How long a run is, without its warm-up.
+    /// Length of a run without its warm-up.
     pub time: Duration,
-    /// How long packets are sent before they count, in each run.
+    /// Length of the warm-up of each run, whose packets do not count.
     pub warm_up: Duration,
-    /// How long a reflector may be silent.
+    /// Maximum time without an echo, after which the reflector counts as silent.
     pub patience: Duration,
-    /// Whether sockperf is measured in turns with it; only where both ends are here.
+    /// True if sockperf is measured too, in turns. Both ends must then be on this machine.
     pub with_peer: bool,
-    /// How many runs.
+    /// Number and order of the runs.
     pub plan: Plan,
 }
 
-/// What became of the packets of one run.
+/// Fates of the packets of a run.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Fates {
-    /// The method, as [`Series::method`] has it.
+    /// Name of the method, as in [`Series::method`].
     pub method: String,
-    /// The setting, as [`Series::setting`] has it.
+    /// Name of the setting, as in [`Series::setting`].
     pub setting: String,
     /// Number of the run, from 0.
     pub run: u32,
-    /// How many packets had which fate.
+    /// Number of packets per fate.
     pub tally: Tally,
-    /// With which DSCP packets reached the reflector, and how many did; empty where its system does
-    /// not say.
+    /// DSCP marks with which packets reached the reflector, each with its number of packets. The
+    /// list is empty if the reflector's system does not report marks.
     pub seen_dscp: Vec<(u8, u64)>,
-    /// The receive buffer that the source was granted, in bytes; none if that is not known.
+    /// Granted receive buffer of the source, in bytes; `None` if unknown.
     pub receive_buffer: Option<usize>,
-    /// Why the run ended.
+    /// Reason why the run ended.
     pub ended: Ended,
-    /// What the reflector saw, where it was run here.
+    /// Counts of the reflector, if it ran on this machine.
     pub reflected: Option<Reflected>,
-    /// What was sent again, by a carrier that does that.
+    /// Repairs, if the carrier repairs losses.
     pub repairs: Option<Repairs>,
 }
 
-/// What a peer measured in one run.
+/// Result of the peer (sockperf) in one run.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct PeerRun {
-    /// Our method whose traffic it was given.
-    pub beside: String,
+    /// Name of laglab's method with the same traffic.
+    pub method: String,
     /// Number of the run, from 0.
     pub run: u32,
-    /// What it says.
+    /// Round trips that the peer measured.
     pub trips: PeerRoundTrips,
 }
 
-/// All that was measured.
+/// Result of a measurement.
 #[derive(Clone, Debug)]
 pub struct RoundTripReport {
-    /// The samples, and what they were taken under.
+    /// Samples and conditions.
     pub measurement: Measurement,
-    /// What became of the packets, of each series.
+    /// Fates of the packets, per series.
     pub fates: Vec<Fates>,
-    /// What the peer measured.
+    /// Results of the peer.
     pub peer: Vec<PeerRun>,
-    /// What ended it before its time, other than the user; what was measured until then is here.
+    /// Error that ended the measurement early. The earlier results are kept.
     pub failed: Option<String>,
 }
 
 impl fmt::Display for NetSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.scheduling)?;
-        for wish in self.udp.wishes().into_iter().flatten() {
-            write!(f, ", {wish}")?;
+        for request in self.udp.requests().into_iter().flatten() {
+            write!(f, ", {request}")?;
         }
         Ok(())
     }
@@ -137,13 +138,13 @@ impl fmt::Display for Pace {
 }
 
 impl RoundTripReport {
-    /// How our medians compare to the peer's, run by run, of one method under the first setting. A
-    /// ratio below 1 says that ours are lower.
+    /// Compares laglab's medians of a method with the peer's medians, run by run, under the first
+    /// setting. If the ratio is below 1, laglab's medians are lower.
     ///
     /// # Errors
-    /// If there are too few runs that both have.
+    /// Returns an error if there are too few common runs.
     pub fn compared_to_peer(&self, method: &str) -> Result<Comparison, Incomparable> {
-        // The peer is measured beside UDP alone.
+        // The peer uses UDP, so it is compared under the first setting that holds for UDP.
         let is_of = |of: &String| of == Carrier::Udp.name();
         let mut settings = self.measurement.settings.iter();
         let first = settings.find(|entry| entry.of.is_empty() || entry.of.iter().any(is_of));
@@ -153,7 +154,7 @@ impl RoundTripReport {
         let pairs: Vec<(f64, f64)> = ours
             .filter_map(|series| {
                 let theirs = (self.peer.iter())
-                    .find(|peer| peer.beside == method && peer.run == series.run)?;
+                    .find(|peer| peer.method == method && peer.run == series.run)?;
                 let median = series.percentiles().median()?;
                 Some((median as f64, theirs.trips.p50_ns as f64))
             })
@@ -163,11 +164,11 @@ impl RoundTripReport {
 }
 
 impl RoundTripPlan {
-    /// Measures until it is enough or somebody wants it to stop, and tells how far it is.
+    /// Measures until the plan is done or `stop` returns true, and reports progress.
     ///
     /// # Errors
-    /// If nothing could be measured. What goes wrong later ends it, is said in the notes, and what
-    /// was measured is kept.
+    /// Returns an error if nothing could be measured. A later error ends the measurement. It is
+    /// noted, and the earlier results are kept.
     pub fn measure(
         &self,
         clock: &Clock,
@@ -178,8 +179,8 @@ impl RoundTripPlan {
         let mut report = RoundTripReport {
             measurement: Measurement {
                 probe: Probe::Net,
-                machine: Machine::here(),
-                clock: ClockFacts::of(clock, clock.source().name()),
+                machine: Machine::detect(),
+                clock: ClockFacts::measure(clock, clock.source().name()),
                 sample_cost_ns: Some(cost_of_a_sample(clock)),
                 settings: Vec::new(),
                 unavailable: Vec::new(),
@@ -192,9 +193,10 @@ impl RoundTripPlan {
             failed: None,
         };
         let carriers = self.carriers(&mut report.measurement)?;
-        // What is compared is measured one after the other: all of a pace.
+        // Number of methods per pace. The methods of a pace are adjacent, because their runs are
+        // compared.
         let of_a_pace = self.settings.len() * carriers.len();
-        // Of each setting by each carrier.
+        // Grants per setting and carrier.
         let mut grants: Vec<Option<Vec<Grant>>> = vec![None; of_a_pace];
         let ours = self.paces.len() * of_a_pace;
         let mut peers = match self.with_peer {
@@ -202,7 +204,7 @@ impl RoundTripPlan {
             false => 0,
         };
         if peers > 0
-            && let Some(why) = self.lacks_peer()
+            && let Some(why) = self.peer_unavailable()
         {
             report.measurement.unavailable.push(Unavailable {
                 method: "sockperf".to_owned(),
@@ -218,7 +220,7 @@ impl RoundTripPlan {
             has_failed.store(true, Ordering::Relaxed);
             Ok::<_, NetError>(None)
         };
-        let mut runs = Runs::of(&self.plan, ours + peers);
+        let mut runs = Runs::new(&self.plan, ours + peers);
         let end = self
             .plan
             .carry_out(ours + peers, clock, &shall_end, |turn| {
@@ -227,19 +229,18 @@ impl RoundTripPlan {
                 if let Some(peer) = turn.method.checked_sub(ours) {
                     let pace = self.paces[peer];
                     let method = format!("{} {pace}", Carrier::Udp.name());
-                    let trips = match self.ask_peer(pace, &shall_end) {
+                    let trips = match self.run_peer(pace, &shall_end) {
                         Ok(trips) => trips,
                         Err(PeerError::Net(error)) => return fail(error),
-                        // Ours are measured all the same.
+                        // The other methods are measured even if the peer fails.
                         Err(error) => {
-                            let note = format!("beside {method}, run {run}: {error}");
+                            let note = format!("peer of {method}, run {run}: {error}");
                             report.measurement.notes.push(note);
                             return Ok(None);
                         }
                     };
                     if turn.run.is_some() {
-                        let beside = method;
-                        report.peer.push(PeerRun { beside, run, trips });
+                        report.peer.push(PeerRun { method, run, trips });
                     }
                     return Ok(Some(trips.p50_ns as f64));
                 }
@@ -252,9 +253,10 @@ impl RoundTripPlan {
                     Ok(exchange) => exchange,
                     Err(error) => return fail(error),
                 };
-                // What it is called is what it was when it was first measured.
+                // The name of the setting contains the grants of the first run, so that all runs
+                // have the same name.
                 let granted = grants[number].get_or_insert_with(|| exchange.grants());
-                let setting = Grant::outcome_of(setting, granted);
+                let setting = Grant::describe(setting, granted);
                 let mut series = Series::new(Probe::Net, &method, &setting, run);
                 series.size_bytes = Some(self.size as u64);
                 series.interval_ns = pace.interval_ns();
@@ -263,7 +265,7 @@ impl RoundTripPlan {
                     .collect();
                 let is_silent = exchange.trips.ended == Ended::Silent;
                 let median = series.percentiles().median();
-                // Of a warm-up that found the reflector dead the news are worth keeping.
+                // If the reflector fell silent in a warm-up, the warm-up is reported too.
                 if turn.run.is_some() && !series.samples.is_empty() || is_silent {
                     report.fates.push(exchange.fates(&series));
                     report.measurement.series.push(series);
@@ -276,11 +278,11 @@ impl RoundTripPlan {
                              interface and the route here"
                         ),
                         None => format!(
-                            "the reflector fell silent in run {run} of {method}: look whether it still runs"
+                            "the reflector fell silent in run {run} of {method}; check whether it still runs"
                         ),
                     };
                     report.failed = Some(format!(
-                        "{why}; what was measured until then is kept, and what was under way counts as lost"
+                        "{why}; earlier results are kept, and packets in flight count as lost"
                     ));
                 }
                 Ok(median.map(|ns| ns as f64))
@@ -289,9 +291,9 @@ impl RoundTripPlan {
             if report.measurement.series.is_empty() {
                 return Err(error);
             }
-            report.failed = Some(format!("it ended early: {error}"));
+            report.failed = Some(format!("the measurement ended early: {error}"));
         }
-        // Then the user did not stop it.
+        // If an error ended the measurement, the user did not stop it.
         report.measurement.end = match &report.failed {
             Some(_) if !stop() => End::Rounds,
             _ => end,
@@ -303,8 +305,8 @@ impl RoundTripPlan {
         Ok(report)
     }
 
-    /// What was granted: of each setting by each carrier, of those that were measured. Carriers that were
-    /// granted the same share an entry, which names them unless it is of all.
+    /// Returns the grants of each measured setting by carrier. Carriers with the same grants share
+    /// an entry. The entry names its carriers unless it covers all of them.
     fn granted(&self, carriers: &[Carrier], grants: &[Option<Vec<Grant>>]) -> Vec<SettingGrants> {
         let mut all = Vec::new();
         for (setting, grants) in self.settings.iter().zip(grants.chunks(carriers.len())) {
@@ -315,7 +317,7 @@ impl RoundTripPlan {
                 match entries.iter_mut().find(|entry| entry.grants == *grants) {
                     Some(entry) => entry.of.push(of),
                     None => entries.push(SettingGrants {
-                        setting: Grant::outcome_of(setting, grants),
+                        setting: Grant::describe(setting, grants),
                         of: vec![of],
                         grants: grants.clone(),
                     }),
@@ -333,17 +335,17 @@ impl RoundTripPlan {
         match &self.route {
             Route::There(_) => Vec::new(),
             Route::Here { testbed, .. } => vec![format!(
-                "Both ends are here: {}. No network card and no cable took part.",
+                "Both ends are on this machine: {}. No network card or cable is involved.",
                 testbed.describe()
             )],
         }
     }
 
-    /// The carriers that are there; the others are entered as not available, and whose libraries are
-    /// used is noted.
+    /// Returns the available carriers. Enters the others in `measurement` as unavailable, and adds
+    /// notes about the libraries in use.
     ///
     /// # Errors
-    /// If none is there.
+    /// Returns the first error if no carrier is available.
     fn carriers(&self, measurement: &mut Measurement) -> Result<Vec<Carrier>, NetError> {
         let testbed = match &self.route {
             Route::There(_) => None,
@@ -355,7 +357,7 @@ impl RoundTripPlan {
             let name = carrier.name();
             match carrier.check(self.size, testbed) {
                 Ok(library) => {
-                    let note = library.map(|library| format!("{name} is that of {library}."));
+                    let note = library.map(|library| format!("{name} uses {library}."));
                     measurement.notes.extend(note);
                     carriers.push(carrier);
                 }
@@ -374,22 +376,22 @@ impl RoundTripPlan {
         }
     }
 
-    /// Why a peer cannot be measured beside, if it cannot.
-    fn lacks_peer(&self) -> Option<String> {
+    /// Returns the reason why the peer cannot be measured, if there is one.
+    fn peer_unavailable(&self) -> Option<String> {
         match &self.route {
-            Route::There(_) => Some("it is measured only where both ends are here".to_owned()),
+            Route::There(_) => Some("it needs both ends on this machine".to_owned()),
             Route::Here {
                 testbed,
                 group: Some(_),
                 ..
             } if testbed.is_loopback() => {
-                Some("through a group it is measured only between network namespaces".to_owned())
+                Some("with a group it needs network namespaces".to_owned())
             }
             Route::Here {
                 family: Family::V6,
                 group: Some(_),
                 ..
-            } => Some("it knows groups of IPv4 only".to_owned()),
+            } => Some("it supports IPv4 groups only".to_owned()),
             Route::Here { .. } if peers::find("sockperf").is_none() => {
                 Some(PeerError::Absent("sockperf").to_string())
             }
@@ -407,7 +409,7 @@ impl RoundTripPlan {
         }
     }
 
-    fn ask_peer(&self, pace: Pace, stop: Stop<'_>) -> Result<PeerRoundTrips, PeerError> {
+    fn run_peer(&self, pace: Pace, stop: Stop<'_>) -> Result<PeerRoundTrips, PeerError> {
         match &self.route {
             Route::Here {
                 testbed,
@@ -421,7 +423,7 @@ impl RoundTripPlan {
         }
     }
 
-    /// One run.
+    /// Makes one run.
     fn exchange(
         &self,
         carrier: Carrier,
@@ -440,7 +442,7 @@ impl RoundTripPlan {
             Route::There(place) => {
                 let (source, sockets) =
                     carrier.open(Side::Near, place, &setting.udp, &setting.scheduling)?;
-                let to = format!("{place} by {}", carrier.name());
+                let to = format!("{place} over {}", carrier.name());
                 let trips = measure(source, &to, &traffic, around)?;
                 return Ok(Exchange {
                     trips,
@@ -474,7 +476,7 @@ impl RoundTripPlan {
                 let far = Place::Answering((testbed.address(Side::Far, family), 0).into());
                 let (reflector, _) = testbed.on(Side::Far, || Udp::open(&far, &setting.udp))??;
                 let at = (reflector.local_address())
-                    .map_err(NetError::while_doing("asking for the reflector's address"))?;
+                    .map_err(NetError::context("querying the reflector's address"))?;
                 (Place::Peer(at), Box::new(reflector) as Box<dyn Transport>)
             }
         };
@@ -499,7 +501,7 @@ impl RoundTripPlan {
     }
 }
 
-/// What one run brought.
+/// Result of one run.
 struct Exchange {
     trips: RoundTrips,
     sockets: UdpGrants,

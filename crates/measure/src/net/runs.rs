@@ -1,27 +1,27 @@
-//! How far a measurement is.
+//! Progress of a measurement.
 
 use crate::Plan;
 
-/// How many runs have been made.
+/// Progress in runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Runs {
-    /// So many are done.
+    /// Number of runs done.
     pub done: u32,
-    /// Of at most so many.
-    pub of: u32,
+    /// Maximum number of runs.
+    pub total: u32,
 }
 
 impl Runs {
-    /// None yet of those that a plan has for some methods.
-    pub(super) fn of(plan: &Plan, methods: usize) -> Runs {
+    /// Returns the progress at the start of a plan.
+    pub(super) fn new(plan: &Plan, methods: usize) -> Runs {
         let rounds = plan.warm_up.saturating_add(plan.at_most.max(1));
         Runs {
             done: 0,
-            of: rounds.saturating_mul(methods as u32),
+            total: rounds.saturating_mul(methods as u32),
         }
     }
 
-    /// Tells how many are done before the next begins.
+    /// Reports the progress before the next run, and then counts that run as done.
     pub(super) fn next(&mut self, tell: &dyn Fn(Runs)) {
         tell(*self);
         self.done += 1;

@@ -1,4 +1,4 @@
-//! Looking for a packet again and again before sleeping for one.
+//! Polling for a packet before sleeping.
 
 use std::io;
 use std::thread;
@@ -7,35 +7,36 @@ use std::time::{Duration, Instant};
 use super::UdpOptions;
 use crate::{Clock, Spin};
 
-/// The longest that a thread spins for a packet before it sleeps for one: a thread of real-time
-/// priority that never sleeps takes its CPU from everybody.
-pub const LONGEST_SPIN: Duration = Duration::from_millis(1);
+/// Maximum time that a thread polls for a packet before it sleeps. A real-time thread that never
+/// sleeps takes its CPU from all other threads.
+pub const MAX_SPIN: Duration = Duration::from_millis(1);
 
-/// How long a receiver looks for a packet before it sleeps for one.
+/// Polling of a receiver before it sleeps for a packet.
 #[derive(Debug)]
 pub(super) struct Spinning {
     time: Duration,
-    /// When it last slept.
+    /// Time of the thread's last sleep.
     awake_since: Instant,
 }
 
 impl Spinning {
-    pub(super) fn of(options: &UdpOptions) -> Spinning {
+    pub(super) fn new(options: &UdpOptions) -> Spinning {
         Spinning {
-            time: options.spin.unwrap_or_default().min(LONGEST_SPIN),
+            time: options.spin.unwrap_or_default().min(MAX_SPIN),
             awake_since: Instant::now(),
         }
     }
 
-    /// For another thread.
-    pub(super) fn another(&self) -> Spinning {
+    /// Returns an instance with the same polling time for another thread.
+    pub(super) fn clone_handle(&self) -> Spinning {
         Spinning {
             time: self.time,
             awake_since: Instant::now(),
         }
     }
 
-    /// Looks until something is there or the time is over; not at all if there is none to spin.
+    /// Polls until `look` returns a value or the polling time is over. If the polling time is zero,
+    /// does not poll.
     pub(super) fn look<T>(
         &mut self,
         mut look: impl FnMut() -> io::Result<Option<T>>,
@@ -43,8 +44,8 @@ impl Spinning {
         if self.time.is_zero() {
             return Ok(None);
         }
-        // A thread that always finds a packet while it spins never sleeps by itself.
-        if self.awake_since.elapsed() >= Spin::<Clock>::LONGEST {
+        // A thread that always finds a packet while polling would never sleep, so it rests here.
+        if self.awake_since.elapsed() >= Spin::<Clock>::MAX_TIME {
             thread::sleep(Spin::<Clock>::REST);
             self.awake_since = Instant::now();
         }
@@ -58,7 +59,7 @@ impl Spinning {
         }
     }
 
-    /// It has slept for a packet. Who does not spin has no clock read for that.
+    /// Notes that the thread slept. If polling is off, the clock is not read.
     pub(super) fn slept(&mut self) {
         if !self.time.is_zero() {
             self.awake_since = Instant::now();
@@ -71,30 +72,30 @@ mod tests {
     use super::*;
 
     fn spinning(time: Duration) -> Spinning {
-        Spinning::of(&UdpOptions {
+        Spinning::new(&UdpOptions {
             spin: Some(time),
             ..UdpOptions::default()
         })
     }
 
     #[test]
-    fn it_looks_until_something_is_there_or_the_time_is_over() {
+    fn it_polls_until_success_or_timeout() {
         let found = || Ok(Some(1));
         assert_eq!(spinning(Duration::ZERO).look(found).unwrap(), None);
-        assert_eq!(spinning(LONGEST_SPIN).look(found).unwrap(), Some(1));
+        assert_eq!(spinning(MAX_SPIN).look(found).unwrap(), Some(1));
 
         let begun = Instant::now();
-        let nothing: Option<()> = spinning(10 * LONGEST_SPIN).look(|| Ok(None)).unwrap();
+        let nothing: Option<()> = spinning(10 * MAX_SPIN).look(|| Ok(None)).unwrap();
         assert_eq!(nothing, None);
-        assert!(begun.elapsed() >= LONGEST_SPIN);
+        assert!(begun.elapsed() >= MAX_SPIN);
     }
 
     #[test]
-    fn who_never_sleeps_rests() {
-        let mut spinning = spinning(LONGEST_SPIN);
+    fn a_thread_that_never_sleeps_rests() {
+        let mut spinning = spinning(MAX_SPIN);
         let before = spinning.awake_since;
-        thread::sleep(Spin::<Clock>::LONGEST);
+        thread::sleep(Spin::<Clock>::MAX_TIME);
         spinning.look(|| Ok(Some(()))).unwrap();
-        assert!(spinning.awake_since >= before + Spin::<Clock>::LONGEST + Spin::<Clock>::REST);
+        assert!(spinning.awake_since >= before + Spin::<Clock>::MAX_TIME + Spin::<Clock>::REST);
     }
 }

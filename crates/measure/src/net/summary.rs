@@ -1,4 +1,4 @@
-//! What became of packets, in sentences.
+//! Sentences about the fates of packets.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use super::{Fates, Repairs, RoundTripReport, Tally};
 use crate::{Group, SampleOutcome, Verdict, short_time};
 
 impl RoundTripReport {
-    /// For each method and setting what became of its packets, and what the peer measured beside.
+    /// Returns sentences about the packets of each method and setting, and about the results of the
+    /// peer (sockperf).
     pub(super) fn sentences(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         for group in self.measurement.groups() {
@@ -17,17 +18,17 @@ impl RoundTripReport {
                 .collect();
             sentences.push(fates(&of, rate(&group)));
         }
-        let mut methods: Vec<&str> = self.peer.iter().map(|run| run.beside.as_str()).collect();
+        let mut methods: Vec<&str> = self.peer.iter().map(|run| run.method.as_str()).collect();
         methods.sort_unstable();
         methods.dedup();
         sentences.extend(methods.into_iter().map(|method| self.peer(method)));
         sentences
     }
 
-    /// What the peer measured beside a method. It asks nothing of the scheduler: one that spins and has
-    /// real-time priority would take a CPU from everybody.
+    /// Describes the peer's results for a method. The peer gets no scheduling requests, because it
+    /// polls. With real-time priority, it would take a CPU from all other threads.
     fn peer(&self, method: &str) -> String {
-        let runs = self.peer.iter().filter(|run| run.beside == method);
+        let runs = self.peer.iter().filter(|run| run.method == method);
         let (mut medians, mut tails, mut lost) = (Vec::new(), Vec::new(), 0);
         for run in runs {
             medians.push(run.trips.p50_ns);
@@ -44,18 +45,18 @@ impl RoundTripReport {
                 let (low, high) = (comparison.ratio.low, comparison.ratio.high);
                 match comparison.verdict() {
                     Verdict::NoneShown => {
-                        format!("no difference of our medians to its shown ({low:.2} to {high:.2})")
+                        format!("no difference of medians shown ({low:.2} to {high:.2})")
                     }
                     _ => format!(
-                        "our medians under the first setting are {low:.2} to {high:.2} of its (95 % \
+                        "laglab's medians under the first setting are {low:.2} to {high:.2} times its (95 % \
                          confidence)"
                     ),
                 }
             }
         };
         format!(
-            "sockperf under usual scheduling beside {method}, {} runs: median {}, p99 {} (the middle of the runs), {lost} \
-             lost; {compared}.",
+            "sockperf under default scheduling, compared with {method}, {} runs: median {}, p99 {} (of the median run), \
+             {lost} lost; {compared}.",
             medians.len(),
             middle(&mut medians),
             middle(&mut tails),
@@ -63,7 +64,7 @@ impl RoundTripReport {
     }
 }
 
-/// How many packets a second were sent, all runs together; none of too few.
+/// Returns the number of packets per second over all runs, or `None` if there are too few packets.
 fn rate(group: &Group<'_>) -> Option<f64> {
     let (mut packets, mut ns) = (0, 0);
     for run in &group.runs {
@@ -85,14 +86,14 @@ fn fates(of: &[&Fates], rate: Option<f64>) -> String {
         return String::new();
     };
     let sum = |count: fn(&Tally) -> u64| of.iter().map(|fates| count(&fates.tally)).sum::<u64>();
-    // How many did not come back is in every table of results.
+    // The sentence omits the number of returned packets, because every result table contains it.
     let mut sentence = format!(
-        "{}, {}: {} packets sent{}, {} refused by the system, {} doubled, {} out of order, {} of \
-         strangers; receive buffer {}",
+        "{}, {}: {} packets sent{}, {} refused by the system, {} duplicates, {} out of order, {} \
+         foreign; receive buffer {}",
         first.method,
         first.setting,
         sum(|tally| tally.sent),
-        rate.map_or(String::new(), |rate| format!(" ({rate:.0} a second)")),
+        rate.map_or(String::new(), |rate| format!(" ({rate:.0} per second)")),
         sum(|tally| tally.not_sent),
         sum(|tally| tally.duplicates),
         sum(|tally| tally.reordered),
@@ -105,14 +106,14 @@ fn fates(of: &[&Fates], rate: Option<f64>) -> String {
     }
     for (dscp, count) in marks {
         sentence.push_str(&format!(
-            "; {count} of those back reached the reflector with DSCP {dscp}"
+            "; {count} of the returned packets reached the reflector with DSCP {dscp}"
         ));
     }
     let repairs = || of.iter().filter_map(|fates| fates.repairs);
     if repairs().next().is_some() {
         let sum = |count: fn(Repairs) -> u64| repairs().map(count).sum::<u64>();
         sentence.push_str(&format!(
-            "; {} sent again, {} came again, {} lost for good",
+            "; {} sent again, {} received again, {} lost",
             sum(|of| of.sent),
             sum(|of| of.received),
             sum(|of| of.lost),

@@ -1,20 +1,21 @@
-//! Two ends on one machine: in two network namespaces joined by a virtual cable, or on the loopback.
+//! Test bed with two ends on one machine: in two network namespaces with a virtual cable, or on the
+//! loopback interface.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::namespaces::Namespaces;
 use super::{Interface, NetError};
 
-/// One of the two.
+/// Side of a test bed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The source's.
+    /// Side of the source.
     Near,
-    /// The reflector's.
+    /// Side of the reflector.
     Far,
 }
 
-/// Which addresses are used.
+/// Address family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Family {
     /// IPv4.
@@ -25,8 +26,8 @@ pub enum Family {
 }
 
 impl Family {
-    /// That of an address.
-    pub(super) fn of(address: SocketAddr) -> Family {
+    /// Returns the family of an address.
+    pub(super) fn of_address(address: SocketAddr) -> Family {
         match address {
             SocketAddr::V4(_) => Family::V4,
             SocketAddr::V6(_) => Family::V6,
@@ -34,11 +35,11 @@ impl Family {
     }
 }
 
-/// Where both ends of a test are.
+/// Test bed: the location of both ends of a test.
 ///
-/// Namespaces are made for it and vanish with it, and with the program however that ends: nothing
-/// holds them but its open files. A socket belongs to the namespace that it was made in, so only
-/// sockets and other programs need to be made there.
+/// Namespaces are created for the test bed and vanish with it, even if the program crashes, because
+/// only open files hold them. A socket belongs to the namespace in which it was created. Therefore
+/// only the creation of sockets and programs must happen in the namespace.
 #[derive(Debug)]
 pub struct Testbed(Kind);
 
@@ -49,20 +50,23 @@ enum Kind {
 }
 
 impl Testbed {
-    /// Both ends on the loopback, which has no queue, no driver and no interrupts.
+    /// Returns a test bed with both ends on the loopback interface, which has no queue, driver or
+    /// interrupts.
     pub fn loopback() -> Testbed {
         Testbed(Kind::Loopback)
     }
 
-    /// Each end in a network namespace of its own, joined by a `veth` pair.
+    /// Creates a test bed with each end in a network namespace. A `veth` pair connects the
+    /// namespaces.
     ///
     /// # Errors
-    /// Without the rights to make them, without the program `ip`, and anywhere but on Linux.
+    /// Returns an error if the privilege or the program `ip` is missing, and on systems other than
+    /// Linux.
     pub fn namespaces() -> Result<Testbed, NetError> {
         Ok(Testbed(Kind::Namespaces(Namespaces::new()?)))
     }
 
-    /// What it is, in words.
+    /// Returns a description for the report.
     pub fn describe(&self) -> &'static str {
         match self.0 {
             Kind::Loopback => "loopback of this machine",
@@ -70,12 +74,12 @@ impl Testbed {
         }
     }
 
-    /// Whether packets stay within the loopback.
+    /// Returns whether packets stay on the loopback interface.
     pub fn is_loopback(&self) -> bool {
         matches!(self.0, Kind::Loopback)
     }
 
-    /// The address of a side.
+    /// Returns the address of a side.
     pub fn address(&self, side: Side, family: Family) -> IpAddr {
         match (&self.0, family) {
             (Kind::Loopback, Family::V4) => Ipv4Addr::LOCALHOST.into(),
@@ -84,13 +88,13 @@ impl Testbed {
         }
     }
 
-    /// The address of a side as a member of a group, of which PGM needs one each; the loopback has
-    /// many over IPv4.
+    /// Returns the address of a side as a member of a multicast group. PGM needs different
+    /// addresses for the two sides. The loopback interface has several addresses only over IPv4.
     ///
     /// # Errors
-    /// Over IPv6 on the loopback.
+    /// Returns an error for IPv6 on the loopback interface.
     pub(super) fn member(&self, side: Side, group: SocketAddr) -> Result<IpAddr, NetError> {
-        let family = Family::of(group);
+        let family = Family::of_address(group);
         match (&self.0, family, side) {
             (Kind::Loopback, Family::V6, _) => Err(NetError::OneAddress),
             (Kind::Loopback, Family::V4, Side::Far) => Ok(Ipv4Addr::new(127, 0, 0, 2).into()),
@@ -98,10 +102,10 @@ impl Testbed {
         }
     }
 
-    /// Does something on a side: whatever sockets and programs it makes are there.
+    /// Runs `work` on a side. Its sockets and programs belong to that side.
     ///
     /// # Errors
-    /// When the namespace cannot be entered.
+    /// Returns an error if the namespace cannot be entered.
     pub fn on<T: Send>(&self, side: Side, work: impl FnOnce() -> T + Send) -> Result<T, NetError> {
         match &self.0 {
             Kind::Loopback => Ok(work()),
@@ -109,18 +113,18 @@ impl Testbed {
         }
     }
 
-    /// The interface of a side through which the other is reached.
+    /// Returns the interface through which a side reaches the other side.
     ///
     /// # Errors
-    /// When the system does not list it.
+    /// Returns an error if the system does not list the interface.
     pub fn interface(&self, side: Side, family: Family) -> Result<Interface, NetError> {
         let address = self.address(side, family).to_string();
         self.on(side, || Interface::find(&address))?
     }
 }
 
-/// The addresses of two namespaces, which nobody else has: for documentation (RFC 5737), and unique
-/// local ones (RFC 4193).
+/// Returns the address of a side in the namespaces. The addresses are from ranges that no other
+/// machine uses: the documentation range (RFC 5737) and a unique local range (RFC 4193).
 pub(super) fn end_of_cable(side: Side, family: Family) -> IpAddr {
     let host = match side {
         Side::Near => 1,
@@ -137,18 +141,17 @@ mod tests {
     use super::*;
     use std::net::UdpSocket;
 
-    /// Says so and gives none where the rights are missing.
+    /// Returns a test bed with namespaces. If the privilege is missing, skips the test.
     fn namespaces() -> Option<Testbed> {
         let testbed = Testbed::namespaces();
         if let Err(error) = &testbed {
-            use std::io::Write;
-            let _ = writeln!(std::io::stderr(), "left out: {error}");
+            testdata::skip(&error.to_string());
         }
         testbed.ok()
     }
 
     #[test]
-    fn the_two_sides_reach_each_other_and_not_this_machine() {
+    fn both_sides_reach_each_other_only() {
         let Some(testbed) = namespaces() else { return };
         for family in [Family::V4, Family::V6] {
             let at = |side| (testbed.address(side, family), 0);
@@ -167,13 +170,13 @@ mod tests {
             assert_eq!(from, near.local_addr().expect("an address"));
             assert!(
                 UdpSocket::bind(at(Side::Near)).is_err(),
-                "not of this namespace"
+                "the address is not in this namespace"
             );
         }
     }
 
     #[test]
-    fn interfaces_are_those_of_the_side() {
+    fn interfaces_belong_to_the_side() {
         let Some(testbed) = namespaces() else { return };
         let near = testbed
             .interface(Side::Near, Family::V4)

@@ -1,61 +1,61 @@
-//! The seam between what is measured and what carries it.
+//! Interface between the probes and the carriers of packets.
 
 use std::io;
 use std::net::SocketAddr;
 
-/// A packet that came.
+/// A received packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Its length, in bytes: the start of the buffer holds it.
+    /// Length in bytes. The packet is at the start of the buffer.
     pub len: usize,
-    /// Who sent it, for a transport that answers senders; none where answers are published.
+    /// Sender, to which an answer is sent; `None` if answers are published to a group.
     pub from: Option<SocketAddr>,
-    /// The traffic class with which it came; none if it was not asked for or the system does not say.
+    /// Traffic class; `None` if it was not requested or the system does not report it.
     pub class: Option<u8>,
 }
 
-/// What an end has sent and received again, because it was lost on its way.
+/// Numbers of repairs of lost packets at one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Repairs {
-    /// Requests that came.
+    /// Number of repair requests that this end received.
     pub requests_heard: u64,
-    /// Packets sent again.
+    /// Number of packets that this end sent again.
     pub sent: u64,
-    /// Requests made.
+    /// Number of repair requests that this end sent.
     pub requests_sent: u64,
-    /// Packets that came because they were asked for.
+    /// Number of packets that this end received after a repair request.
     pub received: u64,
-    /// Packets that never came.
+    /// Number of packets that did not arrive.
     pub lost: u64,
 }
 
-/// One end of a way for packets.
+/// One end of a connection.
 ///
-/// A source sends with one handle and receives with another, on two threads; a reflector does both
-/// with one.
+/// A source sends and receives on two threads, each with a handle of the same end. A reflector uses
+/// one handle for both.
 pub trait Transport: Send {
-    /// Sends a packet: to its partner, or as an answer to `to`. A transport that publishes to a
-    /// group publishes answers too.
+    /// Sends a packet to the other end, or as an answer to `to`. A transport with a group also
+    /// publishes answers to the group.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the error of the system.
     fn send(&mut self, packet: &[u8], to: Option<SocketAddr>) -> io::Result<()>;
 
-    /// Waits for a packet, for a bounded time: a tenth of a second or so. None if none came.
+    /// Waits for a packet, for about 100 ms. Returns `None` if no packet arrived.
     ///
     /// # Errors
-    /// What the system says; that an earlier packet was refused by the other end
-    /// ([`io::ErrorKind::ConnectionRefused`]) or that a packet did not fit is one of these.
+    /// Returns the error of the system. Errors include that the other end refused an earlier packet
+    /// ([`io::ErrorKind::ConnectionRefused`]), and that a packet did not fit.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>>;
 
-    /// What was sent again; none of a transport that repairs nothing.
+    /// Returns the numbers of repairs; `None` if the transport does not repair losses.
     fn repairs(&self) -> Option<Repairs> {
         None
     }
 
-    /// Another handle on the same end.
+    /// Returns another handle of the same end.
     ///
     /// # Errors
-    /// What the system says.
-    fn another(&self) -> io::Result<Box<dyn Transport>>;
+    /// Returns the error of the system.
+    fn clone_handle(&self) -> io::Result<Box<dyn Transport>>;
 }

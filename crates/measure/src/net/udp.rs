@@ -1,4 +1,4 @@
-//! UDP as a transport: to one machine, or to a group.
+//! UDP as a transport, to one machine or to a multicast group.
 
 use std::fmt;
 use std::io;
@@ -12,24 +12,25 @@ use super::spinning::Spinning;
 use super::{Interface, NetError, Received, Transport, message};
 use crate::Grant;
 
-/// How long [`Transport::receive`] waits here: as long as an end takes to notice that it shall stop.
+/// Timeout of [`Transport::receive`]. It is also the maximum time until an end notices that it must
+/// stop.
 pub(super) const WAIT: Duration = Duration::from_millis(100);
 
-/// What is said of a reflector that reads marks.
-pub(super) const READING: &str = "reading the DSCP of what comes";
+/// Name of the grant for reading the DSCP marks of packets at a reflector.
+pub(super) const READING: &str = "reading the DSCP of received packets";
 
-/// Where an end sends to and listens.
+/// Role and addresses of an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A source's end, talking with one reflector.
+    /// Source that sends to the reflector at this address.
     Peer(SocketAddr),
-    /// A reflector's end, answering whoever asks.
+    /// Reflector that listens at this address and answers all sources.
     Answering(SocketAddr),
-    /// An end that talks with a group, and hears it.
+    /// Member of a multicast group.
     Group {
-        /// The group and its port.
+        /// Address and port of the group.
         group: SocketAddr,
-        /// Through which interface; the system chooses if none is given.
+        /// Interface for the group; `None` if the system chooses it.
         interface: Option<Interface>,
     },
 }
@@ -44,11 +45,11 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// The group, and the interface for it with the addresses to use: the one that routing has, if none
-    /// is named.
+    /// Returns the group and its interface, with the addresses to use. If no interface is given,
+    /// routing chooses it.
     ///
     /// # Errors
-    /// When it is no group, or knows no way out.
+    /// Returns an error if the place is not a group, or if there is no route.
     pub(super) fn group(&self) -> Result<(SocketAddr, Interface), NetError> {
         let Place::Group { group, interface } = self else {
             return Err(NetError::NoGroup);
@@ -67,17 +68,17 @@ impl Place {
     }
 }
 
-/// A group at so many ports after the one that is named.
+/// Returns the group with a port number that is higher by `more`.
 ///
 /// # Errors
-/// When there are not so many.
-pub(super) fn later(mut group: SocketAddr, more: u16) -> Result<SocketAddr, NetError> {
+/// Returns an error if there is no such port.
+pub(super) fn with_later_port(mut group: SocketAddr, more: u16) -> Result<SocketAddr, NetError> {
     let port = group.port().checked_add(more);
     group.set_port(port.ok_or(NetError::PortTooHigh(group.port()))?);
     Ok(group)
 }
 
-/// The own address by which packets reach a group, as routing has it.
+/// Returns the address of this machine from which routing sends packets to a group.
 fn routed_from(group: SocketAddr) -> Result<IpAddr, NetError> {
     let any: IpAddr = match group {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -91,56 +92,58 @@ fn routed_from(group: SocketAddr) -> Result<IpAddr, NetError> {
         .map_err(|error| no_route(error, group))
 }
 
-/// What is asked of the sockets.
+/// Requested socket options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UdpOptions {
-    /// Bytes of send and receive buffer to ask for; the system's default if none.
+    /// Requested size of the send and receive buffers in bytes; `None` for the system's default.
     pub buffer_bytes: Option<usize>,
-    /// The DSCP mark, 0 to 63 (RFC 2474).
+    /// DSCP mark, 0 to 63 (RFC 2474).
     pub dscp: Option<u8>,
-    /// For how long the kernel polls the network card before it waits for an interrupt (`SO_BUSY_POLL`).
+    /// Time that the kernel polls the network card before it waits for an interrupt
+    /// (`SO_BUSY_POLL`).
     pub busy_poll: Option<Duration>,
-    /// For how long a receiver spins before it sleeps, at most [`LONGEST_SPIN`](super::LONGEST_SPIN).
+    /// Time that a receiver polls for a packet before it sleeps, at most
+    /// [`MAX_SPIN`](super::MAX_SPIN).
     pub spin: Option<Duration>,
 }
 
 impl UdpOptions {
-    /// What is wished for beside buffers, in words: of the mark, busy polling and spinning.
-    pub(super) fn wishes(&self) -> [Option<String>; 3] {
+    /// Describes the requests for a DSCP mark, busy polling and polling. Buffers are not described.
+    pub(super) fn requests(&self) -> [Option<String>; 3] {
         [
             self.dscp.map(|dscp| format!("DSCP {dscp}")),
             (self.busy_poll).map(|time| format!("busy polling for {time:?}")),
-            (self.spin).map(|time| format!("spinning for at most {time:?}")),
+            (self.spin).map(|time| format!("polling for at most {time:?}")),
         ]
     }
 }
 
-/// What became of what was asked.
+/// Outcomes of the requested socket options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UdpGrants {
-    /// The buffers.
+    /// Requested and granted buffer sizes.
     pub buffers: Buffers,
-    /// Everything else that was asked for.
+    /// Outcomes of the other requests.
     pub others: Vec<Grant>,
 }
 
-/// An end of UDP.
+/// An end of a UDP connection.
 #[derive(Debug)]
 pub struct Udp {
     socket: UdpSocket,
-    /// Where packets go that answer nobody; none if the socket is connected.
+    /// Group to which packets are sent; `None` if the end has no group.
     group: Option<SocketAddr>,
-    /// Room for what the system says of a packet; none if nobody asks.
+    /// Buffer for control messages; `None` if the traffic class is not needed.
     control: Option<Vec<u8>>,
     spinning: Spinning,
 }
 
 impl Udp {
-    /// Opens an end, and says what was granted of what was asked.
+    /// Opens an end and returns the grants of its options.
     ///
     /// # Errors
-    /// When there is no such address, group, interface or route, or the port is taken. What can be
-    /// measured without is no error but said in the grants.
+    /// Returns an error if there is no such address, group, interface or route, or if the port is
+    /// in use. A refused option is not an error; the grants report it.
     pub fn open(place: &Place, options: &UdpOptions) -> Result<(Udp, UdpGrants), NetError> {
         let of_place = match place {
             Place::Peer(address) | Place::Answering(address) => address,
@@ -149,7 +152,7 @@ impl Udp {
         let is_v4 = of_place.is_ipv4();
         let domain = if is_v4 { Domain::IPV4 } else { Domain::IPV6 };
         let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))
-            .map_err(NetError::while_doing("making a UDP socket"))?;
+            .map_err(NetError::context("creating a UDP socket"))?;
         let mut group_to = None;
         match place {
             Place::Peer(peer) => {
@@ -158,13 +161,13 @@ impl Udp {
                     .map_err(|error| no_route(error, *peer))?;
             }
             Place::Answering(local) => {
-                // Wine takes any address, at which nothing ever comes.
+                // Wine accepts any address, but a socket at a foreign address receives nothing.
                 let ip = local.ip();
                 if cfg!(windows)
                     && !ip.is_unspecified()
                     && Interface::find(&ip.to_string()).is_err()
                 {
-                    return Err(NetError::NotOurAddress(ip));
+                    return Err(NetError::ForeignAddress(ip));
                 }
                 bind(&socket, *local)?;
             }
@@ -175,48 +178,49 @@ impl Udp {
         }
         let mut grants = UdpGrants {
             buffers: grant(&socket, options.buffer_bytes)
-                .map_err(NetError::while_doing("asking for buffers"))?,
+                .map_err(NetError::context("setting buffer sizes"))?,
             others: Vec::new(),
         };
-        let [marking, polling, spinning] = options.wishes();
+        let [marking, polling, spinning] = options.requests();
         if let Some((dscp, marking)) = options.dscp.zip(marking) {
-            grants.enter(marking, mark(&socket, is_v4, dscp << 2));
+            grants.add(marking, mark(&socket, is_v4, dscp << 2));
         }
-        // Who is a source hears of it from the reflector, and receives the faster without.
+        // A source gets the class from the reflector. It receives faster if it does not read the
+        // class.
         let is_source = matches!(place, Place::Peer(_));
         if !is_source {
             let read_class = read_class(&socket, is_v4);
-            // That a mark cannot be read is worth a word only to someone who marks packets.
+            // If packets are not marked, an unreadable mark does not matter.
             if options.dscp.is_some() {
-                grants.enter(READING, read_class);
+                grants.add(READING, read_class);
             }
         }
         if let Some((time, polling)) = options.busy_poll.zip(polling) {
-            grants.enter(polling, busy_poll(&socket, time));
+            grants.add(polling, busy_poll(&socket, time));
         }
         if let Some(spinning) = spinning {
             let outcome = match cfg!(target_os = "linux") {
                 true => Ok(()),
                 false => only_on_linux(),
             };
-            grants.enter(spinning, outcome);
+            grants.add(spinning, outcome);
         }
         socket
             .set_read_timeout(Some(WAIT))
-            .map_err(NetError::while_doing("setting a time-out"))?;
+            .map_err(NetError::context("setting a timeout"))?;
         let udp = Udp {
             socket: socket.into(),
             group: group_to,
             control: (!is_source).then(message::control_room),
-            spinning: Spinning::of(options),
+            spinning: Spinning::new(options),
         };
         Ok((udp, grants))
     }
 
-    /// The address that the end listens at.
+    /// Returns the address at which the end listens.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the error of the system.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
@@ -244,17 +248,17 @@ impl Transport for Udp {
         in_time(received)
     }
 
-    fn another(&self) -> io::Result<Box<dyn Transport>> {
+    fn clone_handle(&self) -> io::Result<Box<dyn Transport>> {
         Ok(Box::new(Udp {
             socket: self.socket.try_clone()?,
             group: self.group,
             control: self.control.is_some().then(message::control_room),
-            spinning: self.spinning.another(),
+            spinning: self.spinning.clone_handle(),
         }))
     }
 }
 
-/// None where nothing came in time, or a signal ended the wait.
+/// Converts a timeout or an interruption by a signal into `None`.
 fn in_time(received: io::Result<Received>) -> io::Result<Option<Received>> {
     match received {
         Ok(received) => Ok(Some(received)),
@@ -271,44 +275,46 @@ fn bind(socket: &Socket, local: SocketAddr) -> Result<(), NetError> {
     if local.is_ipv6() {
         socket
             .set_only_v6(true)
-            .map_err(NetError::while_doing("asking for IPv6 only"))?;
+            .map_err(NetError::context("setting IPv6 only"))?;
     }
     socket
         .bind(&local.into())
         .map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => NetError::PortTaken(local),
+            io::ErrorKind::AddrInUse => NetError::PortInUse(local),
             io::ErrorKind::PermissionDenied => NetError::PortForbidden(local),
-            io::ErrorKind::AddrNotAvailable => NetError::NotOurAddress(local.ip()),
-            _ => NetError::while_doing(format!("listening at {local}"))(error),
+            io::ErrorKind::AddrNotAvailable => NetError::ForeignAddress(local.ip()),
+            _ => NetError::context(format!("listening on {local}"))(error),
         })
 }
 
-/// Makes a socket talk with a group and hear it, and no other group that others here have joined.
+/// Joins a group. The socket does not receive from other groups that programs on this machine have
+/// joined.
 fn join(socket: &Socket, group: SocketAddr, interface: Option<&Interface>) -> Result<(), NetError> {
     if !group.ip().is_multicast() {
         return Err(NetError::NotMulticast(group.ip()));
     }
     if interface.is_none() {
-        // Only routing can say through which interface; whether it can is asked of another socket,
-        // for one that is connected to a group hears nothing.
+        // Without a given interface, routing must choose it. A separate socket checks that there is
+        // a route, because a connected socket would not receive from the group.
         let probe = Socket::new(Domain::for_address(group), Type::DGRAM, None)
-            .map_err(NetError::while_doing("making a UDP socket"))?;
+            .map_err(NetError::context("creating a UDP socket"))?;
         probe
             .connect(&group.into())
             .map_err(|error| no_route(error, group))?;
     }
-    // Both ends of a test on one machine listen at the same port.
+    // The two ends of a local test listen on the same port.
     socket
         .set_reuse_address(true)
-        .map_err(NetError::while_doing("sharing the group's port"))?;
-    // Windows binds no socket to a group.
+        .map_err(NetError::context("sharing the group's port"))?;
+    // Windows cannot bind a socket to a group, so the socket is bound to all addresses.
     let local = match (cfg!(windows), group.ip()) {
         (false, _) => group,
         (true, IpAddr::V4(_)) => (Ipv4Addr::UNSPECIFIED, group.port()).into(),
         (true, IpAddr::V6(_)) => (Ipv6Addr::UNSPECIFIED, group.port()).into(),
     };
     bind(socket, local)?;
-    // An end hears itself only where it cannot hear the other otherwise.
+    // Packets loop back to this machine only on the loopback interface, where the other end needs
+    // it. An end on this interface therefore also receives its own packets.
     let hears_itself = interface.is_some_and(Interface::is_loopback);
     match group.ip() {
         IpAddr::V4(address) => {
@@ -340,17 +346,17 @@ fn join(socket: &Socket, group: SocketAddr, interface: Option<&Interface>) -> Re
     .map_err(|error| no_route(error, group))
 }
 
-/// What the system says where there is no way to an address, in our words.
+/// Converts a system error. Errors that mean "no route to the address" get their own variants.
 pub(super) fn no_route(error: io::Error, to: SocketAddr) -> NetError {
-    // A join without an interface fails with ENODEV where no route names one.
+    // A join without an interface fails with ENODEV if there is no route.
     let no_device = cfg!(unix) && error.raw_os_error() == Some(19);
     let is_group = to.ip().is_multicast();
     match error.kind() {
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {}
-        // In Windows's words: of an interface that bears no groups.
+        // Windows returns this error for an interface without multicast.
         io::ErrorKind::AddrNotAvailable if is_group => {}
         _ if no_device => {}
-        _ => return NetError::while_doing(format!("talking with {to}"))(error),
+        _ => return NetError::context(format!("connecting to {to}"))(error),
     }
     match is_group {
         true => NetError::NoMulticastRoute(to.ip()),
@@ -359,17 +365,18 @@ pub(super) fn no_route(error: io::Error, to: SocketAddr) -> NetError {
 }
 
 impl UdpGrants {
-    pub(super) fn enter(&mut self, asked: impl fmt::Display, outcome: io::Result<()>) {
+    pub(super) fn add(&mut self, asked: impl fmt::Display, outcome: io::Result<()>) {
         let outcome = outcome.map_err(|error| error.to_string());
         self.others.push(Grant::new(asked, outcome));
     }
 
-    /// Enters that nothing but buffers can be asked of a library's sockets.
+    /// Enters all requests other than buffers as refused, because they are not requested for
+    /// sockets of a library.
     #[cfg(target_os = "linux")]
     pub(super) fn refuse(&mut self, options: &UdpOptions, library: &str) {
-        for asked in options.wishes().into_iter().flatten() {
-            let why = format!("it is not asked of {library}");
-            self.enter(asked, Err(io::Error::new(io::ErrorKind::Unsupported, why)));
+        for asked in options.requests().into_iter().flatten() {
+            let why = format!("it is not requested from {library}");
+            self.add(asked, Err(io::Error::new(io::ErrorKind::Unsupported, why)));
         }
     }
 }
@@ -395,16 +402,17 @@ fn mark(socket: &Socket, is_v4: bool, class: u8) -> io::Result<()> {
     }
 }
 
-/// Windows ignores the socket option; its way is a flow of qWAVE, which needs an administrator.
+/// Returns an error, because Windows ignores the socket option. It marks only flows of qWAVE, which
+/// needs an administrator.
 #[cfg(windows)]
 fn mark(_: &Socket, _: bool, _: u8) -> io::Result<()> {
     Err(io::Error::new(
         io::ErrorKind::Unsupported,
-        "Windows marks by its policies only (New-NetQosPolicy)",
+        "Windows marks only by policy (New-NetQosPolicy)",
     ))
 }
 
-/// Asks for the traffic class of what comes.
+/// Enables reading the traffic class of received packets.
 #[cfg(target_os = "linux")]
 fn read_class(socket: &Socket, is_v4: bool) -> io::Result<()> {
     match is_v4 {
@@ -429,5 +437,8 @@ pub(super) fn busy_poll(_: &Socket, _: Duration) -> io::Result<()> {
 }
 
 fn only_on_linux() -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "only on Linux"))
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "it exists on Linux only",
+    ))
 }

@@ -1,39 +1,40 @@
-//! The probe packet: what says that it is ours, which run's, and which of its packets.
+//! Layout of the probe packet: magic number, run and sequence number.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 4 | `LLNP` |
 //! | 4 | 1 | version, 1 |
 //! | 5 | 1 | kind: 1 hello, 2 welcome, 3 probe, 4 echo |
-//! | 6 | 1 | 1 if the next byte is known, else 0 |
+//! | 6 | 1 | 1 if the byte at offset 7 contains a value, else 0 |
 //! | 7 | 1 | traffic class (DSCP in its upper six bits) with which the packet reached the reflector |
 //! | 8 | 16 | the run's random id |
 //! | 24 | 8 | sequence number, little-endian |
 //!
-//! What follows is padding up to the size asked for. An answer is the packet that it answers, with
-//! another kind and the traffic class seen, so a reflector never sends more than it was sent.
+//! The rest of the packet is padding up to the requested size. An answer is a copy of the packet
+//! that it answers, with another kind and with the observed traffic class. A reflector therefore
+//! never sends more bytes than it received.
 
 use std::fmt;
 
-/// The length of the header, and so of the smallest packet, in bytes.
+/// Length of the header in bytes, which is also the minimum packet size.
 pub const HEADER_LEN: usize = 32;
 
-/// The largest payload of a UDP datagram over IPv4, in bytes.
+/// Maximum payload of a UDP datagram over IPv4, in bytes.
 pub const LARGEST: usize = 65_507;
 
 const MAGIC: [u8; 4] = *b"LLNP";
 const VERSION: u8 = 1;
 
-/// What a packet is for.
+/// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A source introduces its run.
+    /// Packet that introduces a run.
     Hello,
-    /// A reflector knows the run.
+    /// Packet that confirms a run.
     Welcome,
-    /// A packet whose way there and back is measured.
+    /// Packet whose round trip is measured.
     Probe,
-    /// A probe on its way back.
+    /// Probe that the reflector returned.
     Echo,
 }
 
@@ -47,13 +48,13 @@ impl Kind {
         }
     }
 
-    fn of(code: u8) -> Option<Kind> {
+    fn from_code(code: u8) -> Option<Kind> {
         [Kind::Hello, Kind::Welcome, Kind::Probe, Kind::Echo]
             .into_iter()
             .find(|kind| kind.code() == code)
     }
 
-    /// What a reflector answers with; nothing to an answer.
+    /// Returns the kind of the answer; `None` if this kind is an answer.
     pub(super) fn answer(self) -> Option<Kind> {
         match self {
             Kind::Hello => Some(Kind::Welcome),
@@ -63,15 +64,15 @@ impl Kind {
     }
 }
 
-/// The random number by which a run knows its own packets from everybody else's.
+/// Random number that identifies the packets of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct RunId(pub(super) [u8; 16]);
 
 impl RunId {
-    /// A new one, of the system's random numbers.
+    /// Returns a new random id.
     ///
     /// # Errors
-    /// When the system gives none.
+    /// Returns an error if the system returns no random numbers.
     pub(super) fn random() -> Result<RunId, getrandom::Error> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)?;
@@ -85,22 +86,23 @@ impl fmt::Debug for RunId {
     }
 }
 
-/// What the header of a packet says.
+/// Header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// What the packet is for.
+    /// Kind of the packet.
     pub(super) kind: Kind,
-    /// Whose it is.
+    /// Run to which the packet belongs.
     pub(super) run: RunId,
-    /// Which of the run's packets.
+    /// Sequence number.
     pub(super) sequence: u64,
-    /// The traffic class with which the packet reached the reflector; none before, or where the
-    /// reflector's system does not say.
+    /// Traffic class with which the packet reached the reflector. `None` if the packet has not
+    /// reached the reflector, or if the reflector's system does not report the class.
     pub(super) seen_class: Option<u8>,
 }
 
 impl Header {
-    /// Reads the header of a packet. None if it is not one of ours.
+    /// Parses the header of a packet. Returns `None` if the packet does not belong to this
+    /// protocol.
     pub(super) fn read(packet: &[u8]) -> Option<Header> {
         let header: &[u8; HEADER_LEN] = packet.first_chunk()?;
         if header[..4] != MAGIC || header[4] != VERSION {
@@ -112,17 +114,17 @@ impl Header {
             _ => return None,
         };
         Some(Header {
-            kind: Kind::of(header[5])?,
+            kind: Kind::from_code(header[5])?,
             run: RunId(*header[8..].first_chunk()?),
             sequence: u64::from_le_bytes(*header[24..].first_chunk()?),
             seen_class,
         })
     }
 
-    /// Writes the header over the start of a packet; the rest stays as it is.
+    /// Writes the header to the start of a packet.
     ///
     /// # Panics
-    /// If the packet is shorter than [`HEADER_LEN`].
+    /// Panics if the packet is shorter than [`HEADER_LEN`].
     pub(super) fn write(&self, packet: &mut [u8]) {
         packet[..4].copy_from_slice(&MAGIC);
         packet[4] = VERSION;
@@ -133,10 +135,10 @@ impl Header {
         Header::number(packet, self.sequence);
     }
 
-    /// Gives a packet that has a header another number.
+    /// Changes the sequence number of a packet with a header.
     ///
     /// # Panics
-    /// If the packet is shorter than [`HEADER_LEN`].
+    /// Panics if the packet is shorter than [`HEADER_LEN`].
     pub(super) fn number(packet: &mut [u8], sequence: u64) {
         packet[24..HEADER_LEN].copy_from_slice(&sequence.to_le_bytes());
     }
@@ -147,7 +149,7 @@ mod tests {
     use super::*;
     use testdata::Rng;
 
-    /// Bytes by the table at the top of this file.
+    /// Compares the bytes of a packet with the table at the top of this file.
     #[test]
     fn the_layout_is_as_documented() {
         let mut packet = [0xAA; 40];
@@ -164,11 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn headers_survive_a_round_trip() {
+    fn headers_round_trip() {
         let mut rng = Rng(7);
         for _ in 0..1000 {
             let header = Header {
-                kind: Kind::of(1 + rng.below(4) as u8).expect("four kinds"),
+                kind: Kind::from_code(1 + rng.below(4) as u8).expect("four kinds"),
                 run: RunId((u128::from(rng.bits()) << 64 | u128::from(rng.bits())).to_be_bytes()),
                 sequence: rng.bits(),
                 seen_class: (rng.below(2) == 0).then(|| rng.below(256) as u8),
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn other_peoples_packets_are_refused() {
+    fn foreign_packets_are_rejected() {
         let mut ours = [0; HEADER_LEN];
         Header {
             kind: Kind::Probe,
@@ -192,8 +194,8 @@ mod tests {
         assert!(Header::read(&ours).is_some());
         assert_eq!(Header::read(&[]), None);
         assert_eq!(Header::read(&ours[..HEADER_LEN - 1]), None);
-        // Magic, version, kind and the flag each decide alone; so does a class that is not said to
-        // be known.
+        // A wrong magic number, version, kind or flag is enough to reject a packet. So is a class
+        // that is not marked as known.
         for (offset, value) in [(0, b'X'), (3, 0), (4, 2), (5, 0), (5, 5), (6, 2), (7, 1)] {
             let mut theirs = ours;
             theirs[offset] = value;

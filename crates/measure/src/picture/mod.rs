@@ -1,19 +1,19 @@
-//! Heat maps as a picture, two side by side, with a scale of their colours.
+//! Pictures of heat maps, two side by side, with a colour scale.
 
 mod raster;
 mod svg;
 
 use crate::heat::{HeatAxes, HeatMap};
 
-/// Red, green and blue.
+/// Colour: the values of red, green and blue.
 type Rgb = [u8; 3];
 
 const PAPER: Rgb = [255, 255, 255];
 const INK: Rgb = [40, 40, 40];
 const FRAME: Rgb = [200, 200, 200];
 
-/// From few samples in a cell to many: pale yellow, orange, red to dark purple, which stays readable
-/// in grey (after matplotlib's "inferno", reversed; CC0).
+/// Colours from few to many samples: pale yellow, orange, red to dark purple. They stay readable in
+/// grey. The source is matplotlib's "inferno" (CC0), in reverse order.
 const RAMP: [Rgb; 6] = [
     [252, 240, 164],
     [252, 181, 25],
@@ -23,7 +23,7 @@ const RAMP: [Rgb; 6] = [
     [35, 12, 76],
 ];
 
-/// Pixels of a cell, a letter, and what surrounds a map.
+/// Width and height of a cell in pixels. The other sizes below are in pixels too.
 const CELL: usize = 4;
 const LETTER: usize = 8;
 const LEFT: usize = 9 * LETTER;
@@ -31,28 +31,28 @@ const TOP: usize = 3 * LETTER;
 const BOTTOM: usize = 4 * LETTER;
 const GAP: usize = 2 * LETTER;
 
-/// Maps side by side: as many as a page of paper has room for.
-const BESIDE: usize = 2;
+/// Number of maps in a row, which is the number that fits on a page.
+const PER_ROW: usize = 2;
 
-/// Height of the scale of colours.
+/// Height of the colour scale in pixels.
 const SCALE: usize = 3 * LETTER;
 
-/// Something that can be drawn on.
+/// A drawing surface.
 trait Canvas {
     fn rectangle(&mut self, at: (usize, usize), size: (usize, usize), colour: Rgb);
-    /// Text whose upper left corner is there.
+    /// Draws text with its upper left corner at the position `at`.
     fn text(&mut self, at: (usize, usize), text: &str);
 }
 
-/// The maps as SVG.
+/// Draws the maps as an SVG document.
 pub fn heat_svg(axes: &HeatAxes, maps: &[HeatMap]) -> String {
     let mut svg = svg::Svg::new(size(axes, maps));
     draw(&mut svg, axes, maps);
     svg.finish()
 }
 
-/// The maps as one SVG for each row of them, and one for the scale of colours, all equally wide: paper
-/// can end between two.
+/// Draws each row of maps, and the colour scale, as an SVG document. All documents have the same
+/// width. A page can break between them.
 pub fn heat_svg_rows(axes: &HeatAxes, maps: &[HeatMap]) -> Vec<String> {
     let most = most(maps);
     let (width, _) = size(axes, maps);
@@ -61,22 +61,22 @@ pub fn heat_svg_rows(axes: &HeatAxes, maps: &[HeatMap]) -> Vec<String> {
         draw_row(&mut svg, TOP, axes, row, most);
         svg.finish()
     };
-    let mut rows: Vec<String> = maps.chunks(BESIDE).map(row).collect();
+    let mut rows: Vec<String> = maps.chunks(PER_ROW).map(row).collect();
     let mut scale = svg::Svg::new((width, SCALE));
     draw_scale(&mut scale, (LEFT, 0), most);
     rows.push(scale.finish());
     rows
 }
 
-/// The maps as PNG.
+/// Draws the maps as a PNG file.
 pub fn heat_png(axes: &HeatAxes, maps: &[HeatMap]) -> Vec<u8> {
     let mut raster = raster::Raster::new(size(axes, maps));
     draw(&mut raster, axes, maps);
     raster.png()
 }
 
-/// How dense a cell is, from 0 (no sample, which none else is) to 1 (the most of all maps): by the
-/// logarithm, so that single samples are seen beside thousands.
+/// Returns the density of a cell, from 0 (no sample) to 1 (the maximum of all maps). The density is
+/// logarithmic, so that single samples are visible next to thousands.
 pub fn density(count: u64, most: u64) -> f64 {
     match count {
         0 => 0.0,
@@ -84,7 +84,7 @@ pub fn density(count: u64, most: u64) -> f64 {
     }
 }
 
-/// The colour of a density above 0.
+/// Returns the colour of a density above 0.
 pub fn heat_colour(density: f64) -> Rgb {
     let at = density.clamp(0.0, 1.0) * (RAMP.len() - 1) as f64;
     let from = (at as usize).min(RAMP.len() - 2);
@@ -95,7 +95,7 @@ pub fn heat_colour(density: f64) -> Rgb {
     })
 }
 
-/// A span of time in few letters.
+/// Formats a duration with few letters, for example `1.50 µs`.
 pub fn short_time(ns: i64) -> String {
     let (value, unit) = match ns.unsigned_abs() {
         0..1_000 => return format!("{ns} ns"),
@@ -119,8 +119,8 @@ fn size(axes: &HeatAxes, maps: &[HeatMap]) -> (usize, usize) {
         let maps = maps.iter().map(|map| LEFT + map_size(axes, map).0 + GAP);
         maps.sum::<usize>()
     };
-    let width = maps.chunks(BESIDE).map(row).max().unwrap_or(0);
-    let rows = maps.len().div_ceil(BESIDE);
+    let width = maps.chunks(PER_ROW).map(row).max().unwrap_or(0);
+    let rows = maps.len().div_ceil(PER_ROW);
     let scale = LEFT + scale_width(most(maps));
     (width.max(scale), rows * row_height(axes) + SCALE)
 }
@@ -136,7 +136,7 @@ fn most(maps: &[HeatMap]) -> u64 {
 fn draw(canvas: &mut impl Canvas, axes: &HeatAxes, maps: &[HeatMap]) {
     let most = most(maps);
     let mut top = TOP;
-    for row in maps.chunks(BESIDE) {
+    for row in maps.chunks(PER_ROW) {
         draw_row(canvas, top, axes, row, most);
         top += row_height(axes);
     }
@@ -159,7 +159,7 @@ fn draw_map(
     most: u64,
 ) {
     let (width, height) = map_size(axes, map);
-    // As many labels as there is room for, at edges of rows.
+    // Draws as many latency labels as fit, each at the edge of a row.
     let step = axes.rows().div_ceil(8).max(1);
     for row in (0..=axes.rows()).step_by(step) {
         let y = top + height - row * CELL;
@@ -169,7 +169,7 @@ fn draw_map(
         canvas.rectangle((left - LETTER / 2, y), (LETTER / 2, 1), FRAME);
     }
     frame(canvas, (left, top), (width, height));
-    // What does not fit over its map is cut.
+    // A title longer than its map is cut.
     let title: String = map.title.chars().take(width / LETTER).collect();
     canvas.text((left, top - 2 * LETTER), &title);
     for (column, rows) in map.counts.iter().enumerate() {
@@ -184,21 +184,21 @@ fn draw_map(
     canvas.text((x, top + height + LETTER), &end);
 }
 
-/// The width of a text.
+/// Returns the width of a text in pixels.
 fn length(text: &str) -> usize {
     text.chars().count() * LETTER
 }
 
-const SCALE_TITLE: &str = "samples in a cell:";
+const SCALE_TITLE: &str = "samples per cell:";
 
-/// The counts that the scale of colours shows: powers of ten, and the most that there is.
+/// Returns the counts that the colour scale shows: powers of ten, and the maximum.
 fn scale_counts(most: u64) -> impl Iterator<Item = u64> {
     let tens = std::iter::successors(Some(1u64), |ten| ten.checked_mul(10));
     tens.take_while(move |ten| *ten < most)
         .chain(Some(most).filter(|most| *most > 0))
 }
 
-/// The width of a count on the scale: its box, itself, and what is between it and the next.
+/// Returns the width of a count on the scale in pixels: its box, the text and the gap.
 fn scale_step(count: u64) -> usize {
     3 * LETTER + length(&count.to_string())
 }
@@ -208,7 +208,7 @@ fn scale_width(most: u64) -> usize {
     length(SCALE_TITLE) + LETTER + steps
 }
 
-/// Tells how many samples each colour stands for.
+/// Draws the colour scale, which shows the number of samples for each colour.
 fn draw_scale(canvas: &mut impl Canvas, (left, top): (usize, usize), most: u64) {
     canvas.text((left, top), SCALE_TITLE);
     let mut left = left + length(SCALE_TITLE) + LETTER;
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn an_svg_holds_a_rectangle_for_every_cell_that_has_samples() {
+    fn an_svg_has_a_rectangle_per_filled_cell() {
         let (axes, mut maps) = drawn();
         maps.push(maps[0].clone());
         let svg = heat_svg(&axes, &maps);
@@ -262,10 +262,10 @@ mod tests {
         assert_eq!(drawn, cells);
         assert!(
             svg.contains("a &amp; &lt;b&gt;"),
-            "what names methods is text"
+            "names of methods are escaped"
         );
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
-        // The third map begins a row of its own, under the first.
+        // The third map starts a second row, below the first.
         let third = svg.rmatch_indices("a &amp;").next().unwrap().0;
         let place = |at: usize| svg[..at].rsplit_once("<text ").unwrap().1.to_owned();
         let x = format!("x=\"{LEFT}\"");
@@ -275,10 +275,11 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_their_own_are_those_of_the_picture() {
+    fn separate_rows_match_the_picture() {
         let (axes, mut maps) = drawn();
         maps.push(maps[0].clone());
-        // Alone, the last row would have other colours: this map has most in a cell.
+        // The second map has the maximum of all maps. If the last row were drawn alone, it would
+        // have other colours.
         maps[1].counts[0][0] = 50;
         let cells = |svg: &str| {
             let line = |line: &&str| line.contains("width=\"4\" height=\"4\"");
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scale_goes_from_one_to_the_most() {
+    fn the_scale_ends_with_the_maximum() {
         let counts = |most| scale_counts(most).collect::<Vec<_>>();
         assert_eq!(counts(1_234), [1, 10, 100, 1_000, 1_234]);
         assert_eq!(counts(10), [1, 10]);
@@ -342,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn more_is_darker_and_one_is_seen() {
+    fn colours_darken_with_density() {
         let brightness = |count| {
             let colour = heat_colour(density(count, 10_000));
             colour.iter().map(|part| u32::from(*part)).sum::<u32>()
@@ -355,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_short() {
+    fn durations_are_formatted_shortly() {
         let texts = [-7, 999, 1_500, 12_345, 15_625_000, 2_000_000_000].map(short_time);
         assert_eq!(
             texts,

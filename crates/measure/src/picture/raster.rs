@@ -1,10 +1,10 @@
-//! A picture as PNG.
+//! Canvas that produces a PNG file.
 
 use font8x8::legacy::{BASIC_LEGACY, LATIN_LEGACY};
 
 use super::{Canvas, INK, LETTER, PAPER, Rgb};
 
-/// Pixels, row by row.
+/// Image with 3 bytes per pixel, stored row by row.
 pub(super) struct Raster {
     width: usize,
     height: usize,
@@ -54,8 +54,8 @@ impl Canvas for Raster {
     }
 }
 
-/// Rows of a letter from its top, their lowest bit on the left. One without a picture is a question
-/// mark.
+/// Returns the rows of a letter from the top. The lowest bit of a row is its left pixel. Unknown
+/// letters are drawn as a question mark.
 fn glyph(letter: char) -> &'static [u8; 8] {
     match letter as usize {
         code @ 0..0x80 => &BASIC_LEGACY[code],

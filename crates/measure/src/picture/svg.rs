@@ -1,10 +1,10 @@
-//! A picture as SVG.
+//! Canvas that produces an SVG document.
 
 use std::fmt::Write;
 
 use super::{Canvas, INK, LETTER, PAPER, Rgb};
 
-/// SVG being written.
+/// An SVG document.
 pub(super) struct Svg(String);
 
 impl Svg {

@@ -1,47 +1,64 @@
-//! What macOS is asked for. Its allowance of unsafe code is for setting a thread's policy, for which
-//! there is no safe wrapper: the system reads a structure from the address of a local variable that
-//! lives longer than the call.
+//! Scheduling on macOS. Unsafe code is allowed for setting a policy, because there is no safe
+//! wrapper. The system reads a local structure that outlives the call.
 #![allow(unsafe_code)]
 
 use std::time::Duration;
 
 use super::Policy;
+use crate::Refusal;
 
-pub(super) fn pin(_cpu: u32) -> Result<(), String> {
-    Err("macOS lets no program choose its CPU".to_owned())
+pub(super) fn pin(_cpu: u32) -> Result<(), Refusal> {
+    Err(Refusal::Unsupported(
+        "macOS does not let a program choose its CPU",
+    ))
 }
 
-pub(super) fn set_nice(nice: i8) -> Result<(), String> {
-    rustix::process::setpriority_process(None, nice.into()).map_err(|error| error.to_string())
+pub(super) fn set_nice(nice: i8) -> Result<(), Refusal> {
+    rustix::process::setpriority_process(None, nice.into())
+        .map_err(|error| Refusal::system(error, ""))
 }
 
-pub(super) fn lock_memory() -> Result<(), String> {
-    Err("macOS has no call that locks all memory of a program".to_owned())
+pub(super) fn lock_memory() -> Result<(), Refusal> {
+    Err(Refusal::Unsupported(
+        "macOS cannot lock all memory of a program",
+    ))
 }
 
-pub(super) fn set_timer_slack(_slack: Duration) -> Result<(), String> {
-    Err("the timer slack of a thread is one of Linux".to_owned())
+pub(super) fn set_timer_slack(_slack: Duration) -> Result<(), Refusal> {
+    Err(Refusal::Unsupported("timer slack exists on Linux only"))
 }
 
-pub(super) fn set_policy(policy: Policy) -> Result<(), String> {
+pub(super) fn set_policy(policy: Policy) -> Result<(), Refusal> {
     let (policy, priority) = match policy {
-        Policy::Usual => (libc::SCHED_OTHER, 31), // the default priority of user threads
+        Policy::Default => (libc::SCHED_OTHER, 31), // the default priority of user threads
         Policy::Fifo(priority) => (libc::SCHED_FIFO, priority),
         Policy::RoundRobin(priority) => (libc::SCHED_RR, priority),
         Policy::Deadline { .. } => {
-            return Err("SCHED_DEADLINE is one of Linux; ask for fifo or rr".to_owned());
+            return Err(Refusal::Unsupported(
+                "it exists on Linux only; use fifo or rr",
+            ));
         }
         Policy::TimeCritical | Policy::Multimedia => {
-            return Err("it is one of Windows; ask for fifo or rr".to_owned());
+            return Err(Refusal::Unsupported(
+                "it exists on Windows only; use fifo or rr",
+            ));
         }
     };
-    // SAFETY: plain numbers, of which all zero are valid.
+    // SAFETY: the structure holds only numbers, for which zero is valid.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = priority.into();
-    // SAFETY: the thread is the calling one, and the structure lives until the call has returned.
+    // SAFETY: the thread is the calling one, and the structure outlives the call.
     match unsafe { libc::pthread_setschedparam(libc::pthread_self(), policy, &parameters) } {
         0 => Ok(()),
-        libc::EINVAL => Err("macOS knows no such priority; try 1 to 47".to_owned()),
-        error => Err(std::io::Error::from_raw_os_error(error).to_string()),
+        error => {
+            let advice = match error {
+                libc::EINVAL => "use a priority from 1 to 47",
+                _ => "",
+            };
+            Err(Refusal::system(
+                std::io::Error::from_raw_os_error(error),
+                advice,
+            ))
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What a probe asks of the scheduler, and what it gets.
+//! Scheduling requests of a probe, and the system's answers to them.
 
 #[cfg(target_os = "linux")]
 #[path = "linux.rs"]
@@ -15,71 +15,75 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// How the system is asked to choose a thread.
+/// Scheduling policy of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// As it does any.
+    /// Default policy of the system.
     #[default]
-    Usual,
-    /// SCHED_FIFO: before all others of lower priority, until it waits. 1 to 99.
+    Default,
+    /// SCHED_FIFO with a priority from 1 to 99. The thread runs before all threads of lower
+    /// priority until it waits.
     Fifo(u8),
-    /// SCHED_RR: as FIFO, but taking turns with others of its priority. 1 to 99.
+    /// SCHED_RR with a priority from 1 to 99. It works like SCHED_FIFO, but threads of the same
+    /// priority take turns.
     RoundRobin(u8),
-    /// SCHED_DEADLINE: that much time in each period, before all others.
+    /// SCHED_DEADLINE. The thread has a time budget in each period and runs before the threads of
+    /// all other policies.
     Deadline {
-        /// The time it may use.
+        /// Time budget in each period.
         runtime: Duration,
-        /// In each of these.
+        /// Length of a period.
         period: Duration,
     },
-    /// Windows: the priority THREAD_PRIORITY_TIME_CRITICAL.
+    /// Priority THREAD_PRIORITY_TIME_CRITICAL of Windows.
     TimeCritical,
-    /// Windows: the multimedia class scheduler (MMCSS), as "Pro Audio".
+    /// Task "Pro Audio" of the multimedia class scheduler (MMCSS) of Windows.
     Multimedia,
 }
 
-/// What a thread asks for. What is not asked for stays as it is.
+/// Scheduling requests for a thread. All other properties keep the system's defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
-    /// How it is chosen.
+    /// Policy.
     pub policy: Policy,
-    /// The only CPU that it may run on, from 0.
+    /// Number of the CPU, from 0, to which the thread is pinned.
     pub cpu: Option<u32>,
-    /// Its nice value: -20 (favoured) to 19. On Windows the nearest priority of threads.
+    /// Nice value from -20 (favoured) to 19. On Windows, the thread gets the closest thread
+    /// priority.
     pub nice: Option<i8>,
-    /// All memory of the program stays in RAM.
+    /// True if all memory of the program is to be locked in RAM.
     pub lock_memory: bool,
-    /// Linux: how much later than asked for a sleep may end, so that the kernel can wake several at
-    /// once. 50 µs unless changed; real-time threads have none.
+    /// Timer slack of Linux: the time by which a sleep may end late, so that the kernel can wake
+    /// several threads at once. The default is 50 µs. Real-time threads have no slack.
     pub timer_slack: Option<Duration>,
 }
 
-/// One thing that was asked for, and what came of it.
+/// A request and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Grant {
-    /// What was asked for.
+    /// The request.
     pub asked: String,
-    /// Why it was refused, and what to do; none if it was granted.
+    /// Reason for the refusal and advice; `None` if the request was granted.
     pub refused: Option<String>,
 }
 
 impl Grant {
-    /// What was asked for, and whether the system agreed.
-    pub fn new(asked: impl fmt::Display, outcome: Result<(), String>) -> Grant {
+    /// Returns a request with its outcome.
+    pub fn new(asked: impl fmt::Display, outcome: Result<(), impl fmt::Display>) -> Grant {
         Grant {
             asked: asked.to_string(),
-            refused: outcome.err(),
+            refused: outcome.err().map(|error| error.to_string()),
         }
     }
 
-    /// Whether it was granted.
+    /// Returns whether the request was granted.
     pub fn is_granted(&self) -> bool {
         self.refused.is_none()
     }
 
-    /// A setting's wishes, separated by commas, each that was refused marked as such: numbers are not
-    /// to be taken for those of a setting that they were not measured under.
-    pub fn outcome_of(setting: &impl fmt::Display, grants: &[Grant]) -> String {
+    /// Formats a setting with its refused requests marked. The marks prevent readers from
+    /// attributing numbers to a setting that did not apply.
+    pub fn describe(setting: &impl fmt::Display, grants: &[Grant]) -> String {
         let outcome = |wish: &str| {
             let mut refused = grants.iter().filter(|grant| !grant.is_granted());
             match refused.any(|grant| grant.asked == wish) {
@@ -105,7 +109,7 @@ impl fmt::Display for Grant {
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Policy::Usual => f.write_str("usual scheduling"),
+            Policy::Default => f.write_str("default scheduling"),
             Policy::Fifo(priority) => write!(f, "SCHED_FIFO {priority}"),
             Policy::RoundRobin(priority) => write!(f, "SCHED_RR {priority}"),
             Policy::Deadline { runtime, period } => {
@@ -120,7 +124,7 @@ impl fmt::Display for Policy {
 impl fmt::Display for Scheduling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut asked = Vec::new();
-        if self.policy != Policy::Usual {
+        if self.policy != Policy::Default {
             asked.push(self.policy.to_string());
         }
         asked.extend(self.nice.map(|nice| format!("nice {nice}")));
@@ -131,17 +135,18 @@ impl fmt::Display for Scheduling {
             asked.push("memory locked".to_owned());
         }
         match asked.is_empty() {
-            true => write!(f, "{}", Policy::Usual),
+            true => write!(f, "{}", Policy::Default),
             false => f.write_str(&asked.join(", ")),
         }
     }
 }
 
 impl Scheduling {
-    /// Asks for all of it, for the calling thread until it ends; memory is locked for the whole
-    /// program. A refusal stops nothing: what was refused is said.
+    /// Applies all requests to the calling thread until the thread ends. Memory is locked for the
+    /// whole program. A refused request does not stop the others; the returned grants report the
+    /// refusal.
     ///
-    /// Whoever polls under a real-time policy must use [`Spin`](crate::Spin).
+    /// A thread that polls under a real-time policy must use [`Spin`](crate::Spin).
     pub fn apply(&self) -> Vec<Grant> {
         let mut grants = Vec::new();
         let mut ask = |asked: String, outcome| grants.push(Grant::new(asked, outcome));
@@ -160,20 +165,21 @@ impl Scheduling {
                 system::set_timer_slack(slack),
             );
         }
-        // Last: what is asked for before it may not be allowed to a real-time thread.
-        if self.policy != Policy::Usual {
+        // The policy is set last, because a real-time thread may not be allowed to make the other
+        // requests.
+        if self.policy != Policy::Default {
             ask(self.policy.to_string(), system::set_policy(self.policy));
         }
         grants
     }
 
-    /// Runs something in a thread of its own that has asked for this, so that it ends with it.
+    /// Runs `work` in a new thread with these requests applied.
     ///
     /// # Errors
-    /// If no thread can be started.
+    /// Returns an error if the thread cannot be started.
     ///
     /// # Panics
-    /// If `work` does.
+    /// Panics if `work` panics.
     pub fn run<T: Send>(
         &self,
         work: impl FnOnce(&[Grant]) -> T + Send,
@@ -196,9 +202,10 @@ impl Scheduling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Refusal;
 
     #[test]
-    fn what_cannot_be_granted_is_refused_with_a_reason_and_stops_nothing() {
+    fn impossible_requests_are_refused_with_a_reason() {
         let impossible = Scheduling {
             policy: Policy::Fifo(120),
             cpu: Some(100_000),
@@ -214,13 +221,13 @@ mod tests {
             assert!(why.len() > 10, "{grant}");
         }
         assert_eq!(
-            Grant::outcome_of(&impossible, &grants),
+            Grant::describe(&impossible, &grants),
             "SCHED_FIFO 120 (refused), CPU 100000 (refused)"
         );
     }
 
     #[test]
-    fn every_wish_is_named_in_the_setting_as_its_grant_names_it() {
+    fn settings_and_grants_use_the_same_names() {
         let everything = Scheduling {
             policy: Policy::Deadline {
                 runtime: Duration::from_micros(200),
@@ -234,24 +241,24 @@ mod tests {
         let asked = everything.to_string();
         let mut grants: Vec<Grant> = asked
             .split(", ")
-            .map(|wish| Grant::new(wish, Ok(())))
+            .map(|wish| Grant::new(wish, Ok::<(), Refusal>(())))
             .collect();
         assert_eq!(grants.len(), 5);
-        assert_eq!(Grant::outcome_of(&everything, &grants), asked);
-        grants[1].refused = Some("no right to".to_owned());
+        assert_eq!(Grant::describe(&everything, &grants), asked);
+        grants[1].refused = Some("not permitted".to_owned());
         assert_eq!(
-            Grant::outcome_of(&everything, &grants),
+            Grant::describe(&everything, &grants),
             "SCHED_DEADLINE 200µs of 1ms, nice -5 (refused), CPU 3, timer slack 1ns, memory locked"
         );
-        // Another thing that failed marks nothing.
-        let failed = [Grant::new("nanosleep", Err("it failed".to_owned()))];
-        assert_eq!(Grant::outcome_of(&everything, &failed), asked);
+        // A failure that is not a request of the setting marks nothing.
+        let failed = [Grant::new("nanosleep", Err("it failed"))];
+        assert_eq!(Grant::describe(&everything, &failed), asked);
     }
 
     #[test]
-    fn what_is_not_asked_for_is_not_done() {
+    fn nothing_is_requested_by_default() {
         assert_eq!(Scheduling::default().apply(), []);
-        assert_eq!(Scheduling::default().to_string(), "usual scheduling");
+        assert_eq!(Scheduling::default().to_string(), "default scheduling");
         let pinned = Scheduling {
             cpu: Some(1),
             lock_memory: true,

@@ -1,6 +1,5 @@
-//! What Windows is asked for. Its allowance of unsafe code is for calls about the calling thread,
-//! which are handed its pseudo-handle, numbers, and one text that ends with 0 and lives longer than
-//! the call.
+//! Scheduling on Windows. Unsafe code is allowed for calls about the calling thread. They take its
+//! pseudo-handle, numbers, and a constant text that ends with 0.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -15,21 +14,24 @@ use windows_sys::Win32::System::Threading::{
 use windows_sys::core::w;
 
 use super::Policy;
+use crate::Refusal;
 
-pub(super) fn pin(cpu: u32) -> Result<(), String> {
+pub(super) fn pin(cpu: u32) -> Result<(), Refusal> {
     let mask = 1usize.checked_shl(cpu).ok_or_else(|| {
-        format!("CPU {cpu} is beyond the first processor group, which is all that is asked for")
+        Refusal::Invalid(format!(
+            "CPU {cpu} is outside of the first processor group; only that group is supported"
+        ))
     })?;
-    // SAFETY: a pseudo-handle and a number.
+    // SAFETY: the call takes a pseudo-handle and a number.
     match unsafe { SetThreadAffinityMask(GetCurrentThread(), mask) } {
-        0 => Err(format!(
-            "there is no CPU {cpu}, or it is not this process's to use"
-        )),
+        0 => Err(Refusal::Invalid(format!(
+            "CPU {cpu} does not exist, or is not available to this process"
+        ))),
         _ => Ok(()),
     }
 }
 
-pub(super) fn set_nice(nice: i8) -> Result<(), String> {
+pub(super) fn set_nice(nice: i8) -> Result<(), Refusal> {
     set_priority(match nice {
         ..=-10 => THREAD_PRIORITY_HIGHEST,
         -9..=-1 => THREAD_PRIORITY_ABOVE_NORMAL,
@@ -39,44 +41,47 @@ pub(super) fn set_nice(nice: i8) -> Result<(), String> {
     })
 }
 
-pub(super) fn lock_memory() -> Result<(), String> {
-    Err("Windows has no call that locks all memory of a program".to_owned())
+pub(super) fn lock_memory() -> Result<(), Refusal> {
+    Err(Refusal::Unsupported(
+        "Windows cannot lock all memory of a program",
+    ))
 }
 
-pub(super) fn set_timer_slack(_slack: Duration) -> Result<(), String> {
-    Err("the timer slack of a thread is one of Linux; on Windows set a timer resolution".to_owned())
+pub(super) fn set_timer_slack(_slack: Duration) -> Result<(), Refusal> {
+    Err(Refusal::Unsupported(
+        "timer slack exists on Linux only; on Windows set a timer resolution",
+    ))
 }
 
-pub(super) fn set_policy(policy: Policy) -> Result<(), String> {
+pub(super) fn set_policy(policy: Policy) -> Result<(), Refusal> {
     match policy {
-        Policy::Usual => set_priority(THREAD_PRIORITY_NORMAL),
+        Policy::Default => set_priority(THREAD_PRIORITY_NORMAL),
         Policy::TimeCritical => set_priority(THREAD_PRIORITY_TIME_CRITICAL),
         Policy::Multimedia => multimedia(),
-        Policy::Fifo(_) | Policy::RoundRobin(_) | Policy::Deadline { .. } => {
-            Err("it is one of Linux; on Windows ask for time-critical or mmcss".to_owned())
-        }
+        Policy::Fifo(_) | Policy::RoundRobin(_) | Policy::Deadline { .. } => Err(
+            Refusal::Unsupported("it exists on Linux only; on Windows use time-critical or mmcss"),
+        ),
     }
 }
 
-fn set_priority(priority: THREAD_PRIORITY) -> Result<(), String> {
-    // SAFETY: a pseudo-handle and a number.
+fn set_priority(priority: THREAD_PRIORITY) -> Result<(), Refusal> {
+    // SAFETY: the call takes a pseudo-handle and a number.
     match unsafe { SetThreadPriority(GetCurrentThread(), priority) } {
-        0 => Err(io::Error::last_os_error().to_string()),
+        0 => Err(io::Error::last_os_error().into()),
         _ => Ok(()),
     }
 }
 
-/// The thread keeps what it gets until it ends.
-fn multimedia() -> Result<(), String> {
+/// Joins the MMCSS task "Pro Audio" until the thread ends.
+fn multimedia() -> Result<(), Refusal> {
     let mut task = 0;
-    // SAFETY: the name is a constant that ends with 0, and the number a local variable.
+    // SAFETY: the name is a constant that ends with 0, and the number is a local variable.
     let handle = unsafe { AvSetMmThreadCharacteristicsW(w!("Pro Audio"), &mut task) };
     match handle.is_null() {
         true => {
             let error = io::Error::last_os_error();
-            Err(format!(
-                "{error} (is the service Multimedia Class Scheduler running?)"
-            ))
+            let advice = "check that the service Multimedia Class Scheduler is running";
+            Err(Refusal::system(error, advice))
         }
         false => Ok(()),
     }

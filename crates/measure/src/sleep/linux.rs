@@ -1,4 +1,4 @@
-//! How Linux sleeps.
+//! Sleeping on Linux.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -13,27 +13,29 @@ use rustix::time::{
 };
 
 use super::{Resolution, SleepMethod};
+use crate::Refusal;
 
-/// Nothing of Windows' resolutions can be held.
+/// Type without values, because Linux has no timer resolution that a program could hold.
 pub(super) type Held = std::convert::Infallible;
 
-const OF_WINDOWS: &str = "it is one of Windows; on Linux set a timer slack";
-
-pub(super) fn set_resolution(_resolution: Resolution) -> Result<Held, String> {
-    Err(OF_WINDOWS.to_owned())
+pub(super) fn set_resolution(_resolution: Resolution) -> Result<Held, Refusal> {
+    Err(Refusal::Unsupported(
+        "it exists on Windows only; on Linux set a timer slack",
+    ))
 }
 
-pub(super) fn refuse_throttling() -> Result<Held, String> {
-    Err("it is one of Windows".to_owned())
+pub(super) fn refuse_throttling() -> Result<Held, Refusal> {
+    Err(Refusal::Unsupported("it exists on Windows only"))
 }
 
-/// The calling thread's timer slack, which is how much later than asked for a sleep may end.
+/// Returns the timer slack of the calling thread in nanoseconds: the time by which a sleep may end
+/// late.
 pub(super) fn resolution_ns() -> Option<i64> {
     let ns = rustix::thread::current_timer_slack().ok()?;
     i64::try_from(ns).ok()
 }
 
-/// Something that sleeps.
+/// An open sleep method.
 pub(super) enum Sleeper {
     Nanosleep,
     ClockNanosleep,
@@ -43,26 +45,26 @@ pub(super) enum Sleeper {
 }
 
 impl Sleeper {
-    pub(super) fn open(method: SleepMethod) -> Result<Sleeper, String> {
-        let said = |error: Errno| format!("Linux refuses it: {error}");
+    pub(super) fn open(method: SleepMethod) -> Result<Sleeper, Refusal> {
+        let refused = |error: Errno| Refusal::system(error, "");
         Ok(match method {
             SleepMethod::Nanosleep => Sleeper::Nanosleep,
             SleepMethod::ClockNanosleep => Sleeper::ClockNanosleep,
             SleepMethod::Timerfd => {
                 let flags = TimerfdFlags::CLOEXEC;
                 let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags);
-                Sleeper::Timerfd(timer.map_err(said)?)
+                Sleeper::Timerfd(timer.map_err(refused)?)
             }
             SleepMethod::EpollWait => {
                 let nothing = epoll::create(epoll::CreateFlags::CLOEXEC);
-                Sleeper::Epoll(nothing.map_err(said)?)
+                Sleeper::Epoll(nothing.map_err(refused)?)
             }
             SleepMethod::Futex => Sleeper::Futex(AtomicU32::new(0)),
-            other => return Err(other.is_elsewhere()),
+            other => return Err(other.unsupported()),
         })
     }
 
-    /// Sleeps for so many nanoseconds from now; asks the system even for none.
+    /// Sleeps for `ns` nanoseconds. Calls the system even if `ns` is 0.
     pub(super) fn sleep(&mut self, ns: i64) -> io::Result<()> {
         match self {
             Sleeper::Nanosleep => nanosleep(timespec(ns)),
@@ -80,9 +82,9 @@ impl Sleeper {
                 again(|| rustix::io::read(&*timer, &mut expirations).map(drop))
             }
             Sleeper::Epoll(nothing) => {
-                let grain_ns = SleepMethod::EpollWait.grain_ns();
-                let ns = (ns.max(0) + grain_ns - 1) / grain_ns * grain_ns;
-                // It must be told of room for an event, though none can come.
+                let step = SleepMethod::EpollWait.granularity_ns();
+                let ns = (ns.max(0) + step - 1) / step * step;
+                // The call needs room for one event, although no event can arrive.
                 let mut room = [MaybeUninit::uninit(); 1];
                 again(|| epoll::wait(&*nothing, &mut room, Some(&timespec(ns))).map(drop))
             }
@@ -111,8 +113,8 @@ fn timespec(ns: i64) -> Timespec {
     }
 }
 
-/// Signals that are handled do not end a sleep. One with a time-out begins anew, and so ends later,
-/// as it would in any program.
+/// Repeats a sleep that a signal interrupted. A sleep for a duration then starts over and ends
+/// later, as in any program.
 fn again(mut sleep: impl FnMut() -> rustix::io::Result<()>) -> io::Result<()> {
     loop {
         match sleep() {

@@ -1,39 +1,40 @@
-//! How macOS sleeps.
+//! Sleeping on macOS.
 
 use std::io;
 
 use rustix::thread::{NanosleepRelativeResult, Timespec};
 
 use super::{Resolution, SleepMethod};
+use crate::Refusal;
 
-/// Nothing of Windows' resolutions can be held.
+/// Type without values, because macOS has no timer resolution that a program could hold.
 pub(super) type Held = std::convert::Infallible;
 
-pub(super) fn set_resolution(_resolution: Resolution) -> Result<Held, String> {
-    Err("it is one of Windows".to_owned())
+pub(super) fn set_resolution(_resolution: Resolution) -> Result<Held, Refusal> {
+    Err(Refusal::Unsupported("it exists on Windows only"))
 }
 
-pub(super) fn refuse_throttling() -> Result<Held, String> {
-    Err("it is one of Windows".to_owned())
+pub(super) fn refuse_throttling() -> Result<Held, Refusal> {
+    Err(Refusal::Unsupported("it exists on Windows only"))
 }
 
-/// macOS does not say how it coalesces timers.
+/// Returns `None`, because macOS does not report how it coalesces timers.
 pub(super) fn resolution_ns() -> Option<i64> {
     None
 }
 
-/// Something that sleeps.
+/// An open sleep method.
 pub(super) struct Sleeper;
 
 impl Sleeper {
-    pub(super) fn open(method: SleepMethod) -> Result<Sleeper, String> {
+    pub(super) fn open(method: SleepMethod) -> Result<Sleeper, Refusal> {
         match method {
             SleepMethod::Nanosleep => Ok(Sleeper),
-            other => Err(other.is_elsewhere()),
+            other => Err(other.unsupported()),
         }
     }
 
-    /// Sleeps for so many nanoseconds from now; asks the system even for none.
+    /// Sleeps for `ns` nanoseconds. Calls the system even if `ns` is 0.
     pub(super) fn sleep(&mut self, ns: i64) -> io::Result<()> {
         let ns = ns.max(0);
         let mut time = Timespec {

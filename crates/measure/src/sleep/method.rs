@@ -1,33 +1,36 @@
-//! The ways to sleep.
+//! Sleep methods.
 
+use crate::Refusal;
+use crate::UnknownName;
 use std::fmt;
 use std::str::FromStr;
 
-/// A way to sleep.
+/// A sleep method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SleepMethod {
-    /// Linux and macOS: `nanosleep`, for a time.
+    /// `nanosleep` of Linux and macOS, which sleeps for a duration.
     Nanosleep,
-    /// Linux: `clock_nanosleep` with TIMER_ABSTIME, until a time. What cyclictest measures.
+    /// `clock_nanosleep` of Linux with TIMER_ABSTIME, which sleeps until a time. The tool
+    /// cyclictest also measures it.
     ClockNanosleep,
-    /// Linux: a `timerfd` set to a time, and read.
+    /// Read from a `timerfd` of Linux that expires at a time.
     Timerfd,
-    /// Linux: the time-out of `epoll_wait`, in whole milliseconds.
+    /// Timeout of `epoll_wait` on Linux, in milliseconds.
     EpollWait,
-    /// Linux: the time-out of a futex.
+    /// Timeout of a futex on Linux.
     Futex,
-    /// Windows: `Sleep`, in whole milliseconds.
+    /// `Sleep` of Windows, in milliseconds.
     Sleep,
-    /// Windows: `NtDelayExecution`, in steps of 100 ns.
+    /// `NtDelayExecution` of Windows, in steps of 100 ns.
     NtDelayExecution,
-    /// Windows: a waitable timer.
+    /// Waitable timer of Windows.
     WaitableTimer,
-    /// Windows 10 1803 and later: a waitable timer of high resolution.
+    /// High-resolution waitable timer of Windows 10 1803 and later.
     HighResolutionTimer,
 }
 
 impl SleepMethod {
-    /// All of them.
+    /// All methods.
     pub const ALL: [SleepMethod; 9] = [
         SleepMethod::Nanosleep,
         SleepMethod::ClockNanosleep,
@@ -40,7 +43,7 @@ impl SleepMethod {
         SleepMethod::HighResolutionTimer,
     ];
 
-    /// Those of this system.
+    /// Methods that this system has.
     pub const HERE: &'static [SleepMethod] = if cfg!(windows) {
         &[
             SleepMethod::Sleep,
@@ -60,7 +63,7 @@ impl SleepMethod {
         &[SleepMethod::Nanosleep]
     };
 
-    /// Its name: the call's.
+    /// Returns the name of the method, which is the name of the call or timer.
     pub fn name(self) -> &'static str {
         match self {
             SleepMethod::Nanosleep => "nanosleep",
@@ -75,13 +78,14 @@ impl SleepMethod {
         }
     }
 
-    /// Whether it sleeps until a time, not for one.
+    /// Returns whether the method sleeps until a time instead of for a duration.
     pub fn is_absolute(self) -> bool {
         matches!(self, SleepMethod::ClockNanosleep | SleepMethod::Timerfd)
     }
 
-    /// The step in which it takes times, in nanoseconds; times between are rounded up.
-    pub fn grain_ns(self) -> i64 {
+    /// Returns the granularity of the method's durations in nanoseconds. Other durations are
+    /// rounded up.
+    pub fn granularity_ns(self) -> i64 {
         match self {
             SleepMethod::EpollWait | SleepMethod::Sleep => 1_000_000,
             SleepMethod::NtDelayExecution
@@ -91,17 +95,16 @@ impl SleepMethod {
         }
     }
 
-    /// Why it is not there, of one that [`SleepMethod::HERE`] lacks.
-    pub(super) fn is_elsewhere(self) -> String {
-        let system = match self {
-            SleepMethod::Nanosleep => "Linux and macOS",
+    /// Returns the reason why a method is not in [`SleepMethod::HERE`].
+    pub(super) fn unsupported(self) -> Refusal {
+        Refusal::Unsupported(match self {
+            SleepMethod::Nanosleep => "it exists on Linux and macOS only",
             SleepMethod::ClockNanosleep
             | SleepMethod::Timerfd
             | SleepMethod::EpollWait
-            | SleepMethod::Futex => "Linux",
-            _ => "Windows",
-        };
-        format!("it is one of {system}")
+            | SleepMethod::Futex => "it exists on Linux only",
+            _ => "it exists on Windows only",
+        })
     }
 }
 
@@ -111,27 +114,17 @@ impl fmt::Display for SleepMethod {
     }
 }
 
-/// No way to sleep has that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no way to sleep called `{0}`; here there are {names}", names = names())]
-pub struct UnknownMethod(String);
-
-fn names() -> String {
-    let names: Vec<&str> = SleepMethod::HERE
-        .iter()
-        .map(|method| method.name())
-        .collect();
-    names.join(", ")
-}
-
 impl FromStr for SleepMethod {
-    type Err = UnknownMethod;
+    type Err = UnknownName;
 
-    fn from_str(name: &str) -> Result<SleepMethod, UnknownMethod> {
+    fn from_str(name: &str) -> Result<SleepMethod, UnknownName> {
         SleepMethod::ALL
             .into_iter()
             .find(|method| method.name().eq_ignore_ascii_case(name))
-            .ok_or_else(|| UnknownMethod(name.to_owned()))
+            .ok_or_else(|| {
+                let known = SleepMethod::HERE.iter().map(|method| method.name());
+                UnknownName::new("sleep method", name, known)
+            })
     }
 }
 
@@ -140,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn methods_are_known_by_their_names() {
+    fn methods_are_parsed_by_name() {
         for method in SleepMethod::ALL {
             assert_eq!(method.name().parse(), Ok(method));
         }

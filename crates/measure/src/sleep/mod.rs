@@ -1,8 +1,8 @@
-//! How late sleeps end.
+//! Lateness of sleeps.
 //!
-//! A sample is one sleep. Of a relative method the latency is what it slept beyond what was asked
-//! for; of an absolute one, how long after its due time, which is the slot's and not the thread's, it
-//! was awake: what cyclictest measures.
+//! A sample is one sleep. For a relative method, the latency is the time that the thread slept
+//! longer than requested. For an absolute method, the latency is the time from the slot's due time
+//! to the wake-up, as in cyclictest.
 
 #[cfg(target_os = "linux")]
 #[path = "linux.rs"]
@@ -25,56 +25,56 @@ use crate::{
     Clock, ClockFacts, Grant, Machine, Measurement, Now, Pacing, Percentiles, Plan, Probe, Sample,
     SampleOutcome, Scheduling, Series, SettingGrants, Stop, Turn, Unavailable,
 };
-pub use method::{SleepMethod, UnknownMethod};
+pub use method::SleepMethod;
 pub use resolution::{HeldResolution, Resolution, hold_resolution};
 
-/// What is set while a thread sleeps.
+/// Settings under which a thread sleeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SleepSetting {
-    /// What it asks of the scheduler.
+    /// Scheduling requests.
     pub scheduling: Scheduling,
-    /// Windows: the timer resolution that the program asks for.
+    /// Timer resolution that the program requests on Windows.
     pub resolution: Option<Resolution>,
-    /// Windows: the program asks that its resolution holds even while no window of it is seen.
+    /// True if Windows is asked to keep the resolution while no window of the program is visible.
     pub without_throttling: bool,
 }
 
-/// What is to be measured.
+/// Plan of a sleep measurement.
 #[derive(Clone, Debug)]
 pub struct SleepPlan {
-    /// The methods; those that are not there are said to be.
+    /// Methods to measure. Unavailable methods are listed in the result.
     pub methods: Vec<SleepMethod>,
-    /// Every method is measured under each.
+    /// Settings to measure. Every method is measured under each setting.
     pub settings: Vec<SleepSetting>,
-    /// How long to sleep, at most [`SleepPlan::LONGEST`].
+    /// Duration of a sleep, at most [`SleepPlan::MAX_SLEEP`].
     pub requested: Duration,
-    /// From the start of one sleep to that of the next.
+    /// Time from the start of a sleep to the start of the next sleep.
     pub interval: Duration,
-    /// Sleeps in a run.
+    /// Number of sleeps per run.
     pub samples: u32,
-    /// How many runs.
+    /// Number and order of the runs.
     pub plan: Plan,
 }
 
-/// Nothing was measured.
+/// Error of a measurement.
 #[derive(Debug, thiserror::Error)]
 pub enum SleepError {
-    /// None of the methods is there.
-    #[error("none of these ways to sleep is available here: {}", Unavailable::list(.0))]
+    /// No method is available.
+    #[error("none of the sleep methods is available: {}", Unavailable::list(.0))]
     NothingAvailable(Vec<Unavailable>),
-    /// No thread could be started.
-    #[error("cannot start a thread to sleep in: {0}")]
+    /// The thread cannot be started.
+    #[error("cannot start the sleeping thread: {0}")]
     Thread(#[from] io::Error),
-    /// The times cannot be measured.
+    /// The duration of a sleep or the interval is invalid.
     #[error(
-        "a sleep of {requested:?} every {interval:?} cannot be measured: it must be at least \
-             1 ns and at most {:?}, and the interval no less",
-        SleepPlan::LONGEST
+        "invalid times: a sleep of {requested:?} every {interval:?}; a sleep must take 1 ns to {:?}, \
+         and the interval must not be shorter",
+        SleepPlan::MAX_SLEEP
     )]
     Times {
-        /// How long to sleep.
+        /// Duration of a sleep.
         requested: Duration,
-        /// How often.
+        /// Time from the start of a sleep to the start of the next sleep.
         interval: Duration,
     },
 }
@@ -93,26 +93,27 @@ impl fmt::Display for SleepSetting {
     }
 }
 
-/// Of a run while warming up.
+/// Number of sleeps in a warm-up run.
 const WARM_UP_SAMPLES: u32 = 20;
 
-/// Sleeps of no length, for what a sample itself costs.
+/// Number of samples, without sleeping, from which the cost of a sample is computed.
 const COST_SAMPLES: u32 = 2_000;
 
-/// The longest that nobody looks whether to stop.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// Maximum time between two calls of `stop`.
+const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
 impl SleepPlan {
-    /// The longest sleep: it cannot be stopped while it lasts.
-    pub const LONGEST: Duration = Duration::from_secs(10);
+    /// Maximum duration of a sleep. It is limited because `stop` cannot end a sleep.
+    pub const MAX_SLEEP: Duration = Duration::from_secs(10);
 
-    /// Measures until it is enough or somebody wants it to stop.
+    /// Measures until the plan is done or `stop` returns true.
     ///
     /// # Errors
-    /// If the times make no sense, no method is there, or no thread can be started.
+    /// Returns an error if the times are invalid, no method is available, or the thread cannot be
+    /// started.
     pub fn measure(&self, clock: &Clock, stop: Stop<'_>) -> Result<Measurement, SleepError> {
         let (requested, interval) = (self.requested, self.interval);
-        if requested.is_zero() || requested > Self::LONGEST || interval < requested {
+        if requested.is_zero() || requested > Self::MAX_SLEEP || interval < requested {
             return Err(SleepError::Times {
                 requested,
                 interval,
@@ -125,15 +126,15 @@ impl SleepPlan {
                 Ok(_) => methods.push(*method),
                 Err(why) => unavailable.push(Unavailable {
                     method: method.name().to_owned(),
-                    why,
+                    why: why.to_string(),
                 }),
             }
         }
         if methods.is_empty() {
             return Err(SleepError::NothingAvailable(unavailable));
         }
-        let machine = Machine::here();
-        let facts = ClockFacts::of(clock, clock.source().name());
+        let machine = Machine::detect();
+        let facts = ClockFacts::measure(clock, clock.source().name());
         let mut grants: Vec<Option<Vec<Grant>>> = vec![None; self.settings.len()];
         let mut pace = Pace::default();
         let mut series = Vec::new();
@@ -144,7 +145,7 @@ impl SleepPlan {
             let number = turn.method / methods.len();
             let samples = match turn.run {
                 None => self.warm_up_samples(),
-                Some(_) => self.samples_kept(&pace),
+                Some(_) => self.samples_per_run(&pace),
             };
             let (run, granted) =
                 self.run((method, number), turn, samples, (clock, start_ns), stop)?;
@@ -153,7 +154,7 @@ impl SleepPlan {
             }
             grants[number].get_or_insert(granted);
             let median = run.percentiles().median();
-            // A run without a sample was stopped before its first.
+            // A run has no samples if it was stopped before its first sample.
             if turn.run.is_some() && !run.samples.is_empty() {
                 series.push(run);
             }
@@ -169,7 +170,7 @@ impl SleepPlan {
                 .map(|(setting, grants)| {
                     let grants = grants.unwrap_or_default();
                     SettingGrants {
-                        setting: Grant::outcome_of(setting, &grants),
+                        setting: Grant::describe(setting, &grants),
                         of: Vec::new(),
                         grants,
                     }
@@ -182,7 +183,7 @@ impl SleepPlan {
         })
     }
 
-    /// One run, in a thread of its own.
+    /// Runs a method in a new thread.
     fn run(
         &self,
         (method, number): (SleepMethod, usize),
@@ -199,7 +200,7 @@ impl SleepPlan {
             series.resolution_ns = system::resolution_ns();
             let mut sleeper = match system::Sleeper::open(method) {
                 Ok(sleeper) => sleeper,
-                Err(why) => return (Some(why), held),
+                Err(refusal) => return (Some(refusal.to_string()), held),
             };
             let loops = Loop {
                 requested_ns: nanoseconds(self.requested),
@@ -212,14 +213,14 @@ impl SleepPlan {
         })?;
         let (failed, held) = failed;
         grants.extend(held.grants.iter().cloned());
-        series.setting = Grant::outcome_of(&setting, &grants);
+        series.setting = Grant::describe(&setting, &grants);
         if let Some(why) = failed {
             grants.push(Grant::new(method.name(), Err(why)));
         }
         Ok((series, grants))
     }
 
-    /// What a sample costs: one that does not sleep.
+    /// Returns the mean cost of a sample in nanoseconds, measured with samples that do not sleep.
     fn sample_cost_ns(&self, clock: &Clock) -> f64 {
         let loops = Loop {
             requested_ns: 0,
@@ -232,9 +233,9 @@ impl SleepPlan {
         (clock.now_ns() - start_ns) as f64 / f64::from(COST_SAMPLES)
     }
 
-    /// How long it takes at least, whatever [`Plan::time`] says: the rounds that are made anyway, if
-    /// every slot is kept.
-    pub fn least_time(&self) -> Duration {
+    /// Returns the minimum duration of the measurement, regardless of [`Plan::time`]. It is the
+    /// time of the required rounds if every sleep starts on time.
+    pub fn minimum_time(&self) -> Duration {
         let run = |samples: u32| {
             let between = self.interval.saturating_mul(samples.saturating_sub(1));
             between.saturating_add(self.requested)
@@ -251,10 +252,11 @@ impl SleepPlan {
         self.samples.min(WARM_UP_SAMPLES)
     }
 
-    /// Sleeps in a run that counts: fewer than asked for if there is a time to keep and slots are too
-    /// short to be, so that a run takes as long as it would if they were. This is settled before the
-    /// first such run: to end runs early would leave out just the latest sleeps.
-    fn samples_kept(&self, pace: &Pace) -> u32 {
+    /// Returns the number of sleeps per counted run. If the machine cannot keep the interval, the
+    /// number is reduced, so that a run ends in time. The number is fixed before the first counted
+    /// run. If a run were ended early instead, it would lose its last sleeps, which have the
+    /// largest lateness.
+    fn samples_per_run(&self, pace: &Pace) -> u32 {
         let is_kept = pace.found_ns * 4 <= pace.planned_ns * 5;
         if is_kept || self.plan.time == Duration::MAX {
             return self.samples;
@@ -264,51 +266,52 @@ impl SleepPlan {
     }
 
     fn notes(&self, methods: &[SleepMethod], pace: &Pace) -> Vec<String> {
-        let mut notes = self.grains(methods);
-        let samples = self.samples_kept(pace);
+        let mut notes = self.granularity_notes(methods);
+        let samples = self.samples_per_run(pace);
         if samples < self.samples {
             notes.push(format!(
-                "Sleeps every {:?} cannot be kept here: a run has {samples} of them, not {}, to end in \
-                 time. What an absolute sleep is late by is mostly that; try a longer --interval.",
+                "This machine cannot keep an interval of {:?}: to end in time, a run has {samples} sleeps \
+                 instead of {}. The lateness of absolute sleeps is mostly caused by that; use a longer \
+                 --interval.",
                 self.interval, self.samples
             ));
         }
         notes
     }
 
-    /// What methods round that they are asked for.
-    fn grains(&self, methods: &[SleepMethod]) -> Vec<String> {
-        let grain = |method: &&SleepMethod| nanoseconds(self.requested) % method.grain_ns() != 0;
+    /// Returns notes about methods that round the requested duration.
+    fn granularity_notes(&self, methods: &[SleepMethod]) -> Vec<String> {
+        let rounds =
+            |method: &&SleepMethod| nanoseconds(self.requested) % method.granularity_ns() != 0;
         methods
             .iter()
-            .filter(grain)
+            .filter(rounds)
             .map(|method| {
                 format!(
-                    "{} takes whole steps of {}: what it sleeps longer for that counts as late.",
+                    "{} rounds up to steps of {}; the extra sleep counts as lateness.",
                     method.name(),
-                    crate::short_time(method.grain_ns())
+                    crate::short_time(method.granularity_ns())
                 )
             })
             .collect()
     }
 }
 
-/// How long slots take, as the runs for warming up find it.
+/// Planned and measured duration of slots. The slots are measured in warm-up runs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pace {
-    /// One of each method and setting, as planned.
+    /// Sum of the planned slot durations, one for each warm-up run.
     planned_ns: i128,
-    /// As found.
+    /// Sum of the measured slot durations, one for each warm-up run.
     found_ns: i128,
 }
 
 impl Pace {
-    /// Adds that of a run: the median time from one start to the next.
+    /// Adds a warm-up run. Its slot duration is the median time from one start to the next.
     fn add(&mut self, run: &Series, interval: Duration) {
         let starts = run.samples.windows(2);
         let between = starts.map(|two| Some(two[1].start_ns.saturating_sub(two[0].start_ns)));
-        let mut found = Percentiles::default();
-        between.for_each(|ns| found.add(ns));
+        let found = Percentiles::from_latencies(between);
         let planned_ns = nanoseconds(interval);
         self.planned_ns += i128::from(planned_ns);
         self.found_ns += i128::from(found.median().unwrap_or(0).max(planned_ns));
@@ -316,7 +319,7 @@ impl Pace {
 }
 
 impl SleepSetting {
-    /// What is held while a run lasts.
+    /// Requests the timer resolution of the setting until the result is dropped.
     fn hold(&self) -> HeldResolution {
         match (self.resolution, self.without_throttling) {
             (None, false) => HeldResolution::default(),
@@ -329,7 +332,7 @@ fn nanoseconds(time: Duration) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// The clock, from the measurement's start on.
+/// Clock whose time is relative to the start of the measurement.
 struct Since<'c> {
     clock: &'c Clock,
     start_ns: i64,
@@ -341,17 +344,17 @@ impl Now for Since<'_> {
     }
 }
 
-/// The loop that every method is measured in.
+/// Sampling loop that all methods share.
 struct Loop {
     requested_ns: i64,
     interval_ns: i64,
-    /// Whether a sleep's end is that of its slot, or counts from when it began.
+    /// True if the due time of a sleep counts from its slot instead of from its actual start.
     is_absolute: bool,
 }
 
 impl Loop {
-    /// Takes samples until there are enough, somebody wants it to stop, or a sleep fails, which is
-    /// given.
+    /// Takes samples until there are enough, `stop` returns true, or a sleep fails. Returns the
+    /// error of the failed sleep.
     fn sample(
         &self,
         clock: &impl Now,
@@ -362,12 +365,12 @@ impl Loop {
     ) -> Option<io::Error> {
         let mut pacing = Pacing::every(self.interval_ns, clock.now_ns());
         series.interval_ns = Some(self.interval_ns);
-        // No memory is asked for between samples.
+        // Memory is allocated before the first sample, so that this does not disturb the samples.
         series.samples.reserve(samples.min(1 << 20) as usize);
         let mut failed = None;
         for _ in 0..samples {
             let slot = pacing.slot();
-            // Never longer than a slot: the clock may have gone back.
+            // The pause is never longer than a slot, even if the clock went back.
             let left_ns = slot.intended_ns.saturating_sub(clock.now_ns());
             let left_ns = left_ns.clamp(0, self.interval_ns);
             pause(Duration::from_nanos(left_ns.cast_unsigned()), stop);
@@ -388,7 +391,7 @@ impl Loop {
                 break;
             }
             let mut sample = Sample::timed(slot.intended_ns, start_ns, clock.now_ns());
-            // How long it slept becomes how late that was.
+            // Converts the time slept into lateness.
             let late = |slept_ns: i64| slept_ns - (due_ns - start_ns);
             sample.latency_ns = sample.latency_ns.map(late);
             series.samples.push(sample);
@@ -397,11 +400,11 @@ impl Loop {
     }
 }
 
-/// Waits for so long, or until somebody wants it to stop.
+/// Waits for a duration, or until `stop` returns true.
 fn pause(time: Duration, stop: Stop<'_>) {
     let mut left = time;
     while !left.is_zero() && !stop() {
-        let step = left.min(PATIENCE);
+        let step = left.min(STOP_INTERVAL);
         std::thread::sleep(step);
         left -= step;
     }
@@ -416,7 +419,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// A clock that only sleeping moves.
+    /// Clock that only sleeping advances.
     #[derive(Default)]
     struct Hand(Cell<i64>);
 
@@ -426,7 +429,8 @@ mod tests {
         }
     }
 
-    /// A cycle of 1 ms whose sleeps are 10 µs late, save one that is a second late.
+    /// Returns the samples of a cycle of 1 ms. Its sleeps end 10 µs late, except for one sleep that
+    /// ends 1 s late.
     fn stalled(is_absolute: bool) -> Series {
         let clock = Hand::default();
         let mut series = Series::new(Probe::Sleep, "m", "s", 0);
@@ -451,28 +455,29 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_of_a_second_shows_in_the_sleeps_after_it() {
+    fn a_stall_shows_in_later_sleeps() {
         let series = stalled(true);
         let late: Vec<i64> = series.samples.iter().filter_map(|s| s.latency_ns).collect();
         assert_eq!(late.len(), 3_000);
         assert_eq!(late[999], MS / 100);
         assert_eq!(late[1_000], 1_000 * MS);
-        // Each sleep after it was due a millisecond later and took 10 µs of no sleep.
+        // Each sleep after the stall is due 1 ms after the sleep before it. Its due time has
+        // passed, so it takes only 10 µs.
         assert_eq!(late[1_001], 999 * MS + MS / 100);
         assert_eq!(late[1_500], 500 * MS + 500 * MS / 100);
         assert_eq!(late[2_500], MS / 100);
-        // Counted per sleep, as a loop that waits for the machine would, one in 3,000 was late.
+        // A loop that starts over after a stall would find only one late sleep in 3,000.
         let over = late.iter().filter(|ns| **ns > 500 * MS).count();
         assert!(over > 490, "{over}");
     }
 
     #[test]
-    fn a_relative_sleep_counts_from_its_start_and_its_slot_is_kept_beside_it() {
+    fn relative_sleeps_count_from_their_start() {
         let series = stalled(false);
         let sample = series.samples[1_001];
         assert_eq!(sample.latency_ns, Some(MS / 100));
         assert_eq!(sample.intended_start_ns, 1_001 * MS);
-        // 1,001 sleeps that took 10 µs more than a slot, save the one.
+        // Of the 1,001 sleeps before this sample, 1,000 ended 10 µs late and one ended 1 s late.
         assert_eq!(
             sample.start_ns - sample.intended_start_ns,
             1_000 * MS + 1_000 * MS / 100
@@ -481,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_is_said() {
+    fn a_clock_that_goes_back_is_reported() {
         let clock = Hand::default();
         let mut series = Series::new(Probe::Sleep, "m", "s", 0);
         let loops = Loop {
@@ -524,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn every_method_sleeps_no_less_than_asked_for_or_says_why_it_is_not_there() {
+    fn methods_sleep_long_enough_or_are_unavailable() {
         let measured = plan(&SleepMethod::ALL)
             .measure(&Clock::best(), &|| false)
             .unwrap();
@@ -543,7 +548,8 @@ mod tests {
                 "{}",
                 group.first.method
             );
-            // The clock that times sleeps and ours may run apart by 500 parts per million.
+            // The clock of the samples and the clock of the sleeps may differ by 500 parts per
+            // million.
             let early = summary.min_ns.unwrap();
             assert!(
                 early >= -1_000 || cfg!(windows),
@@ -558,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_before_it_was_stopped_is_kept() {
+    fn samples_before_a_stop_are_kept() {
         let asked = AtomicU32::new(0);
         let stop = || asked.fetch_add(1, Ordering::Relaxed) > 200;
         let mut long = plan(&SleepMethod::HERE[..1]);
@@ -571,9 +577,9 @@ mod tests {
         assert_eq!(measured.table().len(), samples);
     }
 
-    /// 100,000 slots of 10 ns are a millisecond, in which no system sleeps as often.
+    /// A run of 100,000 slots of 10 ns would take 1 ms, but no system sleeps that often.
     #[test]
-    fn slots_that_nothing_can_keep_do_not_make_runs_longer() {
+    fn slots_that_cannot_be_kept_do_not_lengthen_runs() {
         let mut hasty = plan(&SleepMethod::HERE[..1]);
         (hasty.requested, hasty.interval) = (Duration::from_nanos(10), Duration::from_nanos(10));
         (hasty.samples, hasty.plan.at_most) = (100_000, 4);
@@ -582,32 +588,33 @@ mod tests {
         for run in &measured.series {
             assert!((1..=20_000).contains(&run.samples.len()));
         }
-        let told = |note: &String| note.contains("cannot be kept");
-        assert!(measured.notes.iter().any(told), "{:?}", measured.notes);
+        let is_found = |note: &String| note.contains("cannot keep an interval");
+        assert!(measured.notes.iter().any(is_found), "{:?}", measured.notes);
 
-        // Without a time to keep, as many as were asked for.
+        // Without a time limit, the requested number of samples is kept.
         (hasty.samples, hasty.plan.time) = (50, Duration::MAX);
         let measured = hasty.measure(&Clock::best(), &|| false).unwrap();
         assert!(measured.series.iter().all(|run| run.samples.len() == 50));
     }
 
     #[test]
-    fn the_least_time_is_that_of_the_rounds_that_are_made_anyway() {
+    fn the_minimum_time_is_that_of_the_required_rounds() {
         let mut long = plan(SleepMethod::HERE);
         (long.requested, long.interval) = (Duration::from_secs(10), Duration::from_secs(20));
         (long.samples, long.plan.warm_up, long.plan.at_least) = (3, 0, 2);
-        // Two rounds of runs of three sleeps: 20 s, 20 s, and the last of 10 s.
+        // The plan has two rounds. A run has three sleeps and takes 50 s: two intervals of 20 s and
+        // the last sleep of 10 s.
         let methods = SleepMethod::HERE.len() as u64;
-        assert_eq!(long.least_time().as_secs(), methods * 2 * 50);
+        assert_eq!(long.minimum_time().as_secs(), methods * 2 * 50);
         long.plan.warm_up = 1;
-        assert_eq!(long.least_time().as_secs(), methods * 3 * 50);
+        assert_eq!(long.minimum_time().as_secs(), methods * 3 * 50);
         let elsewhere = |method: &SleepMethod| !SleepMethod::HERE.contains(method);
         long.methods = SleepMethod::ALL.into_iter().filter(elsewhere).collect();
-        assert_eq!(long.least_time(), Duration::ZERO);
+        assert_eq!(long.minimum_time(), Duration::ZERO);
     }
 
     #[test]
-    fn samples_carry_what_was_refused() {
+    fn settings_name_refused_requests() {
         let mut asking = plan(&SleepMethod::HERE[..1]);
         asking.settings[0].scheduling.cpu = Some(100_000);
         let measured = asking.measure(&Clock::best(), &|| false).unwrap();
@@ -617,7 +624,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_times_are_refused() {
         let elsewhere = SleepMethod::ALL
             .into_iter()
             .find(|m| !SleepMethod::HERE.contains(m));

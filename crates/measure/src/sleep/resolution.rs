@@ -1,21 +1,22 @@
-//! The timer resolution of Windows: how often the clock interrupts, which is when sleeps end.
+//! Timer resolution of Windows: the interval of clock interrupts. Sleeps end at such interrupts.
 
 use std::fmt;
 
 use super::system;
 use crate::Grant;
+use crate::Refusal;
 
-/// A timer resolution that a program asks for.
+/// A requested timer resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// By `NtSetTimerResolution`, in units of 100 ns.
+    /// Request through `NtSetTimerResolution`, in units of 100 ns.
     Native(u32),
-    /// By `timeBeginPeriod`, in milliseconds.
+    /// Request through `timeBeginPeriod`, in milliseconds.
     Multimedia(u32),
 }
 
 impl Resolution {
-    /// In nanoseconds.
+    /// Returns the resolution in nanoseconds.
     pub fn ns(self) -> i64 {
         match self {
             Resolution::Native(units) => i64::from(units) * 100,
@@ -34,39 +35,40 @@ impl fmt::Display for Resolution {
     }
 }
 
-/// What is asked for as long as this lives.
+/// Timer resolution that is requested until this value is dropped.
 #[derive(Debug, Default)]
 pub struct HeldResolution {
-    /// What came of it.
+    /// Outcomes of the requests.
     pub grants: Vec<Grant>,
-    /// Given back one by one.
+    /// Granted requests, which are released in this order.
     _held: Vec<system::Held>,
 }
 
 impl HeldResolution {
-    /// The resolution now, in nanoseconds, where the system says.
+    /// Returns the current resolution in nanoseconds, if the system reports it.
     pub fn current_ns(&self) -> Option<i64> {
         system::resolution_ns()
     }
 }
 
-/// Asks for a timer resolution, and that it holds even while no window of the program is seen, until
-/// what is given is dropped. Windows has both; elsewhere they are refused with the reason.
+/// Requests a timer resolution and, if `without_throttling` is true, that Windows keeps it while no
+/// window of the program is visible. The requests last until the result is dropped. Systems other
+/// than Windows refuse both.
 ///
-/// Since Windows 10 2004 a request counts for the timers of the program that makes it only.
+/// Since Windows 10 2004, a request affects only the timers of the requesting program.
 pub fn hold_resolution(resolution: Option<Resolution>, without_throttling: bool) -> HeldResolution {
     let mut grants = Vec::new();
     let mut held = Vec::new();
-    let mut take = |asked: String, outcome: Result<system::Held, String>| {
+    let mut take = |asked: String, outcome: Result<system::Held, Refusal>| {
         grants.push(match outcome {
             Ok(one) => {
                 held.push(one);
-                Grant::new(asked, Ok(()))
+                Grant::new(asked, Ok::<(), Refusal>(()))
             }
-            Err(why) => Grant::new(asked, Err(why)),
+            Err(refusal) => Grant::new(asked, Err(refusal)),
         });
     };
-    // First, so that the resolution is asked for under it.
+    // Throttling is disabled first, so that this already applies when the resolution is requested.
     if without_throttling {
         take("no throttling".to_owned(), system::refuse_throttling());
     }
@@ -84,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn resolutions_say_what_they_are() {
+    fn resolutions_are_formatted() {
         assert_eq!(Resolution::Native(5_070).to_string(), "resolution 0.507 ms");
         assert_eq!(Resolution::Native(5_070).ns(), 507_000);
         let multimedia = Resolution::Multimedia(1);
@@ -93,7 +95,7 @@ mod tests {
 
     #[cfg(not(windows))]
     #[test]
-    fn elsewhere_than_on_windows_they_are_refused() {
+    fn other_systems_refuse_resolutions() {
         let held = hold_resolution(Some(Resolution::Native(5_000)), true);
         assert_eq!(held.grants.len(), 2);
         let says_why = |grant: &Grant| {
@@ -105,10 +107,11 @@ mod tests {
         assert!(held.grants.iter().all(says_why));
     }
 
-    /// Wine takes any and keeps its own; Windows gives what it has.
+    /// Wine accepts any resolution but keeps its own, so the request counts as refused there.
+    /// Windows reports its actual resolution.
     #[cfg(windows)]
     #[test]
-    fn what_windows_sets_is_looked_at() {
+    fn the_resolution_of_windows_is_checked() {
         let finest = Resolution::Native(5_000);
         let held = hold_resolution(Some(finest), false);
         let grant = &held.grants[0];

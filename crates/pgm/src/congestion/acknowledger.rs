@@ -1,4 +1,4 @@
-//! The receiver's side: what it says of what it got.
+//! Acknowledgements that a receiver sends for congestion control.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -8,25 +8,26 @@ use crate::{
     wire::{Ack, CongestionData, CongestionFeedback, Sqn},
 };
 
-/// What one receiver acknowledges to one source.
+/// State of the acknowledgements that this receiver sends to one source.
 #[derive(Debug)]
 pub(crate) struct Acknowledger {
     own: IpAddr,
     losses: Losses,
-    /// Which of the 32 packets up to the highest were received.
+    /// One bit for each of the last 32 packets; bit 0 is the packet with the highest number. A bit
+    /// is set if the packet was received.
     bitmap: u32,
     timestamp: u32,
     received_at: Time,
-    /// When to acknowledge.
+    /// Time at which the next acknowledgement is due; `None` if no acknowledgement is pending.
     due: Option<Time>,
 }
 
 impl Acknowledger {
-    /// Begins with the first data that asks for acknowledgement.
+    /// Creates the state. `first` is the first data packet that requests acknowledgements.
     pub(crate) fn new(own: IpAddr, first: Sqn) -> Self {
         Self {
             own,
-            losses: Losses::after(first.minus(1)),
+            losses: Losses::starting_after(first.minus(1)),
             bitmap: 0,
             timestamp: 0,
             received_at: Time::default(),
@@ -34,8 +35,9 @@ impl Acknowledger {
         }
     }
 
-    /// Data came. Where anybody is asked, the answer waits a random time up to `back_off`.
-    pub(crate) fn data(
+    /// Records a received data packet and schedules its acknowledgement. If the source has not
+    /// chosen an acker yet, the acknowledgement is delayed by a random time up to `back_off`.
+    pub(crate) fn on_data(
         &mut self,
         now: Time,
         sqn: Sqn,
@@ -43,7 +45,7 @@ impl Acknowledger {
         back_off: Duration,
         rng: &mut fastrand::Rng,
     ) {
-        if let Some(step) = self.losses.came(sqn) {
+        if let Some(step) = self.losses.received(sqn) {
             self.bitmap = self.bitmap.checked_shl(step).unwrap_or(0) | 1;
             self.timestamp = option.timestamp;
             self.received_at = now;
@@ -66,7 +68,7 @@ impl Acknowledger {
         self.due
     }
 
-    /// The acknowledgement, if it is due.
+    /// Returns the acknowledgement if it is due.
     pub(crate) fn acknowledge(&mut self, now: Time) -> Option<Ack> {
         self.due.take_if(|due| *due <= now)?;
         Some(Ack {
@@ -75,7 +77,8 @@ impl Acknowledger {
         })
     }
 
-    /// What goes with acknowledgements and NAKs.
+    /// Returns the option with the loss rate and the timestamp that acknowledgements and NAKs
+    /// carry.
     pub(crate) fn feedback(&self, now: Time) -> CongestionFeedback {
         let held = now.since(self.received_at).as_millis() as u32;
         CongestionFeedback {
@@ -93,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bitmap_says_what_was_received() {
+    fn the_bitmap_lists_received_packets() {
         let own = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let mut acknowledger = Acknowledger::new(own, Sqn(10));
         let mut rng = fastrand::Rng::with_seed(1);
@@ -102,7 +105,7 @@ mod tests {
             acker: own,
         };
         let mut data = |acknowledger: &mut Acknowledger, sqn| {
-            acknowledger.data(Time(0), Sqn(sqn), option, Duration::ZERO, &mut rng);
+            acknowledger.on_data(Time(0), Sqn(sqn), option, Duration::ZERO, &mut rng);
             acknowledger.acknowledge(Time(0)).unwrap()
         };
         assert_eq!(data(&mut acknowledger, 10).bitmap, 0b1);
@@ -111,7 +114,8 @@ mod tests {
         assert_eq!((ack.highest, ack.bitmap), (Sqn(13), 0b1101));
         assert_eq!(data(&mut acknowledger, 100).bitmap, 0b1);
         assert_eq!(acknowledger.acknowledge(Time(0)), None);
-        // Held for 20 ms.
+        // The acknowledgement is sent 20.5 ms after the data, so 20 whole ms are added to the
+        // timestamp.
         assert_eq!(acknowledger.feedback(Time(20_500_000)).timestamp, 1020);
     }
 }

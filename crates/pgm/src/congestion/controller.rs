@@ -1,4 +1,4 @@
-//! The source's side: whom it listens to and how much it may send.
+//! Congestion control of a source: the choice of the acker, and the size of the congestion window.
 
 use std::{
     collections::VecDeque,
@@ -11,33 +11,35 @@ use crate::{
     wire::{Ack, CongestionData, CongestionFeedback, Sqn},
 };
 
-/// Below this, the window opens by a packet for each acknowledged one.
-const SLOW_START: f64 = 4.0;
-/// A packet is lost once so many after it were received.
-const AFTER_LOSS: usize = 3;
-/// The window never opens further: more would never be acknowledged in time.
-const WIDEST: f64 = 65_536.0;
+/// Window size in packets. Below it, each acknowledged packet enlarges the window by one packet.
+const SLOW_START_THRESHOLD: f64 = 4.0;
+/// Number of later packets that must be received before a missing packet counts as lost.
+const LOSS_THRESHOLD: usize = 3;
+/// Maximum window size in packets. Packets beyond it could not be acknowledged in time.
+const MAX_WINDOW: f64 = 65_536.0;
 
-/// A window of packets, opened by acknowledgements and halved by loss.
+/// Congestion window of a source. Acknowledgements enlarge the window, and losses halve it.
 #[derive(Debug)]
 pub(crate) struct Controller {
     config: CongestionConfig,
-    /// The address that asks anybody to acknowledge.
-    nobody: IpAddr,
+    /// Unspecified address (0.0.0.0 or ::). In a data packet, it asks any receiver to acknowledge.
+    any_acker: IpAddr,
     acker: Option<Acker>,
-    /// How many packets may be on their way. The tokens of the draft are what this leaves beside those
-    /// that are: counted up and down on their own, they would leak with each packet that is lost.
+    /// Number of packets that may be in flight. The draft counts tokens instead, but each lost
+    /// packet would also lose its token.
     window: f64,
-    /// The first packet that is neither acknowledged nor lost, and whether those from it on are.
+    /// First packet that is neither acknowledged nor lost. `acknowledged` has a flag for this
+    /// packet and for each later packet.
     base: Sqn,
     acknowledged: VecDeque<bool>,
-    /// How many of these are not.
+    /// Number of packets in flight.
     outstanding: usize,
-    /// The window was halved when this was the last packet sent: until a later one is acknowledged,
-    /// it is neither halved again nor opened.
+    /// Last packet that was sent before the window was halved. The window keeps its size until a
+    /// later packet is acknowledged.
     halved_at: Option<Sqn>,
-    /// Since when nothing was heard.
-    silent_since: Time,
+    /// Time of the last acknowledgement. If no packet was in flight, sending a packet also sets
+    /// this time.
+    last_ack: Time,
     timeouts: u32,
 }
 
@@ -47,7 +49,7 @@ struct Acker {
     quality: Quality,
 }
 
-/// What a receiver can take.
+/// Round-trip time and loss rate of a receiver.
 #[derive(Clone, Copy, Debug)]
 struct Quality {
     round_trip_ms: f64,
@@ -55,9 +57,10 @@ struct Quality {
 }
 
 impl Quality {
-    fn of(now: Time, feedback: CongestionFeedback) -> Quality {
+    fn from_feedback(now: Time, feedback: CongestionFeedback) -> Quality {
         let round_trip = now.milliseconds().wrapping_sub(feedback.timestamp);
-        // A clock that jumps makes nonsense of a time-stamp; the wire knows no less than 1 ms.
+        // After a clock jump, the timestamp may lie in the future. The time is then 1 ms, which is
+        // the resolution of timestamps in packets.
         let round_trip_ms = f64::from(round_trip.cast_signed().max(1));
         Quality {
             round_trip_ms,
@@ -65,7 +68,8 @@ impl Quality {
         }
     }
 
-    /// What TCP would send, up to a factor that all receivers share; without loss, without limit.
+    /// Returns the throughput that TCP would reach, without a factor that is the same for all
+    /// receivers. Without loss, the result is infinite.
     fn throughput(self) -> f64 {
         let Quality {
             round_trip_ms,
@@ -84,7 +88,7 @@ impl Controller {
     pub(crate) fn new(config: CongestionConfig, own: IpAddr, first: Sqn, now: Time) -> Self {
         Self {
             config,
-            nobody: match own {
+            any_acker: match own {
                 IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
                 IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
             },
@@ -94,37 +98,37 @@ impl Controller {
             acknowledged: VecDeque::new(),
             outstanding: 0,
             halved_at: None,
-            silent_since: now,
+            last_ack: now,
             timeouts: 0,
         }
     }
 
-    /// Whether an original may be sent. Repairs may always.
+    /// Returns true if the window allows another original data packet. Repairs are always allowed.
     pub(crate) fn may_send(&self) -> bool {
         self.outstanding as f64 + 1.0 <= self.window
     }
 
-    /// What data carries.
+    /// Returns the congestion-control option for a data packet.
     pub(crate) fn option(&self, now: Time) -> CongestionData {
         CongestionData {
             timestamp: now.milliseconds(),
-            acker: self.acker.map_or(self.nobody, |acker| acker.address),
+            acker: self.acker.map_or(self.any_acker, |acker| acker.address),
         }
     }
 
-    /// An original was sent.
+    /// Records that an original data packet was sent.
     pub(crate) fn sent(&mut self, now: Time, sqn: Sqn) {
         if self.acknowledged.is_empty() {
             self.base = sqn;
-            self.silent_since = now;
+            self.last_ack = now;
         }
         self.acknowledged.push_back(false);
         self.outstanding += 1;
     }
 
-    /// A receiver that is not the acker says how it fares: it may become the acker.
+    /// Handles the feedback of a receiver, which may become the acker.
     pub(crate) fn report(&mut self, now: Time, feedback: CongestionFeedback) {
-        let quality = Quality::of(now, feedback);
+        let quality = Quality::from_feedback(now, feedback);
         match &mut self.acker {
             Some(acker) if acker.address == feedback.receiver => acker.quality.follow(quality),
             Some(acker)
@@ -145,11 +149,12 @@ impl Controller {
             return;
         }
         let behind = ack.highest.since(self.base) as usize;
-        // What is acknowledged may be before all that is outstanding, but not after.
+        // Acknowledgements of packets before those in flight are accepted. Acknowledgements of
+        // packets that were not sent yet are ignored.
         if behind >= self.acknowledged.len() && !ack.highest.is_before(self.base) {
             return;
         }
-        self.silent_since = now;
+        self.last_ack = now;
         self.timeouts = 0;
         let mut newly = 0;
         for bit in (0..32).filter(|bit| ack.bitmap >> bit & 1 != 0) {
@@ -160,7 +165,7 @@ impl Controller {
                 newly += 1;
             }
         }
-        let lost = self.forget_lost();
+        let lost = self.mark_lost();
         self.outstanding -= newly + lost;
         let lead = self.base.plus(self.acknowledged.len() as u32).minus(1);
         let was_halved = self.halved_at.is_some_and(|at| !at.is_before(ack.highest));
@@ -177,21 +182,23 @@ impl Controller {
         }
     }
 
-    /// Opens the window for packets that were acknowledged: quickly at first, then by one a round.
+    /// Enlarges the window after `newly` packets were acknowledged: by one per packet up to the
+    /// slow-start threshold, then by one packet per round trip.
     fn open(&mut self, newly: f64) {
-        let quick = newly.min((SLOW_START - self.window).max(0.0));
+        let quick = newly.min((SLOW_START_THRESHOLD - self.window).max(0.0));
         self.window += quick;
-        self.window = (self.window + (newly - quick) / self.window).min(WIDEST);
+        self.window = (self.window + (newly - quick) / self.window).min(MAX_WINDOW);
     }
 
-    /// Takes packets that must be lost for done, and says how many there were.
-    fn forget_lost(&mut self) -> usize {
+    /// Marks the packets that count as lost because enough later packets were received. Returns
+    /// their number.
+    fn mark_lost(&mut self) -> usize {
         let mut received_after = 0;
         let mut lost = 0;
         for acknowledged in self.acknowledged.iter_mut().rev() {
             if *acknowledged {
                 received_after += 1;
-            } else if received_after >= AFTER_LOSS {
+            } else if received_after >= LOSS_THRESHOLD {
                 *acknowledged = true;
                 lost += 1;
             }
@@ -199,7 +206,8 @@ impl Controller {
         lost
     }
 
-    /// Begins anew when nothing was acknowledged for too long.
+    /// Resets the window to one packet if no acknowledgement arrived before the timeout. After two
+    /// timeouts in a row, the acker is also forgotten.
     pub(crate) fn expire(&mut self, now: Time) {
         if self.timeout().is_some_and(|timeout| timeout <= now) {
             self.window = 1.0;
@@ -207,7 +215,7 @@ impl Controller {
             self.base = self.base.plus(self.acknowledged.len() as u32);
             self.acknowledged.clear();
             self.outstanding = 0;
-            self.silent_since = now;
+            self.last_ack = now;
             self.timeouts += 1;
             if self.timeouts >= 2 {
                 self.acker = None;
@@ -215,9 +223,9 @@ impl Controller {
         }
     }
 
-    /// When that will be, if something waits to be acknowledged.
+    /// Returns the time of the next timeout if packets are in flight.
     pub(crate) fn timeout(&self) -> Option<Time> {
-        (!self.acknowledged.is_empty()).then(|| self.silent_since.plus(self.config.timeout))
+        (!self.acknowledged.is_empty()).then(|| self.last_ack.plus(self.config.timeout))
     }
 }
 
@@ -244,7 +252,7 @@ mod tests {
         Time(count * 1_000_000)
     }
 
-    /// Sends while it may, and gives the last number.
+    /// Sends as many packets as the window allows and returns their number.
     fn send_all(controller: &mut Controller, next: &mut u32) -> usize {
         let start = *next;
         while controller.may_send() {
@@ -263,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_opens_quickly_then_slowly_and_halves_once_for_a_burst() {
+    fn the_window_opens_and_halves_once_per_burst() {
         let (mut controller, mut next) = (controller(), 0);
         assert_eq!(controller.option(Time(0)).acker, IpAddr::from([0, 0, 0, 0]));
         assert_eq!(send_all(&mut controller, &mut next), 1);
@@ -282,7 +290,8 @@ mod tests {
         );
         let before = controller.window;
         send_all(&mut controller, &mut next);
-        // 7 is lost, 8 to 10 are received; that 7 is still missing later halves no more.
+        // Packet 7 is lost, and packets 8 to 10 are received. The window is halved once, although
+        // the acknowledgement is repeated.
         ack(&mut controller, 10, 0b111);
         assert_eq!(controller.window, before / 2.0);
         ack(&mut controller, 10, 0b111);
@@ -300,13 +309,14 @@ mod tests {
         assert_eq!(controller.option(now).acker, FIRST, "not much slower");
         controller.report(now, feedback(SECOND, 0, 2000));
         assert_eq!(controller.option(now).acker, SECOND);
-        // 20 ms of round trip weigh more than the loss.
+        // The first receiver's round-trip time is now 30 ms, three times that of the second. This
+        // outweighs its lower loss.
         controller.report(milliseconds(30), feedback(FIRST, 0, 1000));
         assert_eq!(controller.option(now).acker, FIRST);
     }
 
     #[test]
-    fn silence_begins_anew_and_twice_seeks_another_acker() {
+    fn timeouts_reset_the_window_and_then_the_acker() {
         let (mut controller, mut next) = (controller(), 0);
         send_all(&mut controller, &mut next);
         ack(&mut controller, 0, 1);
@@ -323,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_sent_acknowledges_nothing() {
+    fn acknowledgements_of_unsent_packets_are_ignored() {
         let (mut controller, mut next) = (controller(), 0);
         send_all(&mut controller, &mut next);
         ack(&mut controller, 77, u32::MAX);

@@ -1,8 +1,8 @@
-//! How much a receiver loses.
+//! Loss rate of a receiver, as a moving average.
 
 use crate::wire::Sqn;
 
-/// What a receiver loses of a session, by the numbers of what comes.
+/// Loss rate of a receiver, computed from the sequence numbers that it receives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Losses {
     filter: LossFilter,
@@ -10,22 +10,24 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
-    /// The next packet to come is the one after `last`.
-    pub(crate) fn after(last: Sqn) -> Self {
+    /// Creates the state of a receiver that expects the packet after `last` next.
+    pub(crate) fn starting_after(last: Sqn) -> Self {
         Self {
             filter: LossFilter::default(),
             highest: last,
         }
     }
 
-    /// The highest number that is known of: it came, or its group was cut short there.
+    /// Returns the highest known sequence number: of a received packet, or the last number of a
+    /// shortened parity group.
     pub(crate) fn highest(&self) -> Sqn {
         self.highest
     }
 
-    /// A packet came: those between it and the highest before are missing. Says how much higher it is;
-    /// nothing of what comes late.
-    pub(crate) fn came(&mut self, sqn: Sqn) -> Option<u32> {
+    /// Records a received packet. All packets between the previous highest number and this packet
+    /// count as lost. Returns the difference between the new and the previous highest number, or
+    /// `None` if the packet's number is not higher.
+    pub(crate) fn received(&mut self, sqn: Sqn) -> Option<u32> {
         if !self.highest.is_before(sqn) {
             return None;
         }
@@ -36,9 +38,10 @@ impl Losses {
         Some(step)
     }
 
-    /// The last packet of a group that was cut short is `last`, and the numbers after it up to `end` are not
-    /// used: what of the former did not come is missing, the latter are not.
-    pub(crate) fn cut_short(&mut self, last: Sqn, end: Sqn) {
+    /// Records a shortened group, which has fewer packets than usual. Its last packet is `last`,
+    /// and the numbers after `last` up to `end` are unused. Packets up to `last` that were not
+    /// received count as lost; unused numbers do not.
+    pub(crate) fn shorten_group(&mut self, last: Sqn, end: Sqn) {
         if self.highest.is_before(last) {
             self.lose(last.since(self.highest));
             self.highest = last;
@@ -49,28 +52,29 @@ impl Losses {
     }
 
     fn lose(&mut self, packets: u32) {
-        // Beyond some, more losses change nothing: the filter says that all is lost.
+        // More than 1,000 losses in a row hardly change the filter, so the rest is skipped.
         for _ in 0..packets.min(1_000) {
             self.filter.add(true);
         }
     }
 
-    /// As it goes on the wire.
+    /// Returns the loss rate in units of 1/65,536, as packets carry it.
     pub(crate) fn loss(&self) -> u16 {
         self.filter.loss()
     }
 }
 
-/// A low-pass filter of what was received (0) and lost (1), in 1/65,536.
+/// Low-pass filter that averages packets, in units of 1/65,536. A received packet counts as 0, and
+/// a lost packet as 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LossFilter(u32);
 
 impl LossFilter {
-    /// How much the latest packet weighs.
+    /// Weight of the latest packet, in units of 1/65,536.
     const WEIGHT: u64 = 500;
     const ONE: u64 = 1 << 16;
 
-    /// A packet came or was found missing.
+    /// Adds one received or lost packet to the average.
     fn add(&mut self, is_lost: bool) {
         let latest = if is_lost { Self::ONE * Self::WEIGHT } else { 0 };
         let before = u64::from(self.0) * (Self::ONE - Self::WEIGHT);
@@ -87,9 +91,10 @@ mod tests {
     use super::{LossFilter, Losses};
     use crate::wire::Sqn;
 
-    /// Of numbers 100 to 103 only 100 and 102 come, or not even the latter, and 103 is not used.
+    /// Uses a group with the numbers 100 to 103, of which 103 is unused. Packet 100 arrives in both
+    /// cases, packet 102 only in the first case.
     #[test]
-    fn what_is_not_used_is_not_lost_and_what_did_not_come_is() {
+    fn unused_numbers_are_not_lost() {
         let lost = |fates: &[bool]| {
             let mut filter = LossFilter::default();
             fates.iter().for_each(|is_lost| filter.add(*is_lost));
@@ -99,15 +104,15 @@ mod tests {
             (true, &[false, true, false, false][..]),
             (false, &[false, true, true, false]),
         ] {
-            let mut losses = Losses::after(Sqn(99));
-            losses.came(Sqn(100));
+            let mut losses = Losses::starting_after(Sqn(99));
+            losses.received(Sqn(100));
             if last_comes {
-                losses.came(Sqn(102));
+                losses.received(Sqn(102));
             }
-            losses.cut_short(Sqn(102), Sqn(103));
-            // Said twice, it changes nothing.
-            losses.cut_short(Sqn(102), Sqn(103));
-            assert_eq!(losses.came(Sqn(104)), Some(1));
+            losses.shorten_group(Sqn(102), Sqn(103));
+            // A second report of the same group changes nothing.
+            losses.shorten_group(Sqn(102), Sqn(103));
+            assert_eq!(losses.received(Sqn(104)), Some(1));
             assert_eq!(losses.loss(), lost(fates), "{last_comes}");
         }
         assert!(lost(&[true, false]) > lost(&[true, false, false]));
@@ -119,12 +124,12 @@ mod tests {
         filter.add(true);
         assert_eq!(filter.loss(), 500);
         filter.add(false);
-        // 500 × (1 − 500/65,536) = 496.2
+        // A received packet reduces the loss to 500 × (1 − 500/65,536) = 496.2.
         assert_eq!(filter.loss(), 496);
     }
 
     #[test]
-    fn steady_loss_is_found() {
+    fn steady_loss_is_measured() {
         let mut filter = LossFilter::default();
         for at in 0..20_000 {
             filter.add(at % 10 == 0);

@@ -1,34 +1,34 @@
-//! The Reed–Solomon code: which parity belongs to which data.
+//! The Reed–Solomon code that computes parity packets and recovers data packets.
 
 use std::sync::OnceLock;
 
 use super::field::{add_scaled, inverse, multiply, power_of_two};
 
-/// The code for groups of one size.
+/// Reed–Solomon code for groups of one size.
 ///
-/// With x₀ = 0 and xᵣ = 2^(r-1), row r of V holds the powers of xᵣ; the generator is V times the
-/// inverse of its first rows, so that data stand for themselves and the rows after them are parity.
+/// The code uses a matrix V. Row r of V holds the powers of xᵣ, where x₀ = 0 and xᵣ = 2^(r-1). The
+/// generator matrix is V times the inverse of V's first `size` rows. The first `size` rows of the
+/// generator reproduce the data, and its other rows yield the parity.
 #[derive(Debug)]
 pub struct Code {
     size: usize,
-    /// The generator's rows after the data's, one after the other.
+    /// Rows of the generator matrix that yield parity, one after the other, with `size` bytes each.
     parity_rows: Vec<u8>,
 }
 
 impl Code {
-    /// The smallest group.
-    pub const SMALLEST: u32 = 2;
-    /// The largest group.
-    pub const LARGEST: u32 = 128;
-    /// Data and parity of one group together are at most so many.
-    const MOST_ROWS: usize = 255;
+    /// Minimum number of data packets in a group.
+    pub const MIN_SIZE: u32 = 2;
+    /// Maximum number of data packets in a group.
+    pub const MAX_SIZE: u32 = 128;
+    /// Maximum number of data packets and parity packets of a group together.
+    const MAX_ROWS: usize = 255;
 
-    /// The code for groups of `size` packets: a power of two from 2 to 128, else there is none.
-    ///
-    /// Each of the seven is worked out once.
-    pub fn of(size: u32) -> Option<&'static Code> {
+    /// Returns the code for groups of `size` data packets. If `size` is not a power of two from 2
+    /// to 128, returns `None`. Each of the seven codes is computed once.
+    pub fn for_group_size(size: u32) -> Option<&'static Code> {
         static CODES: [OnceLock<Code>; 7] = [const { OnceLock::new() }; 7];
-        let possible = size.is_power_of_two() && (Self::SMALLEST..=Self::LARGEST).contains(&size);
+        let possible = size.is_power_of_two() && (Self::MIN_SIZE..=Self::MAX_SIZE).contains(&size);
         possible.then(|| {
             CODES[size.trailing_zeros() as usize - 1].get_or_init(|| Code::new(size as usize))
         })
@@ -41,7 +41,7 @@ impl Code {
         };
         let mut inverted: Vec<u8> = (0..size).flat_map(powers_of).collect();
         invert(&mut inverted, size).expect("distinct points make an invertible matrix");
-        let mut parity_rows = vec![0; (Self::MOST_ROWS - size) * size];
+        let mut parity_rows = vec![0; (Self::MAX_ROWS - size) * size];
         for (row, out) in (size..).zip(parity_rows.chunks_exact_mut(size)) {
             for (power, line) in powers_of(row).zip(inverted.chunks_exact(size)) {
                 add_scaled(out, power, line);
@@ -50,29 +50,30 @@ impl Code {
         Code { size, parity_rows }
     }
 
-    /// How many data packets a group has.
+    /// Returns the number of data packets per group.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// How many different parities there are.
-    pub fn most_parity(&self) -> usize {
-        Self::MOST_ROWS - self.size
+    /// Returns the number of different parity packets per group.
+    pub fn max_parity(&self) -> usize {
+        Self::MAX_ROWS - self.size
     }
 
-    /// What each data packet is multiplied with in parity `index`.
+    /// Returns the factors by which the data packets are multiplied in parity packet `index`.
     ///
     /// # Panics
-    /// If there is no such parity.
+    /// If `index` is too large.
     pub fn parity_row(&self, index: usize) -> &[u8] {
         &self.parity_rows[index * self.size..(index + 1) * self.size]
     }
 
-    /// Makes parity `index` of a group. Data shorter than `length` count as if padded with zeros, and
-    /// so do those that are not there.
+    /// Computes parity packet `index` of a group. Data packets shorter than `length` bytes are
+    /// padded with zeros. If `data` has fewer packets than the group, the missing packets count as
+    /// zeros.
     ///
     /// # Panics
-    /// If there is no such parity, or data are longer than `length`.
+    /// If `index` is too large, or if a data packet is longer than `length`.
     pub fn encode<'a>(
         &self,
         index: usize,
@@ -86,9 +87,11 @@ impl Code {
         parity
     }
 
-    /// Finds the missing ones of a group's `data`, in their order, each as long as the parities,
-    /// given as many parities (index and bytes) as data are missing. `None` if they are fewer, or
-    /// contradict each other in index or length, or data are longer than they.
+    /// Recovers the missing packets of a group, in order. In `data`, a missing packet is `None`.
+    /// `parity` holds the index and the bytes of each parity packet. Each recovered packet is as
+    /// long as the parity. Returns `None` if there are fewer parity packets than missing packets,
+    /// if an index is too large or occurs twice, if the parity packets differ in length, or if a
+    /// data packet is longer than the parity.
     pub fn recover(
         &self,
         data: &[Option<&[u8]>],
@@ -105,11 +108,11 @@ impl Code {
             || !data.iter().flatten().all(fits)
             || !parity
                 .iter()
-                .all(|(index, bytes)| *index < self.most_parity() && bytes.len() == length)
+                .all(|(index, bytes)| *index < self.max_parity() && bytes.len() == length)
         {
             return None;
         }
-        // What the parities have of the missing ones alone.
+        // Parity bytes after the contribution of the known data packets was removed.
         let mut remainders = Vec::with_capacity(missing.len());
         let mut matrix = Vec::with_capacity(missing.len() * missing.len());
         for (index, bytes) in parity {
@@ -135,8 +138,8 @@ impl Code {
     }
 }
 
-/// Inverts a square matrix, given row by row, in place (Gauss and Jordan); `None` if it has no
-/// inverse.
+/// Inverts a square matrix, stored row by row, in place (Gauss–Jordan elimination). Returns `None`
+/// if the matrix is singular.
 fn invert(matrix: &mut [u8], size: usize) -> Option<()> {
     let mut rows: Vec<Vec<u8>> = matrix
         .chunks_exact(size)
@@ -174,8 +177,9 @@ mod tests {
 
     use super::Code;
 
-    /// Worked out by an independent model, which agrees with libpgm's encoder: for data byte j of
-    /// packet i = 37i + 11j + 1, eight bytes per packet, the first two parities.
+    /// Group sizes with their first two parity packets of eight bytes, as big-endian numbers. An
+    /// independent model that agrees with libpgm's encoder computed them. Byte j of data packet i
+    /// is 37i + 11j + 1 modulo 256.
     const VECTORS: [(u32, u64, u64); 4] = [
         (2, 0x4f76_41e8_d3f2_1534, 0x9df8_bbab_ccb1_efba),
         (4, 0xabeb_7acd_57a1_2cae, 0xfef6_29d6_45d7_b58f),
@@ -184,12 +188,12 @@ mod tests {
     ];
 
     #[test]
-    fn published_parities() {
+    fn known_parity_is_reproduced() {
         for (size, first, second) in VECTORS {
             let data: Vec<[u8; 8]> = (0..size as u8)
                 .map(|i| std::array::from_fn(|j| i.wrapping_mul(37).wrapping_add(11 * j as u8 + 1)))
                 .collect();
-            let code = Code::of(size).unwrap();
+            let code = Code::for_group_size(size).unwrap();
             for (index, expected) in [first, second].into_iter().enumerate() {
                 let parity = code.encode(index, data.iter().map(|d| &d[..]), 8);
                 assert_eq!(
@@ -200,25 +204,25 @@ mod tests {
             }
         }
         let row = [0x77, 0x40, 0x38, 0x0e];
-        assert_eq!(Code::of(4).unwrap().parity_row(0), row);
+        assert_eq!(Code::for_group_size(4).unwrap().parity_row(0), row);
     }
 
     #[test]
     fn any_packets_can_be_replaced_by_any_parities() {
         let mut rng = Rng(5);
         for size in [2, 4, 8, 16, 32, 64, 128] {
-            let code = Code::of(size).unwrap();
+            let code = Code::for_group_size(size).unwrap();
             for _ in 0..20 {
                 let length = 1 + rng.below(100);
                 let data: Vec<Vec<u8>> = (0..size)
                     .map(|_| (0..rng.below(length)).map(|_| rng.bits() as u8).collect())
                     .collect();
-                let lost = rng.below(size as usize + 1).min(code.most_parity());
+                let lost = rng.below(size as usize + 1).min(code.max_parity());
                 let mut held: Vec<Option<&[u8]>> = data.iter().map(|d| Some(&d[..])).collect();
                 while held.iter().filter(|held| held.is_none()).count() < lost {
                     held[rng.below(size as usize)] = None;
                 }
-                let mut indices: Vec<usize> = (0..code.most_parity()).collect();
+                let mut indices: Vec<usize> = (0..code.max_parity()).collect();
                 let parity: Vec<(usize, Vec<u8>)> = (0..lost)
                     .map(|_| indices.swap_remove(rng.below(indices.len())))
                     .map(|index| {
@@ -243,8 +247,8 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_recover_nothing() {
-        let code = Code::of(2).unwrap();
+    fn contradictory_parity_recovers_nothing() {
+        let code = Code::for_group_size(2).unwrap();
         let data = [Some(&b"ab"[..]), None];
         assert_eq!(code.recover(&data, &[]), None, "too few");
         assert_eq!(code.recover(&data, &[(0, b"x")]), None, "too short");
@@ -252,9 +256,9 @@ mod tests {
         assert_eq!(
             code.recover(&[None, None], &[(1, b"xy"), (1, b"xy")]),
             None,
-            "twice the same"
+            "the same parity twice"
         );
-        assert_eq!(Code::of(3).map(Code::size), None);
-        assert_eq!(Code::of(256).map(Code::size), None);
+        assert_eq!(Code::for_group_size(3).map(Code::size), None);
+        assert_eq!(Code::for_group_size(256).map(Code::size), None);
     }
 }

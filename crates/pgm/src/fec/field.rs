@@ -1,8 +1,10 @@
-//! Arithmetic in GF(2⁸) modulo x⁸+x⁴+x³+x²+1, in which 2 generates all of it but 0.
+//! Arithmetic in the finite field GF(2⁸) modulo x⁸+x⁴+x³+x²+1. The powers of 2 are all elements
+//! except 0.
 
 const MODULUS: u16 = 0x11d;
 
-/// The powers of 2, twice round, so that sums of two logarithms need no reduction.
+/// Powers of 2. The sequence of 255 powers is stored twice, so that the sum of two logarithms can
+/// be used as an index.
 const POWERS: [u8; 510] = {
     let mut powers = [0; 510];
     let mut value = 1u16;
@@ -18,7 +20,7 @@ const POWERS: [u8; 510] = {
     powers
 };
 
-/// The logarithm of each number but 0.
+/// Logarithms to base 2 of all elements. The entry of 0 has no meaning.
 const LOGARITHMS: [u8; 256] = {
     let mut logarithms = [0; 256];
     let mut at = 0;
@@ -29,7 +31,7 @@ const LOGARITHMS: [u8; 256] = {
     logarithms
 };
 
-/// 2 to the power of `exponent`, which must be below 255.
+/// Returns 2 to the power of `exponent`, which must be below 255.
 pub(super) fn power_of_two(exponent: usize) -> u8 {
     POWERS[exponent]
 }
@@ -42,15 +44,16 @@ pub(super) fn multiply(a: u8, b: u8) -> u8 {
     POWERS[logarithm(a) + logarithm(b)]
 }
 
-/// What multiplied with `a` gives 1. `a` must not be 0.
+/// Returns the inverse of `a`, which must not be 0.
 pub(super) fn inverse(a: u8) -> u8 {
     POWERS[255 - usize::from(LOGARITHMS[usize::from(a)])]
 }
 
-/// Adds `factor` times `input` to the start of `sum`, which must be at least as long.
+/// Adds `factor` times `input` to the start of `sum`. `sum` must be at least as long as `input`.
 ///
-/// A product is the sum of the factor's doubles by the bits of the other; written over bytes side by
-/// side, without tables, that is what a compiler turns into vector instructions by itself.
+/// A product is the sum of some of the values `factor` × 1, 2, 4, … 128: each bit of the input byte
+/// selects one of these values. The compiler can vectorise this loop because it uses no tables and
+/// works on adjacent bytes.
 pub(super) fn add_scaled(sum: &mut [u8], factor: u8, input: &[u8]) {
     const LANES: usize = 32;
     if factor == 0 {
@@ -84,7 +87,7 @@ pub(super) fn add_scaled(sum: &mut [u8], factor: u8, input: &[u8]) {
 mod tests {
     use super::*;
 
-    /// Long multiplication and division of polynomials.
+    /// Multiplies two polynomials and reduces the product bit by bit.
     fn by_definition(a: u8, b: u8) -> u8 {
         let mut product = 0u16;
         for bit in 0..8 {
@@ -101,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn products_and_inverses_are_those_of_polynomials() {
+    fn products_and_inverses_match_the_definition() {
         for a in 0..=255 {
             for b in 0..=255 {
                 assert_eq!(multiply(a, b), by_definition(a, b), "{a} times {b}");

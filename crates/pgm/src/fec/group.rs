@@ -1,45 +1,47 @@
-//! Parity of packets: their payloads, lengths and fragment options.
+//! Parity of a group of packets. It covers their payloads, lengths and fragment options.
 
 use super::Code;
 use crate::wire::Fragment;
 
-/// What parity protects of a data packet.
+/// Parts of a data packet that parity protects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member<'a> {
     pub(crate) payload: &'a [u8],
     pub(crate) fragment: Option<Fragment>,
 }
 
-/// What a parity packet carries.
+/// A parity packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parity {
-    /// Parity of the payloads, padded to the longest; of variable length, of their lengths, too.
+    /// Parity of the payloads, which are padded to the longest. If the payloads differ in length,
+    /// two bytes with the parity of the lengths follow.
     pub(crate) payload: Vec<u8>,
-    /// Whether lengths follow.
+    /// True if `payload` ends with the parity of the lengths.
     pub(crate) variable_length: bool,
-    /// Parity of the fragment options, if any packet has one.
+    /// Parity of the fragment options, if at least one packet of the group has such an option.
     pub(crate) encoded_fragment: Option<[u8; 13]>,
 }
 
-/// A packet that was lost.
+/// Data packet recovered from parity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Recovered {
-    /// Its place in the group.
+    /// Index of the packet in its group.
     pub(crate) index: usize,
     pub(crate) payload: Vec<u8>,
     pub(crate) fragment: Option<Fragment>,
 }
 
-/// Bytes of a length that follow the payloads.
+/// Size in bytes of an encoded payload length.
 const LENGTH: usize = 2;
 
-/// Says, in the first of an encoded fragment option's bytes, that its packet has none.
+/// First byte of the encoded fragment option of a packet that has no fragment option.
 const NO_FRAGMENT: u8 = 0x80;
 
-/// Makes parity `index` of a group; a shortened one has fewer members than the code.
+/// Computes parity packet `index` of a group. A shortened group has fewer members than the group
+/// size of the code.
 ///
 /// # Panics
-/// If there is no such parity.
+/// If `index` is too large.
 pub(crate) fn encode(code: &Code, index: usize, members: &[Member<'_>]) -> Parity {
     let lengths = members.iter().map(|member| member.payload.len());
     let longest = lengths.clone().max().unwrap_or(0);
@@ -63,8 +65,8 @@ pub(crate) fn encode(code: &Code, index: usize, members: &[Member<'_>]) -> Parit
     }
 }
 
-/// Finds the packets of a group that are missing, given at least as many parities with their
-/// indices. `None` if they are too few or contradict each other.
+/// Recovers the missing packets of a group from parity packets and their indices. Returns `None` if
+/// there are too few parity packets or if they contradict each other.
 pub(crate) fn recover(
     code: &Code,
     members: &[Option<Member<'_>>],
@@ -163,13 +165,13 @@ mod tests {
     use crate::wire::Sqn;
 
     #[test]
-    fn packets_of_all_sorts_are_recovered() {
+    fn random_packets_are_recovered() {
         let mut rng = Rng(9);
-        let code = Code::of(8).unwrap();
+        let code = Code::for_group_size(8).unwrap();
         for _ in 0..500 {
             let fixed = rng.below(2) == 0;
             let fragmented = rng.below(3);
-            let size = 1 + rng.below(8); // below 8: a shortened group
+            let size = 1 + rng.below(8); // a size below 8 makes a shortened group
             let data: Vec<(Vec<u8>, Option<Fragment>)> = (0..size)
                 .map(|_| {
                     let length = if fixed { 20 } else { rng.below(40) };
@@ -209,8 +211,8 @@ mod tests {
 
     #[test]
     fn the_length_follows_in_network_order() {
-        // Parity 0 of one packet that has all the group's data is that packet times its factor.
-        let code = Code::of(2).unwrap();
+        // If only one packet of a group has data, parity 0 is that packet times its factor.
+        let code = Code::for_group_size(2).unwrap();
         let payload = [0; 0x0102];
         let members = [&payload[..], b""].map(|payload| Member {
             payload,
@@ -219,7 +221,7 @@ mod tests {
         let parity = encode(code, 0, &members);
         assert!(parity.variable_length && parity.encoded_fragment.is_none());
         assert_eq!(parity.payload.len(), 0x0102 + 2);
-        // The factor is 3, and 3 times 1 is 3, 3 times 2 is 6.
+        // The length is 0x0102 and the factor is 3: 3 times 1 is 3, and 3 times 2 is 6.
         assert_eq!(parity.payload[0x0102..], [3, 6]);
     }
 }

@@ -1,68 +1,83 @@
-//! How a receiver behaves.
+//! Configuration of a receiver.
 
 use std::{net::IpAddr, time::Duration};
 
 use crate::wire::Dialect;
 
-/// How a receiver behaves. [`ReceiverConfig::new`] gives what works in a local network.
+/// Configuration of a receiver. [`ReceiverConfig::new`] returns values for a local network.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiverConfig {
-    /// The data-destination port that sources send to.
+    /// PGM data-destination port of the sources. Packets for other ports are ignored.
     pub destination_port: u16,
-    /// The own address.
+    /// Address of this receiver.
     pub address: IpAddr,
-    /// The group that is listened to.
+    /// Address of the multicast group.
     pub group: IpAddr,
-    /// In which order messages are handed out.
+    /// Order in which messages are returned.
     pub order: Order,
-    /// Whether what was sent before is asked for, where a source allows it. Then nothing of a source
-    /// is handed out before it has said so by an SPM.
+    /// True to request packets that were sent before this receiver joined, if the source allows
+    /// that. In this case, messages of a source are returned only after its first SPM.
     pub late_join: bool,
-    /// Only listen: never ask for anything. What is missing comes by parity, or because others ask.
+    /// True to send nothing. Missing packets can still arrive as parity, or because other receivers
+    /// request them.
     pub passive: bool,
-    /// The most packets of a source that wait, for others or to be taken. From 2 to 2²⁴.
+    /// Maximum number of packets kept in memory per source, from 2 to 2²⁴.
     pub window: u32,
-    /// The most bytes of a source that wait, about; half of it is the longest message.
+    /// Approximate maximum number of bytes kept in memory per source. A message can have at most
+    /// half of this size.
     pub bytes: usize,
-    /// The most sources that are listened to at once; further ones are ignored.
+    /// Maximum number of sources. Further sources are ignored.
     pub sources: usize,
-    /// A source of which nothing was heard for so long is given up.
+    /// Maximum number of bytes sent to a source that does not answer, at least 256. Each byte
+    /// received from the source allows two more bytes, up to this maximum.
+    pub request_bytes: usize,
+    /// Maximum number of packets sent per second to all sources together.
+    pub packets_per_second: u32,
+    /// True to send requests to the address that an SPM names (path NLA), even if the SPM came from
+    /// another address. Networks with PGM routers need this. If false, requests go to the address
+    /// from which the SPM came. This is safer because any member of the group can name any address
+    /// in an SPM.
+    pub trusts_path: bool,
+    /// Time of silence after which a source is dropped.
     pub expiry: Duration,
-    /// What is missing is asked for after a random time up to this, unless the source says how long.
+    /// Maximum random delay before a request for missing packets. The source can set another
+    /// maximum.
     pub back_off: Duration,
-    /// How long a request may go unconfirmed before it is made again; each time twice as long, up to 16
-    /// times.
+    /// Time after which a request without a confirmation is repeated. The time doubles with each
+    /// repetition, up to 16 times this value.
     pub confirmation: Duration,
-    /// How long a confirmed repair may take before it is asked for again; each time twice as long, up to
-    /// 16 times.
+    /// Time after which a confirmed request without a repair is repeated. The time doubles with
+    /// each repetition, up to 16 times this value.
     pub repair: Duration,
-    /// After so many requests without confirmation, what is missing is lost.
+    /// Number of unconfirmed requests after which a packet is given up as lost.
     pub confirmation_retries: u16,
-    /// After so many confirmations without repair, what is missing is lost.
+    /// Number of confirmations without a repair after which a packet is given up as lost.
     pub repair_retries: u16,
-    /// A source that has not introduced itself is asked to after a random time up to this.
+    /// Maximum random delay before the receiver requests an SPM from a source that has not sent one
+    /// yet.
     pub spm_back_off: Duration,
-    /// And asked again after so long.
+    /// Interval at which the request for an SPM is repeated.
     pub spm_repeat: Duration,
-    /// Where a source seeks an acker, the answer waits a random time up to this.
+    /// Maximum random delay of an acknowledgement while the source has no acker (congestion
+    /// control).
     pub ack_back_off: Duration,
-    /// The few bits that OpenPGM has otherwise.
+    /// Variant of the wire format, because OpenPGM encodes some bits differently from RFC 3208.
     pub dialect: Dialect,
-    /// What random choices come from: different for each receiver.
+    /// Seed of the random number generator. Each receiver needs a different seed.
     pub seed: u64,
 }
 
-/// In which order messages are handed out.
+/// Order in which messages are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As each source has sent them.
+    /// Order in which each source sent its messages.
     AsSent,
-    /// As they come: none waits for another's repair.
+    /// Order of arrival. No message waits for the repair of another message.
     AsReceived,
 }
 
 impl ReceiverConfig {
-    /// What works in a local network without tuning.
+    /// Returns a configuration for a local network.
     pub fn new(address: IpAddr, group: IpAddr) -> ReceiverConfig {
         ReceiverConfig {
             destination_port: 7500,
@@ -74,6 +89,9 @@ impl ReceiverConfig {
             window: 16_384,
             bytes: 64 << 20,
             sources: 256,
+            request_bytes: 16 << 10,
+            packets_per_second: 20_000,
+            trusts_path: false,
             expiry: Duration::from_secs(30),
             back_off: Duration::from_micros(500),
             confirmation: Duration::from_millis(2),

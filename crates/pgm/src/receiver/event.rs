@@ -1,46 +1,47 @@
-//! What a receiver hands out.
+//! Events that a receiver reports.
 
 use bytes::Bytes;
 
 use crate::wire::{Reset, Sqn, Tsi};
 
-/// What has happened to a source.
+/// Event of a receiver that concerns one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A message, whole.
+    /// A complete message.
     Message {
-        /// Whose.
+        /// Session identifier of the source.
         source: Tsi,
-        /// The number of its first packet.
+        /// Sequence number of the message's first packet.
         sqn: Sqn,
-        /// The message, which may be empty. It may share memory with others that came in the same
-        /// call: a copy of what is kept for long lets go of them.
+        /// Bytes of the message, which may be empty. They may share memory with other messages that
+        /// arrived in the same system call. Copy them if you keep them for long.
         payload: Bytes,
     },
-    /// Packets are lost for good; what comes after them follows.
+    /// Packets were lost and cannot be repaired. Events after this one concern later packets.
     Lost {
-        /// Whose.
+        /// Session identifier of the source.
         source: Tsi,
-        /// The first of them.
+        /// Sequence number of the first lost packet.
         first: Sqn,
-        /// How many.
+        /// Number of lost packets.
         packets: u32,
     },
-    /// The source has broken off.
+    /// The source aborted its session.
     Reset {
-        /// Which.
+        /// Session identifier of the source.
         source: Tsi,
-        /// Why, and whether it still repairs.
+        /// Reason of the abort, and a flag that tells whether the source still sends repairs.
         reset: Reset,
     },
-    /// The source has ended, and all that it sent was handed out or reported lost.
+    /// The session ended, and all its messages were returned or reported as lost.
     Finished {
-        /// Which.
+        /// Session identifier of the source.
         source: Tsi,
     },
-    /// The source is gone: nothing was heard of it for too long, or another has begun under its name.
+    /// The source was silent for too long, or another source started with the same session
+    /// identifier.
     Expired {
-        /// Which.
+        /// Session identifier of the source.
         source: Tsi,
     },
 }

@@ -1,10 +1,10 @@
-//! Parity of one window's groups: what is missing is made of it, or more of it is asked for.
+//! Parity groups of a receive window: recovery of missing packets, and requests for parity.
 
 use std::collections::HashMap;
 
 use super::{
     request::{Request, Stage, Target},
-    window::{How, Piece, ReceiveWindow, Slot},
+    window::{Origin, ReceiveWindow, Slot, StoredPacket},
 };
 use crate::{
     Time,
@@ -12,7 +12,8 @@ use crate::{
     wire::{ParityParameters, Sqn},
 };
 
-/// The session's code, and the groups that have parity, are asked for or are shortened.
+/// Parity state of a session: its code, and the groups for which parity was received or requested
+/// or that are shortened.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     session: Option<Session>,
@@ -23,7 +24,8 @@ pub(super) struct Groups {
 struct Session {
     code: &'static Code,
     parameters: ParityParameters,
-    /// Nothing before this comes of itself any more: what is missing there is asked for.
+    /// First sequence number after the closed groups. A group is closed when no more of its
+    /// original packets are expected. Missing packets of closed groups must be requested.
     closed: Sqn,
 }
 
@@ -31,7 +33,7 @@ struct Session {
 struct Group {
     parity: Vec<(usize, Parity)>,
     request: Option<Request>,
-    /// How many packets it has, if not as many as others.
+    /// Number of packets in the group, if the group is shortened.
     size: Option<u32>,
 }
 
@@ -40,14 +42,15 @@ impl Groups {
         self.session.is_some()
     }
 
-    /// The first packet of the group that `sqn` is in; `sqn` itself without parity.
+    /// Returns the first packet of the group that contains `sqn`. Without parity, returns `sqn`.
     pub(super) fn start_of(&self, sqn: Sqn) -> Sqn {
         self.session
             .map_or(sqn, |session| sqn.group(session.parameters.group_size))
     }
 
-    /// The group and the count of a request for parity.
-    pub(super) fn wish(&self, sqn: Sqn) -> Option<(Sqn, u32)> {
+    /// Returns the group and the number of parity packets that a parity request with the number
+    /// `sqn` asks for. Returns `None` if the session has no parity.
+    pub(super) fn parity_request(&self, sqn: Sqn) -> Option<(Sqn, u32)> {
         let size = self.session?.parameters.group_size;
         Some((sqn.group(size), sqn.index(size) + 1))
     }
@@ -57,22 +60,23 @@ impl Groups {
     }
 }
 
-/// What a parity packet is.
+/// Received parity packet.
 #[derive(Debug)]
 pub(super) struct ParityPacket {
-    /// Its number: in the group that it is about.
+    /// Sequence number of the packet. It identifies the group and a position in it.
     pub(super) sqn: Sqn,
-    /// How many times the group's size is to be added to its index.
+    /// Factor in the index of the parity packet. The index is `times` × group size + the position
+    /// of `sqn` in the group.
     pub(super) times: u32,
     pub(super) parity: Parity,
-    pub(super) how: How,
+    pub(super) origin: Origin,
 }
 
 impl ReceiveWindow {
-    /// The source has told its parameters. They hold for the session: later ones change nothing. A
-    /// window too small for two groups does without parity, since whole groups stay in it.
+    /// Sets the parity parameters of the session. Later calls are ignored. A window that is too
+    /// small for two groups ignores parity, because recovery needs whole groups in the window.
     pub(super) fn set_parity(&mut self, now: Time, parameters: ParityParameters) {
-        let Some(code) = Code::of(parameters.group_size) else {
+        let Some(code) = Code::for_group_size(parameters.group_size) else {
             return;
         };
         let is_useful = parameters.proactive || parameters.on_demand;
@@ -95,19 +99,21 @@ impl ReceiveWindow {
         self.close(now, self.groups.start_of(self.lead));
     }
 
-    /// Slots from `start` on are new: begins to ask for what will not come of itself.
-    pub(super) fn ask_for_new(&mut self, now: Time, start: Sqn) {
+    /// Starts requests for the packets of new slots from `start` on. With parity, only packets of
+    /// closed groups are requested.
+    pub(super) fn request_new(&mut self, now: Time, start: Sqn) {
         let end = match self.groups.session {
             None => self.end(),
             Some(session) if start.is_before(session.closed) => session.closed,
             Some(_) => return,
         };
-        self.ask_for(now, start, end);
+        self.request_range(now, start, end);
     }
 
-    /// Begins to ask for what is missing and deferred in a range: for parity of groups that are all in
-    /// the window, where the source gives it, else for packets.
-    fn ask_for(&mut self, now: Time, start: Sqn, end: Sqn) {
+    /// Starts the deferred requests for missing packets of a range. If the source offers parity on
+    /// demand, requests parity for the groups that lie entirely in the window. Otherwise, requests
+    /// the packets themselves.
+    fn request_range(&mut self, now: Time, start: Sqn, end: Sqn) {
         if self.config.passive {
             return;
         }
@@ -130,7 +136,7 @@ impl ReceiveWindow {
             let sqn = self.base.plus(at as u32);
             let group = self.groups.start_of(sqn);
             if !on_demand || group.is_before(self.base) {
-                self.ask_for_packet(at, expiry);
+                self.request_packet(at, expiry);
             } else if matches!(&self.slots[at], Slot::Missing(r) if r.stage == Stage::Deferred) {
                 let entry = self.groups.groups.entry(group).or_default();
                 if entry.request.is_none() {
@@ -144,19 +150,19 @@ impl ReceiveWindow {
         }
     }
 
-    /// Nothing before `bound` comes of itself any more.
+    /// Closes the groups before `bound`, and requests their missing packets.
     fn close(&mut self, now: Time, bound: Sqn) {
         if let Some(session) = &mut self.groups.session
             && session.closed.is_before(bound)
         {
             let start = std::mem::replace(&mut session.closed, bound);
-            self.ask_for(now, start, bound);
+            self.request_range(now, start, bound);
         }
     }
 
-    /// Data came: groups before its own are over; its own is after its last packet, unless parity
-    /// follows.
-    pub(super) fn data_came(&mut self, now: Time, sqn: Sqn) {
+    /// Closes the groups before the group of a received data packet. If the packet is the last of
+    /// its group and no proactive parity follows, closes this group too.
+    pub(super) fn on_data(&mut self, now: Time, sqn: Sqn) {
         let Some(session) = self.groups.session else {
             return;
         };
@@ -166,9 +172,9 @@ impl ReceiveWindow {
         self.close(now, bound);
     }
 
-    /// The source says that it has sent nothing new: what is missing will not come of itself, and the
-    /// last group, which is not complete, has no parity.
-    pub(super) fn source_is_idle(&mut self, now: Time) {
+    /// Handles an SPM of an idle source by requesting all missing packets. The packets of the
+    /// incomplete last group are requested one by one, because that group has no parity.
+    pub(super) fn on_idle_source(&mut self, now: Time) {
         let Some(session) = self.groups.session else {
             return;
         };
@@ -179,13 +185,13 @@ impl ReceiveWindow {
             let expiry = self.back_off_end(now);
             for sqn in (0..end.since(complete)).map(|at| complete.plus(at)) {
                 if let Some(at) = self.slot_of(sqn) {
-                    self.ask_for_packet(at, expiry);
+                    self.request_packet(at, expiry);
                 }
             }
         }
     }
 
-    /// Takes a parity packet.
+    /// Stores a parity packet, and recovers missing packets of its group if possible.
     pub(super) fn insert_parity(&mut self, now: Time, packet: ParityPacket) {
         self.statistics.parity += 1;
         let Some(session) = self.groups.session else {
@@ -198,16 +204,16 @@ impl ReceiveWindow {
         }
         let last = self.shortened(group).unwrap_or(size) - 1;
         self.advance_lead(now, group.plus(last));
-        let is_last = packet.how == How::Repair || !session.parameters.proactive;
+        let is_last = packet.origin == Origin::Repair || !session.parameters.proactive;
         self.close(now, group.plus(if is_last { size } else { 0 }));
         let index = u64::from(packet.times) * u64::from(size) + u64::from(packet.sqn.index(size));
-        let is_possible = index < session.code.most_parity() as u64;
+        let is_possible = index < session.code.max_parity() as u64;
         let fits = self.slot_of(group.plus(last)).is_some();
         if !is_possible || !fits || self.bytes >= self.config.bytes {
             self.statistics.refused += 1;
             return;
         }
-        if self.is_settled(group) {
+        if self.is_complete(group) {
             return;
         }
         let index = index as usize;
@@ -215,16 +221,16 @@ impl ReceiveWindow {
         if entry.parity.iter().all(|(held, _)| *held != index) {
             self.bytes += packet.parity.payload.len();
             entry.parity.push((index, packet.parity));
-            self.group_changed(now, group);
+            self.try_recover(now, group);
         }
     }
 
-    /// A group of usually `size` has only so many packets; the numbers after them are not used. That holds
-    /// for a window that does without parity, too.
+    /// Shortens the group of `sqn` from `size` packets to `packets`. The numbers after these
+    /// packets are unused. This also applies to windows that ignore parity.
     pub(super) fn shorten(&mut self, now: Time, sqn: Sqn, packets: u32, size: u32) {
         let group = sqn.group(size);
         let last = group.plus(size - 1);
-        // With parity, groups are dropped as a whole.
+        // With parity, the window drops whole groups, so the first packet of the group decides.
         let has_passed = match self.groups.is_active() {
             true => group.is_before(self.base),
             false => last.is_before(self.base),
@@ -244,27 +250,27 @@ impl ReceiveWindow {
                 && let Slot::Missing(request) = &self.slots[at]
             {
                 self.timers.disarm(Target::Packet(sqn.0), request);
-                self.slots[at] = Slot::Taken(None);
+                self.slots[at] = Slot::Delivered(None);
                 self.missing -= 1;
             }
         }
-        self.group_changed(now, group);
+        self.try_recover(now, group);
     }
 
     fn shortened(&self, group: Sqn) -> Option<u32> {
         self.groups.groups.get(&group)?.size
     }
 
-    /// How many packets of a group are missing, and how many are not there at all: parity must
-    /// replace what was given up, too, before it can replace anything.
+    /// Returns the number of missing packets of a group, and the number of absent packets. Absent
+    /// packets include those that were given up, because parity must replace these too.
     fn missing_and_absent(&self, group: Sqn) -> (usize, usize) {
         let size = self.groups.session.map_or(0, |s| s.parameters.group_size);
         let size = self.shortened(group).unwrap_or(size);
         let (mut missing, mut absent) = (0, 0);
         for at in 0..size {
             match self.slot_of(group.plus(at)).map(|at| &self.slots[at]) {
-                Some(Slot::Held(_) | Slot::Taken(Some(_))) => {}
-                Some(Slot::Lost | Slot::Taken(None)) => absent += 1,
+                Some(Slot::Held(_) | Slot::Delivered(Some(_))) => {}
+                Some(Slot::Lost | Slot::Delivered(None)) => absent += 1,
                 Some(Slot::Missing(_)) | None => {
                     missing += 1;
                     absent += 1;
@@ -274,25 +280,27 @@ impl ReceiveWindow {
         (missing, absent)
     }
 
-    fn is_settled(&self, group: Sqn) -> bool {
+    fn is_complete(&self, group: Sqn) -> bool {
         self.missing_and_absent(group).0 == 0
     }
 
-    /// How many parity packets a group that is asked for still wants.
-    pub(super) fn wanted_of(&self, group: Sqn) -> Option<u32> {
+    /// Returns the number of parity packets that a group still needs; `None` if no parity was
+    /// requested for the group.
+    pub(super) fn parity_needed(&self, group: Sqn) -> Option<u32> {
         let entry = self.groups.groups.get(&group)?;
         entry.request.as_ref()?;
         let (_, absent) = self.missing_and_absent(group);
         Some(absent.saturating_sub(entry.parity.len()) as u32)
     }
 
-    /// The number that asks for the parity that a group wants.
-    pub(super) fn parity_wanted(&self, group: Sqn) -> Sqn {
-        group.plus(self.wanted_of(group).unwrap_or(1).max(1) - 1)
+    /// Returns the sequence number for a request of the parity that a group still needs. Its
+    /// position in the group is the number of parity packets minus one.
+    pub(super) fn parity_request_number(&self, group: Sqn) -> Sqn {
+        group.plus(self.parity_needed(group).unwrap_or(1).max(1) - 1)
     }
 
-    /// Packets or parity came: makes what is missing of them, if they suffice.
-    pub(super) fn group_changed(&mut self, now: Time, sqn: Sqn) {
+    /// Recovers the missing packets of the group of `sqn` if enough parity was received.
+    pub(super) fn try_recover(&mut self, now: Time, sqn: Sqn) {
         let Some(session) = self.groups.session else {
             return;
         };
@@ -305,7 +313,7 @@ impl ReceiveWindow {
             let size = entry.size.unwrap_or(session.parameters.group_size);
             let members: Vec<_> = (0..size)
                 .map(|at| match &self.slots[self.slot_of(group.plus(at))?] {
-                    Slot::Held(piece) | Slot::Taken(Some(piece)) => Some(piece.member()),
+                    Slot::Held(piece) | Slot::Delivered(Some(piece)) => Some(piece.member()),
                     _ => None,
                 })
                 .collect();
@@ -314,25 +322,25 @@ impl ReceiveWindow {
                 Some(found) => {
                     for found in found {
                         let sqn = group.plus(found.index as u32);
-                        let piece = Piece {
+                        let piece = StoredPacket {
                             payload: found.payload.into(),
                             fragment: found.fragment,
                         };
                         if let Some(at) = self.slot_of(sqn)
                             && matches!(self.slots[at], Slot::Missing(_))
                         {
-                            self.fill(now, at, piece, How::Parity);
+                            self.fill(now, at, piece, Origin::Parity);
                         }
                     }
                 }
-                None => self.forget_parity(group),
+                None => self.drop_parity(group),
             }
         }
-        self.forget_settled_group(group);
+        self.forget_complete_group(group);
     }
 
-    /// Parity that contradicts itself or the data is dropped; better may come.
-    fn forget_parity(&mut self, group: Sqn) {
+    /// Drops the parity of a group, because it contradicts itself or the data.
+    fn drop_parity(&mut self, group: Sqn) {
         if let Some(entry) = self.groups.groups.get_mut(&group) {
             self.statistics.contradictory += entry.parity.len() as u64;
             for (_, parity) in entry.parity.drain(..) {
@@ -341,11 +349,12 @@ impl ReceiveWindow {
         }
     }
 
-    /// Asks no more for a group of which nothing is missing.
-    pub(super) fn forget_settled_group(&mut self, sqn: Sqn) {
+    /// Ends the request for the group of `sqn` and drops its parity, if no packet of the group is
+    /// missing.
+    pub(super) fn forget_complete_group(&mut self, sqn: Sqn) {
         let group = self.groups.start_of(sqn);
         if self.groups.groups.contains_key(&group)
-            && self.is_settled(group)
+            && self.is_complete(group)
             && let Some(entry) = self.groups.groups.get_mut(&group)
         {
             if let Some(request) = entry.request.take() {
@@ -357,7 +366,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// Gives up what is missing of a group.
+    /// Marks the missing packets of a group as lost.
     pub(super) fn lose_group(&mut self, group: Sqn) {
         let size = self.groups.session.map_or(0, |s| s.parameters.group_size);
         for sqn in (0..size).map(|at| group.plus(at)) {
@@ -368,13 +377,13 @@ impl ReceiveWindow {
         self.drop_groups(|other| other == group);
     }
 
-    /// Forgets groups whose packets were handed out.
-    pub(super) fn forget_passed_groups(&mut self) {
+    /// Drops the groups before the window, because all their packets were delivered.
+    pub(super) fn drop_delivered_groups(&mut self) {
         let base = self.base;
         self.drop_groups(|group| group.is_before(base));
     }
 
-    pub(super) fn forget_all_groups(&mut self) {
+    pub(super) fn drop_all_groups(&mut self) {
         self.drop_groups(|_| true);
     }
 

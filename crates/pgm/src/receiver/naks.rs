@@ -1,4 +1,4 @@
-//! Requests of one window go through their stages.
+//! Progress of the requests for the missing packets of a receive window.
 
 use super::{
     request::{NakContent, Request, Stage, Target},
@@ -9,24 +9,24 @@ use crate::{
     wire::{NakList, Sqn},
 };
 
-/// What somebody else said of something missing.
+/// Message about a missing packet that another member of the session sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// Another receiver has asked for it.
+    /// Another receiver requested the packet (NAK).
     Request,
-    /// The source has confirmed that.
+    /// The source confirmed a request for the packet (NCF).
     Confirmation,
 }
 
-/// How much is done in one go.
-const MOST_DUE: usize = 256;
+/// Maximum number of expired timers handled in one round.
+const MAX_DUE: usize = 256;
 
 impl ReceiveWindow {
-    /// Moves requests on whose stage has ended, and gives the next NAK that is to be sent. Without
-    /// anybody to be sent to, requests count as if they had been lost on their way.
-    pub(super) fn next_nak(&mut self, now: Time, can_be_sent: bool) -> Option<NakContent> {
+    /// Moves requests whose stage has ended to their next stage. Returns the content of the next
+    /// NAK to send, with at most `most` sequence numbers.
+    pub(super) fn next_nak(&mut self, now: Time, most: usize) -> Option<NakContent> {
         loop {
-            let due = self.timers.due(now, MOST_DUE);
+            let due = self.timers.due(now, MAX_DUE);
             if due.is_empty() {
                 return None;
             }
@@ -35,22 +35,16 @@ impl ReceiveWindow {
             let mut groups = Vec::new();
             for target in due {
                 if self.stage(target) != Some(Stage::BackOff) {
-                    self.ask_again(target, again);
+                    self.retry(target, again);
                 } else if let Target::Packet(sqn) = target {
                     packets.push((target, Sqn(sqn)));
                 } else if let Target::Group(group) = target {
-                    groups.push((target, self.parity_wanted(Sqn(group))));
+                    groups.push((target, self.parity_request_number(Sqn(group))));
                 }
             }
             let parity = packets.is_empty();
             let mut asked = if parity { groups } else { packets };
-            asked.truncate(1 + NakList::MOST);
-            if !can_be_sent {
-                for (target, _) in &asked {
-                    self.set_stage(*target, Stage::AwaitsConfirmation, now);
-                }
-                continue;
-            }
+            asked.truncate(most.clamp(1, 1 + NakList::MAX));
             asked.sort_by_key(|(_, sqn)| sqn.since(self.base));
             let mut numbers = Vec::with_capacity(asked.len());
             for (target, sqn) in asked {
@@ -63,19 +57,22 @@ impl ReceiveWindow {
         }
     }
 
-    /// Somebody else asked for something, or the source confirmed it.
+    /// Handles a request that another receiver sent, or a confirmation that the source sent.
     pub(super) fn heard(&mut self, now: Time, sqn: Sqn, parity: bool, heard: Heard) {
         let target = if parity {
-            let Some((group, count)) = self.groups.wish(sqn) else {
+            let Some((group, count)) = self.groups.parity_request(sqn) else {
                 return;
             };
-            if self.wanted_of(group).is_none_or(|wanted| wanted > count) {
+            if self
+                .parity_needed(group)
+                .is_none_or(|wanted| wanted > count)
+            {
                 return;
             }
             Target::Group(group.0)
         } else {
-            // The source has it, so it has sent everything before it. But a number that there is no
-            // room for says nothing.
+            // The source confirms only packets that it has sent, so it has also sent all earlier
+            // packets. A number outside of the window is ignored.
             if heard == Heard::Confirmation
                 && sqn.since(self.base) < self.config.window
                 && self.slot_of(sqn).is_none()
@@ -107,10 +104,10 @@ impl ReceiveWindow {
         self.request_mut(target).map(|request| request.stage)
     }
 
-    /// Waits for an answer: each time in vain twice as long, so that what was lost on its way is asked for
-    /// again at once, and a source that is slow not more and more often.
+    /// Starts to wait for a confirmation or a repair. The time doubles with each failed attempt. So
+    /// a lost request is repeated soon, but a slow source does not get more and more requests.
     fn set_stage(&mut self, target: Target, stage: Stage, now: Time) {
-        const MOST_DOUBLINGS: u16 = 4;
+        const MAX_DOUBLINGS: u16 = 4;
         let Some(request) = self.request_mut(target).copied() else {
             return;
         };
@@ -118,7 +115,7 @@ impl ReceiveWindow {
             Stage::AwaitsRepair => (self.config.repair, request.unrepaired),
             _ => (self.config.confirmation, request.unconfirmed),
         };
-        let wait = wait.saturating_mul(1 << in_vain.min(MOST_DOUBLINGS));
+        let wait = wait.saturating_mul(1 << in_vain.min(MAX_DOUBLINGS));
         self.arm(target, stage, now.plus(wait));
     }
 
@@ -132,8 +129,9 @@ impl ReceiveWindow {
         }
     }
 
-    /// A confirmation or repair has not come in time: back off again, or give up.
-    fn ask_again(&mut self, target: Target, expiry: Time) {
+    /// Handles a confirmation or repair that did not arrive in time: repeats the request, or gives
+    /// up after too many attempts.
+    fn retry(&mut self, target: Target, expiry: Time) {
         let (most_unconfirmed, most_unrepaired) =
             (self.config.confirmation_retries, self.config.repair_retries);
         let Some(request) = self.request_mut(target) else {

@@ -1,4 +1,4 @@
-//! One source, as a receiver knows it.
+//! State that a receiver keeps for each source.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -6,9 +6,10 @@ use bytes::Bytes;
 
 use super::{
     Event, ReceiverConfig, ReceiverStatistics,
+    credit::Credit,
     groups::ParityPacket,
     naks::Heard,
-    window::{Delivery, How, Piece, ReceiveWindow},
+    window::{Delivery, Origin, ReceiveWindow, StoredPacket},
 };
 use crate::{
     Destination, Time,
@@ -21,45 +22,50 @@ use crate::{
     },
 };
 
-/// One source.
+/// State that a receiver keeps for each source.
 #[derive(Debug)]
 pub(super) struct Peer {
     config: ReceiverConfig,
     tsi: Tsi,
-    /// Where its packets come from.
+    /// Address from which the packets of the source come.
     address: IpAddr,
-    /// Where requests go, once it has said so.
+    /// Address to which requests are sent; `None` before the first SPM.
     path: Option<IpAddr>,
     spm_sqn: Option<Sqn>,
     parity: Option<ParityParameters>,
     window: Option<ReceiveWindow>,
+    known_since: Time,
     heard_at: Time,
+    credit: Credit,
     introduction: Introduction,
-    /// The answer to a poll, and when it goes.
+    /// Pending answer to a poll, and the time at which to send it.
     answer: Option<(Time, Poll)>,
     acknowledger: Option<Acknowledger>,
-    /// What is lost of it, while it wants to know.
+    /// Loss rate of this receiver, while the source requests loss reports.
     losses: Option<Losses>,
-    /// The last packet of a session that has ended.
+    /// Last packet of the session, if the source has ended it.
     last: Option<Sqn>,
     reset: Option<Reset>,
-    is_reset_told: bool,
-    is_finish_told: bool,
+    is_reset_reported: bool,
+    is_finish_reported: bool,
     is_expired: bool,
-    /// The last of the SPMs that were old, each newer than the one before, and how many those are.
+    /// Sequence number of the last SPM that was older than the newest SPM, and the count of such
+    /// SPMs in ascending order.
     old_spms: (Sqn, u32),
     rng: fastrand::Rng,
     statistics: ReceiverStatistics,
 }
 
-/// Asking a source that has not introduced itself to do so (RFC 3208 appendix C).
+/// State of the request for an SPM from a source that has not sent one yet (RFC 3208 appendix C).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Introduction {
-    /// It has, or nothing of it is wanted.
+    /// An SPM was received, or no SPM is needed.
     NotNeeded,
-    /// Backs off, since another receiver may ask; or waits for an answer.
+    /// A request is due at this time. Until then, another receiver may send one, or the source may
+    /// send an SPM.
     AskAt(Time),
-    /// Others were told; now the source itself is asked.
+    /// The request was sent to the group, so that other receivers do not repeat it. Next, it is
+    /// sent to the source.
     AskSource,
 }
 
@@ -79,15 +85,17 @@ impl Peer {
             spm_sqn: None,
             parity: None,
             window: None,
+            known_since: now,
             heard_at: now,
+            credit: Credit::new(config.request_bytes),
             introduction: Introduction::NotNeeded,
             answer: None,
             acknowledger: None,
             losses: None,
             last: None,
             reset: None,
-            is_reset_told: false,
-            is_finish_told: false,
+            is_reset_reported: false,
+            is_finish_reported: false,
             is_expired: false,
             old_spms: (Sqn(0), 0),
             rng: fastrand::Rng::with_seed(seed),
@@ -102,12 +110,14 @@ impl Peer {
             ncfs: self.statistics.ncfs,
             naks: self.statistics.naks,
             numbers_requested: self.statistics.numbers_requested,
+            foreign_paths: self.statistics.foreign_paths,
+            withheld: self.statistics.withheld,
             naks_heard: self.statistics.naks_heard,
             ..window.map_or(self.statistics, |window| window.statistics)
         }
     }
 
-    /// Handles a packet of this source.
+    /// Handles a packet that this source sent.
     pub(super) fn handle(
         &mut self,
         now: Time,
@@ -115,28 +125,29 @@ impl Peer {
         packet: &Packet<'_>,
         room: Option<&Bytes>,
     ) {
-        if self.has_begun_anew() {
+        if self.has_restarted() {
             return;
         }
         self.heard_at = now;
         self.is_expired = false;
+        self.credit.earn(packet);
         match packet.body {
             Body::Spm(spm) => self.handle_spm(now, from, spm, &packet.options),
-            Body::Odata(data) if self.take_next(from, data, packet, room) => {}
-            Body::Odata(data) => self.handle_data(now, from, data, packet, How::Original),
-            Body::Rdata(data) => self.handle_data(now, from, data, packet, How::Repair),
+            Body::Odata(data) if self.handle_next(from, data, packet, room) => {}
+            Body::Odata(data) => self.handle_data(now, from, data, packet, Origin::Original),
+            Body::Rdata(data) => self.handle_data(now, from, data, packet, Origin::Repair),
             Body::Ncf(nak) => {
                 self.statistics.ncfs += 1;
-                self.obey_back_off(&packet.options);
+                self.apply_back_off(&packet.options);
                 self.handle_nak(now, nak, packet, Heard::Confirmation);
             }
-            Body::Poll(poll) => self.handle_poll(now, poll),
+            Body::Poll(poll) => self.handle_poll(now, from, poll),
             _ => {}
         }
     }
 
-    /// Handles what another receiver has sent to this source.
-    pub(super) fn overhear(&mut self, now: Time, packet: &Packet<'_>) {
+    /// Handles a packet that another receiver sent to this source.
+    pub(super) fn handle_from_receiver(&mut self, now: Time, packet: &Packet<'_>) {
         match packet.body {
             Body::Nak(nak) => {
                 self.statistics.naks_heard += 1;
@@ -158,18 +169,19 @@ impl Peer {
         self.statistics.spms += 1;
         self.spm_sqn = Some(spm.sqn);
         self.address = from;
-        self.path = Some(spm.path);
+        self.statistics.foreign_paths += u64::from(spm.path != from);
+        self.path = Some(self.path_to(from, spm.path));
         self.introduction = Introduction::NotNeeded;
         self.parity = options.parity.or(self.parity);
-        self.obey_back_off(options);
+        self.apply_back_off(options);
         self.reset = options.reset.or(self.reset);
         self.losses = options
             .congestion_request
             .filter(|kinds| kinds & CongestionReport::RECEIVER != 0)
-            .map(|_| self.losses.unwrap_or(Losses::after(spm.lead)));
-        self.numbers_unused(spm.lead, self.short_group(options));
-        let says_window = (spm.trail, spm.lead) != (Sqn(0), Sqn(0x8000_0000));
-        if says_window && spm.lead.plus(1).since(spm.trail) <= Sqn::MAX_SPAN {
+            .map(|_| self.losses.unwrap_or(Losses::starting_after(spm.lead)));
+        self.note_unused_numbers(spm.lead, self.short_group(options));
+        let has_window = (spm.trail, spm.lead) != (Sqn(0), Sqn(0x8000_0000));
+        if has_window && spm.lead.plus(1).since(spm.trail) <= Sqn::MAX_SPAN {
             self.update_window(now, spm, options);
         }
         if self.reset.is_some_and(|reset| reset.no_repairs)
@@ -179,19 +191,31 @@ impl Peer {
         }
     }
 
-    /// A network brings now and then an SPM late, but not several, one after the other as they were
-    /// sent: then the source has crashed and begun anew under the same name.
+    /// Returns the address for packets to the source. This is the address `named` in the packet if
+    /// it may be trusted, otherwise the address from which the packet came.
+    fn path_to(&self, from: IpAddr, named: IpAddr) -> IpAddr {
+        let is_host = !named.is_multicast() && !named.is_unspecified();
+        if self.config.trusts_path && is_host {
+            named
+        } else {
+            from
+        }
+    }
+
+    /// Records an SPM with an old sequence number. The network may have delayed a single old SPM.
+    /// Several old SPMs in ascending order mean that the source crashed and restarted with the same
+    /// session identifier.
     fn old_spm(&mut self, sqn: Sqn) {
         let (last, count) = self.old_spms;
         if self.spm_sqn != Some(sqn) && (count == 0 || last.is_before(sqn)) {
             self.old_spms = (sqn, count + 1);
         }
-        if self.has_begun_anew() {
+        if self.has_restarted() {
             self.forget();
         }
     }
 
-    fn has_begun_anew(&self) -> bool {
+    fn has_restarted(&self) -> bool {
         const CERTAIN: u32 = 3;
         self.old_spms.1 >= CERTAIN
     }
@@ -215,11 +239,12 @@ impl Peer {
             window.shorten(now, spm.lead, packets, size);
         }
         if is_idle {
-            window.source_is_idle(now);
+            window.on_idle_source(now);
         }
     }
 
-    /// Begins to listen: at `first`, or where those who join late may begin.
+    /// Opens the receive window. The window starts at `first`, or earlier if late joining is
+    /// possible.
     fn open_window(
         &mut self,
         now: Time,
@@ -229,7 +254,7 @@ impl Peer {
     ) -> &mut ReceiveWindow {
         let earliest = options.join.filter(|_| self.config.late_join).map(|join| {
             let join = if join.is_before(trail) { trail } else { join };
-            // What the window cannot hold is not asked for.
+            // Packets that the window cannot hold are not requested.
             let most = first.minus(self.config.window - 1);
             if join.is_before(most) { most } else { join }
         });
@@ -243,25 +268,25 @@ impl Peer {
         self.window.insert(window)
     }
 
-    /// How many packets the group has that a packet is about, and how many groups usually have, if it was
-    /// cut short.
+    /// Returns the number of packets in the group and the normal group size, if the packet's group
+    /// is shortened.
     fn short_group(&self, options: &Options<'_>) -> Option<(u32, u32)> {
         Some((options.current_group_size?, self.parity?.group_size))
     }
 
-    /// Where a group was cut short, the rest of its numbers is not lost.
-    fn numbers_unused(&mut self, sqn: Sqn, short: Option<(u32, u32)>) {
+    /// Records the unused numbers of a shortened group, because they must not count as lost.
+    fn note_unused_numbers(&mut self, sqn: Sqn, short: Option<(u32, u32)>) {
         if let (Some(losses), Some((packets, size))) = (&mut self.losses, short)
             && (1..size).contains(&packets)
         {
             let group = sqn.group(size);
-            losses.cut_short(group.plus(packets - 1), group.plus(size - 1));
+            losses.shorten_group(group.plus(packets - 1), group.plus(size - 1));
         }
     }
 
-    /// Takes the packet that follows the last one, of a source that has introduced itself: the usual
-    /// case, and short. Says whether it was that.
-    fn take_next(
+    /// Handles the usual case quickly: the next packet in order from a known source. If the packet
+    /// is not of this kind, does nothing and returns false.
+    fn handle_next(
         &mut self,
         from: IpAddr,
         data: Data,
@@ -279,15 +304,16 @@ impl Peer {
         let is_usual = is_alone
             && !packet.parity
             && data.sqn.since(data.trail) < Sqn::MAX_SPAN
-            && !self.is_finish_told
+            && !self.is_finish_reported
             && self.spm_sqn.is_some()
             && self.losses.is_none()
-            && window.comes_next(data.sqn);
+            && window.is_next(data.sqn);
         if is_usual {
             self.address = from;
             window.advance_trail(data.trail);
-            // It will be handed out next, and so can stay where it is. What waits for others is copied,
-            // or a few short packets could hold much memory.
+            // This message is delivered next, so it can stay in the shared memory of the receive
+            // buffer. Packets that wait for other packets are copied, because a few short packets
+            // could otherwise keep large buffers in memory.
             window.append(match room {
                 Some(room) => room.slice_ref(packet.payload),
                 None => Bytes::copy_from_slice(packet.payload),
@@ -296,9 +322,16 @@ impl Peer {
         is_usual
     }
 
-    fn handle_data(&mut self, now: Time, from: IpAddr, data: Data, packet: &Packet<'_>, how: How) {
+    fn handle_data(
+        &mut self,
+        now: Time,
+        from: IpAddr,
+        data: Data,
+        packet: &Packet<'_>,
+        origin: Origin,
+    ) {
         let Data { sqn, trail } = data;
-        if sqn.since(trail) >= Sqn::MAX_SPAN || self.is_finish_told {
+        if sqn.since(trail) >= Sqn::MAX_SPAN || self.is_finish_reported {
             return;
         }
         self.address = from;
@@ -313,18 +346,18 @@ impl Peer {
         if let Some(option) = options.congestion_data.filter(|_| !packet.parity) {
             self.acknowledger
                 .get_or_insert_with(|| Acknowledger::new(self.config.address, sqn))
-                .data(now, sqn, option, self.config.ack_back_off, &mut self.rng);
+                .on_data(now, sqn, option, self.config.ack_back_off, &mut self.rng);
         }
         if let Some(losses) = self.losses.as_mut().filter(|_| !packet.parity) {
-            losses.came(sqn);
+            losses.received(sqn);
         }
         let short = self.short_group(options);
-        self.numbers_unused(sqn, short);
+        self.note_unused_numbers(sqn, short);
         let window = match &mut self.window {
             Some(window) => window,
-            // Parity alone tells of no packet that one could begin with.
+            // A parity packet does not tell which packet is the first.
             None if packet.parity => return,
-            // Where to begin is for the SPM to say, which is being asked for.
+            // The requested SPM will tell which packet is the first.
             None if self.config.late_join && options.join.is_none() => return,
             None => self.open_window(now, sqn, trail, options),
         };
@@ -343,16 +376,16 @@ impl Peer {
                         variable_length: packet.variable_length,
                         encoded_fragment: options.encoded_fragment,
                     },
-                    how,
+                    origin,
                 },
             );
         } else {
-            let piece = Piece {
+            let piece = StoredPacket {
                 payload: Bytes::copy_from_slice(packet.payload),
                 fragment: options.fragment,
             };
-            window.insert(now, sqn, piece, how);
-            window.data_came(now, sqn);
+            window.insert(now, sqn, piece, origin);
+            window.on_data(now, sqn);
         }
     }
 
@@ -369,8 +402,9 @@ impl Peer {
         }
     }
 
-    fn obey_back_off(&mut self, options: &Options<'_>) {
-        // An interval that holds from a later poll on is that of a source which measures anew.
+    fn apply_back_off(&mut self, options: &Options<'_>) {
+        // The option can name a later poll from which on the interval holds. This number is
+        // ignored, because only a source that measures again would send it.
         if let Some(told) = options.back_off_interval
             && let Some(window) = &mut self.window
         {
@@ -378,26 +412,43 @@ impl Peer {
         }
     }
 
-    fn handle_poll(&mut self, now: Time, poll: Poll) {
+    fn handle_poll(&mut self, now: Time, from: IpAddr, poll: Poll) {
         const GENERAL: u16 = 0;
-        // The identity that polls choose by: any will do that differs between receivers.
+        // The identity in polls can be any number that differs between receivers.
         let identity = self.config.seed as u32 ^ (self.config.seed >> 32) as u32;
         self.answer = None;
         let is_asked = identity & poll.mask == poll.random & poll.mask;
         if is_asked && poll.round == 0 && poll.sub_type == GENERAL && !self.config.passive {
             let longest = Duration::from_micros(u64::from(poll.back_off));
-            self.answer = Some((now.plus(longest.mul_f64(self.rng.f64())), poll));
+            let path = self.path_to(from, poll.path);
+            let answer = Poll { path, ..poll };
+            self.answer = Some((now.plus(longest.mul_f64(self.rng.f64())), answer));
         }
     }
 
-    /// Nothing was heard for too long, so that it is given up.
+    /// Gives up the source if it was silent for too long. If no SPM has told the address for
+    /// requests in time, gives up the missing packets.
     pub(super) fn expire(&mut self, now: Time) {
         if !self.is_expired && self.expiry() <= now {
             self.forget();
         }
+        if self.introduction_ends().is_some_and(|end| end <= now)
+            && let Some(window) = &mut self.window
+        {
+            window.give_up();
+        }
     }
 
-    /// Once its events were taken, it is gone; should it come back, it is another.
+    /// Returns the time at which missing packets are given up because no SPM has told the address
+    /// for requests.
+    fn introduction_ends(&self) -> Option<Time> {
+        let is_waiting = self.path.is_none()
+            && !self.config.passive
+            && self.window.as_ref().is_some_and(|w| w.missing > 0);
+        is_waiting.then(|| self.known_since.plus(self.config.expiry))
+    }
+
+    /// Marks the source as gone. The source is removed after its events were returned.
     fn forget(&mut self) {
         self.is_expired = true;
         if let Some(window) = &mut self.window {
@@ -413,15 +464,18 @@ impl Peer {
         self.is_expired
     }
 
-    /// Whether its end was told already.
+    /// Returns true if the end or reset of the session was reported.
     pub(super) fn has_ended(&self) -> bool {
-        self.is_finish_told || self.is_reset_told
+        self.is_finish_reported || self.is_reset_reported
     }
 
-    /// When it wants to be polled.
+    /// Returns the time of the next action for this source.
     pub(super) fn timeout(&self) -> Option<Time> {
         if self.is_expired {
             return None;
+        }
+        if self.credit.is_used_up() {
+            return Some(self.expiry());
         }
         let introduction = match self.introduction {
             Introduction::NotNeeded => None,
@@ -431,19 +485,30 @@ impl Peer {
         };
         let answer = self.answer.map(|(time, _)| time);
         let ack = self.acknowledger.as_ref().and_then(Acknowledger::due);
-        let request = self.window.as_ref().and_then(ReceiveWindow::next_request);
+        let request = match self.path {
+            Some(_) => self.window.as_ref().and_then(ReceiveWindow::next_request),
+            None => self.introduction_ends(),
+        };
         earlier(
             earlier(earlier(introduction, answer), earlier(ack, request)),
             Some(self.expiry()),
         )
     }
 
-    /// Appends the next packet that is to be sent to this source.
+    /// Appends the next due packet for this source to `out`, if the credit is large enough.
     pub(super) fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Destination> {
-        self.write_introduction(now, out)
+        let start = out.len();
+        let to = self
+            .write_introduction(now, out)
             .or_else(|| self.write_answer(now, out))
             .or_else(|| self.write_ack(now, out))
-            .or_else(|| self.write_nak(now, out))
+            .or_else(|| self.write_nak(now, out))?;
+        if self.credit.pay(out.len() - start) {
+            return Some(to);
+        }
+        self.statistics.withheld += 1;
+        out.truncate(start);
+        None
     }
 
     fn write(&self, body: Body, parity: bool, options: Options<'_>, out: &mut Vec<u8>) {
@@ -498,12 +563,25 @@ impl Peer {
     }
 
     fn write_nak(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Destination> {
-        let content = self.window.as_mut()?.next_nak(now, self.path.is_some())?;
+        let window = self.window.as_mut()?;
         let path = self.path?;
+        let fixed = match self.config.group {
+            IpAddr::V4(_) => Packet::HEADER + 20,
+            IpAddr::V6(_) => Packet::HEADER + 44,
+        };
+        // Upper bound of the options in bytes: 8 for the headers of the options and of the NAK
+        // list, and 64 for the two congestion options.
+        let options = if self.acknowledger.is_some() || self.losses.is_some() {
+            8 + 64
+        } else {
+            8
+        };
+        let most = 1 + self.credit.bytes().saturating_sub(fixed + options) / 4;
+        let content = window.next_nak(now, most)?;
         let (first, rest) = content.numbers.split_first()?;
-        let mut room = [0; 4 * NakList::MOST];
+        let mut room = [0; 4 * NakList::MAX];
         let options = Options {
-            nak_list: (!rest.is_empty()).then(|| NakList::of(rest, &mut room)),
+            nak_list: (!rest.is_empty()).then(|| NakList::new(rest, &mut room)),
             congestion_feedback: self.acknowledger.as_ref().map(|a| a.feedback(now)),
             congestion_report: self.losses.map(|losses| CongestionReport {
                 kinds: CongestionReport::RECEIVER,
@@ -526,7 +604,7 @@ impl Peer {
         Some(Destination::Unicast(path))
     }
 
-    /// What has happened, the oldest first.
+    /// Returns the next event of this source.
     pub(super) fn next_event(&mut self, now: Time) -> Option<Event> {
         let source = self.tsi;
         if let Some(delivery) = self.window.as_mut().and_then(|w| w.next_delivery(now)) {
@@ -544,7 +622,7 @@ impl Peer {
             });
         }
         if let Some(reset) = self.reset
-            && !std::mem::replace(&mut self.is_reset_told, true)
+            && !std::mem::replace(&mut self.is_reset_reported, true)
         {
             return Some(Event::Reset { source, reset });
         }
@@ -552,7 +630,7 @@ impl Peer {
         let is_over = self
             .last
             .is_some_and(|last| next.is_none_or(|next| last.is_before(next)));
-        if is_over && !std::mem::replace(&mut self.is_finish_told, true) {
+        if is_over && !std::mem::replace(&mut self.is_finish_reported, true) {
             return Some(Event::Finished { source });
         }
         None

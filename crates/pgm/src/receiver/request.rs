@@ -1,41 +1,42 @@
-//! Asking for what is missing (RFC 3208 section 6.3): the stages of a request and their timers.
+//! Requests for missing packets (RFC 3208 section 6.3): stages and timers.
 
 use std::collections::BTreeSet;
 
 use crate::{Time, wire::Sqn};
 
-/// What is asked for. Of those due at the same time, the lower number goes first.
+/// Item that a request asks for: a packet or parity. If several packets are due at the same time,
+/// the lowest number comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Target {
     Packet(u32),
-    /// Parity of the group that begins so.
+    /// Parity of the group whose first packet has this number.
     Group(u32),
 }
 
-/// How far a request is.
+/// Stage of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Nothing is asked for: its group's parity may still come, or parity is asked for instead.
+    /// Not requested yet, because parity of the group may still arrive or is requested instead.
     Deferred,
-    /// Waits a random time, since another receiver may ask.
+    /// Waiting for a random time, because another receiver may send the request first.
     BackOff,
-    /// Was asked for, by this receiver or another.
+    /// Requested by this receiver or another one, but not confirmed by the source yet.
     AwaitsConfirmation,
-    /// Was confirmed.
+    /// Confirmed by the source, but not repaired yet.
     AwaitsRepair,
 }
 
-/// Something missing.
+/// A request for a missing packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) stage: Stage,
-    /// When the stage ends; of no meaning while deferred.
+    /// Time at which the stage ends. The time has no meaning while the request is deferred.
     expiry: Time,
-    /// Requests that were not confirmed.
+    /// Number of requests that the source did not confirm in time.
     pub(super) unconfirmed: u16,
-    /// Confirmations that no repair followed.
+    /// Number of confirmations that no repair followed in time.
     pub(super) unrepaired: u16,
-    /// Since when it is missing.
+    /// Time since which the packet is missing.
     pub(super) since: Time,
 }
 
@@ -51,14 +52,14 @@ impl Request {
     }
 }
 
-/// The timers of all requests that have one.
+/// Timers of all requests.
 #[derive(Debug, Default)]
 pub(super) struct RequestTimers {
     by_time: BTreeSet<(Time, Target)>,
 }
 
 impl RequestTimers {
-    /// Moves a request to a stage with a timer.
+    /// Moves a request to `stage`, and sets its timer to `expiry`.
     pub(super) fn arm(
         &mut self,
         target: Target,
@@ -72,7 +73,7 @@ impl RequestTimers {
         self.by_time.insert((expiry, target));
     }
 
-    /// Forgets a request's timer, if it has one.
+    /// Removes the timer of a request, if it has one.
     pub(super) fn disarm(&mut self, target: Target, request: &Request) {
         if request.stage != Stage::Deferred {
             self.by_time.remove(&(request.expiry, target));
@@ -83,7 +84,7 @@ impl RequestTimers {
         self.by_time.first().map(|(time, _)| *time)
     }
 
-    /// Up to `most` targets whose stage has ended, the oldest first.
+    /// Returns up to `most` targets whose stage has ended, the oldest first.
     pub(super) fn due(&self, now: Time, most: usize) -> Vec<Target> {
         let last = (now, Target::Group(u32::MAX));
         let due = self.by_time.range(..=last).take(most);
@@ -91,10 +92,11 @@ impl RequestTimers {
     }
 }
 
-/// What one NAK asks for.
+/// Content of a NAK packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NakContent {
     pub(super) parity: bool,
-    /// At least one, at most one more than a list can have.
+    /// Requested sequence numbers: at least one, and at most one more than a NAK list holds,
+    /// because the first number precedes the list.
     pub(super) numbers: Vec<Sqn>,
 }

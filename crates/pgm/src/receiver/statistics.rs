@@ -1,46 +1,54 @@
-//! What a receiver has had of a source.
+//! Statistics that a receiver keeps for each source.
 
 use std::time::Duration;
 
-/// What a receiver has had of one source since it heard of it.
+/// Statistics of one source since its first packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStatistics {
-    /// Messages handed out.
+    /// Number of messages returned to the application.
     pub messages: u64,
-    /// Bytes of these.
+    /// Total size of these messages in bytes.
     pub message_bytes: u64,
-    /// Data packets that were new, original or repaired.
+    /// Number of different data packets, received as originals or repairs or recovered from parity.
     pub packets: u64,
-    /// Of these, repairs.
+    /// Number of repairs among these packets.
     pub repairs: u64,
-    /// Packets made of parity.
+    /// Number of packets recovered from parity.
     pub recovered: u64,
-    /// Parity packets received.
+    /// Number of parity packets received.
     pub parity: u64,
-    /// Data packets that were there already, or given up, or before the window.
+    /// Number of received data packets that were not needed, because they were already received,
+    /// already given up, or before the window.
     pub duplicates: u64,
-    /// Data packets refused since too much waits to be taken.
+    /// Number of received packets that were refused, for example because the memory limit was
+    /// reached.
     pub refused: u64,
-    /// Packets lost for good, as they were reported.
+    /// Number of packets reported as lost.
     pub lost: u64,
-    /// Packets of messages that had begun before this receiver joined.
+    /// Number of packets that were skipped because their message started before this receiver
+    /// joined.
     pub skipped: u64,
-    /// Packets whose numbers, lengths or parity contradict others.
+    /// Number of parity packets that were dropped because they contradict each other or the data.
     pub contradictory: u64,
-    /// Packets that were missing for a while and then came.
+    /// Number of late packets: they were missing for some time and then arrived or were recovered.
     pub late: u64,
-    /// How long these were missing, added up.
+    /// Total time for which the late packets were missing.
     pub late_total: Duration,
-    /// How long one of these was missing at most.
-    pub late_most: Duration,
-    /// Source path messages received.
+    /// Longest time for which one of the late packets was missing.
+    pub late_max: Duration,
+    /// Number of SPMs (source path messages) received.
     pub spms: u64,
-    /// Confirmations received.
+    /// Number of confirmations (NCFs) received.
     pub ncfs: u64,
-    /// NAKs sent.
+    /// Number of NAKs sent.
     pub naks: u64,
-    /// Packets or groups that they asked for.
+    /// Number of packets and groups that these NAKs requested.
     pub numbers_requested: u64,
-    /// NAKs of other receivers heard.
+    /// Number of SPMs that came from one address and named a different address for requests.
+    pub foreign_paths: u64,
+    /// Number of packets to the source that were withheld because the source had sent too few
+    /// bytes.
+    pub withheld: u64,
+    /// Number of NAKs received from other receivers.
     pub naks_heard: u64,
 }

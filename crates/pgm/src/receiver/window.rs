@@ -1,4 +1,4 @@
-//! One source's packets on their way to the application.
+//! The receive window, which a receiver keeps for each source.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -18,64 +18,68 @@ use crate::{
     wire::{Fragment, Sqn},
 };
 
-/// The receive window: a slot for each packet from the first that was not handed out to the last that
-/// the source is known to have sent, as far as there is room.
+/// Receive window of a source. It has a slot for each packet, from the first undelivered packet to
+/// the last packet that the source is known to have sent, as far as there is room.
 ///
-/// Where there is parity, packets stay until their group has been handed out, since lost ones are made
-/// of them.
+/// With parity, packets stay in the window until their whole group was delivered, because recovery
+/// needs them.
 #[derive(Debug)]
 pub(super) struct ReceiveWindow {
     pub(super) config: ReceiverConfig,
-    /// Messages that began before this are not missed.
+    /// First packet of the window when it was opened. Messages that started earlier count as
+    /// skipped, not as lost.
     joined: Sqn,
-    /// The number of the first slot.
+    /// Sequence number of the first slot.
     pub(super) base: Sqn,
     pub(super) slots: VecDeque<Slot>,
-    /// How many of the slots are missing.
+    /// Number of missing packets.
     pub(super) missing: usize,
-    /// The first slot that was not handed out.
+    /// Index of the first undelivered slot.
     next: usize,
-    /// How far the message there is known to be whole.
+    /// Progress of the check for a complete next message.
     scan: Scan,
-    /// The first packet that the source can repair.
+    /// First packet that the source can repair.
     trail: Sqn,
-    /// The last packet that the source is known to have sent.
+    /// Last packet that the source is known to have sent.
     pub(super) lead: Sqn,
-    /// Once all slots were handed out, go on here: the source has left the window behind.
+    /// Sequence number at which the window restarts after all its slots were delivered. It is set
+    /// if the source can no longer repair the packets up to it.
     resume: Option<Sqn>,
-    /// Bytes of all payloads that are held.
+    /// Total size of the payloads in memory, in bytes.
     pub(super) bytes: usize,
-    /// Messages that are whole, by their first packets, where order does not matter.
+    /// First packets of complete messages, if messages are returned in order of arrival.
     whole: VecDeque<Sqn>,
-    /// Of messages in several packets, how many bytes came, where order does not matter.
+    /// Number of bytes received of each fragmented message, by its first packet. It is used only if
+    /// messages are returned in order of arrival.
     parts: HashMap<Sqn, usize>,
     pub(super) timers: RequestTimers,
     pub(super) groups: Groups,
     pub(super) back_off: Duration,
-    /// When the last back-off was drawn, and its end.
+    /// Time at which the last random back-off was chosen, and the time at which it ends.
     drawn: Option<(Time, Time)>,
     pub(super) rng: fastrand::Rng,
     pub(super) statistics: ReceiverStatistics,
 }
 
-/// What is known of a packet.
+/// State of a packet in the receive window.
 #[derive(Debug)]
 pub(super) enum Slot {
     Missing(Request),
-    Held(Piece),
-    /// Was handed out, or never existed; kept while its group may need it.
-    Taken(Option<Piece>),
+    Held(StoredPacket),
+    /// Delivered packet, or unused number. The packet is kept while the recovery of its group may
+    /// need it.
+    Delivered(Option<StoredPacket>),
     Lost,
 }
 
-/// A data packet that came.
+/// A received data packet.
 #[derive(Clone, Debug)]
-pub(super) struct Piece {
+pub(super) struct StoredPacket {
     pub(super) payload: Bytes,
     pub(super) fragment: Option<Fragment>,
 }
 
-impl Piece {
+impl StoredPacket {
     pub(super) fn member(&self) -> Member<'_> {
         Member {
             payload: &self.payload,
@@ -83,7 +87,7 @@ impl Piece {
         }
     }
 
-    /// The fragment option, if the packet is not all of its message.
+    /// Returns the fragment option, if the packet is only a part of a message.
     fn part(&self) -> Option<Fragment> {
         self.fragment
             .filter(|fragment| fragment.length as usize != self.payload.len())
@@ -97,22 +101,22 @@ struct Scan {
     bytes: usize,
 }
 
-/// How a packet came.
+/// Origin of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum Origin {
     Original,
     Repair,
     Parity,
 }
 
-/// What is handed out.
+/// Item to return to the application.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
     Message { sqn: Sqn, payload: Bytes },
     Lost { first: Sqn, packets: u32 },
 }
 
-/// Whether the next message can be handed out.
+/// State of the message that starts at a slot.
 enum Head {
     Whole { packets: usize },
     Incomplete,
@@ -144,23 +148,24 @@ impl ReceiveWindow {
         }
     }
 
-    /// The number after the last slot.
+    /// Returns the sequence number after the last slot.
     pub(super) fn end(&self) -> Sqn {
         self.base.plus(self.slots.len() as u32)
     }
 
-    /// The first packet that was neither handed out nor reported lost.
+    /// Returns the first packet that was neither delivered nor reported as lost.
     pub(super) fn next_sqn(&self) -> Sqn {
         self.base.plus(self.next as u32)
     }
 
-    /// Where a packet's slot is, if it has one.
+    /// Returns the index of a packet's slot; `None` if the packet is outside of the window.
     pub(super) fn slot_of(&self, sqn: Sqn) -> Option<usize> {
         let at = sqn.since(self.base) as usize;
         (at < self.slots.len()).then_some(at)
     }
 
-    /// The source can repair nothing before `trail` any more.
+    /// Records that the source cannot repair packets before `trail`, and marks the missing ones as
+    /// lost.
     pub(super) fn advance_trail(&mut self, trail: Sqn) {
         if !self.trail.is_before(trail) {
             return;
@@ -186,7 +191,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// The source has sent everything up to `lead`.
+    /// Records that the source has sent all packets up to `lead`.
     pub(super) fn advance_lead(&mut self, now: Time, lead: Sqn) {
         if self.lead.is_before(lead) {
             self.lead = lead;
@@ -194,7 +199,7 @@ impl ReceiveWindow {
         self.extend(now);
     }
 
-    /// Makes slots for what the source has sent, as far as there is room.
+    /// Adds slots for packets that the source has sent, as far as there is room.
     fn extend(&mut self, now: Time) {
         if self.resume.is_some() || self.bytes >= self.config.bytes {
             return;
@@ -208,11 +213,11 @@ impl ReceiveWindow {
         self.slots
             .extend((0..count).map(|_| Slot::Missing(Request::deferred(now))));
         self.missing += count;
-        self.ask_for_new(now, end);
+        self.request_new(now, end);
     }
 
-    /// Takes a data packet.
-    pub(super) fn insert(&mut self, now: Time, sqn: Sqn, piece: Piece, how: How) {
+    /// Stores a data packet.
+    pub(super) fn insert(&mut self, now: Time, sqn: Sqn, piece: StoredPacket, origin: Origin) {
         if sqn.is_before(self.base) {
             self.statistics.duplicates += 1;
             return;
@@ -232,17 +237,17 @@ impl ReceiveWindow {
             Some(at) if !matches!(self.slots[at], Slot::Missing(_)) => {
                 self.statistics.duplicates += 1;
             }
-            Some(at) if self.may_hold(at) => {
-                self.fill(now, at, piece, how);
-                self.group_changed(now, sqn);
+            Some(at) if self.can_store(at) => {
+                self.fill(now, at, piece, origin);
+                self.try_recover(now, sqn);
             }
             Some(_) | None => self.statistics.refused += 1,
         }
     }
 
-    /// Whether this is the packet after the last, nothing is missing before it, and it waits for
-    /// nothing: it can be appended.
-    pub(super) fn comes_next(&self, sqn: Sqn) -> bool {
+    /// Returns true if the packet can be appended without further work: it follows the last packet,
+    /// no packet is missing, and messages are returned in order and without parity.
+    pub(super) fn is_next(&self, sqn: Sqn) -> bool {
         sqn == self.end()
             && self.lead.plus(1) == sqn
             && self.missing == 0
@@ -251,12 +256,12 @@ impl ReceiveWindow {
             && self.has_room()
     }
 
-    /// Takes a whole message that comes next.
+    /// Appends a message that consists of one packet.
     pub(super) fn append(&mut self, payload: Bytes) {
         self.statistics.packets += 1;
         self.bytes += payload.len();
         self.lead = self.end();
-        self.slots.push_back(Slot::Held(Piece {
+        self.slots.push_back(Slot::Held(StoredPacket {
             payload,
             fragment: None,
         }));
@@ -268,9 +273,9 @@ impl ReceiveWindow {
             && self.slots.len() < self.config.window as usize
     }
 
-    /// Slots that are there may be filled somewhat beyond the limit, since they were asked for; and
-    /// always the one that all others wait for.
-    fn may_hold(&mut self, at: usize) -> bool {
+    /// Returns true if the memory limit allows filling a slot. Requested packets may use up to
+    /// twice the limit. The packet that all others wait for is always accepted.
+    fn can_store(&mut self, at: usize) -> bool {
         self.bytes < 2 * self.config.bytes || {
             let head = match self.slots.get(self.next) {
                 Some(Slot::Held(_)) => {
@@ -283,8 +288,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// Puts a packet into its slot, which is missing.
-    pub(super) fn fill(&mut self, now: Time, at: usize, piece: Piece, how: How) {
+    /// Stores a packet in the slot of a missing packet.
+    pub(super) fn fill(&mut self, now: Time, at: usize, piece: StoredPacket, origin: Origin) {
         let sqn = self.base.plus(at as u32);
         let part = piece.part();
         self.bytes += piece.payload.len();
@@ -298,15 +303,15 @@ impl ReceiveWindow {
         let missing = now.since(request.since);
         let statistics = &mut self.statistics;
         statistics.packets += 1;
-        match how {
-            How::Original => {}
-            How::Repair => statistics.repairs += 1,
-            How::Parity => statistics.recovered += 1,
+        match origin {
+            Origin::Original => {}
+            Origin::Repair => statistics.repairs += 1,
+            Origin::Parity => statistics.recovered += 1,
         }
-        if how != How::Original || !missing.is_zero() {
+        if origin != Origin::Original || !missing.is_zero() {
             statistics.late += 1;
             statistics.late_total += missing;
-            statistics.late_most = statistics.late_most.max(missing);
+            statistics.late_max = statistics.late_max.max(missing);
         }
         if self.config.order == Order::AsReceived {
             match part {
@@ -324,29 +329,29 @@ impl ReceiveWindow {
         }
     }
 
-    /// Gives a packet up, if it is missing.
+    /// Marks the packet of slot `at` as lost if it is missing.
     pub(super) fn lose(&mut self, at: usize) {
         let sqn = self.base.plus(at as u32);
         if let Slot::Missing(request) = &self.slots[at] {
             self.timers.disarm(Target::Packet(sqn.0), request);
             self.slots[at] = Slot::Lost;
             self.missing -= 1;
-            self.forget_settled_group(sqn);
+            self.forget_complete_group(sqn);
         }
     }
 
-    /// Gives everything up that is missing.
+    /// Marks all missing packets as lost.
     pub(super) fn give_up(&mut self) {
         for at in 0..self.slots.len() {
             self.lose(at);
         }
     }
 
-    /// What is to be handed out next, if anything.
+    /// Returns the next message or loss for the application.
     pub(super) fn next_delivery(&mut self, now: Time) -> Option<Delivery> {
         let delivery = self.next_at_front().or_else(|| {
             let delivery = self.next_whole().or_else(|| self.next_in_order());
-            self.drop_passed();
+            self.drop_delivered();
             delivery
         });
         self.extend(now);
@@ -361,7 +366,8 @@ impl ReceiveWindow {
         delivery
     }
 
-    /// A message of one packet at the front, where no group needs it: the usual case, and short.
+    /// Returns the next message quickly in the usual case: a message of one packet at the front of
+    /// the window, in a session without parity.
     fn next_at_front(&mut self) -> Option<Delivery> {
         let is_usual =
             self.next == 0 && !self.groups.is_active() && self.config.order == Order::AsSent;
@@ -380,7 +386,7 @@ impl ReceiveWindow {
         })
     }
 
-    /// A message that came out of order, where that does not matter.
+    /// Returns the next complete message in order of arrival.
     fn next_whole(&mut self) -> Option<Delivery> {
         while let Some(first) = self.whole.pop_front() {
             if let Some(at) = self.slot_of(first)
@@ -401,8 +407,8 @@ impl ReceiveWindow {
         loop {
             match self.slots.get(self.next) {
                 Some(Slot::Missing(_)) => break,
-                Some(Slot::Taken(_)) if lost.is_some() => break,
-                Some(Slot::Taken(_)) => self.next += 1,
+                Some(Slot::Delivered(_)) if lost.is_some() => break,
+                Some(Slot::Delivered(_)) => self.next += 1,
                 Some(Slot::Lost) => {
                     let (_, packets) = lost.get_or_insert((self.next_sqn(), 0u32));
                     *packets += 1;
@@ -442,9 +448,9 @@ impl ReceiveWindow {
         lost.map(|(first, packets)| Delivery::Lost { first, packets })
     }
 
-    /// Goes on elsewhere; all slots were handed out.
+    /// Restarts the window at `base` after all its slots were delivered.
     fn restart(&mut self, base: Sqn) {
-        self.forget_all_groups();
+        self.drop_all_groups();
         self.slots.clear();
         self.missing = 0;
         self.bytes = 0;
@@ -454,8 +460,8 @@ impl ReceiveWindow {
         self.next = 0;
     }
 
-    /// Whether the message at the next slot, which is held, is whole. What was found before is
-    /// remembered, so that a long message is not looked through for each of its packets.
+    /// Checks whether the next message is complete. The progress is kept, so that a long message is
+    /// not scanned from its start after each packet.
     fn head(&mut self) -> Head {
         let sqn = self.next_sqn();
         let mut scan = std::mem::take(&mut self.scan);
@@ -470,7 +476,8 @@ impl ReceiveWindow {
         head
     }
 
-    /// Looks from a held slot on whether a whole message begins there, going on where `scan` is.
+    /// Checks whether a complete message starts at slot `at`. Continues an earlier check at the
+    /// position in `scan`.
     fn look(&self, at: usize, scan: &mut Scan) -> Head {
         let Some(Slot::Held(piece)) = self.slots.get(at) else {
             return Head::Incomplete;
@@ -506,26 +513,27 @@ impl ReceiveWindow {
                     }
                 }
                 Some(Slot::Missing(_)) => return Head::Incomplete,
-                Some(Slot::Taken(_) | Slot::Lost) => return Head::Broken,
-                // The source no longer has the rest.
+                Some(Slot::Delivered(_) | Slot::Lost) => return Head::Broken,
+                // The source can no longer send the rest of the message.
                 None if self.resume.is_some() => return Head::Broken,
-                // There will never be room for it.
+                // The window is too small for the message.
                 None if at + scan.packets >= self.config.window as usize => return Head::Broken,
                 None => return Head::Incomplete,
             }
         }
     }
 
-    /// Takes the payloads of held slots.
+    /// Takes the payloads of filled slots, marks the slots as delivered, and returns the joined
+    /// payloads. With parity, the slots keep their packets.
     fn take(&mut self, at: usize, packets: usize) -> Bytes {
         let mut whole = Vec::new();
         for slot in self.slots.range_mut(at..at + packets) {
-            let Slot::Held(piece) = std::mem::replace(slot, Slot::Taken(None)) else {
+            let Slot::Held(piece) = std::mem::replace(slot, Slot::Delivered(None)) else {
                 continue;
             };
             if self.groups.is_active() {
                 whole.extend_from_slice(&piece.payload);
-                *slot = Slot::Taken(Some(piece));
+                *slot = Slot::Delivered(Some(piece));
                 continue;
             }
             self.bytes -= piece.payload.len();
@@ -537,8 +545,8 @@ impl ReceiveWindow {
         whole.into()
     }
 
-    /// Drops slots that were handed out and that no group needs.
-    fn drop_passed(&mut self) {
+    /// Drops the delivered slots that no parity group needs.
+    fn drop_delivered(&mut self) {
         let keep_from = self.groups.start_of(self.next_sqn());
         let passed = if keep_from.is_before(self.base) {
             0
@@ -546,7 +554,7 @@ impl ReceiveWindow {
             (keep_from.since(self.base) as usize).min(self.next)
         };
         for slot in self.slots.drain(..passed) {
-            if let Slot::Taken(Some(piece)) | Slot::Held(piece) = slot {
+            if let Slot::Delivered(Some(piece)) | Slot::Held(piece) = slot {
                 self.bytes -= piece.payload.len();
             }
         }
@@ -555,17 +563,17 @@ impl ReceiveWindow {
         if passed > 0 {
             let base = self.base;
             self.parts.retain(|first, _| !first.is_before(base));
-            self.forget_passed_groups();
+            self.drop_delivered_groups();
         }
     }
 
-    /// When a request wants to go on.
+    /// Returns the time at which the next request is due.
     pub(super) fn next_request(&self) -> Option<Time> {
         self.timers.next()
     }
 
-    /// A moment within the back-off, the same for all that is found missing at once, so that it goes
-    /// into one list.
+    /// Returns the end of a random back-off that starts now. Losses found at the same time get the
+    /// same end, so that one NAK can list them.
     pub(super) fn back_off_end(&mut self, now: Time) -> Time {
         match self.drawn {
             Some((at, end)) if at == now => end,
@@ -578,8 +586,9 @@ impl ReceiveWindow {
         }
     }
 
-    /// Begins to ask for a packet, if it is missing and deferred.
-    pub(super) fn ask_for_packet(&mut self, at: usize, expiry: Time) {
+    /// Starts the request for the packet of slot `at`, if the packet is missing and its request is
+    /// deferred.
+    pub(super) fn request_packet(&mut self, at: usize, expiry: Time) {
         let target = Target::Packet(self.base.plus(at as u32).0);
         if let Slot::Missing(request) = &mut self.slots[at]
             && request.stage == Stage::Deferred

@@ -1,14 +1,13 @@
-//! How much the system buffers.
+//! Sizes of the system's buffers.
 
-/// How much the system buffers for a socket, in bytes. It may be less than it was asked for, which
-/// costs repairs where packets come faster than they are taken; Linux counts its own overhead, too,
-/// and says twice as much as can be used.
+/// Sizes of the system's buffers for a socket, in bytes. If they are smaller than requested, bursts
+/// cause repairs. Linux includes its overhead and reports twice the usable size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffers {
-    /// What was asked for.
-    pub asked: usize,
-    /// For what comes to the group.
+    /// Requested size of each buffer.
+    pub requested: usize,
+    /// Size of the receive buffer for packets to the group.
     pub receive: usize,
-    /// For what is sent.
+    /// Size of the send buffer.
     pub send: usize,
 }

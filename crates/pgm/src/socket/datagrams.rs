@@ -1,4 +1,5 @@
-//! Datagrams, of which some systems take and give several of one length in one call.
+//! Datagram sockets with segmentation offload. If the system supports it, one call sends or
+//! receives several datagrams of the same length.
 
 use std::{
     io,
@@ -10,42 +11,43 @@ use std::{
 #[path = "datagrams/linux.rs"]
 mod system;
 #[cfg(not(target_os = "linux"))]
-#[path = "datagrams/elsewhere.rs"]
+#[path = "datagrams/other.rs"]
 mod system;
 
-/// A socket for datagrams.
+/// A datagram socket.
 #[derive(Debug)]
 pub(super) struct Datagrams {
     socket: UdpSocket,
-    /// Where goes what has no address; none if the socket is connected, which saves the system work.
+    /// Destination of datagrams that are sent without an address. `None` if the socket is connected
+    /// to its destination, which saves the system work.
     peer: Option<SocketAddr>,
     calls: system::Calls,
 }
 
-/// What came, in the room for it: datagrams of one length, the last of which may be shorter.
+/// Received datagrams of the same length in a buffer; the last may be shorter.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Came {
+pub(super) struct ReceivedBatch {
     pub(super) from: IpAddr,
-    /// Where in the room.
+    /// Offset of the first datagram in the buffer, in bytes.
     pub(super) at: usize,
-    /// Bytes in all.
+    /// Total size of the datagrams in bytes.
     pub(super) length: usize,
-    /// Bytes of each.
+    /// Length in bytes of each datagram except the last.
     pub(super) each: usize,
 }
 
 impl Datagrams {
-    /// How long [`Datagrams::receive_waiting`] waits, where it does. Shorter waits are left to `poll`,
-    /// which is precise; this one is rounded to the system's ticks.
+    /// Timeout of [`Datagrams::receive_waiting`]; `None` if the system does not support it. The
+    /// system rounds this time to its clock ticks, so shorter waits use `poll`.
     pub(super) const WAIT: Option<Duration> = system::Calls::WAIT;
 
-    /// How much room [`Datagrams::receive`] needs for the longest datagram, or as many shorter ones as
-    /// come as one.
+    /// Buffer space in bytes that one datagram, or one batch of coalesced datagrams, may need.
     pub(super) const ROOM: usize = 1 << 16;
 
-    /// With `joined` datagrams of one length may come as one.
+    /// Wraps a socket. If `joined` is true, the system may deliver several datagrams of the same
+    /// length in one call.
     pub(super) fn new(socket: UdpSocket, joined: bool) -> io::Result<Datagrams> {
-        let calls = system::Calls::of(&socket, joined)?;
+        let calls = system::Calls::new(&socket, joined)?;
         Ok(Datagrams {
             socket,
             peer: None,
@@ -53,9 +55,9 @@ impl Datagrams {
         })
     }
 
-    /// A socket that only sends, and to one address.
+    /// Wraps a socket that only sends to the address `peer`.
     pub(super) fn towards(socket: UdpSocket, peer: SocketAddr) -> io::Result<Datagrams> {
-        // If there is no way there now, there may be one later.
+        // A failed connect is not an error: if there is no route now, there may be one later.
         let is_connected = system::Calls::CAN_CONNECT && socket.connect(peer).is_ok();
         Ok(Datagrams {
             peer: (!is_connected).then_some(peer),
@@ -67,13 +69,13 @@ impl Datagrams {
         &self.socket
     }
 
-    /// How many datagrams can go in one call.
-    pub(super) fn most(&self) -> usize {
-        self.calls.most()
+    /// Returns the maximum number of datagrams that one call can send.
+    pub(super) fn max_segments(&self) -> usize {
+        self.calls.max_segments()
     }
 
-    /// Sends datagrams of `each` bytes, the last of which may be shorter; to the address that the
-    /// socket sends to, if none is given.
+    /// Sends `bytes` as datagrams of `each` bytes; the last may be shorter. If `to` is `None`, they
+    /// go to the default destination.
     pub(super) fn send(
         &mut self,
         bytes: &[u8],
@@ -83,17 +85,22 @@ impl Datagrams {
         self.calls.send(&self.socket, bytes, each, to.or(self.peer))
     }
 
-    /// Receives what has come, as the system gives it in one call: as much as there is room for of
-    /// [`Datagrams::ROOM`] each.
-    pub(super) fn receive(&mut self, room: &mut [u8], came: &mut Vec<Came>) -> io::Result<()> {
+    /// Receives the datagrams that one system call returns into `room`, and adds their batches to
+    /// `came`. Each batch needs at least [`Datagrams::ROOM`] bytes of the buffer.
+    pub(super) fn receive(
+        &mut self,
+        room: &mut [u8],
+        came: &mut Vec<ReceivedBatch>,
+    ) -> io::Result<()> {
         self.calls.receive(&self.socket, room, came, false)
     }
 
-    /// The same, but waits for it, at most [`Datagrams::WAIT`]: one call less than to poll before.
+    /// Receives datagrams like [`Datagrams::receive`], but waits up to [`Datagrams::WAIT`] for
+    /// them. This saves a call of `poll`.
     pub(super) fn receive_waiting(
         &mut self,
         room: &mut [u8],
-        came: &mut Vec<Came>,
+        came: &mut Vec<ReceivedBatch>,
     ) -> io::Result<()> {
         self.calls.receive(&self.socket, room, came, true)
     }

@@ -1,66 +1,71 @@
-//! What can go wrong with a socket.
+//! Errors of sockets.
 
-use std::{io, net::IpAddr, time::Duration};
+use std::{
+    io::{self, ErrorKind},
+    net::IpAddr,
+    time::Duration,
+};
 
 use crate::{ConfigError, ReceiverError, SendError};
 
-/// What can go wrong with a socket.
+/// Error of a socket.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// There is no such interface.
-    #[error("there is no interface {asked}; there are {known}")]
+    /// No interface has this name or address.
+    #[error("no interface {requested}; existing interfaces: {known}")]
     NoInterface {
-        /// What was asked for.
-        asked: String,
-        /// What there is.
+        /// Requested name or address of an interface.
+        requested: String,
+        /// Names and addresses of the existing interfaces.
         known: String,
     },
-    /// The interface has no address of the group's family.
-    #[error("the interface {interface} has no address of the family of the group {group}")]
+    /// The interface has no address in the family of the group.
+    #[error("the interface {interface} has no address in the family of the group {group}")]
     NoAddress {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
-        /// The group.
+        /// Multicast group.
         group: IpAddr,
     },
-    /// There is no such mark.
-    #[error("a DSCP mark of {0} is not possible: 0 to 63 are")]
+    /// The DSCP mark is out of range.
+    #[error("invalid DSCP mark {0}; use 0 to 63")]
     Dscp(u8),
-    /// The system does not mark packets.
-    #[error("packets cannot be marked with DSCP {dscp}: {error}")]
+    /// The system refuses to mark packets.
+    #[error("cannot mark packets with DSCP {dscp}: {source}")]
     NotMarked {
-        /// The mark.
+        /// Requested DSCP mark.
         dscp: u8,
-        /// Why.
-        error: io::Error,
+        /// Error that the system returned.
+        source: io::Error,
     },
-    /// The source's configuration is not possible.
+    /// The configuration of the source is invalid.
     #[error(transparent)]
     Source(#[from] ConfigError),
-    /// The receiver's configuration is not possible.
+    /// The configuration of the receiver is invalid.
     #[error(transparent)]
     Receiver(#[from] ReceiverError),
-    /// The system does not let this user send and receive bare packets.
+    /// The user may not open raw sockets.
     #[error(
-        "protocol 113 needs the permission for raw sockets (on Linux CAP_NET_RAW, on Windows an \
-         administrator's); or encapsulate in UDP"
+        "cannot open a raw socket: permission denied; run with CAP_NET_RAW (Linux) or as \
+         administrator (Windows), or use UDP"
     )]
     NoPermission,
-    /// Something else refused.
-    #[error("cannot {what}: {error}")]
+    /// Another system call failed.
+    #[error("cannot {action}: {source}")]
     System {
-        /// What was to be done.
-        what: String,
-        /// Why it was not.
-        error: io::Error,
+        /// Description of the failed action.
+        action: String,
+        /// Error that the system returned.
+        source: io::Error,
     },
-    /// This socket has no source.
-    #[error("this socket only receives: it was opened without a source")]
+    /// The socket has no source.
+    #[error("cannot send: the socket was opened without a source")]
     NoSource,
-    /// Too much is waiting to be sent.
-    #[error("too much is waiting to be sent; try again later")]
-    NotYet {
-        /// When: unknown while congestion control waits for an acknowledgement.
+    /// Too many packets wait to be sent.
+    #[error("too many packets wait to be sent; try again later")]
+    WouldBlock {
+        /// Time until there is room for the message; `None` while congestion control waits for an
+        /// acknowledgement.
         wait: Option<Duration>,
     },
     /// The message cannot be sent.
@@ -68,16 +73,60 @@ pub enum SocketError {
     Send(#[from] SendError),
 }
 
-/// Says what was to be done when the system refuses.
-pub(super) trait Doing<T> {
-    fn doing(self, what: impl FnOnce() -> String) -> Result<T, SocketError>;
+impl SocketError {
+    /// Returns true if a packet from the network can cause this error of a receive call. Such a
+    /// packet is an ICMP error message about an earlier packet or, on Windows, a datagram larger
+    /// than the buffer.
+    pub(super) fn is_caused_by_network(&self) -> bool {
+        let SocketError::System { source, .. } = self else {
+            return false;
+        };
+        let is_kind = matches!(
+            source.kind(),
+            ErrorKind::ConnectionReset
+                | ErrorKind::ConnectionRefused
+                | ErrorKind::ConnectionAborted
+                | ErrorKind::HostUnreachable
+                | ErrorKind::NetworkUnreachable
+                | ErrorKind::NetworkDown
+                | ErrorKind::PermissionDenied
+                | ErrorKind::TimedOut
+        );
+        is_kind
+            || source
+                .raw_os_error()
+                .is_some_and(|code| ICMP_CODES.contains(&code))
+    }
 }
 
-impl<T> Doing<T> for io::Result<T> {
-    fn doing(self, what: impl FnOnce() -> String) -> Result<T, SocketError> {
-        self.map_err(|error| SocketError::System {
-            what: what(),
-            error,
+/// Error codes that ICMP messages can cause and that have no `ErrorKind` in the standard library.
+#[cfg(target_os = "linux")]
+const ICMP_CODES: &[i32] = &[
+    nix::errno::Errno::EHOSTDOWN as i32,
+    nix::errno::Errno::EMSGSIZE as i32,
+    nix::errno::Errno::ENONET as i32,
+    nix::errno::Errno::ENOPROTOOPT as i32,
+    nix::errno::Errno::EOPNOTSUPP as i32,
+    nix::errno::Errno::EPROTO as i32,
+];
+
+/// Windows error codes `WSAEMSGSIZE` and `WSAENETRESET`.
+#[cfg(windows)]
+const ICMP_CODES: &[i32] = &[10_040, 10_052];
+
+#[cfg(not(any(target_os = "linux", windows)))]
+const ICMP_CODES: &[i32] = &[];
+
+/// Adds the failed action to an error of the system.
+pub(super) trait Context<T> {
+    fn context(self, action: impl FnOnce() -> String) -> Result<T, SocketError>;
+}
+
+impl<T> Context<T> for io::Result<T> {
+    fn context(self, action: impl FnOnce() -> String) -> Result<T, SocketError> {
+        self.map_err(|source| SocketError::System {
+            action: action(),
+            source,
         })
     }
 }

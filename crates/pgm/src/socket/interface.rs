@@ -1,11 +1,11 @@
-//! Network interfaces, by name or address.
+//! Network interfaces, and their search by name or address.
 
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv4Addr},
 };
 
-use super::{SocketError, error::Doing};
+use super::{SocketError, error::Context};
 
 /// A network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,12 +16,12 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// All interfaces that have an address, by their numbers.
+    /// Returns all interfaces that have an address, sorted by index.
     ///
     /// # Errors
-    /// When the system does not list them.
+    /// If the system does not list its interfaces.
     pub fn list() -> Result<Vec<Interface>, SocketError> {
-        let found = if_addrs::get_if_addrs().doing(|| "list network interfaces".to_owned())?;
+        let found = if_addrs::get_if_addrs().context(|| "list network interfaces".to_owned())?;
         let mut interfaces: BTreeMap<u32, Interface> = BTreeMap::new();
         for one in found {
             let index = one.index.unwrap_or(0);
@@ -35,20 +35,21 @@ impl Interface {
         Ok(interfaces.into_values().collect())
     }
 
-    /// The interface of a name (`eth0`) or an address (`10.0.0.1`), which is then the one that is
-    /// used. Any address of 127.0.0.0/8 is the loopback interface's.
+    /// Returns the interface with the given name (`eth0`) or address (`10.0.0.1`). If an address is
+    /// given, the result has only this address. All addresses of 127.0.0.0/8 belong to the loopback
+    /// interface.
     ///
     /// # Errors
-    /// When there is no such interface; what there is, is said.
-    pub fn find(asked: &str) -> Result<Interface, SocketError> {
+    /// If there is no such interface. The error lists the existing interfaces.
+    pub fn find(requested: &str) -> Result<Interface, SocketError> {
         let interfaces = Self::list()?;
-        let address: Option<IpAddr> = asked.parse().ok();
+        let address: Option<IpAddr> = requested.parse().ok();
         let has = |interface: &&Interface| match address {
             Some(IpAddr::V4(v4)) if v4.is_loopback() => interface
                 .addresses
                 .contains(&IpAddr::V4(Ipv4Addr::LOCALHOST)),
             Some(address) => interface.addresses.contains(&address),
-            None => interface.name == asked,
+            None => interface.name == requested,
         };
         match interfaces.iter().find(has) {
             Some(interface) => Ok(Interface {
@@ -56,7 +57,7 @@ impl Interface {
                 ..interface.clone()
             }),
             None => Err(SocketError::NoInterface {
-                asked: asked.to_owned(),
+                requested: requested.to_owned(),
                 known: interfaces
                     .iter()
                     .map(|interface| format!("{} {:?}", interface.name, interface.addresses))
@@ -66,17 +67,17 @@ impl Interface {
         }
     }
 
-    /// The name.
+    /// Returns the name of the interface.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The system's number.
+    /// Returns the index of the interface in the system.
     pub fn index(&self) -> u32 {
         self.index
     }
 
-    /// The first address of a group's family.
+    /// Returns the interface's first address in the address family (IPv4 or IPv6) of the group.
     pub fn address_for(&self, group: IpAddr) -> Option<IpAddr> {
         let mut addresses = self.addresses.iter().copied();
         addresses.find(|address| address.is_ipv4() == group.is_ipv4())

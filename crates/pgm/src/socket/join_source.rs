@@ -1,7 +1,6 @@
-//! Joining a group of IPv6 of one source only (RFC 3678), on Linux.
-//!
-//! This file has unsafe code, because no library that we use wraps this option. It is sound because the call
-//! is given one value, laid out as the system's `group_source_req`, and its size, and keeps no address.
+//! Joins an IPv6 group for a single source (RFC 3678), on Linux. Unsafe code is allowed here
+//! because no library that this crate uses wraps this option. The code is sound because the call
+//! gets one value in the layout of `group_source_req` and its size, and does not keep its address.
 #![allow(unsafe_code)]
 
 use std::{
@@ -12,7 +11,7 @@ use std::{
 
 use nix::libc;
 
-/// `struct group_source_req`.
+/// C structure `group_source_req`.
 #[repr(C)]
 struct Request {
     interface: u32,
@@ -20,7 +19,7 @@ struct Request {
     source: Address,
 }
 
-/// `struct sockaddr_storage`, which has 128 bytes.
+/// C structure `sockaddr_storage` of 128 bytes, which contains an IPv6 address.
 #[repr(C, align(8))]
 struct Address {
     v6: libc::sockaddr_in6,
@@ -28,7 +27,7 @@ struct Address {
 }
 
 impl Address {
-    fn of(address: Ipv6Addr) -> Address {
+    fn from_v6(address: Ipv6Addr) -> Address {
         Address {
             v6: libc::sockaddr_in6 {
                 sin6_family: libc::AF_INET6 as libc::sa_family_t,
@@ -44,7 +43,7 @@ impl Address {
     }
 }
 
-/// Joins `group` on the interface with this number, to hear `source`; further calls add sources.
+/// Joins `group` on an interface to receive packets of one source. Further calls add sources.
 pub(super) fn join_source(
     socket: &UdpSocket,
     interface: u32,
@@ -53,11 +52,11 @@ pub(super) fn join_source(
 ) -> io::Result<()> {
     let request = Request {
         interface,
-        group: Address::of(group),
-        source: Address::of(source),
+        group: Address::from_v6(group),
+        source: Address::from_v6(source),
     };
-    // SAFETY: the request is laid out as the option wants it, lives longer than the call, and its size
-    // is told.
+    // SAFETY: the request has the layout that the option requires, it outlives the call, and its
+    // size is passed.
     let outcome = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),

@@ -1,4 +1,4 @@
-//! Either way of packing packets, behind one face.
+//! Common interface of both encapsulations: UDP and raw IP.
 
 use std::{
     net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket},
@@ -9,37 +9,39 @@ use bytes::Bytes;
 use socket2::SockRef;
 
 use super::{
-    Buffers, Encapsulation, SocketConfig, SocketError, error::Doing, raw::Raw, udp::Udp, wait::wait,
+    Buffers, Encapsulation, SocketConfig, SocketError, error::Context, raw::Raw, udp::Udp,
+    wait::wait,
 };
 use crate::{Destination, Receiver, Source, wire::Dialect};
 
-/// What packets go through.
+/// Sockets of a member, for either encapsulation.
 #[derive(Debug)]
 pub(super) enum Link {
     Udp(Box<Udp>),
     Raw(Raw),
 }
 
-/// What a member is.
+/// Roles of a member: source, receiver, or both.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends {
     pub(super) source: bool,
     pub(super) receiver: bool,
 }
 
-/// Whether there may be more to do now.
+/// Answer to the question whether there may be more to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum More {
-    Perhaps,
+    Maybe,
     No,
 }
 
-/// Takes a packet, where it came from, and the memory in which it lies if messages may share that.
+/// Callback for a received packet. The arguments are the sender's address, the bytes of the packet,
+/// and the memory that contains the packet, if messages may share this memory.
 pub(super) type Take<'a> = dyn FnMut(IpAddr, &[u8], Option<&Bytes>) + 'a;
 
 impl Link {
-    /// No more goes in one call.
-    pub(super) const MOST_BYTES: usize = 65_000;
+    /// Maximum number of bytes sent in one call.
+    pub(super) const MAX_BYTES: usize = 65_000;
 
     /// Opens the sockets.
     pub(super) fn open(
@@ -58,16 +60,16 @@ impl Link {
         })
     }
 
-    /// How many packets can go in one call.
-    pub(super) fn most_packets(&self) -> usize {
+    /// Returns the maximum number of packets that one call can send.
+    pub(super) fn max_packets(&self) -> usize {
         match self {
-            Link::Udp(udp) => udp.most_packets(),
+            Link::Udp(udp) => udp.max_packets(),
             Link::Raw(_) => 1,
         }
     }
 
-    /// Sends packets of one length, the last of which may be shorter. Says whether the system took
-    /// them: it may be full.
+    /// Sends packets of `packet` bytes each; the last may be shorter. Returns false if the system
+    /// did not accept them because its buffer is full.
     pub(super) fn send(
         &mut self,
         bytes: &[u8],
@@ -82,7 +84,7 @@ impl Link {
         }
     }
 
-    /// Receives some packets.
+    /// Receives a batch of packets.
     pub(super) fn receive(&mut self, take: &mut Take<'_>) -> Result<More, SocketError> {
         match self {
             Link::Udp(udp) => udp.receive(take),
@@ -90,7 +92,7 @@ impl Link {
         }
     }
 
-    /// The sockets at which packets come.
+    /// Returns the sockets on which packets arrive.
     pub(super) fn sockets(&self) -> impl Iterator<Item = &UdpSocket> {
         let sockets = match self {
             Link::Udp(udp) => udp.sockets(),
@@ -100,7 +102,7 @@ impl Link {
     }
 
     pub(super) fn buffers(&self) -> Result<Buffers, SocketError> {
-        let (asked, receive, send) = match self {
+        let (requested, receive, send) = match self {
             Link::Udp(udp) => udp.buffers(),
             Link::Raw(raw) => raw.buffers(),
         };
@@ -112,31 +114,33 @@ impl Link {
                 socket.send_buffer_size()
             }
         };
-        let doing = || "ask how much the system buffers".to_owned();
+        let context = || "query the system's buffer sizes".to_owned();
         Ok(Buffers {
-            asked,
-            receive: size(receive, true).doing(doing)?,
-            send: size(send, false).doing(doing)?,
+            requested,
+            receive: size(receive, true).context(context)?,
+            send: size(send, false).context(context)?,
         })
     }
 
-    /// Waits until something can be received, or sent where that is wanted, or so long.
+    /// Waits until packets can be received or the timeout is over. If `to_send` is true, the wait
+    /// also ends when packets can be sent.
     pub(super) fn wait(
         &mut self,
-        most: Option<Duration>,
+        timeout: Option<Duration>,
         to_send: bool,
     ) -> Result<(), SocketError> {
         match self {
-            Link::Udp(udp) => udp.wait(most, to_send),
+            Link::Udp(udp) => udp.wait(timeout, to_send),
             Link::Raw(raw) => {
                 let socket = raw.socket();
                 let sends = to_send.then_some(socket);
-                wait(std::iter::once(socket), sends, most).map(|_| ())
+                wait(std::iter::once(socket), sends, timeout).map(|_| ())
             }
         }
     }
 
-    /// What packets are read as: as either end is configured.
+    /// Returns the dialect for parsing packets, from the configuration of the source or else of the
+    /// receiver.
     pub(super) fn dialect(&self, source: Option<&Source>, receiver: Option<&Receiver>) -> Dialect {
         source
             .map(Source::dialect)
@@ -145,7 +149,8 @@ impl Link {
     }
 }
 
-/// The address with a port and, where it is only unique on one link, the interface.
+/// Returns a socket address with the port. If the IP address is unique only on one link, the socket
+/// address also names the interface.
 pub(super) fn endpoint(address: IpAddr, port: u16, interface: u32) -> SocketAddr {
     match address {
         IpAddr::V4(_) => SocketAddr::new(address, port),

@@ -1,8 +1,9 @@
-//! Bare packets, as IP protocol 113.
+//! PGM packets sent directly over IP as protocol 113, without UDP.
 //!
-//! Over IPv4 the IP header is ours, since the Router Alert option goes with some packets only; over
-//! IPv6 the system makes it, without that option: there it has a value that says whom it is for
-//! (RFC 2711), and none is assigned to PGM; nor does a safe wrapper of `IPV6_HOPOPTS` exist.
+//! For IPv4, this module writes the IP header, because only some packets carry the Router Alert
+//! option. For IPv6, the system writes the header, without the Router Alert option. The value of
+//! this option names a protocol (RFC 2711), and no value is assigned to PGM. There is also no safe
+//! wrapper for `IPV6_HOPOPTS`.
 
 use std::{
     io::ErrorKind,
@@ -13,21 +14,21 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{
     SocketConfig, SocketError,
-    error::Doing,
+    error::Context,
     link::{More, Take, endpoint},
-    udp::{ask_for_buffers, join, says_nothing, send_through},
+    udp::{configure_sending, is_transient, join, set_buffer_sizes},
 };
 use crate::Destination;
 
 const PGM: u8 = 113;
-/// The option that makes routers look (RFC 2113).
+/// The Router Alert option of IPv4 (RFC 2113).
 const ROUTER_ALERT: [u8; 4] = [0x94, 0x04, 0, 0];
 const HEADER: usize = 20;
 const LONGEST: usize = 65_536;
 
 #[derive(Debug)]
 pub(super) struct Raw {
-    /// A raw socket; the type stands for any that sends and receives datagrams.
+    /// Raw socket. The type `UdpSocket` works for any datagram socket.
     socket: UdpSocket,
     own: IpAddr,
     group: IpAddr,
@@ -41,22 +42,22 @@ pub(super) struct Raw {
 impl Raw {
     pub(super) fn open(config: &SocketConfig, own: IpAddr) -> Result<Raw, SocketError> {
         let at = endpoint(own, 0, config.interface.index());
-        let doing = || "open a raw socket".to_owned();
+        let context = || "open a raw socket".to_owned();
         let protocol = Protocol::from(i32::from(PGM));
         let socket = match Socket::new(Domain::for_address(at), Type::RAW, Some(protocol)) {
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 return Err(SocketError::NoPermission);
             }
-            socket => socket.doing(doing)?,
+            socket => socket.context(context)?,
         };
         if own.is_ipv4() {
-            socket.set_header_included_v4(true).doing(doing)?;
+            socket.set_header_included_v4(true).context(context)?;
         }
-        ask_for_buffers(&socket, config.buffer);
-        socket.set_nonblocking(true).doing(doing)?;
+        set_buffer_sizes(&socket, config.buffer);
+        socket.set_nonblocking(true).context(context)?;
         let socket = UdpSocket::from(socket);
         join(&socket, config, own)?;
-        send_through(&socket, config, own)?;
+        configure_sending(&socket, config, own)?;
         Ok(Raw {
             socket,
             own,
@@ -102,15 +103,15 @@ impl Raw {
         match sent {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(error).doing(|| format!("send to {address}")),
+            Err(error) => Err(error).context(|| format!("send to {address}")),
         }
     }
 
     pub(super) fn receive(&mut self, take: &mut Take<'_>) -> Result<More, SocketError> {
         let (length, from) = match self.socket.recv_from(&mut self.room) {
             Ok(received) => received,
-            Err(error) if says_nothing(&error) => return Ok(More::No),
-            Err(error) => return Err(error).doing(|| "receive".to_owned()),
+            Err(error) if is_transient(&error) => return Ok(More::No),
+            Err(error) => return Err(error).context(|| "receive".to_owned()),
         };
         let bytes = &self.room[..length];
         if self.own.is_ipv6() {
@@ -120,11 +121,11 @@ impl Raw {
         {
             take(from.ip(), payload, None);
         }
-        Ok(More::Perhaps)
+        Ok(More::Maybe)
     }
 }
 
-/// An IPv4 header (RFC 791); the system fills in identification and checksum.
+/// Returns an IPv4 header (RFC 791). The system fills in the identification and the checksum.
 fn header(
     (from, to): (Ipv4Addr, Ipv4Addr),
     class: u8,
@@ -145,7 +146,7 @@ fn header(
     header
 }
 
-/// Where an IPv4 packet goes and what is in it.
+/// Returns the destination and payload of an IPv4 packet; `None` if the packet is too short.
 fn payload(packet: &[u8]) -> Option<(Ipv4Addr, &[u8])> {
     let words = usize::from(packet.first()? & 0x0f);
     let to: [u8; 4] = packet.get(16..HEADER)?.try_into().ok()?;

@@ -1,5 +1,5 @@
-//! Packets in UDP: a socket at which comes what goes to the group, one for all that goes to one member
-//! and at which a source is asked for repairs, and a source's for what it sends to the group.
+//! PGM packets in UDP datagrams. There are up to three sockets: one receives packets to the group,
+//! one is for packets to a single member (such as NAKs), and with one a source sends to the group.
 
 use std::{
     io::{self, ErrorKind},
@@ -11,35 +11,37 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::{
     SocketConfig, SocketError,
-    datagrams::{Came, Datagrams},
-    error::Doing,
+    datagrams::{Datagrams, ReceivedBatch},
+    error::Context,
     link::{Ends, More, Take, endpoint},
-    room::Room,
-    wait::{MOST, wait},
+    receive_buffer::ReceiveBuffer,
+    wait::{MAX_SOCKETS, wait},
 };
 use crate::Destination;
 
-/// How many datagrams come in one call, at most, where each comes by itself. Memory that none has filled
-/// is only set aside.
+/// Maximum number of datagrams that one call receives without receive offload. The system provides
+/// the memory of the buffer only when it is used.
 const ONE_BY_ONE: usize = 32;
 
 #[derive(Debug)]
 pub(super) struct Udp {
-    /// None if there is no receiver: all that a source must hear is sent to it alone, too.
+    /// Socket that receives packets to the group. `None` without a receiver, because a source
+    /// receives only unicast packets.
     group: Option<Datagrams>,
-    /// At a port that nobody knows if there is no source.
+    /// Socket that receives unicast packets. If there is no source, its port is random.
     own: Datagrams,
-    /// None if there is no source: then little goes to the group, and by `own`.
+    /// Socket that sends to the group; `None` without a source. In that case, `own` sends the few
+    /// packets to the group.
     outward: Option<Datagrams>,
     interface: u32,
     unicast: u16,
     multicast: u16,
     asked: usize,
-    room: Room,
-    /// What came and is still in the room.
-    came: Vec<Came>,
-    /// Which of the sockets can be read, where that is known.
-    readable: Option<[bool; MOST]>,
+    room: ReceiveBuffer,
+    /// Received datagrams that are still in the buffer `room`.
+    came: Vec<ReceivedBatch>,
+    /// Flag for each socket that is true if the socket is readable; `None` if this is unknown.
+    readable: Option<[bool; MAX_SOCKETS]>,
 }
 
 impl Udp {
@@ -50,8 +52,9 @@ impl Udp {
         ends: Ends,
     ) -> Result<Udp, SocketError> {
         let interface = config.interface.index();
-        let doing = || "prepare a UDP socket".to_owned();
-        // Bound to the group, a socket hears no other; Windows binds to own addresses only.
+        let context = || "prepare a UDP socket".to_owned();
+        // A socket that is bound to the group receives no packets to other addresses. Windows can
+        // bind only to addresses of the machine.
         let bound = match config.group {
             _ if cfg!(unix) => config.group,
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -61,31 +64,31 @@ impl Udp {
             true => {
                 let group = open(bound, multicast, config)?;
                 join(&group, config, address)?;
-                Some(Datagrams::new(group, config.joined).doing(doing)?)
+                Some(Datagrams::new(group, config.joined).context(context)?)
             }
             false => None,
         };
         let own = open(address, if ends.source { unicast } else { 0 }, config)?;
-        send_through(&own, config, address)?;
+        configure_sending(&own, config, address)?;
         let outward = match ends.source {
             true => {
                 let socket = open(address, 0, config)?;
-                // Before it is connected, since that settles the way.
-                send_through(&socket, config, address)?;
+                // This call must precede the connect, because the connect fixes the route.
+                configure_sending(&socket, config, address)?;
                 let peer = endpoint(config.group, multicast, interface);
-                Some(Datagrams::towards(socket, peer).doing(doing)?)
+                Some(Datagrams::towards(socket, peer).context(context)?)
             }
             false => None,
         };
         Ok(Udp {
             group,
-            own: Datagrams::new(own, true).doing(doing)?,
+            own: Datagrams::new(own, true).context(context)?,
             outward,
             interface,
             unicast,
             multicast,
             asked: config.buffer,
-            room: Room::of(match config.joined {
+            room: ReceiveBuffer::new(match config.joined {
                 true => Datagrams::ROOM,
                 false => ONE_BY_ONE * Datagrams::ROOM,
             }),
@@ -94,22 +97,22 @@ impl Udp {
         })
     }
 
-    pub(super) fn most_packets(&self) -> usize {
-        self.sends().most()
+    pub(super) fn max_packets(&self) -> usize {
+        self.sends().max_segments()
     }
 
-    /// The sockets at which packets come.
-    pub(super) fn sockets(&self) -> [Option<&UdpSocket>; MOST] {
+    /// Returns the sockets on which packets arrive.
+    pub(super) fn sockets(&self) -> [Option<&UdpSocket>; MAX_SOCKETS] {
         let group = self.group.as_ref().map(Datagrams::socket);
         [group, self.serves().then(|| self.own.socket())]
     }
 
-    /// Whether there is a source.
+    /// Returns true if this member has a source.
     fn serves(&self) -> bool {
         self.outward.is_some()
     }
 
-    /// By which most is sent.
+    /// Returns the socket that sends most packets.
     fn sends(&self) -> &Datagrams {
         self.outward.as_ref().unwrap_or(&self.own)
     }
@@ -141,68 +144,74 @@ impl Udp {
         match sent {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(error).doing(|| format!("send to {address}, port {port}")),
+            Err(error) => Err(error).context(|| format!("send to {address}, port {port}")),
         }
     }
 
-    /// Waits until something can be received, or sent where that is wanted, or so long; or less, if
-    /// that is long.
+    /// Waits until packets can be received or the timeout is over. If `to_send` is true, the wait
+    /// also ends when packets can be sent. A long wait may end earlier.
     pub(super) fn wait(
         &mut self,
-        most: Option<Duration>,
+        timeout: Option<Duration>,
         to_send: bool,
     ) -> Result<(), SocketError> {
         if !self.came.is_empty() {
             return Ok(());
         }
-        let is_long = |wait| most.is_none_or(|most| most >= wait);
-        // Who waits for the group alone, and for long, waits by receiving, which saves a call.
+        let is_long = |wait| timeout.is_none_or(|timeout| timeout >= wait);
+        // If only the socket of the group is watched, a long wait is a blocking receive, which
+        // saves a call.
         let can_wait = Datagrams::WAIT.is_some_and(is_long) && !self.serves() && !to_send;
         let Some(group) = self.group.as_mut().filter(|_| can_wait) else {
             let sends = to_send.then(|| self.sends().socket());
-            self.readable = Some(wait(self.sockets().into_iter().flatten(), sends, most)?);
+            self.readable = Some(wait(self.sockets().into_iter().flatten(), sends, timeout)?);
             return Ok(());
         };
         let came = &mut self.came;
         let received = self.room.fill(|room| group.receive_waiting(room, came));
-        if_any(received).map(|_| ())
+        is_received(received).map(|_| ())
     }
 
     pub(super) fn receive(&mut self, take: &mut Take<'_>) -> Result<More, SocketError> {
         if !self.came.is_empty() {
-            hand_out(&mut self.came, &self.room, take);
-            // If there is more, the next wait has it at once.
+            deliver(&mut self.came, &self.room, take);
+            // If more packets wait, the next wait returns at once.
             return Ok(More::No);
         }
         let mut more = More::No;
-        // As many as there are sockets.
-        let mut readable = self.readable.take().unwrap_or([true; MOST]).into_iter();
+        // One flag per socket: true if packets may have arrived on it.
+        let mut readable = self
+            .readable
+            .take()
+            .unwrap_or([true; MAX_SOCKETS])
+            .into_iter();
         let own = self.outward.is_some().then_some(&mut self.own);
         for socket in self.group.iter_mut().chain(own) {
             if readable.next() != Some(true) {
                 continue;
             }
             let came = &mut self.came;
-            if if_any(self.room.fill(|room| socket.receive(room, came)))? {
-                hand_out(&mut self.came, &self.room, take);
-                more = More::Perhaps;
+            if is_received(self.room.fill(|room| socket.receive(room, came)))? {
+                deliver(&mut self.came, &self.room, take);
+                more = More::Maybe;
             }
         }
         Ok(more)
     }
 }
 
-/// Whether anything was received.
-fn if_any(received: io::Result<()>) -> Result<bool, SocketError> {
+/// Returns true if anything was received, and false if nothing has arrived yet.
+fn is_received(received: io::Result<()>) -> Result<bool, SocketError> {
     match received {
         Ok(()) => Ok(true),
-        Err(error) if says_nothing(&error) => Ok(false),
-        Err(error) => Err(error).doing(|| "receive".to_owned()),
+        Err(error) if is_transient(&error) => Ok(false),
+        Err(error) => Err(error).context(|| "receive".to_owned()),
     }
 }
 
-/// Messages share the room if they fill a part of it: whoever keeps one keeps all of it.
-fn hand_out(all: &mut Vec<Came>, room: &Room, take: &mut Take<'_>) {
+/// Delivers received packets. A batch may share the memory of the buffer only if it fills at least
+/// 1/16 of it, because a shared packet keeps the whole buffer in memory.
+fn deliver(all: &mut Vec<ReceivedBatch>, room: &ReceiveBuffer, take: &mut Take<'_>) {
     let room = room.bytes();
     for came in all.drain(..) {
         let shared = (16 * came.length >= room.len()).then_some(room);
@@ -214,35 +223,30 @@ fn hand_out(all: &mut Vec<Came>, room: &Room, take: &mut Take<'_>) {
 
 fn open(address: IpAddr, port: u16, config: &SocketConfig) -> Result<UdpSocket, SocketError> {
     let at = endpoint(address, port, config.interface.index());
-    let doing = || format!("open a UDP socket at {at}");
+    let context = || format!("open a UDP socket at {at}");
     let socket =
-        Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP)).doing(doing)?;
-    // Several members on one machine share the group's port.
-    socket.set_reuse_address(true).doing(doing)?;
+        Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP)).context(context)?;
+    // Several members on one machine use the same port for the group.
+    socket.set_reuse_address(true).context(context)?;
     if at.is_ipv6() {
-        socket.set_only_v6(true).doing(doing)?;
+        socket.set_only_v6(true).context(context)?;
     }
-    ask_for_buffers(&socket, config.buffer);
-    socket.bind(&at.into()).doing(doing)?;
+    set_buffer_sizes(&socket, config.buffer);
+    socket.bind(&at.into()).context(context)?;
     Ok(socket.into())
 }
 
-/// Nothing to receive, or word that a packet sent before was refused, which repair takes care of.
-pub(super) fn says_nothing(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::WouldBlock
-            | ErrorKind::Interrupted
-            | ErrorKind::ConnectionReset
-            | ErrorKind::ConnectionRefused
-    )
+/// Returns true if the error only means that there is nothing to receive now.
+pub(super) fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-/// Asks for buffers; what the system grants is for the user to see, and no error.
-pub(super) fn ask_for_buffers(socket: &Socket, bytes: usize) {
+/// Requests buffer sizes. If the system grants less, this is not an error, because the user can
+/// query the granted sizes.
+pub(super) fn set_buffer_sizes(socket: &Socket, bytes: usize) {
     let _ = socket.set_recv_buffer_size(bytes);
     let _ = socket.set_send_buffer_size(bytes);
-    // Who may administer the network may go beyond the system's limit.
+    // Privileged users may exceed the system's limit, so this call is tried as well.
     #[cfg(target_os = "linux")]
     {
         use rustix::net::sockopt;
@@ -251,7 +255,8 @@ pub(super) fn ask_for_buffers(socket: &Socket, bytes: usize) {
     }
 }
 
-/// Joins the group, of the named sources only where the system can.
+/// Joins the group. If sources are configured and the system can do that, joins for these sources
+/// only.
 pub(super) fn join(
     socket: &UdpSocket,
     config: &SocketConfig,
@@ -263,21 +268,22 @@ pub(super) fn join(
         super::join_source::join_source(socket, interface, group, source)
     };
     let socket = SockRef::from(socket);
-    let doing = || {
+    let context = || {
         let name = config.interface.name();
         format!("join the group {} on {name}", config.group)
     };
     match (config.group, address) {
         (IpAddr::V4(group), IpAddr::V4(own)) => {
-            // Else it would hear every group that anybody on this machine has joined.
+            // Without this call, the socket would receive the packets of all groups that any
+            // program on this machine has joined.
             #[cfg(target_os = "linux")]
-            socket.set_multicast_all_v4(false).doing(doing)?;
+            socket.set_multicast_all_v4(false).context(context)?;
             if config.only.is_empty() {
-                return socket.join_multicast_v4(&group, &own).doing(doing);
+                return socket.join_multicast_v4(&group, &own).context(context);
             }
             for source in &config.only {
                 if let IpAddr::V4(source) = source {
-                    socket.join_ssm_v4(source, &group, &own).doing(doing)?;
+                    socket.join_ssm_v4(source, &group, &own).context(context)?;
                 }
             }
             Ok(())
@@ -285,10 +291,10 @@ pub(super) fn join(
         (IpAddr::V6(group), _) => {
             #[cfg(target_os = "linux")]
             {
-                socket.set_multicast_all_v6(false).doing(doing)?;
+                socket.set_multicast_all_v6(false).context(context)?;
                 for source in &config.only {
                     if let IpAddr::V6(source) = *source {
-                        of_one_source(group, source).doing(doing)?;
+                        of_one_source(group, source).context(context)?;
                     }
                 }
                 if !config.only.is_empty() {
@@ -297,14 +303,14 @@ pub(super) fn join(
             }
             socket
                 .join_multicast_v6(&group, config.interface.index())
-                .doing(doing)
+                .context(context)
         }
         _ => Ok(()),
     }
 }
 
-/// Multicast goes out through the interface, and all with its mark.
-pub(super) fn send_through(
+/// Sets the interface, hop limit, loopback and DSCP mark for sent packets.
+pub(super) fn configure_sending(
     socket: &UdpSocket,
     config: &SocketConfig,
     address: IpAddr,
@@ -313,20 +319,24 @@ pub(super) fn send_through(
     if config.dscp != 0 {
         let dscp = config.dscp;
         mark(&socket, address, config.traffic_class())
-            .map_err(|error| SocketError::NotMarked { dscp, error })?;
+            .map_err(|source| SocketError::NotMarked { dscp, source })?;
     }
-    let doing = || format!("send through {}", config.interface.name());
+    let context = || format!("send through {}", config.interface.name());
     match address {
         IpAddr::V4(own) => {
-            socket.set_multicast_if_v4(&own).doing(doing)?;
-            socket.set_multicast_ttl_v4(config.hops).doing(doing)?;
-            socket.set_multicast_loop_v4(config.loopback).doing(doing)
+            socket.set_multicast_if_v4(&own).context(context)?;
+            socket.set_multicast_ttl_v4(config.hops).context(context)?;
+            socket
+                .set_multicast_loop_v4(config.loopback)
+                .context(context)
         }
         IpAddr::V6(_) => {
             let index = config.interface.index();
-            socket.set_multicast_if_v6(index).doing(doing)?;
-            socket.set_multicast_hops_v6(config.hops).doing(doing)?;
-            socket.set_multicast_loop_v6(config.loopback).doing(doing)
+            socket.set_multicast_if_v6(index).context(context)?;
+            socket.set_multicast_hops_v6(config.hops).context(context)?;
+            socket
+                .set_multicast_loop_v6(config.loopback)
+                .context(context)
         }
     }
 }
@@ -339,9 +349,9 @@ fn mark(socket: &Socket, own: IpAddr, class: u8) -> io::Result<()> {
     }
 }
 
-/// Windows takes the option and ignores it.
+/// Returns an error, because Windows accepts the option but ignores it.
 #[cfg(windows)]
 fn mark(_: &Socket, _: IpAddr, _: u8) -> io::Result<()> {
-    let why = "Windows marks by its policies only (New-NetQosPolicy)";
+    let why = "Windows marks only by policy (New-NetQosPolicy)";
     Err(io::Error::new(ErrorKind::Unsupported, why))
 }

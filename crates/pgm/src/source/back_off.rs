@@ -1,21 +1,23 @@
-//! How long receivers are told to back off (RFC 3208 appendix E).
+//! Back-off interval that a source sets for its receivers (RFC 3208 appendix E).
 
 use std::time::Duration;
 
 use crate::wire::{BackOffInterval, BackOffRange, Sqn};
 
-/// Between which times receivers are told to back off before they ask for repair.
+/// Limits of the back-off interval that the source sends to receivers. Receivers wait for a random
+/// time up to this interval before they send a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOffTuning {
-    /// The shortest, which it begins with.
+    /// Minimum and initial back-off interval.
     pub min: Duration,
-    /// The longest.
+    /// Maximum back-off interval.
     pub max: Duration,
-    /// After so many requests of which none was a duplicate, the time is halved.
+    /// Number of requests without a duplicate after which the interval is halved.
     pub probes: u32,
 }
 
-/// Duplicate requests mean that receivers do not wait long enough to hear each other's confirmed.
+/// State that adapts the back-off interval. Duplicate requests mean that the interval is too short:
+/// receivers send requests before the confirmation of another receiver's request arrives.
 #[derive(Debug)]
 pub(super) struct BackOff {
     tuning: BackOffTuning,
@@ -32,7 +34,7 @@ impl BackOff {
         }
     }
 
-    pub(super) fn measured(&mut self, is_duplicate: bool) {
+    pub(super) fn on_request(&mut self, is_duplicate: bool) {
         if is_duplicate {
             self.interval = (self.interval * 2).min(self.tuning.max);
             self.without_duplicate = 0;
@@ -69,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn duplicates_double_and_their_absence_halves() {
+    fn duplicates_double_the_interval_and_their_absence_halves_it() {
         let mut back_off = BackOff::new(BackOffTuning {
             min: Duration::from_micros(100),
             max: Duration::from_micros(500),
@@ -77,7 +79,7 @@ mod tests {
         });
         let mut after = |duplicates: &[bool]| {
             for is_duplicate in duplicates {
-                back_off.measured(*is_duplicate);
+                back_off.on_request(*is_duplicate);
             }
             back_off.interval().interval
         };

@@ -1,4 +1,4 @@
-//! How a source behaves.
+//! Configuration of a source.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -9,140 +9,151 @@ use crate::{
     wire::{Dialect, Sqn, Tsi},
 };
 
-/// How a source behaves. [`SourceConfig::new`] gives what works in a local network.
+/// Configuration of a source. [`SourceConfig::new`] returns values for a local network.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceConfig {
-    /// The session. No two sources of a group may have the same, and one that begins anew takes
-    /// another.
+    /// Session identifier. It must be unique in the group, and a restarted source needs a new one.
     pub tsi: Tsi,
-    /// The data-destination port. It must differ from the session's.
+    /// Data-destination port, which must differ from the session's port.
     pub destination_port: u16,
-    /// The own address, which requests for repair are sent to.
+    /// Address of this source. Receivers send NAKs to it.
     pub address: IpAddr,
-    /// The group that is sent to.
+    /// Address of the multicast group.
     pub group: IpAddr,
-    /// Bytes that a packet may have, without the headers of IP and UDP.
+    /// Maximum size of a packet without IP and UDP headers, in bytes.
     pub max_packet: usize,
-    /// Bytes of the headers of IP and UDP, which count for the rate.
+    /// Size of the IP and UDP headers in bytes. The rate limit includes these headers.
     pub overhead: usize,
-    /// The first packet's number.
+    /// Sequence number of the first data packet.
     pub first: Sqn,
-    /// How much is kept for repairs.
+    /// Limits of the transmit window, which keeps sent packets for repairs.
     pub window: WindowLimit,
-    /// How often the source says that it lives, whatever else it sends.
+    /// Interval of ambient SPMs. They are sent whether or not data is sent.
     pub ambient: Duration,
-    /// How soon after data the source says what its last packet was; each time after that it waits
-    /// twice as long.
+    /// Time from the last data packet to the first heartbeat SPM. The interval doubles with each
+    /// heartbeat.
     pub heartbeat_min: Duration,
-    /// The longest time between two such.
+    /// Maximum interval between heartbeat SPMs.
     pub heartbeat_max: Duration,
-    /// How fast is sent; `None`: as fast as it is polled.
+    /// Send rate; unlimited if `None`.
     pub rate: Option<Rate>,
-    /// How many repairs are sent for each original while both wait. None of either is ever starved
-    /// by the other.
+    /// Number of repairs sent per original packet while packets of both kinds are waiting. So
+    /// neither kind blocks the other.
     pub repairs_per_original: u32,
-    /// Forward error correction.
+    /// Forward error correction; `None` to send no parity.
     pub parity: Option<ParityConfig>,
-    /// Whether those who join late may ask for what is still in the window.
+    /// True to let receivers that join late request the earlier packets of the window.
     pub late_join: bool,
-    /// Whether receivers are told how long to back off.
+    /// Limits of the back-off interval that the source sends to receivers; `None` to send no
+    /// interval.
     pub back_off: Option<BackOffTuning>,
-    /// Whether the slowest receiver sets the pace.
+    /// Congestion control, in which the slowest receiver sets the rate; `None` to send without it.
     pub congestion: Option<CongestionConfig>,
-    /// Whether receivers are asked to say how much they lose: see [`SourceStatistics::loss`](super::SourceStatistics::loss).
+    /// True to request loss reports from receivers. The result is in
+    /// [`SourceStatistics::loss`](super::SourceStatistics::loss).
     pub loss_reports: bool,
-    /// How long repairs are served after the end.
+    /// Time for which repairs are served after the end of the session.
     pub linger: Duration,
-    /// The few bits that OpenPGM has otherwise.
+    /// Variant of the wire format, because OpenPGM encodes some bits differently from RFC 3208.
     pub dialect: Dialect,
-    /// What random choices come from.
+    /// Seed of the random number generator.
     pub seed: u64,
 }
 
-/// How much is kept for repairs: as long as all limits hold.
+/// Limits of the transmit window, which keeps sent packets for repairs. If a limit is exceeded, the
+/// oldest packets are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowLimit {
-    /// The most packets.
+    /// Maximum number of packets in the window.
     pub packets: u32,
-    /// The most bytes of payload.
+    /// Maximum number of payload bytes in the window; unlimited if `None`.
     pub bytes: Option<usize>,
-    /// The longest time since they were sent.
+    /// Maximum time for which a sent packet is kept; unlimited if `None`.
     pub age: Option<Duration>,
 }
 
-/// Forward error correction.
+/// Configuration of forward error correction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParityConfig {
-    /// Packets in a group: a power of two from 2 to 128.
+    /// Number of data packets per group: a power of two from 2 to 128.
     pub group_size: u32,
-    /// How many parity packets follow each group unasked.
+    /// Number of parity packets that are sent after each group without a request (proactive
+    /// parity).
     pub proactive: usize,
-    /// Whether receivers may ask for parity.
+    /// True to let receivers request parity.
     pub on_demand: bool,
-    /// Whether a group is cut short when the source pauses in the midst of it, so that its proactive
-    /// parity goes out. Else what was sent last is repaired on request only. Of sparse messages each may
-    /// be a group by itself, with as much parity as a whole one.
-    pub cut_short: bool,
+    /// True to end a group early if the source pauses within the group, so that its proactive
+    /// parity is sent. If false, the last packets before a pause are repaired only on request. If
+    /// messages are rare, each may become a separate group, with as much parity as a full group.
+    pub shorten_groups: bool,
 }
 
-/// What contradicts itself in a configuration.
+/// Error in a source's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// Packets are too short to carry anything, or longer than UDP can carry.
-    #[error("packets of {0} bytes are not possible: from 128 to 65,507 are")]
+    /// The maximum packet size is too small for data, or too large for UDP.
+    #[error("invalid packet size of {0} bytes; use 128 to 65,507")]
     PacketSize(usize),
-    /// The ports of both directions are the same.
-    #[error("the session's port {0} is also its destination port; they must differ")]
+    /// The session's port equals the destination port.
+    #[error("the session's port {0} is also the destination port; use another one")]
     SamePort(u16),
-    /// The group is no multicast group.
-    #[error("{0} is no multicast group: 224.0.0.0/4 and ff00::/8 are")]
+    /// The group is not a multicast address.
+    #[error("{0} is not a multicast group; use an address of 224.0.0.0/4 or ff00::/8")]
     NotMulticast(IpAddr),
-    /// Source and group have different families.
-    #[error("{address} and the group {group} are of different address families")]
+    /// The addresses of the source and of the group belong to different families (IPv4 and IPv6).
+    #[error("the address {address} and the group {group} have different address families")]
     Families {
-        /// The source's address.
+        /// Address of the source.
         address: IpAddr,
-        /// The group.
+        /// Address of the multicast group.
         group: IpAddr,
     },
-    /// The window keeps nothing, or more than numbers can tell apart.
-    #[error("a window of {found} packets is not possible: from {least} to {most} are")]
+    /// The window is too small, or larger than sequence numbers can distinguish.
+    #[error("invalid window of {found} packets; use {min} to {max}")]
     Window {
-        /// As configured.
+        /// Configured number of packets.
         found: u32,
-        /// The least that would do.
-        least: u32,
-        /// The most that would do.
-        most: u32,
+        /// Minimum number of packets in the window.
+        min: u32,
+        /// Maximum number of packets in the window.
+        max: u32,
     },
-    /// No such parity.
+    /// Parity is configured for OpenPGM, whose receivers end their process when parity arrives.
     #[error(
-        "{proactive} parity packets for groups of {group_size} are not possible: groups have a \
-         power of two from 2 to 128 packets, and with their parity at most 255"
+        "cannot send parity to receivers of OpenPGM: version 5.3.128 aborts on it; send without parity"
+    )]
+    ParityToOpenPgm,
+    /// The Reed–Solomon code does not support the configured group size or number of parity
+    /// packets.
+    #[error(
+        "invalid parity: {proactive} packets for groups of {group_size}; the group size must be a \
+         power of two from 2 to 128, and group and parity together at most 255"
     )]
     Parity {
-        /// As configured.
+        /// Configured group size.
         group_size: u32,
-        /// As configured.
+        /// Configured number of parity packets.
         proactive: usize,
     },
-    /// Groups that are cut short leave numbers unused, which congestion control counts as lost.
+    /// Shortened groups are configured together with congestion control. Shortened groups leave
+    /// sequence numbers unused, and congestion control would count these as lost.
     #[error(
-        "groups cannot be cut short with congestion control: numbers not used would count as lost"
+        "groups cannot be shortened with congestion control, which would count unused numbers as lost"
     )]
-    CutShort,
-    /// The rate is nothing.
-    #[error("a rate of 0 bytes a second sends nothing")]
+    ShortenGroups,
+    /// The configured rate is zero.
+    #[error("invalid rate of 0 bytes per second; use a positive one")]
     Rate,
-    /// A time that must be longer than nothing is nothing, or the longer of two is the shorter.
-    #[error("{0} is not possible")]
+    /// An interval is zero, or a maximum is below its minimum.
+    #[error("invalid interval: {0}")]
     Duration(&'static str),
 }
 
 impl SourceConfig {
-    /// What works in a local network without tuning.
+    /// Returns a configuration for a local network.
     pub fn new(tsi: Tsi, address: IpAddr, group: IpAddr) -> SourceConfig {
-        // What Ethernet's 1,500 bytes leave after the headers of IP and UDP.
+        // Size of the IP and UDP headers. The maximum packet is Ethernet's 1,500 bytes minus these
+        // headers.
         let overhead = if address.is_ipv4() { 28 } else { 48 };
         SourceConfig {
             tsi,
@@ -189,13 +200,13 @@ impl SourceConfig {
                 group: self.group,
             });
         }
-        let least = self.parity.map_or(2, |parity| 2 * parity.group_size);
-        let most = 1 << 24;
-        if !(least..=most).contains(&self.window.packets) {
+        let min = self.parity.map_or(2, |parity| 2 * parity.group_size);
+        let max = 1 << 24;
+        if !(min..=max).contains(&self.window.packets) {
             return Err(ConfigError::Window {
                 found: self.window.packets,
-                least,
-                most,
+                min,
+                max,
             });
         }
         if let Some(ParityConfig {
@@ -203,25 +214,28 @@ impl SourceConfig {
             proactive,
             ..
         }) = self.parity
-            && Code::of(group_size).is_none_or(|code| proactive > code.most_parity())
+            && Code::for_group_size(group_size).is_none_or(|code| proactive > code.max_parity())
         {
             return Err(ConfigError::Parity {
                 group_size,
                 proactive,
             });
         }
-        if self.congestion.is_some() && self.parity.is_some_and(|parity| parity.cut_short) {
-            return Err(ConfigError::CutShort);
+        if self.parity.is_some() && self.dialect == Dialect::OpenPgm {
+            return Err(ConfigError::ParityToOpenPgm);
+        }
+        if self.congestion.is_some() && self.parity.is_some_and(|parity| parity.shorten_groups) {
+            return Err(ConfigError::ShortenGroups);
         }
         if self.rate.is_some_and(|rate| rate.bytes_per_second == 0) {
             return Err(ConfigError::Rate);
         }
         if self.ambient.is_zero() || self.heartbeat_min.is_zero() {
-            return Err(ConfigError::Duration("no time between two SPMs"));
+            return Err(ConfigError::Duration("the interval of SPMs is 0"));
         }
         if self.heartbeat_max < self.heartbeat_min {
             return Err(ConfigError::Duration(
-                "a longest heartbeat below the shortest",
+                "the maximum heartbeat interval is below the minimum",
             ));
         }
         Ok(())

@@ -1,10 +1,10 @@
-//! How many receivers there are, by a poll (RFC 3208 appendix D).
+//! Estimate of the number of receivers by a poll (RFC 3208 appendix D).
 
 use std::{net::Ipv4Addr, time::Duration};
 
 use crate::wire::{Poll, Polr, Sqn};
 
-/// The poll of the day: a question that is to be sent, then answers that are counted.
+/// State of the current poll: first a question to send, then the count of its answers.
 #[derive(Debug, Default)]
 pub(super) struct Estimate {
     question: Option<Poll>,
@@ -37,7 +37,8 @@ impl Estimate {
         self.question.is_some()
     }
 
-    /// The question, whose path is the source's to fill in.
+    /// Returns the question to send, if there is one, and starts to count its answers. The caller
+    /// fills in the path.
     pub(super) fn question(&mut self) -> Option<Poll> {
         let question = self.question.take()?;
         self.asked = Some(Asked {
@@ -56,7 +57,7 @@ impl Estimate {
         }
     }
 
-    /// Each answer stands for as many receivers as were asked for one.
+    /// Returns the estimated number of receivers. Each answer represents 2^`rarity` receivers.
     pub(super) fn receivers(&self) -> Option<u64> {
         let asked = self.asked.as_ref()?;
         Some(asked.answers << asked.rarity)

@@ -1,11 +1,11 @@
-//! Messages become packets.
+//! Splitting of messages into packets.
 
 use super::{SendError, Source};
 use crate::wire::{Fragment, Sqn};
 
-/// Bytes of a data packet before its options.
+/// Size in bytes of the headers of a data packet, without its options.
 const DATA_HEADER: usize = 24;
-/// The option that says how long all are.
+/// Size in bytes of the option that contains the total length of all options.
 const OPTIONS_LENGTH: usize = 4;
 const FRAGMENT: usize = 16;
 const SYN: usize = 4;
@@ -14,17 +14,19 @@ const CURRENT_GROUP_SIZE: usize = 8;
 const PARITY_TRAILER: usize = 2;
 
 impl Source {
-    /// Takes a message, which may be empty, and gives the number of its first packet. It is sent by
-    /// the following calls of [`Source::poll_transmit`], all of it or, after an error, nothing.
+    /// Accepts a message, which may be empty, and returns the sequence number of its first packet.
+    /// [`Source::poll_transmit`] then returns its packets. After an error, no part of the message
+    /// is sent.
     ///
     /// # Errors
-    /// When too much is waiting, it is too long for the window, or the session was closed.
+    /// If too many packets are waiting, the message is too long for the window, or the session was
+    /// closed.
     pub fn send(&mut self, message: &[u8]) -> Result<Sqn, SendError> {
         if self.end.is_some() {
             return Err(SendError::Closed);
         }
         let first = self.window.next();
-        let is_syn = !self.window.has_begun();
+        let is_syn = !self.window.has_started();
         let room = self.room(is_syn, false);
         if message.len() <= room {
             self.check_backlog(1)?;
@@ -34,7 +36,7 @@ impl Source {
         let room = self.room(is_syn, true);
         let too_long = |packets| SendError::TooLong {
             packets,
-            most: self.config.window.packets as usize,
+            max: self.config.window.packets as usize,
         };
         let Ok(length) = u32::try_from(message.len()) else {
             return Err(too_long(message.len().div_ceil(room)));
@@ -45,7 +47,7 @@ impl Source {
                 .config
                 .window
                 .bytes
-                .is_some_and(|most| message.len() > most)
+                .is_some_and(|max| message.len() > max)
         {
             return Err(too_long(packets));
         }
@@ -61,12 +63,12 @@ impl Source {
         Ok(first)
     }
 
-    /// The longest message that goes as one packet.
+    /// Returns the maximum length in bytes of a message that fits into one packet.
     pub fn longest_unfragmented(&self) -> usize {
         self.room(false, false)
     }
 
-    /// How many bytes of payload a packet can have.
+    /// Returns the maximum number of payload bytes of a packet.
     fn room(&self, is_syn: bool, is_fragment: bool) -> usize {
         let mut options = 0;
         if is_syn {
@@ -82,10 +84,10 @@ impl Source {
                 28
             };
         }
-        // Parity of a full packet, with any index, must fit, too.
+        // A parity packet of full data packets must fit too, with the options for any index.
         let trailer = if self.code.is_some() {
             options += PARITY_GROUP;
-            if self.parity.cuts_short() {
+            if self.parity.shortens_groups() {
                 options += CURRENT_GROUP_SIZE;
             }
             PARITY_TRAILER
@@ -98,8 +100,8 @@ impl Source {
         self.config.max_packet - DATA_HEADER - options - trailer
     }
 
-    /// What waits must leave room in the window for what was sent, so that it can be repaired; a
-    /// message longer than that may only go when nothing waits.
+    /// Checks that waiting packets fill at most half of the window, so that sent packets stay in
+    /// the window for repairs. A longer message is accepted only if no packet is waiting.
     fn check_backlog(&self, packets: usize) -> Result<(), SendError> {
         let waiting = self.window.unsent();
         if waiting == 0 || waiting + packets <= self.config.window.packets as usize / 2 {
@@ -109,6 +111,6 @@ impl Source {
             self.rate
                 .map_or(crate::Time::default(), |rate| rate.ready())
         });
-        Err(SendError::NotYet { until })
+        Err(SendError::WouldBlock { until })
     }
 }

@@ -1,26 +1,26 @@
-//! Which parity each group has had and still wants.
+//! Requested parity and proactive parity of each group.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::ParityConfig;
 use crate::{fec::Code, wire::Sqn};
 
-/// The groups that receivers have asked parity of, and the parity that is sent unasked.
+/// Groups whose parity was requested, and the queue of proactive parity.
 #[derive(Debug)]
 pub(super) struct ParityGroups {
     config: Option<ParityConfig>,
-    /// Groups and indices of proactive parity that waits.
+    /// Proactive parity packets to send, each as a group and an index.
     proactive: VecDeque<(Sqn, usize)>,
     requested: HashMap<Sqn, Requested>,
-    /// The trail when groups were last forgotten.
+    /// First packet of the transmit window when groups were last dropped.
     trail: Option<Sqn>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Requested {
-    /// The index of the parity that goes next: one that was not sent yet, while there are such.
+    /// Index of the next parity packet. After all indices were used, they repeat.
     next: usize,
-    /// How many are still wanted.
+    /// Number of requested parity packets that are still to be sent.
     wanted: u32,
 }
 
@@ -38,12 +38,13 @@ impl ParityGroups {
         self.config.is_some_and(|config| config.on_demand)
     }
 
-    /// Packets in a group; 1 without parity.
+    /// Returns the number of packets per group; 1 without parity.
     pub(super) fn group_size(&self) -> u32 {
         self.config.map_or(1, |config| config.group_size)
     }
 
-    /// An original was sent: if it completes its group, proactive parity follows.
+    /// Records that an original packet was sent. If the packet completes its group, the group's
+    /// proactive parity is queued.
     pub(super) fn sent(&mut self, sqn: Sqn) {
         if let Some(config) = self.config
             && sqn.index(config.group_size) == config.group_size - 1
@@ -52,17 +53,17 @@ impl ParityGroups {
         }
     }
 
-    /// Nothing more comes into a group.
+    /// Queues the proactive parity of a complete group.
     pub(super) fn complete(&mut self, group: Sqn) {
         let proactive = self.config.map_or(0, |config| config.proactive);
         self.proactive
             .extend((0..proactive).map(|index| (group, index)));
     }
 
-    /// Whether groups are cut short where the source pauses.
-    pub(super) fn cuts_short(&self) -> bool {
+    /// Returns true if groups are shortened when the source pauses.
+    pub(super) fn shortens_groups(&self) -> bool {
         self.config
-            .is_some_and(|config| config.cut_short && config.proactive > 0)
+            .is_some_and(|config| config.shorten_groups && config.proactive > 0)
     }
 
     pub(super) fn has_proactive(&self) -> bool {
@@ -73,8 +74,8 @@ impl ParityGroups {
         self.proactive.pop_front()
     }
 
-    /// A receiver wants `count` more of a group: the largest of all such wishes holds. Says whether
-    /// the group did not wait for any before.
+    /// Records a request for `count` parity packets of a group. If several requests are pending,
+    /// the largest count applies. Returns true if no request was pending.
     pub(super) fn request(&mut self, group: Sqn, count: u32) -> bool {
         let proactive = self.config.map_or(0, |config| config.proactive);
         let requested = self.requested.entry(group).or_insert(Requested {
@@ -86,17 +87,18 @@ impl ParityGroups {
         is_new
     }
 
-    /// The index of the parity to send of a group that was asked for, and whether more are wanted.
+    /// Returns the index of the next parity packet for a group, and true if more packets of the
+    /// group are requested.
     pub(super) fn serve(&mut self, group: Sqn) -> Option<(usize, bool)> {
-        let most = Code::of(self.group_size())?.most_parity();
+        let max = Code::for_group_size(self.group_size())?.max_parity();
         let requested = self.requested.get_mut(&group)?;
         requested.wanted = requested.wanted.checked_sub(1)?;
-        let index = requested.next % most;
+        let index = requested.next % max;
         requested.next = index + 1;
         Some((index, requested.wanted > 0))
     }
 
-    /// Forgets groups that the window no longer has.
+    /// Drops the requests for groups before `trail`, the first packet of the window.
     pub(super) fn forget_before(&mut self, trail: Sqn) {
         if self.trail.replace(trail) != Some(trail) {
             self.requested.retain(|group, _| !group.is_before(trail));

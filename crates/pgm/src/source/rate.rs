@@ -1,19 +1,19 @@
-//! How fast is sent.
+//! Limit on the send rate.
 
 use std::time::Duration;
 
 use crate::Time;
 
-/// A rate, in bytes that include the headers of IP and UDP.
+/// Limit on the send rate. It counts the bytes of packets including their IP and UDP headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// The rate in the long run.
+    /// Average rate in bytes per second.
     pub bytes_per_second: u64,
-    /// How much may go at once after a pause.
+    /// Number of bytes that may be sent at once after a pause.
     pub burst: usize,
 }
 
-/// A token bucket, kept as the moment at which it is full again: no tokens to be counted up.
+/// Token bucket, stored as the time at which it will be full again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TokenBucket {
     rate: Rate,
@@ -28,18 +28,19 @@ impl TokenBucket {
         }
     }
 
-    /// When the next packet may go: as soon as less than a burst is missing.
+    /// Returns the time at which the next packet may be sent. From this time on, the bucket is not
+    /// overdrawn.
     pub(super) fn ready(&self) -> Time {
         let burst = self.duration(self.rate.burst);
         Time(self.full.0.saturating_sub(burst.as_nanos() as u64))
     }
 
-    /// Takes what a packet that goes now has.
+    /// Takes the bytes of a packet that is sent now from the bucket.
     pub(super) fn charge(&mut self, now: Time, bytes: usize) {
         self.full = self.full.max(now).plus(self.duration(bytes));
     }
 
-    /// How long so many bytes take; at most some 584 years.
+    /// Returns the time to send `bytes` at the average rate, at most 584 years.
     fn duration(&self, bytes: usize) -> Duration {
         let nanoseconds = bytes as u128 * 1_000_000_000 / u128::from(self.rate.bytes_per_second);
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))

@@ -1,39 +1,39 @@
-//! What receivers have asked for and not yet got.
+//! Confirmations and repairs that a source has still to send.
 
 use std::{collections::VecDeque, time::Duration};
 
 use crate::{Time, wire::Sqn};
 
-/// Confirmations and repairs that wait, each in the order in which they were asked for.
-///
-/// Repairs are bounded by the window, since no packet and no group waits twice.
+/// Confirmations and repairs that a source has still to send, both in the order of the requests.
+/// The window limits the number of repairs, because no packet or group is queued twice.
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
     confirmations: VecDeque<Confirmation>,
-    /// What was confirmed lately, and when.
+    /// Recent confirmations and their times.
     confirmed: VecDeque<(Time, Confirmation)>,
     repairs: VecDeque<Repair>,
 }
 
-/// A NAK that is to be confirmed.
+/// Confirmation of a NAK.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Confirmation {
     pub(super) parity: bool,
-    /// At most one more than a list can have, since they come from one NAK.
+    /// Confirmed sequence numbers. Because they come from one NAK, there is at most one more than a
+    /// NAK list holds.
     pub(super) numbers: Vec<Sqn>,
 }
 
-/// A repair.
+/// Repair that a receiver requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repair {
-    /// The packet again.
+    /// The packet with this number, sent again.
     Original(Sqn),
-    /// More parity of the group that begins so.
+    /// More parity of the group whose first packet has this number.
     Parity(Sqn),
 }
 
 impl Confirmation {
-    /// Whether it says all that another does.
+    /// Returns true if this confirmation contains all numbers of another confirmation.
     fn says(&self, other: &Confirmation) -> bool {
         let numbers = &other.numbers;
         self.parity == other.parity
@@ -43,25 +43,27 @@ impl Confirmation {
 }
 
 impl Repairs {
-    /// Beyond so many confirmations that wait, NAKs are not confirmed: whoever sent them hears the
-    /// repair or asks again.
-    const MOST_CONFIRMATIONS: usize = 1024;
+    /// Maximum number of pending confirmations. Further NAKs are not confirmed; their receivers get
+    /// the repair or repeat the request.
+    const MAX_CONFIRMATIONS: usize = 1024;
 
-    /// For so long a confirmation is not repeated. All receivers hear it, and NAKs that come so soon
-    /// after it were under way: of a hundred receivers that ask at once one confirmation is enough.
+    /// Time for which a confirmation is not repeated. All receivers get the first confirmation, and
+    /// NAKs that arrive within this time were already on their way. So one confirmation is enough
+    /// for a hundred receivers.
     const DAMPING: Duration = Duration::from_millis(1);
 
-    /// So many of the latest confirmations are remembered for that.
-    const MOST_CONFIRMED: usize = 64;
+    /// Maximum number of recent confirmations that are remembered.
+    const MAX_CONFIRMED: usize = 64;
 
-    /// Confirms a NAK, unless one that says it waits already or has just gone.
+    /// Queues the confirmation of a NAK, unless another confirmation with the same numbers is
+    /// queued or was just sent.
     pub(super) fn confirm(&mut self, now: Time, confirmation: Confirmation) {
         let waits = self.confirmations.iter();
         let gone = self.confirmed.iter();
         let gone = gone.filter(|(at, _)| now < at.plus(Self::DAMPING));
         let mut said = waits.chain(gone.map(|(_, gone)| gone));
         if !confirmation.numbers.is_empty()
-            && self.confirmations.len() < Self::MOST_CONFIRMATIONS
+            && self.confirmations.len() < Self::MAX_CONFIRMATIONS
             && !said.any(|said| said.says(&confirmation))
         {
             self.confirmations.push_back(confirmation);
@@ -74,7 +76,7 @@ impl Repairs {
 
     pub(super) fn next_confirmation(&mut self, now: Time) -> Option<&Confirmation> {
         let next = self.confirmations.pop_front()?;
-        if self.confirmed.len() == Self::MOST_CONFIRMED {
+        if self.confirmed.len() == Self::MAX_CONFIRMED {
             self.confirmed.pop_front();
         }
         self.confirmed.push_back((now, next));

@@ -1,12 +1,12 @@
-//! When source path messages are sent (RFC 3208 section 5.1).
+//! Schedule of source path messages (SPMs, RFC 3208 section 5.1).
 
 use std::time::Duration;
 
 use super::SourceConfig;
 use crate::Time;
 
-/// Two timers and one wish: ambient SPMs at a steady pace, heartbeats after data at intervals that
-/// double, and SPMs that receivers have asked for.
+/// Schedule of SPMs. Ambient SPMs are sent at a fixed interval, heartbeat SPMs after data at
+/// doubling intervals, and other SPMs on request.
 #[derive(Debug)]
 pub(super) struct SpmSchedule {
     ambient: Duration,
@@ -16,12 +16,13 @@ pub(super) struct SpmSchedule {
     next_heartbeat: Time,
     heartbeat: Duration,
     requested: Option<Time>,
-    /// The earliest moment at which another request is answered.
+    /// Earliest time at which the next request is answered.
     next_answer: Time,
 }
 
 impl SpmSchedule {
-    /// A session that begins says so at once, and again soon.
+    /// Creates a schedule with a first SPM now and a second one after the minimum heartbeat
+    /// interval.
     pub(super) fn new(config: &SourceConfig, now: Time) -> Self {
         Self {
             ambient: config.ambient,
@@ -40,12 +41,13 @@ impl SpmSchedule {
         self.next_heartbeat = now.plus(self.heartbeat);
     }
 
-    /// Answers a request, but no more often than the shortest heartbeat.
+    /// Schedules an SPM that answers a request. There is at most one answer per minimum heartbeat
+    /// interval.
     pub(super) fn request(&mut self, now: Time) {
         self.requested.get_or_insert(now.max(self.next_answer));
     }
 
-    /// Whether nothing was sent for the shortest heartbeat.
+    /// Returns true if the source pauses, so that a heartbeat is due.
     pub(super) fn is_pause(&self, now: Time) -> bool {
         self.next_heartbeat <= now
     }
@@ -59,7 +61,7 @@ impl SpmSchedule {
         self.requested.map_or(timers, |at| timers.min(at))
     }
 
-    /// An SPM was sent: timers that were due begin again.
+    /// Records that an SPM was sent, and restarts the timers that were due.
     pub(super) fn sent(&mut self, now: Time) {
         if self.next_ambient <= now {
             self.next_ambient = now.plus(self.ambient);

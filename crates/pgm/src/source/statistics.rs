@@ -1,57 +1,58 @@
-//! What a source has done.
+//! Statistics of a source.
 
 use std::net::IpAddr;
 
 use crate::wire::CongestionReport;
 
-/// What a source has done since it began.
+/// Statistics of a source since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceStatistics {
-    /// Original data packets sent.
+    /// Number of original data packets sent.
     pub packets: u64,
-    /// Bytes of their payloads.
+    /// Total size of the payloads of these packets, in bytes.
     pub bytes: u64,
-    /// Parity packets sent unasked.
+    /// Number of proactive parity packets sent.
     pub parity_sent: u64,
-    /// Packets sent again.
+    /// Number of data packets sent again as repairs.
     pub repairs: u64,
-    /// Parity packets sent because they were asked for.
+    /// Number of parity packets sent on request.
     pub parity_repairs: u64,
-    /// Source path messages sent.
+    /// Number of SPMs (source path messages) sent.
     pub spms: u64,
-    /// Confirmations sent.
+    /// Number of confirmations (NCFs) sent.
     pub ncfs: u64,
-    /// NAKs received.
+    /// Number of NAKs received.
     pub naks: u64,
-    /// Packets or groups that they asked for.
+    /// Number of packets and groups that these NAKs requested.
     pub numbers_requested: u64,
-    /// Of these, those that were waiting to be repaired already.
+    /// Number of requested packets and groups whose repair was already queued.
     pub numbers_eliminated: u64,
-    /// NAKs for another source or group.
-    pub foreign_naks: u64,
-    /// Null NAKs received: what local repairers have seen.
+    /// Number of received NAKs for another source or group.
+    pub other_naks: u64,
+    /// Number of null NAKs received, with which local repairers report NAKs.
     pub nnaks: u64,
-    /// Requests for an SPM received.
+    /// Number of received requests for an SPM.
     pub spm_requests: u64,
-    /// Acknowledgements received.
+    /// Number of acknowledgements received.
     pub acks: u64,
-    /// Of the receivers that say how much they lose the one that loses most; none before the first says
-    /// so, which it does with what it asks for. What it says later replaces that, and another that loses more
-    /// then is known once it says so again; one that has left stays.
+    /// Loss of the receiver with the highest loss; `None` before the first report. Receivers send
+    /// reports with their NAKs. A later report of the same receiver, or a report of a receiver with
+    /// a higher loss, replaces this report. A receiver that left is not removed.
     pub loss: Option<LossReport>,
 }
 
-/// How much a receiver loses (RFC 3208 appendix B).
+/// Loss that a receiver reported (RFC 3208 appendix B).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossReport {
-    /// Which.
+    /// Address of the receiver.
     pub receiver: IpAddr,
-    /// Its share of lost packets, in 1/65,536: a moving average over some 130 packets.
+    /// Fraction of lost packets in 1/65,536: a moving average over about 130 packets.
     pub loss: u16,
 }
 
 impl SourceStatistics {
-    /// A receiver has said how much it loses. What it says later holds for it, be it less.
+    /// Records a loss report if it has the highest loss so far, or if it comes from the same
+    /// receiver as the current report.
     pub(super) fn reported(&mut self, report: CongestionReport) {
         let new = LossReport {
             receiver: report.receiver,

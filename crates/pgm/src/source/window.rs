@@ -1,4 +1,4 @@
-//! What was sent and can be repaired, and what waits to be sent.
+//! The transmit window and the packets that wait to be sent.
 
 use std::collections::VecDeque;
 
@@ -9,40 +9,42 @@ use crate::{
     wire::{Fragment, Sqn},
 };
 
-/// The transmit window, followed by the packets that have not been sent yet.
+/// Transmit window: the sent packets that can be repaired, followed by the packets that have not
+/// been sent yet.
 #[derive(Debug)]
 pub(super) struct TransmitWindow {
     trail: Sqn,
-    packets: VecDeque<Kept>,
-    /// How many of them were sent.
+    packets: VecDeque<WindowPacket>,
+    /// Number of packets in `packets` that were sent.
     sent: usize,
-    /// Bytes of all payloads.
+    /// Total size of the payloads in `packets`, in bytes.
     bytes: usize,
-    /// Whether there ever was a packet.
-    has_begun: bool,
+    /// True after a packet was pushed.
+    has_started: bool,
     limit: WindowLimit,
-    /// The trail moves by whole groups of so many, since parity needs all of a group.
+    /// Number of packets per parity group. The trail moves by whole groups, because parity needs
+    /// whole groups.
     group_size: u32,
-    /// The memory of the packet that was dropped last: in the long run one goes for each that comes.
+    /// Memory of the last dropped packet, which the next packet can reuse.
     spare: Vec<u8>,
 }
 
-/// A packet.
+/// Packet in the transmit window.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct WindowPacket {
     pub(super) payload: Vec<u8>,
     pub(super) fragment: Option<Fragment>,
-    /// The session begins with it.
+    /// True for the first packet of the session.
     pub(super) is_first: bool,
-    /// The session ends with it.
+    /// True for the last packet of the session.
     pub(super) is_last: bool,
     pub(super) is_repair_waiting: bool,
-    /// There is no such packet: its group was cut short.
+    /// True for a sequence number that a shortened group leaves unused.
     pub(super) is_unused: bool,
     sent_at: Time,
 }
 
-impl Kept {
+impl WindowPacket {
     pub(super) fn member(&self) -> Member<'_> {
         Member {
             payload: &self.payload,
@@ -58,7 +60,7 @@ impl TransmitWindow {
             packets: VecDeque::new(),
             sent: 0,
             bytes: 0,
-            has_begun: false,
+            has_started: false,
             limit,
             group_size,
             spare: Vec::new(),
@@ -69,18 +71,19 @@ impl TransmitWindow {
         self.trail
     }
 
-    /// The last packet that was sent; the one before the trail if there is none.
+    /// Returns the number of the last packet that was sent; if none was sent, the number before the
+    /// trail.
     pub(super) fn lead(&self) -> Sqn {
         self.trail.plus(self.sent as u32).minus(1)
     }
 
-    /// The number of the next packet to be pushed.
+    /// Returns the sequence number of the next packet to be pushed.
     pub(super) fn next(&self) -> Sqn {
         self.trail.plus(self.packets.len() as u32)
     }
 
-    pub(super) fn has_begun(&self) -> bool {
-        self.has_begun
+    pub(super) fn has_started(&self) -> bool {
+        self.has_started
     }
 
     pub(super) fn unsent(&self) -> usize {
@@ -94,26 +97,27 @@ impl TransmitWindow {
     pub(super) fn push(&mut self, payload: &[u8], fragment: Option<Fragment>) {
         self.make_room(1, payload.len());
         let mut memory = std::mem::take(&mut self.spare);
-        // Much more than is needed would be kept for as long as the packet is.
+        // Memory much larger than the payload is not reused, because the rest would be wasted while
+        // the packet is kept.
         if memory.capacity() > 2 * payload.len() {
             memory = Vec::new();
         }
         memory.clear();
         memory.extend_from_slice(payload);
-        self.packets.push_back(Kept {
+        self.packets.push_back(WindowPacket {
             payload: memory,
             fragment,
-            is_first: !self.has_begun,
+            is_first: !self.has_started,
             is_last: false,
             is_repair_waiting: false,
             is_unused: false,
             sent_at: Time::default(),
         });
-        self.has_begun = true;
+        self.has_started = true;
         self.bytes += payload.len();
     }
 
-    /// Marks the next packet that waits as sent.
+    /// Marks the next waiting packet as sent, and returns its number.
     pub(super) fn send_next(&mut self, now: Time) -> Option<Sqn> {
         let kept = self.packets.get_mut(self.sent)?;
         kept.sent_at = now;
@@ -122,9 +126,10 @@ impl TransmitWindow {
         Some(self.lead())
     }
 
-    /// Leaves the rest of the last group's numbers unused, which count as sent, and gives that group.
-    /// None if it is complete, or not all of it is there and was sent.
-    pub(super) fn cut_short(&mut self, now: Time) -> Option<Sqn> {
+    /// Shortens the last group: its remaining numbers are marked as unused and count as sent.
+    /// Returns the group. Returns `None` if the group is complete, if some of its packets are not
+    /// sent yet, or if its first packet is not in the window.
+    pub(super) fn shorten_groups(&mut self, now: Time) -> Option<Sqn> {
         let next = self.next();
         let group = next.group(self.group_size);
         let rest = self.group_size - next.index(self.group_size);
@@ -132,7 +137,7 @@ impl TransmitWindow {
             return None;
         }
         self.make_room(rest as usize, 0);
-        self.packets.extend((0..rest).map(|_| Kept {
+        self.packets.extend((0..rest).map(|_| WindowPacket {
             payload: Vec::new(),
             fragment: None,
             is_first: false,
@@ -145,13 +150,13 @@ impl TransmitWindow {
         Some(group)
     }
 
-    /// How many packets a group has, if it was cut short.
+    /// Returns the number of packets in a group, if the group was shortened.
     pub(super) fn short_size(&self, group: Sqn) -> Option<u32> {
         let is_unused = |at: &u32| self.get(group.plus(*at)).is_some_and(|kept| kept.is_unused);
         (0..self.group_size).find(is_unused)
     }
 
-    /// Nothing follows what waits.
+    /// Marks the last waiting packet as the end of the session.
     pub(super) fn finish(&mut self) {
         if self.has_unsent()
             && let Some(last) = self.packets.back_mut()
@@ -165,34 +170,35 @@ impl TransmitWindow {
         self.bytes -= unsent.map(|kept| kept.payload.len()).sum::<usize>();
     }
 
-    pub(super) fn get(&self, sqn: Sqn) -> Option<&Kept> {
+    pub(super) fn get(&self, sqn: Sqn) -> Option<&WindowPacket> {
         self.packets.get(sqn.since(self.trail) as usize)
     }
 
-    /// A packet that was sent and can be repaired.
-    pub(super) fn sent_mut(&mut self, sqn: Sqn) -> Option<&mut Kept> {
+    /// Returns a packet if it was sent and can still be repaired.
+    pub(super) fn sent_mut(&mut self, sqn: Sqn) -> Option<&mut WindowPacket> {
         let at = sqn.since(self.trail) as usize;
         self.packets.get_mut(at).filter(|_| at < self.sent)
     }
 
-    /// Whether a packet was sent and can be repaired.
+    /// Returns true if a packet was sent and can still be repaired.
     pub(super) fn was_sent(&self, sqn: Sqn) -> bool {
         (sqn.since(self.trail) as usize) < self.sent
     }
 
-    /// Drops what is too old.
+    /// Drops packets that are too old.
     pub(super) fn expire(&mut self, now: Time) {
         while self.next_expiry().is_some_and(|expiry| expiry <= now) && self.advance() {}
     }
 
-    /// When the next packets become too old.
+    /// Returns the time at which the next packets become too old.
     pub(super) fn next_expiry(&self) -> Option<Time> {
         let step = self.step();
         let last = self.packets.get(step - 1).filter(|_| step <= self.sent)?;
         Some(last.sent_at.plus(self.limit.age?))
     }
 
-    /// Drops what was sent until so much more keeps the limits, or nothing of it is left.
+    /// Drops sent packets until the given number of further packets and bytes fits the limits, or
+    /// until no sent packet is left.
     fn make_room(&mut self, packets: usize, bytes: usize) {
         let limit = self.limit;
         let is_over = |window: &Self| {
@@ -202,12 +208,14 @@ impl TransmitWindow {
         while is_over(self) && self.advance() {}
     }
 
-    /// How many packets the trail moves by: to the end of its group.
+    /// Returns the number of packets by which the trail moves, which is the number up to the end of
+    /// its group.
     fn step(&self) -> usize {
         (self.group_size - self.trail.index(self.group_size)) as usize
     }
 
-    /// Moves the trail on, unless that would drop what has not been sent.
+    /// Moves the trail to the next group and drops the packets before it. If that would drop unsent
+    /// packets, does nothing and returns false.
     fn advance(&mut self) -> bool {
         let step = self.step();
         if step > self.sent {

@@ -1,4 +1,4 @@
-//! Network-layer addresses (NLAs), which say their family.
+//! Network-layer addresses (NLAs) with their family.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use super::{WireError, cursor::Cursor};
 const IPV4: u16 = 1;
 const IPV6: u16 = 2;
 
-/// The family's number.
+/// Returns the number of an address family, as packets contain it.
 pub(super) fn family(address: IpAddr) -> u16 {
     match address {
         IpAddr::V4(_) => IPV4,
@@ -15,27 +15,28 @@ pub(super) fn family(address: IpAddr) -> u16 {
     }
 }
 
-/// Reads a family, the 16 bits that follow it (reserved, or another field), and the address.
+/// Reads an address family, the 16-bit field after it, and the address. Returns the address and the
+/// field. The field is reserved or has its own meaning in some packets.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(IpAddr, u16), WireError> {
     let offset = cursor.offset();
     let family = cursor.u16("an address family")?;
-    let beside = cursor.u16("the field beside an address family")?;
+    let field = cursor.u16("the field after an address family")?;
     let address = match family {
         IPV4 => IpAddr::from(cursor.array::<4>("an IPv4 address")?),
         IPV6 => IpAddr::from(cursor.array::<16>("an IPv6 address")?),
         found => return Err(WireError::AddressFamily { offset, found }),
     };
-    Ok((address, beside))
+    Ok((address, field))
 }
 
-/// The mirror image of [`read`].
-pub(super) fn write(address: IpAddr, beside: u16, out: &mut Vec<u8>) {
+/// Writes an address family, a 16-bit field and the address, as [`read`] reads them.
+pub(super) fn write(address: IpAddr, field: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(&family(address).to_be_bytes());
-    out.extend_from_slice(&beside.to_be_bytes());
+    out.extend_from_slice(&field.to_be_bytes());
     write_bare(address, out);
 }
 
-/// An address without its family.
+/// Writes an address without its family.
 pub(super) fn write_bare(address: IpAddr, out: &mut Vec<u8>) {
     match address {
         IpAddr::V4(address) => out.extend_from_slice(&address.octets()),

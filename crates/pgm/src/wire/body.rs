@@ -1,4 +1,4 @@
-//! What each type of packet says, options apart.
+//! Packet types and their fields. Options are not part of the body.
 
 use std::net::IpAddr;
 
@@ -15,103 +15,106 @@ const NCF: u8 = 0x0a;
 const SPMR: u8 = 0x0c;
 const ACK: u8 = 0x0d;
 
-/// The packet's type with its fields.
+/// Type of a packet and the fields of this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Source path message: the source lives, and this is its window.
+    /// Source path message (SPM): announces a source and its window.
     Spm(Spm),
-    /// A source asks its receivers to answer.
+    /// Poll that a source sends to estimate the number of receivers.
     Poll(Poll),
-    /// A receiver's answer.
+    /// Answer of a receiver to a poll.
     Polr(Polr),
-    /// Original data.
+    /// Data that is sent for the first time.
     Odata(Data),
-    /// Repair data.
+    /// Data that is sent again as a repair, or requested parity.
     Rdata(Data),
-    /// A receiver asks for a repair.
+    /// Request of a receiver for a repair.
     Nak(Nak),
-    /// A repairer says that it has seen a NAK.
+    /// Null NAK, with which a local repairer reports a NAK to the source.
     Nnak(Nak),
-    /// The source confirms a NAK.
+    /// Confirmation of a NAK by the source.
     Ncf(Nak),
-    /// A receiver asks for an SPM.
+    /// Request of a receiver for an SPM.
     Spmr,
-    /// A receiver acknowledges data, for congestion control.
+    /// Acknowledgement of data by a receiver, for congestion control.
     Ack(Ack),
 }
 
-/// A source path message.
+/// Fields of a source path message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spm {
-    /// The message's own number, of its own sequence.
+    /// Sequence number of the SPM. SPMs are numbered separately from data packets.
     pub sqn: Sqn,
-    /// The first packet that can still be repaired.
+    /// First data packet that can still be repaired.
     pub trail: Sqn,
-    /// The last packet sent: `trail - 1` when there is none.
+    /// Last data packet sent; `trail - 1` if no data packet was sent.
     pub lead: Sqn,
-    /// Where upstream packets go.
+    /// Address to which receivers send packets for the source.
     pub path: IpAddr,
 }
 
-/// A poll.
+/// Fields of a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poll {
-    /// The poll's number.
+    /// Sequence number of the poll.
     pub sqn: Sqn,
-    /// The round within the poll.
+    /// Round of the poll.
     pub round: u16,
-    /// What is polled: 0 everybody, 1 local repairers.
+    /// Code of the polled members: 0 for all, 1 for local repairers.
     pub sub_type: u16,
-    /// Where answers go.
+    /// Address to which members send their answers.
     pub path: IpAddr,
-    /// Answers wait a random time up to this, in microseconds.
+    /// Maximum random delay of an answer, in microseconds.
     pub back_off: u32,
-    /// Who answers: those whose identity agrees with this in the bits of `mask`.
+    /// Value that selects receivers. A receiver answers if its identity equals this value in all
+    /// bits that are set in `mask`.
     pub random: u32,
-    /// See `random`.
+    /// Bits of `random` that are compared.
     pub mask: u32,
 }
 
-/// The answer to a poll.
+/// Fields of an answer to a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Polr {
-    /// The poll's number.
+    /// Sequence number of the poll.
     pub sqn: Sqn,
-    /// The poll's round.
+    /// Round of the poll.
     pub round: u16,
 }
 
-/// Data, original or repaired.
+/// Fields of an original or repair data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
-    /// The packet's number.
+    /// Sequence number of the data packet.
     pub sqn: Sqn,
-    /// The first packet that can still be repaired.
+    /// First data packet that can still be repaired.
     pub trail: Sqn,
 }
 
-/// A request for repair, or its confirmation.
+/// Fields of a request for a repair (NAK), or of its confirmation (NCF).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nak {
-    /// What is missing; of a request for parity, a group's number plus the count less one.
+    /// Sequence number of the missing packet. In a request for parity, this is the first number of
+    /// the group, plus the number of requested parity packets minus one.
     pub sqn: Sqn,
-    /// The source that has it.
+    /// Address of the source.
     pub source: IpAddr,
-    /// The group it was sent to.
+    /// Multicast group of the source.
     pub group: IpAddr,
 }
 
-/// An acknowledgement.
+/// Fields of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// The highest packet received.
+    /// Highest sequence number received.
     pub highest: Sqn,
-    /// Which of the 32 packets up to it were received; bit 0 is the highest.
+    /// One bit for each of the last 32 packets; bit 0 is the packet `highest`. A bit is set if the
+    /// packet was received.
     pub bitmap: u32,
 }
 
 impl Body {
-    /// The type's number.
+    /// Returns the number of the packet type.
     pub fn code(&self) -> u8 {
         match self {
             Body::Spm(_) => SPM,
@@ -127,7 +130,7 @@ impl Body {
         }
     }
 
-    /// Whether it goes towards a source, so that its ports are turned round.
+    /// Returns true if the packet is sent towards a source. The ports of such packets are swapped.
     pub fn is_upstream(&self) -> bool {
         matches!(
             self,
@@ -135,7 +138,7 @@ impl Body {
         )
     }
 
-    /// Whether it may carry a payload.
+    /// Returns true if the packet is a data packet, which may have a payload.
     pub fn is_data(&self) -> bool {
         matches!(self, Body::Odata(_) | Body::Rdata(_))
     }
@@ -218,7 +221,7 @@ impl Body {
                 out.extend_from_slice(&[0, 0]);
             }
             Body::Odata(data) | Body::Rdata(data) => {
-                // In one word: see `Packet::write`.
+                // Both fields are written as one word; `Packet::write` explains the reason.
                 let both = u64::from(data.sqn.0) << 32 | u64::from(data.trail.0);
                 out.extend_from_slice(&both.to_be_bytes());
             }

@@ -1,20 +1,22 @@
-//! The checksum of a packet.
+//! Checksum of a packet.
 
-/// The one's complement of the one's-complement sum of all 16-bit words, an odd last byte padded
-/// with zero; never 0x0000, which on the wire says that there is none.
+/// Returns the one's complement of the one's-complement sum of all 16-bit words. An odd last byte
+/// is padded with zero. The result is never 0x0000, because this value means "no checksum" in a
+/// packet.
 ///
-/// The sum is over the whole packet with its checksum field zero; there is no pseudo header.
+/// The sum covers the packet with its checksum field set to zero. There is no pseudo header.
 pub fn checksum(bytes: &[u8]) -> u16 {
     checksum_of_parts(bytes, b"")
 }
 
-/// The checksum of what is in two parts, the first of an even length.
+/// Returns the checksum of two parts, one after the other. The first part must have an even length.
 pub(super) fn checksum_of_parts(first: &[u8], second: &[u8]) -> u16 {
     complement(folded(sum(first) + sum(second)).to_be())
 }
 
-/// The sum of all words. It may be taken in any byte order, if the result is turned, and of longer
-/// words, if their halves are added in the end (RFC 1071): processors do several of these at once.
+/// Returns the sum of all words. The byte order and the word length do not matter if the result is
+/// swapped and folded accordingly (RFC 1071). With longer words, the processor sums several 16-bit
+/// words at once.
 fn sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<4>();
     let last = match *rest {
@@ -27,20 +29,20 @@ fn sum(bytes: &[u8]) -> u64 {
     words.iter().map(wide).sum::<u64>() + wide(&last)
 }
 
-/// The checksum after one 16-bit word at an even offset has changed (RFC 1624).
+/// Returns the checksum after a change of one 16-bit word at an even offset (RFC 1624).
 pub(super) fn changed(checksum: u16, old: u16, new: u16) -> u16 {
     let sum = [!checksum, !old, new].map(u64::from).iter().sum();
     complement(folded(sum))
 }
 
-/// A sum with its carries added: as often as the longest needs, which is quicker than to look each time
-/// whether it is enough.
+/// Folds the carries of a sum into 16 bits. The number of steps is fixed and suffices for the
+/// largest sum, because checking after each step would be slower.
 fn folded(sum: u64) -> u16 {
     let sum = (sum & 0xffff_ffff) + (sum >> 32);
     (0..3).fold(sum, |sum, _| (sum & 0xffff) + (sum >> 16)) as u16
 }
 
-/// Of a sum, but never the zero that says that there is none.
+/// Returns the complement of a sum. The reserved value 0 is replaced by 0xffff.
 fn complement(sum: u16) -> u16 {
     if sum == 0xffff { 0xffff } else { !sum }
 }
@@ -51,7 +53,7 @@ mod tests {
 
     use super::{changed, checksum, checksum_of_parts};
 
-    /// The definition, word by word.
+    /// Computes the checksum by its definition, word by word.
     fn by_definition(bytes: &[u8]) -> u16 {
         let mut sum = 0u32;
         for word in bytes.chunks(2) {
@@ -61,7 +63,7 @@ mod tests {
         if sum == 0xffff { 0xffff } else { !(sum as u16) }
     }
 
-    /// RFC 1071, section 3: the words 0001 f203 f4f5 f6f7 sum up to ddf2.
+    /// Checks the example of RFC 1071, section 3: the sum of the words 0001 f203 f4f5 f6f7 is ddf2.
     #[test]
     fn the_example_of_rfc_1071() {
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
@@ -88,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_of_all_ones_is_not_said_to_be_none() {
+    fn the_checksum_is_never_zero() {
         assert_eq!(checksum(&[0xff, 0xff]), 0xffff);
     }
 }

@@ -1,8 +1,8 @@
-//! A place in a packet that is being read.
+//! Reading position in a packet.
 
 use super::WireError;
 
-/// Reads integers and slices one after the other, each checked against the end.
+/// Cursor that reads integers and slices in sequence, with bounds checks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -14,12 +14,12 @@ impl<'a> Cursor<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// The place, from the packet's start.
+    /// Returns the offset from the start of the packet.
     pub(super) fn offset(&self) -> usize {
         self.at
     }
 
-    /// All that is left.
+    /// Returns the remaining bytes.
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
@@ -38,7 +38,8 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// The next `count` bytes as a cursor of their own, which still knows its place in the packet.
+    /// Returns a cursor over the next `count` bytes, and moves past them. The offsets of this
+    /// cursor also count from the start of the packet.
     pub(super) fn part(
         &mut self,
         what: &'static str,

@@ -1,20 +1,20 @@
-//! Where OpenPGM differs from the RFC.
+//! Differences between the wire formats of OpenPGM and RFC 3208.
 
-/// How the few bits are read and written that OpenPGM 5 has otherwise than RFC 3208.
-///
-/// Everything else is alike. All members of a session that uses FEC must agree.
+/// Encoding of the few bits in which OpenPGM 5 differs from RFC 3208. If a session uses FEC
+/// (parity), all its members must use the same dialect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
-    /// As the RFC has them, and Wireshark shows them.
+    /// Encoding of RFC 3208, which Wireshark also uses.
     #[default]
     Rfc3208,
-    /// As OpenPGM 5 has them: `OP_ENCODED` as 0x08, and the proactive and on-demand bits of
-    /// `OPT_PARITY_PRM` swapped.
+    /// Encoding of OpenPGM 5: `OP_ENCODED` is 0x08, and the proactive and on-demand bits of
+    /// `OPT_PARITY_PRM` are swapped.
     OpenPgm,
 }
 
 impl Dialect {
-    /// The bit in an option's second byte after its length that says that it is FEC-encoded.
+    /// Returns the bit that marks an option as FEC-encoded. The bit is in the third byte of the
+    /// option, after its length.
     pub(super) fn encoded(self) -> u8 {
         match self {
             Dialect::Rfc3208 => 0x04,
@@ -22,7 +22,7 @@ impl Dialect {
         }
     }
 
-    /// The bits for proactive and for on-demand parity.
+    /// Returns the bits for proactive parity and for parity on demand.
     pub(super) fn parity_bits(self) -> (u8, u8) {
         match self {
             Dialect::Rfc3208 => (0x02, 0x01),

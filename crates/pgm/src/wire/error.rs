@@ -1,80 +1,80 @@
-//! Why bytes are no packet.
+//! Errors of parsing.
 
-/// What is wrong with a packet. Whoever receives one drops it and counts.
+/// Error of [`Packet::parse`](super::Packet::parse). Receivers drop and count such packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// It ends too early.
-    #[error("{what} at offset {offset} needs {needed} bytes and the packet has {found} there")]
+    /// The packet ends too early.
+    #[error("{what} at offset {offset} needs {needed} bytes; the packet has {found} left")]
     Short {
-        /// What was being read.
+        /// Name of the field that was being read.
         what: &'static str,
-        /// Where, from the packet's start.
+        /// Offset of the field from the start of the packet, in bytes.
         offset: usize,
-        /// How many bytes it takes.
+        /// Number of bytes that the field needs.
         needed: usize,
-        /// How many there are.
+        /// Number of bytes that are left in the packet.
         found: usize,
     },
-    /// A version of PGM that is not known.
-    #[error("version {0} of PGM is not known, only 0 is")]
+    /// The version of PGM is unknown.
+    #[error("unknown PGM version {0}; only version 0 exists")]
     Version(u8),
-    /// A packet type that is not known.
-    #[error("packet type {0:#04x} is not known")]
+    /// The packet type is unknown.
+    #[error("unknown packet type {0:#04x}")]
     Type(u8),
-    /// The checksum does not fit the bytes.
-    #[error("the checksum is {found:#06x} and the bytes have {computed:#06x}")]
+    /// The checksum is wrong.
+    #[error("wrong checksum {found:#06x}; the bytes have {computed:#06x}")]
     Checksum {
-        /// As in the packet.
+        /// Checksum in the packet.
         found: u16,
-        /// As the bytes have it.
+        /// Checksum computed from the bytes of the packet.
         computed: u16,
     },
-    /// Data without a checksum, which the RFC forbids.
-    #[error("a data packet has no checksum")]
+    /// A data packet has no checksum, which RFC 3208 forbids.
+    #[error("the data packet has no checksum")]
     NoChecksum,
-    /// An address that is neither IPv4 nor IPv6.
-    #[error("address family {found} at offset {offset} is neither 1 (IPv4) nor 2 (IPv6)")]
+    /// The address is neither IPv4 nor IPv6.
+    #[error("unknown address family {found} at offset {offset}; expected 1 (IPv4) or 2 (IPv6)")]
     AddressFamily {
-        /// Where, from the packet's start.
+        /// Offset of the field from the start of the packet, in bytes.
         offset: usize,
-        /// The family that is said.
+        /// Number of the address family in the packet.
         found: u16,
     },
-    /// The list of options does not begin with its length.
+    /// The options do not start with the option that contains their total length.
     #[error(
-        "the options at offset {offset} begin with option {found:#04x} and not with their length"
+        "the options at offset {offset} start with option {found:#04x} instead of their length"
     )]
     NoOptionsLength {
-        /// Where, from the packet's start.
+        /// Offset of the field from the start of the packet, in bytes.
         offset: usize,
-        /// The option that is there.
+        /// Number of the first option.
         found: u8,
     },
-    /// More options than a packet may have, or none that says that it is the last.
-    #[error("the options at offset {offset} have no last one where they should end")]
+    /// There are too many options, or the last option is not marked as the last.
+    #[error("the options at offset {offset} do not end where their length says")]
     OptionsEnd {
-        /// Where, from the packet's start.
+        /// Offset of the field from the start of the packet, in bytes.
         offset: usize,
     },
-    /// An option whose length is not one that it can have.
-    #[error("option {code:#04x} at offset {offset} has {found} bytes, which it cannot have")]
+    /// The length of an option is invalid.
+    #[error("option {code:#04x} at offset {offset} has an invalid length of {found} bytes")]
     OptionLength {
-        /// Where, from the packet's start.
+        /// Offset of the field from the start of the packet, in bytes.
         offset: usize,
-        /// Which option.
+        /// Number of the option.
         code: u8,
-        /// Its length as it says.
+        /// Length of the option in the packet, in bytes.
         found: usize,
     },
-    /// The payload is not as long as the header says.
-    #[error("the header says {announced} bytes of payload and there are {found}")]
+    /// The length of the payload differs from the length in the header.
+    #[error("the header announces {announced} bytes of payload; the packet has {found}")]
     PayloadLength {
-        /// As the header says.
+        /// Length of the payload in the header, in bytes.
         announced: usize,
-        /// As it is.
+        /// Number of bytes that are left in the packet.
         found: usize,
     },
-    /// The size of a transmission group is no power of two from 2 to 128.
-    #[error("a transmission group of {0} packets is not possible: powers of two from 2 to 128 are")]
+    /// The size of a transmission group is not a power of two from 2 to 128.
+    #[error("invalid transmission group size {0}; expected a power of two from 2 to 128")]
     GroupSize(u32),
 }

@@ -1,22 +1,22 @@
-//! Who sends: sessions and their names.
+//! Identifiers of hosts and sessions.
 
 use std::fmt;
 
-/// A source's globally unique identifier: six bytes, the same for all sessions of a host.
+/// Globally unique source identifier: six bytes, shared by all sessions of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Gsi(pub [u8; 6]);
 
-/// What names one session of one source: its [`Gsi`] and data-source port.
+/// Transport session identifier: a [`Gsi`] and a data-source port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tsi {
-    /// The host's part.
+    /// Identifier of the host.
     pub gsi: Gsi,
-    /// The data-source port.
+    /// Data-source port.
     pub port: u16,
 }
 
 impl Tsi {
-    /// A name that nobody else is likely to have, with a port beyond the well-known ones.
+    /// Returns a random identifier, with a port from 32,768 on.
     pub fn random() -> Tsi {
         let mut gsi = [0; 6];
         fastrand::fill(&mut gsi);
@@ -28,7 +28,7 @@ impl Tsi {
 }
 
 impl fmt::Display for Tsi {
-    /// Six numbers of the host and the port, separated by dots: `1.2.3.4.5.6.40000`.
+    /// Writes the six numbers of the host identifier and the port, for example `1.2.3.4.5.6.40000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for byte in self.gsi.0 {
             write!(f, "{byte}.")?;

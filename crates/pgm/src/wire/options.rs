@@ -1,4 +1,4 @@
-//! Options, which follow a packet's body.
+//! Options, which follow the body of a packet.
 
 use std::net::IpAddr;
 
@@ -25,64 +25,68 @@ const CONGESTION_DATA: u8 = 0x12;
 const CONGESTION_FEEDBACK: u8 = 0x13;
 
 const LAST: u8 = 0x80;
-const MOST_OPTIONS: usize = 16;
+const MAX_OPTIONS: usize = 16;
 
-/// The options of a packet; each at most once, of several the last counts.
+/// Options of a packet. Each option is stored at most once. If a packet repeats an option, the last
+/// one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options<'a> {
-    /// The packet is a part of a longer message.
+    /// Position of the packet in a longer message.
     pub fragment: Option<Fragment>,
-    /// Of parity data: the parity of the fragment options, from their fourth byte on.
+    /// Parity of the fragment options of a group, from their fourth byte on; in parity packets
+    /// only.
     pub encoded_fragment: Option<[u8; 13]>,
-    /// More missing packets than the NAK's own.
+    /// Further missing packets, in addition to the packet in the body of the NAK.
     pub nak_list: Option<NakList<'a>>,
-    /// From here on, those who join late may ask for repairs.
+    /// First packet that receivers may request when they join late.
     pub join: Option<Sqn>,
-    /// How long receivers are to back off.
+    /// Back-off interval that receivers must use.
     pub back_off_interval: Option<BackOffInterval>,
-    /// Between what they may choose.
+    /// Range of back-off intervals that receivers may choose from.
     pub back_off_range: Option<BackOffRange>,
-    /// A local repairer to ask instead.
+    /// Address of a local repairer to use instead of the source.
     pub redirect: Option<IpAddr>,
-    /// The session's FEC.
+    /// FEC parameters of the session.
     pub parity: Option<ParityParameters>,
-    /// Of parity data: how many times the group size is to be added to its index.
+    /// Factor in the index of a parity packet: the index is this number × group size + the position
+    /// of the sequence number in the group.
     pub parity_group: Option<u32>,
-    /// The group is shorter than usual: it has so many packets.
+    /// Number of packets in a shortened group.
     pub current_group_size: Option<u32>,
-    /// The neighbour upstream cannot be reached.
+    /// True if the upstream neighbour cannot be reached.
     pub neighbour_unreachable: bool,
-    /// The address of the network element that sends this confirmation.
+    /// Address of the network element that sends this confirmation.
     pub path: Option<IpAddr>,
-    /// The session's first data.
+    /// True for the first data packet of the session.
     pub syn: bool,
-    /// The session ends with this data, or has ended.
+    /// True for the last data packet of the session, and for packets after the session has ended.
     pub fin: bool,
-    /// The session has broken off.
+    /// Reason of the abort, if the session was aborted.
     pub reset: Option<Reset>,
-    /// How congested a receiver's path is.
+    /// Report of congestion on a receiver's path.
     pub congestion_report: Option<CongestionReport>,
-    /// Which reports are asked for: bits 4 worst link, 2 worst path, 1 worst receiver.
+    /// Requested reports as bits: 4 for the worst link, 2 for the worst path, 1 for the worst
+    /// receiver.
     pub congestion_request: Option<u8>,
-    /// Whom a source asks to acknowledge.
+    /// Acker (the receiver that acknowledges) that the source has chosen, and a timestamp.
     pub congestion_data: Option<CongestionData>,
-    /// What a receiver says of its losses.
+    /// Loss rate that a receiver reports for congestion control.
     pub congestion_feedback: Option<CongestionFeedback>,
 }
 
-/// A packet's place in a message.
+/// Position of a packet in a message that needs several packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// The packet that the message begins with.
+    /// Sequence number of the message's first packet.
     pub first: Sqn,
-    /// Where in the message, in bytes, this packet's payload begins.
+    /// Offset of the payload in the message, in bytes.
     pub offset: u32,
-    /// The message's length in bytes.
+    /// Length of the message in bytes.
     pub length: u32,
 }
 
 impl Fragment {
-    /// The option's bytes after its header, which parity protects.
+    /// Returns the bytes of the option after its header. Parity protects these bytes.
     pub(crate) fn to_bytes(self) -> [u8; 12] {
         let mut bytes = [0; 12];
         bytes[..4].copy_from_slice(&self.first.0.to_be_bytes());
@@ -91,7 +95,7 @@ impl Fragment {
         bytes
     }
 
-    /// The mirror image of [`Fragment::to_bytes`].
+    /// Parses the result of [`Fragment::to_bytes`].
     pub(crate) fn from_bytes(bytes: [u8; 12]) -> Fragment {
         let field = |at: usize| {
             u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
@@ -104,104 +108,105 @@ impl Fragment {
     }
 }
 
-/// How long to back off.
+/// Back-off interval: the maximum random delay before a receiver sends a NAK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOffInterval {
-    /// In microseconds.
+    /// Interval in microseconds.
     pub interval: u32,
-    /// The poll from which on it holds; 0: from now on.
+    /// Number of the poll from which on the interval holds; 0 if it holds now.
     pub poll: Sqn,
 }
 
-/// Between which intervals a receiver may choose, in microseconds.
+/// Range of back-off intervals, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOffRange {
-    /// The longest.
+    /// Maximum back-off interval.
     pub max: u32,
-    /// The shortest.
+    /// Minimum back-off interval.
     pub min: u32,
 }
 
-/// A session's FEC.
+/// FEC parameters of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParityParameters {
-    /// Parity is sent without being asked for.
+    /// True if parity is sent without a request.
     pub proactive: bool,
-    /// Parity can be asked for.
+    /// True if receivers can request parity.
     pub on_demand: bool,
-    /// Packets in a transmission group: a power of two from 2 to 128.
+    /// Number of data packets per transmission group: a power of two from 2 to 128.
     pub group_size: u32,
 }
 
-/// Why a session has broken off.
+/// Reason for which a session was aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reset {
-    /// There will be no repairs any more.
+    /// True if the source no longer sends repairs.
     pub no_repairs: bool,
-    /// The source's reason, below 64.
+    /// Code below 64 that the source chose.
     pub code: u8,
 }
 
-/// How congested a receiver's path is (RFC 3208 appendix B).
+/// Report of congestion on a receiver's path (RFC 3208 appendix B).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionReport {
-    /// Which of the three losses are said: bits 4 worst link, 2 worst path, 1 worst receiver.
+    /// Reported losses as bits: 4 for the worst link, 2 for the worst path, 1 for the worst
+    /// receiver.
     pub kinds: u8,
-    /// The packet that this is about.
+    /// Sequence number of the packet to which the report refers.
     pub reference: Sqn,
-    /// Loss on the worst link, as network elements see it.
+    /// Loss on the worst link, reported by network elements.
     pub worst_link: u16,
-    /// Loss on the worst path, as network elements see it.
+    /// Loss on the worst path, reported by network elements.
     pub worst_path: u16,
     /// Loss of the worst receiver.
     pub worst_receiver: u16,
-    /// That receiver.
+    /// Address of the worst receiver.
     pub receiver: IpAddr,
 }
 
 impl CongestionReport {
-    /// The bit of the worst receiver's loss, here and in requests for reports.
+    /// Bit for the worst receiver's loss, in reports and in requests for reports.
     pub const RECEIVER: u8 = 1;
 }
 
-/// What PGMCC adds to data.
+/// PGMCC option of data packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionData {
-    /// The source's clock, in milliseconds.
+    /// Time of the source's clock when it sent the packet, in milliseconds.
     pub timestamp: u32,
-    /// Who is to acknowledge; all zero asks anybody.
+    /// Address of the receiver that must acknowledge. An address of all zeros asks any receiver.
     pub acker: IpAddr,
 }
 
-/// What PGMCC adds to acknowledgements and NAKs.
+/// PGMCC option of acknowledgements and NAKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionFeedback {
-    /// The time-stamp of the last data, and how long the receiver has had it since.
+    /// Timestamp of the last data packet plus the time since its arrival, in milliseconds.
     pub timestamp: u32,
-    /// Loss, in 1/65,536.
+    /// Loss rate in units of 1/65,536.
     pub loss: u16,
-    /// The receiver.
+    /// Address of the receiver.
     pub receiver: IpAddr,
 }
 
-/// The numbers of missing packets beyond the first.
+/// Sequence numbers of the missing packets of a NAK, except the first, which is in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NakList<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> NakList<'a> {
-    /// The most numbers that a list can have.
-    pub const MOST: usize = 62;
+    /// Maximum number of sequence numbers in a list.
+    pub const MAX: usize = 62;
 
-    /// Makes a list of numbers, written into `room`.
+    /// Writes sequence numbers into `room`, and returns them as a list.
     ///
     /// # Panics
-    /// If there are more than [`NakList::MOST`].
-    pub fn of(numbers: &[Sqn], room: &'a mut [u8; 4 * NakList::MOST]) -> NakList<'a> {
+    /// If there are more than [`NakList::MAX`].
+    pub fn new(numbers: &[Sqn], room: &'a mut [u8; 4 * NakList::MAX]) -> NakList<'a> {
         assert!(
-            numbers.len() <= NakList::MOST,
-            "a list has at most 62 numbers"
+            numbers.len() <= NakList::MAX,
+            "a NAK list has at most 62 numbers"
         );
         for (number, bytes) in numbers.iter().zip(room.as_chunks_mut::<4>().0) {
             *bytes = number.0.to_be_bytes();
@@ -211,7 +216,7 @@ impl<'a> NakList<'a> {
         }
     }
 
-    /// The numbers, in the order of the packet.
+    /// Returns the sequence numbers in the order of the packet.
     pub fn iter(&self) -> impl Iterator<Item = Sqn> + use<'a> {
         let (words, _) = self.bytes.as_chunks::<4>();
         words.iter().map(|word| Sqn(u32::from_be_bytes(*word)))
@@ -219,7 +224,8 @@ impl<'a> NakList<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// Whether there is none. All are looked at without a branch: it is asked for every packet.
+    /// Returns true if there are no options. The code has no branches, because it runs for every
+    /// packet.
     pub(super) fn is_empty(&self) -> bool {
         let Options {
             fragment,
@@ -264,7 +270,7 @@ impl<'a> Options<'a> {
         !any
     }
 
-    /// Whether any is of those that network elements must look at.
+    /// Returns true if network elements, such as routers, must inspect any of the options.
     pub(super) fn are_for_network(&self, is_odata: bool) -> bool {
         self.nak_list.is_some()
             || self.back_off_interval.is_some()
@@ -278,8 +284,8 @@ impl<'a> Options<'a> {
             || self.congestion_request.is_some()
     }
 
-    /// Reads all options. The third byte of each is ignored, since OpenPGM leaves it as it happens
-    /// to be; that a fragment option is encoded follows from its packet being parity data.
+    /// Reads all options. The third byte of each option is ignored, because OpenPGM leaves it
+    /// uninitialised. In parity packets, the fragment option contains parity.
     pub(super) fn read(
         cursor: &mut Cursor<'a>,
         is_parity_data: bool,
@@ -301,7 +307,7 @@ impl<'a> Options<'a> {
         let mut rest = cursor.part("the options", body)?;
         let mut options = Options::default();
         let mut was_last = code & LAST != 0;
-        for _ in 0..MOST_OPTIONS {
+        for _ in 0..MAX_OPTIONS {
             if was_last {
                 break;
             }
@@ -316,7 +322,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Reads one option, and says whether it is the last.
+    /// Reads one option. Returns true if it is the last option.
     fn read_one(
         &mut self,
         cursor: &mut Cursor<'a>,
@@ -348,7 +354,7 @@ impl<'a> Options<'a> {
             }
             NAK_LIST => {
                 let count = (length - 4) / 4;
-                if count > NakList::MOST || length % 4 != 0 {
+                if count > NakList::MAX || length % 4 != 0 {
                     return Err(wrong_length);
                 }
                 self.nak_list = Some(NakList {
@@ -441,7 +447,8 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Writes the length and all options, those for network elements first, each sort by number.
+    /// Writes the total length and all options. Options for network elements come first, then the
+    /// other options, both in order of their numbers.
     pub(super) fn write(&self, dialect: Dialect, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[LENGTH, 4, 0, 0]);

@@ -1,4 +1,4 @@
-//! A whole packet: header, body, options, payload.
+//! PGM packet: header, body, options and payload.
 
 use super::{
     Body, Dialect, Gsi, Options, Tsi, WireError,
@@ -11,35 +11,35 @@ const OPTIONS_FOR_NETWORK: u8 = 0x02;
 const VARIABLE_LENGTH: u8 = 0x40;
 const PARITY: u8 = 0x80;
 
-/// A packet, its variable parts borrowed from the bytes it was read from.
+/// PGM packet. Its options and payload borrow from the bytes that were parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Downstream the data-source port, upstream the data-destination port.
+    /// Data-source port. In packets to a source, this is the data-destination port.
     pub source_port: u16,
-    /// The other one.
+    /// Data-destination port. In packets to a source, this is the data-source port.
     pub destination_port: u16,
-    /// Of the source that the packet comes from or is about.
+    /// Host identifier of the source that sent the packet or to which it refers.
     pub gsi: Gsi,
-    /// Parity data, or a request for such.
+    /// True for parity packets, and for requests for parity.
     pub parity: bool,
-    /// Parity over packets of different lengths.
+    /// True if parity covers packets of different lengths.
     pub variable_length: bool,
-    /// The type and its fields.
+    /// Type of the packet and the fields of this type.
     pub body: Body,
-    /// The options that are known; others are passed over.
+    /// Known options of the packet. Unknown options are skipped.
     pub options: Options<'a>,
-    /// Of data, what is carried.
+    /// Payload of a data packet; empty in other packets.
     pub payload: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
-    /// Bytes of the header that all packets have.
+    /// Size of the common header in bytes.
     pub const HEADER: usize = 16;
 
-    /// Reads a packet, which must be all of `bytes`.
+    /// Parses a packet. `bytes` must contain exactly one packet.
     ///
     /// # Errors
-    /// When the bytes are no packet of PGM: see [`WireError`].
+    /// If the bytes are not a valid PGM packet; see [`WireError`].
     pub fn parse(bytes: &'a [u8], dialect: Dialect) -> Result<Packet<'a>, WireError> {
         let mut cursor = Cursor::new(bytes);
         let header: [u8; Packet::HEADER] = cursor.array("the header")?;
@@ -54,7 +54,7 @@ impl<'a> Packet<'a> {
         match sum {
             0 if body.is_data() => return Err(WireError::NoChecksum),
             0 => {}
-            // With its checksum in place, a packet sums up to all ones.
+            // The sum of a packet including its checksum is all ones.
             found if checksum(bytes) != 0xffff => {
                 let computed = changed(checksum(bytes), found, 0);
                 return Err(WireError::Checksum { found, computed });
@@ -86,7 +86,7 @@ impl<'a> Packet<'a> {
         })
     }
 
-    /// Appends the packet to `out`, with its checksum.
+    /// Appends the packet with its checksum to `out`.
     ///
     /// # Panics
     /// If the payload has more than 65,535 bytes.
@@ -112,22 +112,23 @@ impl<'a> Packet<'a> {
         let gsi = u64::from_be_bytes([0, 0, g0, g1, g2, g3, g4, g5]);
         let ports = u64::from(self.source_port) << 16 | u64::from(self.destination_port);
         let kind = u64::from(self.body.code()) << 8 | u64::from(flags);
-        // In words at least as long as the checksum reads them: reading what was just written in shorter
-        // ones waits.
+        // The header is written in words at least as long as the words that the checksum reads. The
+        // processor would stall if it read several short writes back as one longer word.
         out.extend_from_slice(&(ports << 32 | kind << 16).to_be_bytes());
         out.extend_from_slice(&(gsi << 16 | u64::from(length)).to_be_bytes());
         self.body.write(out);
         if has_options {
             self.options.write(dialect, out);
         }
-        // Of the payload where it was, for the same reason.
+        // For the same reason, the checksum reads the payload from `self.payload` and not from its
+        // copy.
         debug_assert!((out.len() - start).is_multiple_of(2));
         let sum = checksum_of_parts(&out[start..], self.payload);
         out.extend_from_slice(self.payload);
         out[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
     }
 
-    /// The session that the packet belongs to.
+    /// Returns the session identifier of the packet.
     pub fn tsi(&self) -> Tsi {
         let port = if self.body.is_upstream() {
             self.destination_port

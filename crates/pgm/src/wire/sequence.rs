@@ -1,43 +1,44 @@
-//! Sequence numbers, which go round.
+//! Sequence numbers, which wrap around.
 
-/// A sequence number: 32 bits on a circle (RFC 3208 section 6.3's arithmetic).
-///
-/// It has no order of its own; what is before what is only meaningful within half the circle.
+/// A 32-bit sequence number with wrap-around (RFC 3208 section 6.3). It has no total order.
+/// Comparisons have a meaning only within half of the number space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sqn(pub u32);
 
 impl Sqn {
-    /// The longest distance between two numbers of one window. Beyond it, before and after cannot be
-    /// told apart.
+    /// Maximum distance between two numbers of a window. At greater distances, it is unclear which
+    /// number is the earlier one.
     pub const MAX_SPAN: u32 = 0x7fff_fffd;
 
-    /// The number that comes `count` later.
+    /// Returns the number that is `count` steps later.
     pub fn plus(self, count: u32) -> Sqn {
         Sqn(self.0.wrapping_add(count))
     }
 
-    /// The number that came `count` earlier.
+    /// Returns the number that is `count` steps earlier.
     pub fn minus(self, count: u32) -> Sqn {
         Sqn(self.0.wrapping_sub(count))
     }
 
-    /// How many steps lead from `earlier` to this.
+    /// Returns the number of steps from `earlier` to this number.
     pub fn since(self, earlier: Sqn) -> u32 {
         self.0.wrapping_sub(earlier.0)
     }
 
-    /// Whether this lies in the half of the circle before `other`. At a distance of exactly half
-    /// the circle, each is before the other.
+    /// Returns true if this number lies in the half of the number space before `other`. If the
+    /// distance is exactly one half, each number is before the other.
     pub fn is_before(self, other: Sqn) -> bool {
         self.since(other) & 0x8000_0000 != 0
     }
 
-    /// The first number of the transmission group of `size` (a power of two) that this is in.
+    /// Returns the first number of the transmission group that contains this number. A group has
+    /// `size` numbers, where `size` is a power of two.
     pub fn group(self, size: u32) -> Sqn {
         Sqn(self.0 & !(size - 1))
     }
 
-    /// Where in its transmission group of `size` (a power of two) this is.
+    /// Returns the index of this number in its transmission group. A group has `size` numbers,
+    /// where `size` is a power of two.
     pub fn index(self, size: u32) -> u32 {
         self.0 & (size - 1)
     }
@@ -48,7 +49,7 @@ mod tests {
     use super::Sqn;
 
     #[test]
-    fn numbers_go_round() {
+    fn numbers_wrap_around() {
         assert_eq!(Sqn(u32::MAX).plus(2), Sqn(1));
         assert_eq!(Sqn(1).minus(2), Sqn(u32::MAX));
         assert_eq!(Sqn(1).since(Sqn(u32::MAX)), 2);
@@ -58,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn half_the_circle_away_both_are_before() {
+    fn at_half_the_range_each_is_before_the_other() {
         assert!(Sqn(0).is_before(Sqn(0x8000_0000)) && Sqn(0x8000_0000).is_before(Sqn(0)));
         assert!(Sqn(0).is_before(Sqn(0x7fff_ffff)) && !Sqn(0x7fff_ffff).is_before(Sqn(0)));
     }

@@ -1,5 +1,6 @@
-/* A member that is OpenPGM's: `peer send|receive NETWORK PORT COUNT`, port 0 for bare packets.
- * Message i is i as four bytes and then (i mod 1300) bytes of i's lowest. */
+/* Member of a session that uses OpenPGM: `peer send|receive NETWORK PORT COUNT`. With port 0, packets
+ * are sent without UDP. Message i consists of i as four bytes, most significant byte first, and of
+ * (i mod 1300) bytes that equal the lowest byte of i. */
 #include <pgm/pgm.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ static size_t message(uint8_t *buffer, uint32_t i) {
     return 4 + length;
 }
 
-/* Does what is to be done, and says how many of the messages have come. */
+/* Does pending work of the socket. `expected` messages were received before; returns their new number. */
 static uint32_t serve(uint32_t expected) {
     static uint8_t buffer[65536], right[2048];
     size_t length = 0;
@@ -106,7 +107,7 @@ int main(int argc, char **argv) {
     puts("ready");
     fflush(stdout);
     if (sends) {
-        /* Its send faults where a buffer is not aligned as its own. */
+        /* pgm_send crashes if the buffer is not aligned like OpenPGM's own buffers. */
         static uint8_t buffer[2048] __attribute__((aligned(64)));
         usleep(300000);
         for (uint32_t i = 0; i < count; i++) {
@@ -116,7 +117,7 @@ int main(int argc, char **argv) {
             for (int k = 0; k < 4; k++)
                 serve(0);
         }
-        /* Repairs are served until whoever started this ends it. */
+        /* Serves repairs until the parent process ends this process. */
         for (;;) {
             serve(0);
             usleep(50);

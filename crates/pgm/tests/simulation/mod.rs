@@ -1,6 +1,7 @@
-//! A network in simulated time: it loses, duplicates, delays and reorders, the same for each seed.
+//! Simulated network with simulated time. It loses, duplicates, delays and reorders packets. The
+//! same seed always gives the same result.
 
-// Each test file uses another part of it.
+// Each test file uses only a part of this module.
 #![allow(dead_code)]
 
 use std::{
@@ -50,16 +51,16 @@ pub(crate) fn microseconds(count: u64) -> Time {
     Time(count * 1_000)
 }
 
-/// What the network does to a packet on its way to one node.
+/// Behaviour of the network towards a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weather {
-    /// Lost, of 1,000.
+    /// Number of lost packets per 1,000 packets.
     pub(crate) lost: usize,
-    /// Come twice, of 1,000.
+    /// Number of duplicated packets per 1,000 packets.
     pub(crate) twice: usize,
-    /// The shortest way, in microseconds.
+    /// Minimum delay in microseconds.
     pub(crate) delay: usize,
-    /// How much longer a way can be, in microseconds: packets overtake each other.
+    /// Maximum additional random delay in microseconds. It can reorder packets.
     pub(crate) jitter: usize,
 }
 
@@ -75,11 +76,11 @@ pub(crate) struct Node {
     pub(crate) source: Option<Source>,
     pub(crate) receiver: Option<Receiver>,
     pub(crate) events: Vec<Event>,
-    /// Nothing reaches it, and nothing comes from it.
+    /// True if the node is disconnected.
     pub(crate) is_cut_off: bool,
 }
 
-/// A packet on its way.
+/// Packet that has been sent and has not arrived yet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Flight {
     arrives: Time,
@@ -89,7 +90,7 @@ struct Flight {
     bytes: Vec<u8>,
 }
 
-/// A packet that was sent, as a monitor would see it.
+/// Record of a sent packet, including packets that were lost later.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) at: Time,
@@ -100,11 +101,12 @@ pub(crate) struct Sent {
 
 impl Sent {
     pub(crate) fn packet(&self) -> Packet<'_> {
-        Packet::parse(&self.bytes, Dialect::Rfc3208).expect("what is sent can be read")
+        Packet::parse(&self.bytes, Dialect::Rfc3208).expect("a sent packet parses")
     }
 }
 
-/// Whether a packet (its bytes, from, to) is lost whatever the weather.
+/// Function that returns true if the network must lose a packet. Its arguments are the packet and
+/// the indices of the sending and the receiving node.
 type Filter = Box<dyn FnMut(&Packet<'_>, usize, usize) -> bool>;
 
 pub(crate) struct Network {
@@ -134,7 +136,7 @@ impl Network {
         }
     }
 
-    /// A network of one source, node 0, and receivers after it.
+    /// Returns a network in which node 0 is a source and the other nodes are receivers.
     pub(crate) fn of(
         seed: u64,
         source: SourceConfig,
@@ -166,13 +168,13 @@ impl Network {
         self.source().send(message).unwrap()
     }
 
-    /// Lets time pass, and everything happen that happens until then.
+    /// Advances the time to `end`, and handles all packets and timers until then.
     pub(crate) fn run_until(&mut self, end: Time) {
         let mut steps = 0;
         self.poll_all();
         while let Some(next) = self.next_moment().filter(|next| *next <= end) {
             steps = if next > self.now { 0 } else { steps + 1 };
-            assert!(steps < 100_000, "time stands still at {:?}", self.now);
+            assert!(steps < 100_000, "no progress at {:?}", self.now);
             self.now = self.now.max(next);
             while self.flights.peek().is_some_and(|f| f.0.arrives <= self.now) {
                 let Reverse(flight) = self.flights.pop().unwrap();
@@ -226,7 +228,7 @@ impl Network {
         }
     }
 
-    /// Lets a node send what it will, and takes its events.
+    /// Sends the due packets of a node and collects its events.
     fn poll(&mut self, at: usize) {
         let mut bytes = Vec::new();
         loop {
@@ -270,9 +272,9 @@ impl Network {
         });
     }
 
-    /// Puts a packet on its way, or loses it.
+    /// Sends a packet from one node to another, or loses it.
     pub(crate) fn carry(&mut self, from: usize, to: usize, bytes: &[u8]) {
-        let packet = Packet::parse(bytes, Dialect::Rfc3208).expect("what is sent can be read");
+        let packet = Packet::parse(bytes, Dialect::Rfc3208).expect("a sent packet parses");
         let copies = 1 + usize::from(self.rng.below(1000) < self.weather.twice);
         for _ in 0..copies {
             let is_lost = self.rng.below(1000) < self.weather.lost;
@@ -292,7 +294,7 @@ impl Network {
         }
     }
 
-    /// The messages that a node was handed.
+    /// Returns the messages that a node received.
     pub(crate) fn messages(&self, node: usize) -> Vec<&[u8]> {
         let messages = self.nodes[node].events.iter();
         messages
@@ -303,7 +305,7 @@ impl Network {
             .collect()
     }
 
-    /// The packets lost at a node, as it was told.
+    /// Returns the losses that a node reported, each as the first packet and the number of packets.
     pub(crate) fn losses(&self, node: usize) -> Vec<(u32, u32)> {
         let events = self.nodes[node].events.iter();
         events
@@ -314,7 +316,7 @@ impl Network {
             .collect()
     }
 
-    /// How many packets of a sort a node has sent.
+    /// Returns the number of packets that a node has sent and for which `is_counted` returns true.
     pub(crate) fn count(&self, from: usize, is_counted: impl Fn(&Body) -> bool) -> usize {
         let sent = self.sent.iter().filter(|sent| sent.from == from);
         sent.filter(|sent| is_counted(&sent.packet().body)).count()

@@ -1,58 +1,63 @@
-//! Times of the user's input, as events that a recording picks up: UIforETW's idea for finding the
-//! moment that somebody felt.
+//! Recorder of the times of user input. It logs them as events, so that a trace shows the moment at which
+//! the user noticed a delay. UIforETW does the same.
 //!
-//! While a [`Recorder`] lives, the TraceLogging provider `Laglab-Input` logs an event when a key is
-//! pressed and when another window comes to the front. Which key it was is logged only where that was
-//! asked for; what a window is called never is. Nothing is kept and nothing is sent: where no session
-//! has the provider switched on, nothing happens at all.
+//! While a [`Recorder`] exists, the TraceLogging provider `Laglab-Input` logs an event when a key is pressed
+//! and when another window becomes the foreground window. The key code is logged only on request. Window
+//! titles are never logged. Events are logged only while a session enables the provider.
 
 #[cfg(windows)]
 mod windows;
 
-/// Id of the event of a key: one number, the virtual key code, which is 0 where it is not told.
+/// Id of the event for a pressed key. The event's field is the virtual key code, or 0 if key codes are not
+/// logged.
 pub const KEY_DOWN: u16 = 1;
-/// Id of the event of a window that comes to the front: the id of its process.
-pub const WINDOW_IN_FRONT: u16 = 2;
+/// Id of the event for a new foreground window. The event's field is the process id of the window.
+pub const FOREGROUND_WINDOW: u16 = 2;
 
-/// Logs input until it is stopped.
+/// Recorder that logs user input until it is stopped.
 #[derive(Debug)]
 pub struct Recorder {
     #[cfg(windows)]
     loops: windows::MessageLoop,
 }
 
-/// Why input is not logged.
+/// Error of [`Recorder::start`].
 #[derive(Debug, thiserror::Error)]
 pub enum RecorderError {
-    /// It is not Windows.
-    #[error("times of input are recorded on Windows only")]
+    /// The system is not Windows.
+    #[error("cannot log input: it can be logged on Windows only")]
     NotWindows,
-    /// Windows did not give what it takes.
-    #[error("Windows does not tell of input: {0}. Is there a desktop, and not only a service?")]
-    Refused(String),
+    /// A function of Windows failed.
+    #[error("cannot log input: {call} failed: {source}; run it on a desktop, not in a service")]
+    Refused {
+        /// Name of the function that failed.
+        call: &'static str,
+        /// Error that the function reported.
+        source: std::io::Error,
+    },
 }
 
 impl Recorder {
-    /// Begins to log; which keys it were, too, if that is asked for.
+    /// Starts to log user input. Key codes are logged if `with_keys` is true.
     ///
     /// # Errors
-    /// If it is not Windows, or Windows refuses.
+    /// If the system is not Windows, or if a function of Windows fails.
     #[cfg(windows)]
     pub fn start(with_keys: bool) -> Result<Recorder, RecorderError> {
-        let loops = windows::MessageLoop::start(with_keys).map_err(RecorderError::Refused)?;
+        let loops = windows::MessageLoop::start(with_keys)?;
         Ok(Recorder { loops })
     }
 
-    /// Begins to log; which keys it were, too, if that is asked for.
+    /// Starts to log user input. Key codes are logged if `with_keys` is true.
     ///
     /// # Errors
-    /// If it is not Windows, or Windows refuses.
+    /// If the system is not Windows, or if a function of Windows fails.
     #[cfg(not(windows))]
     pub fn start(_with_keys: bool) -> Result<Recorder, RecorderError> {
         Err(RecorderError::NotWindows)
     }
 
-    /// Ends it.
+    /// Stops logging.
     pub fn stop(self) {
         #[cfg(windows)]
         self.loops.stop();

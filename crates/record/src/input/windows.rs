@@ -1,8 +1,8 @@
-//! What Windows is asked for. Its allowance of unsafe code is for a window that nobody sees, which
-//! gets raw input, and a hook that is told of the window in front: both live as long as the thread
-//! that made them and waits for their messages, and what their callbacks are handed is used only
-//! while they run. Raw input comes beside the way that keys take to programs, so that nothing is
-//! delayed by it, which a keyboard hook would do.
+//! Recording of keyboard input and of the foreground window with functions of Windows. Unsafe code is
+//! allowed for two objects: a message-only window that receives raw input, and a hook on the foreground
+//! window. One thread creates both, handles their messages and destroys them. Their callbacks use their
+//! arguments only during the call. Raw input does not delay keys on their way to programs, but a keyboard
+//! hook would.
 #![allow(unsafe_code)]
 
 use std::mem::size_of;
@@ -26,12 +26,14 @@ use windows_sys::Win32::UI::WindowsAndMessaging::{
 };
 use windows_sys::core::w;
 
+use super::RecorderError;
+
 tracelogging::define_provider!(PROVIDER, "Laglab-Input");
 
-/// Whether it is told which key it was.
+/// True if key codes are logged.
 static WITH_KEYS: AtomicBool = AtomicBool::new(false);
 
-/// The thread that waits for messages.
+/// Thread that handles the messages of the window and the hook.
 #[derive(Debug)]
 pub(super) struct MessageLoop {
     thread_id: u32,
@@ -39,12 +41,12 @@ pub(super) struct MessageLoop {
 }
 
 impl MessageLoop {
-    pub(super) fn start(with_keys: bool) -> Result<MessageLoop, String> {
+    pub(super) fn start(with_keys: bool) -> Result<MessageLoop, RecorderError> {
         WITH_KEYS.store(with_keys, Ordering::Relaxed);
         let (ready, is_ready) = mpsc::channel();
         let thread = std::thread::spawn(move || match Listener::new() {
             Ok(listener) => {
-                // SAFETY: no arguments.
+                // SAFETY: the function takes no arguments.
                 let _ = ready.send(Ok(unsafe { GetCurrentThreadId() }));
                 listener.listen();
             }
@@ -53,32 +55,41 @@ impl MessageLoop {
             }
         });
         let started = is_ready.recv();
-        let thread_id = started.unwrap_or_else(|_| Err("its thread ended".to_owned()))?;
+        let thread_id = started.unwrap_or_else(|_| {
+            Err(RecorderError::Refused {
+                call: "the thread of the recorder",
+                source: std::io::Error::other("it ended at once"),
+            })
+        })?;
         Ok(MessageLoop { thread_id, thread })
     }
 
     pub(super) fn stop(self) {
-        // SAFETY: numbers; if the thread is gone, the call fails.
+        // SAFETY: the arguments are numbers. If the thread has ended, the call fails.
         unsafe { PostThreadMessageW(self.thread_id, WM_QUIT, 0, 0) };
         let _ = self.thread.join();
     }
 }
 
-/// A window that gets raw input, and a hook. They are of the thread that makes them.
+/// A window that receives raw input, and a hook on the foreground window. Both belong to the thread that
+/// creates them.
 struct Listener {
     window: HWND,
     hook: HWINEVENTHOOK,
 }
 
 impl Listener {
-    fn new() -> Result<Listener, String> {
-        let last_error = |what: &str| format!("{what}: {}", std::io::Error::last_os_error());
+    fn new() -> Result<Listener, RecorderError> {
+        let last_error = |call| RecorderError::Refused {
+            call,
+            source: std::io::Error::last_os_error(),
+        };
         let name = w!("laglab-input");
-        // SAFETY: a program's own module, which is never freed.
+        // SAFETY: a null name means the module of this program, which is never freed.
         let module = unsafe { GetModuleHandleW(null()) };
         let class = WNDCLASSW {
             style: 0,
-            lpfnWndProc: Some(take_message),
+            lpfnWndProc: Some(on_message),
             cbClsExtra: 0,
             cbWndExtra: 0,
             hInstance: module,
@@ -88,10 +99,10 @@ impl Listener {
             lpszMenuName: null(),
             lpszClassName: name,
         };
-        // SAFETY: the class and its name live longer than the call, its procedure always. That it is
-        // there already, from an earlier recorder, is fine.
+        // SAFETY: the class and its name outlive the call, and the window procedure is static. If an earlier
+        // recorder registered the class, the call fails. This error is ignored, because the class exists.
         unsafe { RegisterClassW(&class) };
-        // SAFETY: a class of this program, a window of no other, and nothing handed to it.
+        // SAFETY: the class is registered, there is no parent window, and no data is passed.
         let window = unsafe {
             CreateWindowExW(
                 0,
@@ -109,42 +120,43 @@ impl Listener {
             )
         };
         if window.is_null() {
-            return Err(last_error("no window"));
+            return Err(last_error("CreateWindowExW"));
         }
-        // Keyboards, by the usage tables of HID; also while other windows are in front.
+        // This device selects keyboards according to the HID usage tables. `RIDEV_INPUTSINK` selects input
+        // for all windows.
         let keyboards = RAWINPUTDEVICE {
             usUsagePage: 1,
             usUsage: 6,
             dwFlags: RIDEV_INPUTSINK,
             hwndTarget: window,
         };
-        // SAFETY: one device, of the size that is told.
+        // SAFETY: the arguments are one device and the size of its structure.
         let is_registered =
             unsafe { RegisterRawInputDevices(&keyboards, 1, size_of::<RAWINPUTDEVICE>() as u32) };
         if is_registered == 0 {
-            let error = last_error("no raw input");
-            // SAFETY: the window made above, by the thread that made it.
+            let error = last_error("RegisterRawInputDevices");
+            // SAFETY: this thread created the window above.
             unsafe { DestroyWindow(window) };
             return Err(error);
         }
-        // SAFETY: a callback that always lives, called by this thread while it waits for messages.
+        // SAFETY: the callback is static. This thread calls it while it waits for messages.
         let hook = unsafe {
             SetWinEventHook(
                 EVENT_SYSTEM_FOREGROUND,
                 EVENT_SYSTEM_FOREGROUND,
                 null_mut(),
-                Some(take_front),
+                Some(on_foreground),
                 0,
                 0,
                 WINEVENT_OUTOFCONTEXT,
             )
         };
-        // SAFETY: a program's provider need not be unregistered before it ends; it is in `drop`.
+        // SAFETY: the provider is static, and `drop` unregisters it.
         unsafe { PROVIDER.register() };
         Ok(Listener { window, hook })
     }
 
-    /// Until the thread is told to quit.
+    /// Handles messages until the thread receives `WM_QUIT`.
     fn listen(&self) {
         let mut message = MSG {
             hwnd: null_mut(),
@@ -154,9 +166,9 @@ impl Listener {
             time: 0,
             pt: windows_sys::Win32::Foundation::POINT { x: 0, y: 0 },
         };
-        // SAFETY: a message to be written to; of all windows of this thread.
+        // SAFETY: the message is valid for writes; null means all windows of this thread.
         while unsafe { GetMessageW(&mut message, null_mut(), 0, 0) } > 0 {
-            // SAFETY: the message that was just got.
+            // SAFETY: `GetMessageW` just filled in the message.
             unsafe { DispatchMessageW(&message) };
         }
     }
@@ -165,7 +177,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         PROVIDER.unregister();
-        // SAFETY: made by this thread, and not used after this.
+        // SAFETY: this thread created the window and the hook, and neither is used after this call.
         unsafe {
             if !self.hook.is_null() {
                 UnhookWinEvent(self.hook);
@@ -175,31 +187,31 @@ impl Drop for Listener {
     }
 }
 
-unsafe extern "system" fn take_message(
+unsafe extern "system" fn on_message(
     window: HWND,
     message: u32,
     wparam: WPARAM,
     lparam: LPARAM,
 ) -> LRESULT {
     if message == WM_INPUT {
-        take_key(lparam as HRAWINPUT);
+        log_key(lparam as HRAWINPUT);
     }
-    // SAFETY: what this procedure was called with.
+    // SAFETY: these are the arguments with which Windows called this procedure.
     unsafe { DefWindowProcW(window, message, wparam, lparam) }
 }
 
-fn take_key(input: HRAWINPUT) {
-    // SAFETY: numbers and unions of numbers, for which zeros are a value.
+fn log_key(input: HRAWINPUT) {
+    // SAFETY: the structure holds numbers and unions of numbers, for which zero is valid.
     let mut raw: RAWINPUT = unsafe { std::mem::zeroed() };
     let mut size = size_of::<RAWINPUT>() as u32;
     let header = size_of::<RAWINPUTHEADER>() as u32;
-    // SAFETY: a buffer of the size that is told; the handle is that of the message being handled.
+    // SAFETY: the size is that of the buffer. The handle belongs to the message that is being handled.
     let got =
         unsafe { GetRawInputData(input, RID_INPUT, (&raw mut raw).cast(), &mut size, header) };
     if got == u32::MAX || raw.header.dwType != RIM_TYPEKEYBOARD {
         return;
     }
-    // SAFETY: the header says that this member was written.
+    // SAFETY: the header states that Windows wrote this member of the union.
     let keyboard = unsafe { raw.data.keyboard };
     if u32::from(keyboard.Flags) & RI_KEY_BREAK != 0 {
         return;
@@ -218,7 +230,7 @@ fn take_key(input: HRAWINPUT) {
     );
 }
 
-unsafe extern "system" fn take_front(
+unsafe extern "system" fn on_foreground(
     _hook: HWINEVENTHOOK,
     _event: u32,
     window: HWND,
@@ -228,7 +240,7 @@ unsafe extern "system" fn take_front(
     _time: u32,
 ) {
     let mut process = 0_u32;
-    // SAFETY: a number to be written to; of a window that is gone nothing is written.
+    // SAFETY: `process` is valid for writes. If the window is destroyed, the call writes nothing.
     unsafe { GetWindowThreadProcessId(window, &mut process) };
     tracelogging::write_event!(
         PROVIDER,
@@ -245,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_provider_is_the_one_that_profiles_name() {
+    fn provider_guid_matches_its_name() {
         let guid = PROVIDER.id().to_u128();
         let named = crate::Provider::Input.guid().replace('-', "");
         assert_eq!(guid, u128::from_str_radix(&named, 16).unwrap());

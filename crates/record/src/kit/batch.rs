@@ -1,8 +1,9 @@
-//! Batch files that record: start, wait, mark, stop. They need nothing but the recorder and what
-//! every Windows has.
+//! Batch files that start, mark and stop a recording. They need only the recorder and commands that every
+//! Windows has.
 //!
-//! What belongs to somebody else is left alone: a file says that this kit's recorder was started
-//! ([`Recorder::mark_of_running`]), and only then an earlier recording is ended before a new one.
+//! A marker file ([`Recorder::marker_file`]) exists while a recorder runs that this kit started. A new
+//! recording ends an earlier recording only if this file exists. So it never ends recordings of other
+//! programs.
 
 use super::commands::{
     KERNEL_SESSION, Mode, SETTINGS, cancel, cancel_boot, start_packets, stop_packets, xperf_cancel,
@@ -11,49 +12,49 @@ use super::commands::{
 use super::readme::megabytes;
 use super::{Command, Kit};
 
-/// What a batch file does with its recorder, each in lines that leave `errorlevel`.
+/// Commands of a recorder. Each command is one or several lines that set `errorlevel`.
 struct Recorder {
-    /// The file's own name.
+    /// Name of the batch file.
     file: &'static str,
-    /// The file that is there while the recorder runs.
-    mark_of_running: &'static str,
-    /// Begins to record to a file.
+    /// Name of a file that exists while the recorder of this kit runs.
+    marker_file: &'static str,
+    /// Lines that start recording to a file.
     start_to_file: Vec<String>,
-    /// Begins to record in memory.
+    /// Lines that start recording in memory.
     start_in_memory: Vec<String>,
-    /// Ends what the first line of a start began, should the second fail.
+    /// Command that undoes the first line of a start. It runs if the second line fails.
     undo_start: String,
-    /// Stops, and saves as `%trace%` with the word `%note%`.
+    /// Lines that stop the recording and save it as `%trace%` with the note `%note%`.
     stop: Vec<String>,
-    /// Saves what is in memory as `%trace%`.
+    /// Lines that save the events in memory as `%trace%`.
     save: Vec<String>,
-    /// Whether it records no more after that.
+    /// True if saving also stops the recorder.
     is_stopped_by_save: bool,
-    /// Ends without saving.
+    /// Command that stops the recording without saving it.
     cancel: String,
-    /// Marks the moment with `%note%`.
+    /// Command that writes a mark with the text `%note%` into the trace.
     mark: String,
-    /// Records the next boot; nothing if it cannot.
+    /// Commands that record the next boot; `None` if the recorder cannot record boots.
     boot: Option<Boot>,
 }
 
-/// What records the next boot.
+/// Commands that record the next boot.
 struct Boot {
     start: String,
-    /// Saves it as `%trace%`, and ends it.
+    /// Command that saves `%trace%` and ends the recording.
     stop: String,
-    /// Ends it.
+    /// Command that ends the recording without saving it.
     cancel: String,
 }
 
-/// Not `if errorlevel 1`: the codes that WPR fails with are negative.
+/// Line that handles an error. `if errorlevel 1` would ignore the exit codes of WPR, which are negative.
 const OR_FAIL: &str = "if not %errorlevel%==0 goto failed";
 
-/// The batch file that records with WPR.
+/// Writes the batch file that records with WPR.
 pub(super) fn with_wpr(kit: &Kit) -> String {
     let start = |arguments: &str| {
-        // `start` takes the first text in quotes for a title, hence the empty one; without /wait the
-        // next line would begin before the recorder is up.
+        // The command `start` uses its first quoted argument as a title, so an empty title is given. Without
+        // /wait, the next line would run before the recorder has started.
         format!(
             r#"start "" /b /wait /high{} wpr.exe {arguments}"#,
             kit.node
@@ -63,13 +64,13 @@ pub(super) fn with_wpr(kit: &Kit) -> String {
     let stop = vec![start(r#"-stop "%trace%" "%note%""#)];
     let recorder = Recorder {
         file: "record.cmd",
-        mark_of_running: "wpr-runs",
+        marker_file: "wpr-runs",
         start_to_file: vec![start(
             r#"-start "%profile%" -filemode -recordtempto "%temporary%""#,
         )],
         start_in_memory: vec![start(r#"-start "%profile%""#)],
         undo_start: String::new(),
-        // WPR saves only by stopping: it starts again at once.
+        // WPR must stop to save. It is started again afterwards.
         save: stop.clone(),
         is_stopped_by_save: true,
         stop,
@@ -86,7 +87,7 @@ pub(super) fn with_wpr(kit: &Kit) -> String {
     write(kit, &recorder)
 }
 
-/// The batch file that records with xperf, for systems older than WPR and whoever knows it better.
+/// Writes the batch file that records with xperf, for systems without WPR.
 pub(super) fn with_xperf(kit: &Kit) -> String {
     const FOLDER: &str = "%temporary%";
     let lines = |commands: Vec<Command>| -> Vec<String> {
@@ -99,7 +100,7 @@ pub(super) fn with_xperf(kit: &Kit) -> String {
         let mut saved = vec![
             with_variables_in_quotes(&save),
             OR_FAIL.to_owned(),
-            // Windows 7 cannot compress traces.
+            // On Windows 7, traces cannot be compressed.
             merge.clone(),
             format!("if not %errorlevel%==0 {uncompressed}"),
             OR_FAIL.to_owned(),
@@ -114,7 +115,7 @@ pub(super) fn with_xperf(kit: &Kit) -> String {
     };
     let recorder = Recorder {
         file: "record-xperf.cmd",
-        mark_of_running: "xperf-runs",
+        marker_file: "xperf-runs",
         start_to_file: lines(xperf_start(kit, Mode::File, FOLDER)),
         start_in_memory: lines(xperf_start(kit, Mode::Circular, FOLDER)),
         undo_start: format!("xperf.exe -stop \"{KERNEL_SESSION}\" >nul 2>&1"),
@@ -128,7 +129,7 @@ pub(super) fn with_xperf(kit: &Kit) -> String {
     write(kit, &recorder)
 }
 
-/// A command whose variables may hold spaces when it runs.
+/// Formats a command. Arguments that contain variables are quoted, because their values may contain spaces.
 fn with_variables_in_quotes(command: &Command) -> String {
     let quoted = command.arguments.iter().map(|argument| {
         match argument.contains('%') || argument == KERNEL_SESSION {
@@ -148,26 +149,26 @@ fn write(kit: &Kit, recorder: &Recorder) -> String {
     write_steps(&mut file, kit, recorder);
     write_starting(&mut file, kit, recorder);
     write_saving(&mut file, kit, recorder);
-    write_refusals(&mut file, recorder);
+    write_failures(&mut file, recorder);
     file.0.join("\n") + "\n"
 }
 
-/// What it is called with, and where that is done.
+/// Writes the lines that parse arguments and create folders.
 fn write_settings(file: &mut Batch, kit: &Kit, recorder: &Recorder) {
     file.lines(&[
         "@echo off",
         &format!("rem {}", kit.investigation.question()),
-        "rem Made by laglab; README.md says what it records, and what that costs.",
+        "rem Made by laglab; README.md describes what it records and what that costs.",
         "rem Run it from an elevated prompt.",
         "setlocal EnableExtensions DisableDelayedExpansion",
         "set \"here=%~dp0\"",
         &format!(
             "set \"profile=%here%{}\"",
-            kit.profile_of(&kit.profile_file())
+            kit.profile_argument(&kit.profile_file())
         ),
-        "rem Temporary files go to the folder of this file: let it be on a quick disk.",
+        "rem Temporary files go to the folder of this file; put it on a fast disk.",
         "set \"temporary=%here%temp\"",
-        &format!("set \"running=%temporary%\\{}\"", recorder.mark_of_running),
+        &format!("set \"running=%temporary%\\{}\"", recorder.marker_file),
         "set \"action=%~1\"",
         "set \"note=%~2\"",
         "if \"%action%\"==\"\" set \"action=20\"",
@@ -178,23 +179,23 @@ fn write_settings(file: &mut Batch, kit: &Kit, recorder: &Recorder) {
     }
 }
 
-/// A recording for a number of seconds.
+/// Writes the lines that record for a number of seconds.
 fn write_timed(file: &mut Batch, recorder: &Recorder) {
     let itself = recorder.file;
     file.lines(&[
-        "rem Then it is a number of seconds; with zeros before it, it would be octal.",
+        "rem The action is a number of seconds. Leading zeros would make it octal.",
         "for /f \"delims=0123456789\" %%c in (\"%action%\") do goto usage",
         "for /f \"delims=0 tokens=*\" %%n in (\"%action%\") do set \"action=%%n\"",
-        "rem What an earlier run of this file left running would be in the way.",
+        "rem A recording that an earlier run of this file left running would make the start fail.",
         "if exist \"%running%\" call :cancel >nul 2>&1",
         "call :start-to-file",
         "if not %errorlevel%==0 exit /b 1",
         "echo Recording for %action% s. Make it lag now.",
         &format!(
-            "echo Ctrl-C does not end the recorder: {itself} stop saves, {itself} cancel ends it."
+            "echo After Ctrl-C the recorder keeps running: {itself} stop saves, {itself} cancel discards."
         ),
-        "rem ping waits between its packets, so it sends one more than there are seconds; it is for",
-        "rem where there is no console, without which timeout does not wait.",
+        "rem Without a console, timeout does not wait. ping waits between packets, so it sends one",
+        "rem more than there are seconds.",
         "set /a pings=%action%+1",
         "timeout.exe /t %action% /nobreak >nul 2>&1",
         "if not %errorlevel%==0 ping.exe -n %pings% 127.0.0.1 >nul",
@@ -203,7 +204,7 @@ fn write_timed(file: &mut Batch, recorder: &Recorder) {
     ]);
 }
 
-/// What is done step by step.
+/// Writes the lines for the single steps: start, mark, save, stop, cancel, boot.
 fn write_steps(file: &mut Batch, kit: &Kit, recorder: &Recorder) {
     let itself = recorder.file;
     file.label("start");
@@ -211,8 +212,8 @@ fn write_steps(file: &mut Batch, kit: &Kit, recorder: &Recorder) {
         "call :start-to-file",
         "if not %errorlevel%==0 exit /b 1",
         &format!(
-            "echo It records until {itself} stop. Till then it fills the disk, by some {} a second when \
-             busy.",
+            "echo Recording until {itself} stop. It fills the disk by about {} per second on a busy \
+             machine.",
             megabytes(kit.cost().busy_bytes_per_second)
         ),
         "exit /b 0",
@@ -221,8 +222,8 @@ fn write_steps(file: &mut Batch, kit: &Kit, recorder: &Recorder) {
     file.lines(&[
         "call :start-in-memory",
         "if not %errorlevel%==0 exit /b 1",
-        &format!("echo It keeps what just happened, in memory. When it lagged: {itself} save"),
-        &format!("echo To end it: {itself} cancel"),
+        &format!("echo Recording in memory. After a lag, save the latest events: {itself} save"),
+        &format!("echo To end the recording: {itself} cancel"),
         "exit /b 0",
     ]);
     file.label("mark");
@@ -235,12 +236,12 @@ fn write_steps(file: &mut Batch, kit: &Kit, recorder: &Recorder) {
         file.lines(&[
             OR_FAIL,
             "del \"%running%\" >nul 2>&1",
-            "call :keep-surroundings",
+            "call :save-settings",
             "call :start-in-memory",
             "exit /b %errorlevel%",
         ]);
     } else {
-        file.line("goto keep-surroundings");
+        file.line("goto save-settings");
     }
     file.label("stop");
     file.lines(&["call :stop-and-save", "exit /b %errorlevel%"]);
@@ -260,10 +261,9 @@ fn write_steps(file: &mut Batch, kit: &Kit, recorder: &Recorder) {
             "if not exist \"%temporary%\" mkdir \"%temporary%\"",
             &boot.start,
             OR_FAIL,
-            &format!("echo Restart, log on, and when it is calm again: {itself} boot-stop"),
+            &format!("echo Restart, log on, and when the machine is idle: {itself} boot-stop"),
             &format!(
-                "echo Till then, or {itself} boot-cancel, every start of Windows is recorded, and fills \
-                 the disk."
+                "echo Until then, or until {itself} boot-cancel, every boot is recorded to the disk."
             ),
             "exit /b 0",
         ]);
@@ -272,14 +272,14 @@ fn write_steps(file: &mut Batch, kit: &Kit, recorder: &Recorder) {
             "call :next-trace",
             &boot.stop,
             OR_FAIL,
-            "goto keep-surroundings",
+            "goto save-settings",
         ]);
         file.label("boot-cancel");
         file.lines(&[boot.cancel.as_str(), "exit /b %errorlevel%"]);
     }
 }
 
-/// What begins to record, and leaves nothing running if that fails.
+/// Writes the subroutines that start a recording. If a start fails, they stop everything that they started.
 fn write_starting(file: &mut Batch, kit: &Kit, recorder: &Recorder) {
     let is_in_steps = recorder.start_to_file.len() > 1;
     for (label, start) in [
@@ -315,7 +315,7 @@ fn write_starting(file: &mut Batch, kit: &Kit, recorder: &Recorder) {
             "call :stop-packets",
             &with_variables_in_quotes(&start_packets("%temporary%\\packets.etl")),
             "if %errorlevel%==0 >\"%temporary%\\packets-run\" echo %DATE% %TIME%",
-            "if not %errorlevel%==0 echo netsh does not capture packets: none will be in the recording. 1>&2",
+            "if not %errorlevel%==0 echo netsh cannot capture packets; the recording will have none. 1>&2",
             "exit /b 0",
         ]);
         file.label("stop-packets");
@@ -328,7 +328,8 @@ fn write_starting(file: &mut Batch, kit: &Kit, recorder: &Recorder) {
     }
 }
 
-/// What ends a recording, and keeps beside it what a trace does not tell.
+/// Writes the subroutines that end a recording. They also save settings of Windows that a trace does not
+/// contain.
 fn write_saving(file: &mut Batch, kit: &Kit, recorder: &Recorder) {
     file.label("stop-and-save");
     file.line("call :next-trace");
@@ -340,8 +341,8 @@ fn write_saving(file: &mut Batch, kit: &Kit, recorder: &Recorder) {
             "move /y \"%temporary%\\packets.etl\" \"%packets%\" >nul 2>&1",
         ]);
     }
-    file.label("keep-surroundings");
-    file.line("rem What laglab explain cannot see in a trace is kept beside it.");
+    file.label("save-settings");
+    file.line("rem Settings that a trace does not contain are saved next to it.");
     for (label, key) in SETTINGS {
         file.line(&format!(
             "reg.exe export \"{key}\" \"%trace%.{label}.reg\" /y >nul 2>&1"
@@ -367,15 +368,15 @@ fn write_saving(file: &mut Batch, kit: &Kit, recorder: &Recorder) {
     ]);
 }
 
-fn write_refusals(file: &mut Batch, recorder: &Recorder) {
+fn write_failures(file: &mut Batch, recorder: &Recorder) {
     let itself = recorder.file;
     file.label("failed");
     file.lines(&[
-        "echo The recorder failed; its own words are above. Is this prompt elevated, and does no other \
+        "echo The recorder failed; its message is above. Is this prompt elevated? Does another \
          recording run? 1>&2",
         &format!(
-            "echo \"logman query -ets\" lists what runs; {itself} cancel ends a recording of this \
-             recorder. 1>&2"
+            "echo \"logman query -ets\" lists running sessions; {itself} cancel ends a recording of \
+             this recorder. 1>&2"
         ),
         "exit /b 1",
     ]);
@@ -390,7 +391,7 @@ fn write_refusals(file: &mut Batch, recorder: &Recorder) {
 }
 
 impl Recorder {
-    /// What it can be told to do, beside recording for a number of seconds.
+    /// Returns the names of all actions, except a number of seconds.
     fn actions(&self) -> Vec<&'static str> {
         let mut actions = vec!["start", "circular", "mark", "save", "stop", "cancel"];
         if self.boot.is_some() {

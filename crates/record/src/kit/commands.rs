@@ -1,4 +1,4 @@
-//! The commands of recorders: what the scripts run, and `laglab record` itself.
+//! Command lines of the recorders, for scripts and for `laglab record`.
 
 use std::fmt;
 
@@ -7,26 +7,26 @@ use super::Kit;
 /// A program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The program.
+    /// File name of the program.
     pub program: &'static str,
-    /// Its arguments.
+    /// Arguments, without quotation marks.
     pub arguments: Vec<String>,
 }
 
-/// Where the recording goes.
+/// Destination of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// To a file that grows until the recording is stopped.
+    /// A file that grows until the recording is stopped.
     File,
-    /// To memory, which keeps what just happened.
+    /// Memory that keeps the latest events.
     Circular,
-    /// To a file, from the next boot on.
+    /// A file that records from the next boot on.
     Boot,
 }
 
-/// Keys of the registry that are kept beside a trace, each with a short name: what
-/// [documents](https://learn.microsoft.com/troubleshoot/windows-server/performance) on scheduling,
-/// timers, media, networking and file sharing speak of.
+/// Registry keys that are exported to files next to a trace, each with a short name. Microsoft's
+/// [documentation](https://learn.microsoft.com/troubleshoot/windows-server/performance) describes them for
+/// scheduling, timers, media, networking and file sharing.
 pub const SETTINGS: [(&str, &str); 9] = [
     (
         "PriorityControl",
@@ -63,9 +63,9 @@ pub const SETTINGS: [(&str, &str); 9] = [
     ("QoS", r"HKLM\SOFTWARE\Policies\Microsoft\Windows\QoS"),
 ];
 
-/// Name of the session of providers, for xperf.
+/// Name of the session that xperf starts for providers.
 pub(super) const SESSION: &str = "laglab";
-/// Name of the kernel's session.
+/// Name that Windows gives to the kernel session.
 pub(super) const KERNEL_SESSION: &str = "NT Kernel Logger";
 
 impl Command {
@@ -77,7 +77,7 @@ impl Command {
     }
 }
 
-/// As it is typed at a prompt of Windows.
+/// Formats the command line for a Windows command prompt.
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.program)?;
@@ -91,10 +91,10 @@ impl fmt::Display for Command {
     }
 }
 
-/// Starts the profile of that file. Temporary files go to the folder given, if one is: to a quick
-/// disk that is not what is investigated.
+/// Returns the command that starts recording with a WPR profile. Temporary files are written to the folder
+/// `temporary`. It should be on a fast disk that is not under investigation.
 pub fn start(kit: &Kit, profile: &str, mode: Mode, temporary: Option<&str>) -> Command {
-    let profile = kit.profile_of(profile);
+    let profile = kit.profile_argument(profile);
     let mut arguments = match mode {
         Mode::File => vec!["-start", &profile, "-filemode"],
         Mode::Circular => vec!["-start", &profile],
@@ -106,7 +106,7 @@ pub fn start(kit: &Kit, profile: &str, mode: Mode, temporary: Option<&str>) -> C
     Command::new("wpr.exe", arguments)
 }
 
-/// Stops and saves the trace, with a word on it.
+/// Returns the command that stops the recording and saves the trace with a note.
 pub fn stop(mode: Mode, trace: &str, note: &str) -> Command {
     match mode {
         Mode::Boot => Command::new("wpr.exe", ["-boottrace", "-stopboot", trace]),
@@ -114,27 +114,28 @@ pub fn stop(mode: Mode, trace: &str, note: &str) -> Command {
     }
 }
 
-/// Puts a mark into what is being recorded.
+/// Returns the command that writes a mark into the trace.
 pub fn mark(text: &str) -> Command {
     Command::new("wpr.exe", ["-marker", text])
 }
 
-/// Ends the recording of boots without keeping any.
+/// Returns the command that ends the recording of the next boot without saving it.
 pub fn cancel_boot() -> Command {
     Command::new("wpr.exe", ["-boottrace", "-cancelboot"])
 }
 
-/// Ends a recording without keeping it.
+/// Returns the command that ends a recording without saving it.
 pub fn cancel() -> Command {
     Command::new("wpr.exe", ["-cancel"])
 }
 
-/// Exports a key of the registry into a file.
+/// Returns the command that exports a registry key to a file.
 pub fn export_setting(key: &str, file: &str) -> Command {
     Command::new("reg.exe", ["export", key, file, "/y"])
 }
 
-/// Starts capturing packets, which binds the filter driver that the provider needs.
+/// Returns the command that starts a packet capture. It also binds the filter driver that the packet
+/// provider needs.
 pub fn start_packets(file: &str) -> Command {
     let file = format!("tracefile={file}");
     let arguments = [
@@ -149,17 +150,16 @@ pub fn start_packets(file: &str) -> Command {
     Command::new("netsh.exe", arguments)
 }
 
-/// Stops capturing packets.
+/// Returns the command that stops the packet capture.
 pub fn stop_packets() -> Command {
     Command::new("netsh.exe", ["trace", "stop"])
 }
 
-/// Starts the sessions with xperf; to files in that folder, or in memory. The kernel's first.
+/// Returns the commands that start xperf's sessions in a folder or in memory. The kernel session is first.
 pub fn xperf_start(kit: &Kit, mode: Mode, folder: &str) -> Vec<Command> {
     let in_memory = mode == Mode::Circular;
     let capture = kit.capture();
     let (kernel, providers) = kit.buffers(in_memory);
-    let joined = |names: Vec<&str>| names.join("+");
     let mut commands = Vec::new();
     let mut add = |session: &str, what: &[String], buffers: crate::Buffers, file: &str| {
         let (size, count) = (buffers.size_kib.to_string(), buffers.count.to_string());
@@ -174,18 +174,12 @@ pub fn xperf_start(kit: &Kit, mode: Mode, folder: &str) -> Vec<Command> {
         }
         commands.push(Command::new("xperf.exe", arguments));
     };
-    let flags = joined(
-        (capture.keywords())
-            // Always on, and no flag of its older versions.
-            .filter(|keyword| *keyword != crate::Keyword::CpuConfig)
-            .map(|keyword| keyword.xperf())
-            .collect(),
-    );
-    let stacks = joined(capture.stacks().map(|stack| stack.xperf()).collect());
-    let mut of_kernel = vec!["-on".to_owned(), flags];
-    if !stacks.is_empty() {
-        of_kernel.extend(["-stackwalk".to_owned(), stacks]);
-    }
+    let flags = capture.xperf_flags().unwrap_or_default();
+    let of_kernel: Vec<String> = ["-on"]
+        .into_iter()
+        .chain(flags.split(' '))
+        .map(str::to_owned)
+        .collect();
     add(KERNEL_SESSION, &of_kernel, kernel, "kernel.etl");
     if let Some(buffers) = providers {
         let enabled: Vec<String> = (capture.providers().iter())
@@ -200,7 +194,8 @@ pub fn xperf_start(kit: &Kit, mode: Mode, folder: &str) -> Vec<Command> {
     commands
 }
 
-/// The files that xperf's sessions write or are saved to, in that folder; the kernel's first.
+/// Returns the files to which xperf's sessions are written or saved. The file of the kernel session is
+/// first.
 pub(super) fn xperf_files(kit: &Kit, folder: &str) -> Vec<String> {
     let mut files = vec![format!(r"{folder}\kernel.etl")];
     if kit.buffers(false).1.is_some() {
@@ -209,8 +204,8 @@ pub(super) fn xperf_files(kit: &Kit, folder: &str) -> Vec<String> {
     files
 }
 
-/// Saves what xperf's sessions hold as one trace: the command that saves each, and the one that merges
-/// them. Those in memory go on.
+/// Returns two commands that save xperf's sessions as one trace. The first saves each session to a file, and
+/// the second merges the files. Sessions in memory continue.
 pub fn xperf_save(kit: &Kit, mode: Mode, folder: &str, trace: &str) -> [Command; 2] {
     let files = xperf_files(kit, folder);
     let mut first = Vec::new();
@@ -229,7 +224,7 @@ pub fn xperf_save(kit: &Kit, mode: Mode, folder: &str, trace: &str) -> [Command;
     ]
 }
 
-/// Ends xperf's sessions, whatever they hold.
+/// Returns the command that ends xperf's sessions without saving them.
 pub fn xperf_cancel(kit: &Kit) -> Command {
     let mut arguments = vec!["-stop", KERNEL_SESSION];
     if kit.buffers(false).1.is_some() {
@@ -244,11 +239,11 @@ mod tests {
     use crate::{Investigation, Machine};
 
     fn kit() -> Kit {
-        Kit::new(Investigation::Dpc, Machine::ORDINARY)
+        Kit::new(Investigation::Dpc, Machine::TYPICAL)
     }
 
     #[test]
-    fn what_wpr_is_told_is_what_its_command_line_takes() {
+    fn wpr_command_lines_are_formed() {
         let start = |mode| start(&kit(), "laglab-dpc.wprp", mode, Some(r"S:\temp")).to_string();
         assert_eq!(
             start(Mode::File),
@@ -269,12 +264,12 @@ mod tests {
     }
 
     #[test]
-    fn what_xperf_is_told_is_what_its_command_line_takes() {
-        let kit = Kit::new(Investigation::Timer, Machine::ORDINARY);
+    fn xperf_command_lines_are_formed() {
+        let kit = Kit::new(Investigation::Timer, Machine::TYPICAL);
         let lines = |commands: Vec<Command>| -> Vec<String> {
             commands.iter().map(Command::to_string).collect()
         };
-        // 16 GiB of memory: a 32nd of it, 512 buffers of 1 MiB.
+        // The typical machine has 16 GiB of memory. 1/32 of it is 512 buffers of 1 MiB.
         assert_eq!(
             lines(xperf_start(&kit, Mode::Circular, "t")),
             [

@@ -1,4 +1,4 @@
-//! A capture as files: a profile, scripts that record it, and what to know about it.
+//! Kits: a WPR profile, scripts that record with it, and a README.
 
 mod batch;
 pub mod commands;
@@ -10,46 +10,46 @@ pub use commands::{Command, Mode, SETTINGS};
 
 use crate::{Buffers, Capture, Cost, Investigation, Kind, Machine, Needs, Provider, needs};
 
-/// What a recording for an investigation is made with, on a machine.
+/// A kit, described by the choices from which its files are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kit {
-    /// What is asked.
+    /// Question that the recording should answer.
     pub investigation: Investigation,
-    /// Of whom.
+    /// The machine to record.
     pub machine: Machine,
-    /// How much is recorded of it.
+    /// Variant for the size of the machine.
     pub variant: Variant,
-    /// Whether all of that or only what is needed.
+    /// Level of detail.
     pub detail: Detail,
-    /// The NUMA node that the recorder runs on: one that is not what is investigated. Only where
-    /// there is more than one.
+    /// NUMA node on which the recorder runs. It is not the node under investigation. `None` if the machine
+    /// has only one node.
     pub node: Option<u32>,
 }
 
-/// How much is recorded.
+/// Variant of a kit for the size of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// All that is of use.
+    /// Records all useful kinds of events.
     Workstation,
-    /// Without the stacks of what happens most.
+    /// Does not record the stacks of the most frequent events.
     LargeServer,
 }
 
-/// How much of what is of use is recorded. A profile has a form for each, as the documentation of WPR
-/// ("Detail Level", Microsoft Learn) recommends.
+/// Level of detail. Each profile has both levels, as WPR's documentation recommends ("Detail Level",
+/// Microsoft Learn).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// All of it.
+    /// Records all useful kinds of events.
     Verbose,
-    /// What the theories cannot be judged without.
+    /// Records only the kinds of events that theories need for a verdict.
     Light,
 }
 
 impl Detail {
-    /// Both, the one that WPR takes by itself first.
+    /// Both levels. If the command line of WPR states no level, WPR uses the first.
     pub const ALL: [Detail; 2] = [Detail::Verbose, Detail::Light];
 
-    /// Its name in profiles.
+    /// Returns the name of the level in profiles.
     pub fn name(self) -> &'static str {
         match self {
             Detail::Verbose => "Verbose",
@@ -61,15 +61,15 @@ impl Detail {
 /// A file of a kit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its name.
+    /// File name.
     pub name: String,
-    /// All of it, with the line ends that it must have.
+    /// Content of the file, with the line ends that its readers need.
     pub text: String,
 }
 
 impl Kit {
-    /// The kit for a machine as it is: a large server records less, and where there are several NUMA
-    /// nodes the recorder runs on the last of them, since devices are bound to the first.
+    /// Returns the kit for a machine. On a large server, it records less. On a machine with several NUMA
+    /// nodes, the recorder runs on the last node, because devices are bound to the first.
     pub fn new(investigation: Investigation, machine: Machine) -> Kit {
         let variant = match machine.is_large_server() {
             true => Variant::LargeServer,
@@ -84,18 +84,18 @@ impl Kit {
         }
     }
 
-    /// What its files and its profile are called.
+    /// Returns the name of the profile. File names start with it.
     pub fn name(&self) -> String {
         format!("laglab-{}", self.investigation.name())
     }
 
-    /// The same with that detail.
+    /// Returns the kit with another level of detail.
     #[must_use]
     pub fn with_detail(self, detail: Detail) -> Kit {
         Kit { detail, ..self }
     }
 
-    /// What it records.
+    /// Returns the capture of the kinds of events that the kit records.
     pub fn capture(&self) -> Capture {
         match (self.detail, self.variant) {
             (Detail::Light, _) => self.investigation.light_capture(),
@@ -106,9 +106,9 @@ impl Kit {
         }
     }
 
-    /// What WPR is to start of the profile's file: `FILE!NAME`, and the detail where WPR would take
-    /// the other.
-    pub fn profile_of(&self, file: &str) -> String {
+    /// Returns the argument of `wpr -start`: `FILE!NAME`, followed by the level of detail if it is not WPR's
+    /// default.
+    pub fn profile_argument(&self, file: &str) -> String {
         let detail = match self.detail {
             Detail::Verbose => "",
             Detail::Light => ".light",
@@ -116,25 +116,25 @@ impl Kit {
         format!("{file}!{}{detail}", self.name())
     }
 
-    /// How fast the recording grows, roughly.
+    /// Returns the estimated growth of the recording.
     pub fn cost(&self) -> Cost {
-        Cost::of(&self.capture(), self.machine.cpus)
+        Cost::estimate(&self.capture(), self.machine.cpus)
     }
 
-    /// Theories that can be judged by it, in the order in which `explain` tells them.
-    pub fn judges(&self) -> Vec<&'static Needs> {
+    /// Returns the needs of the theories that get a verdict from the recording, in the order of `explain`.
+    pub fn judged(&self) -> Vec<&'static Needs> {
         let capture = self.capture();
         let all = needs::THEORIES.iter();
-        all.filter(|needs| capture.satisfies(needs)).collect()
+        all.filter(|needs| needs.are_met_by(&capture)).collect()
     }
 
-    /// The profile for WPR: [classic](crate::wprp), one profile, verbose and light, to a file and in
-    /// memory.
+    /// Returns the text of the WPR profile. It is in the [classic](crate::wprp) subset. It has both levels
+    /// of detail, each for recording to a file and in memory.
     pub fn profile(&self) -> String {
         profile::write(self)
     }
 
-    /// All files.
+    /// Returns all files of the kit.
     pub fn files(&self) -> Vec<File> {
         let file = |name: &str, text: String| File {
             name: name.to_owned(),
@@ -158,17 +158,17 @@ impl Kit {
         ]
     }
 
-    /// The profile's file.
+    /// Returns the file name of the profile.
     pub fn profile_file(&self) -> String {
         format!("{}.wprp", self.name())
     }
 
-    /// Whether it records packets, for which a second recorder has to bind a filter.
+    /// Returns whether network packets are recorded. A second recorder must then bind a filter driver.
     pub fn has_packets(&self) -> bool {
         self.capture().records(Kind::Packets)
     }
 
-    /// Buffers of its sessions, by whether it keeps them in memory: the kernel's and the providers'.
+    /// Returns the buffers of the kernel session and of the session for providers.
     pub fn buffers(&self, in_memory: bool) -> (Buffers, Option<Buffers>) {
         let kernel = match in_memory {
             true => Buffers::kernel_in_memory(self.machine),
@@ -179,7 +179,7 @@ impl Kit {
         (kernel, providers)
     }
 
-    /// Whether events of that provider are recorded.
+    /// Returns whether events of the provider are recorded.
     fn has_provider(&self, provider: Provider) -> bool {
         let capture = self.capture();
         let mut providers = capture.providers().iter();
@@ -187,7 +187,8 @@ impl Kit {
     }
 }
 
-/// Batch files are read by lines that end so: with others, `goto` now and then misses its label.
+/// Converts line ends to those of Windows. In batch files with other line ends, `goto` sometimes does not
+/// find its label.
 fn with_windows_line_ends(text: &str) -> String {
     text.replace('\n', "\r\n")
 }

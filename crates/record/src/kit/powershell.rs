@@ -1,11 +1,11 @@
-//! The PowerShell script that records with WPR. It runs on Windows PowerShell 5.1, which is part of
-//! Windows 10, and on PowerShell 7.
+//! PowerShell script that records with WPR. It runs on PowerShell 7 and on Windows PowerShell 5.1, which is
+//! part of Windows 10.
 
 use super::Kit;
 use super::commands::SETTINGS;
 use super::readme::megabytes;
 
-/// The script, with `@NAME@` and such to be filled in.
+/// Text of the script with placeholders such as `@NAME@`.
 const TEMPLATE: &str = include_str!("record.ps1");
 
 pub(super) fn write(kit: &Kit) -> String {
@@ -18,7 +18,7 @@ pub(super) fn write(kit: &Kit) -> String {
     TEMPLATE
         .replace("@QUESTION@", kit.investigation.question())
         .replace("@NAME@", &kit.name())
-        .replace("@PROFILE@", &kit.profile_of(&kit.profile_file()))
+        .replace("@PROFILE@", &kit.profile_argument(&kit.profile_file()))
         .replace("@RATE@", &megabytes(kit.cost().busy_bytes_per_second))
         .replace("@NODE@", &node)
         .replace("@PACKETS@", packets)

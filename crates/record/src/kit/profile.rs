@@ -1,14 +1,15 @@
-//! The profile for Windows Performance Recorder, in the classic subset of its schema, which every
-//! release of WPR reads.
+//! Writer of the profile for Windows Performance Recorder. It uses only the classic subset of the schema,
+//! which every release of WPR reads.
 
 use std::fmt::Write as _;
 
 use super::{Detail, Kit};
 use crate::{Buffers, Provider};
 
-/// Writes the profile. In its order: collectors, providers, profiles, and how traces are merged.
+/// Writes the profile. The order is collectors, providers, profiles and merge properties.
 pub(super) fn write(kit: &Kit) -> String {
-    // What is light is a part of what is verbose, so that this has all collectors and providers.
+    // The verbose level includes the light level, so its capture contains all collectors and providers of
+    // the profile.
     let verbose = kit.with_detail(Detail::Verbose);
     let capture = verbose.capture();
     let question = escaped(kit.investigation.question());
@@ -94,7 +95,7 @@ pub(super) fn write(kit: &Kit) -> String {
         r#"<TraceMergeProperty Id="TraceMerge" Name="TraceMerge">"#,
     );
     line(out, 3, r#"<DeletePreMergedTraceFiles Value="true"/>"#);
-    // Without the identities of images nobody finds their symbols.
+    // Symbols are found by means of the identities of images.
     const MERGED: [&str; 5] = [
         "ImageId",
         "BuildInfo",
@@ -109,7 +110,7 @@ pub(super) fn write(kit: &Kit) -> String {
     text
 }
 
-/// One form of the profile, of what the others before it define.
+/// Writes a `Profile` element, which refers to collectors and providers that are written earlier.
 fn write_profile(out: &mut String, kit: &Kit, mode: &str, question: &str) {
     let (name, detail) = (kit.name(), kit.detail.name());
     line(
@@ -150,7 +151,7 @@ fn write_profile(out: &mut String, kit: &Kit, mode: &str, question: &str) {
     line(out, 2, "</Profile>");
 }
 
-/// Logging modes, and whether they keep the trace in memory.
+/// Names of the logging modes. The second field is true if the trace is kept in memory.
 const MODES: [(&str, bool); 2] = [("File", false), ("Memory", true)];
 
 fn id(provider: Provider) -> String {
@@ -181,7 +182,7 @@ fn write_values(out: &mut String, depth: usize, list: &str, item: &str, values: 
     line(out, depth, &format!("</{list}>"));
 }
 
-/// Text as the value of an attribute.
+/// Escapes text for an attribute value.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

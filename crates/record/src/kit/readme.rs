@@ -1,9 +1,10 @@
-//! What to know about a kit before it records.
+//! README of a kit: use, content, cost, and the theories that get a verdict.
 
 use std::fmt::Write as _;
 
 use super::{Detail, Kit, Variant};
-use crate::needs::{THEORIES, listed};
+use crate::advice::listed;
+use crate::needs::THEORIES;
 use crate::{Cost, Kind, Provider};
 
 pub(super) fn write(kit: &Kit) -> String {
@@ -18,14 +19,14 @@ fn write_sections(out: &mut String, kit: &Kit) -> std::fmt::Result {
     writeln!(out, "# {}\n", kit.investigation.question())?;
     writeln!(
         out,
-        "A kit of laglab that records what answers this question. From an elevated prompt, in this \
-         folder:\n"
+        "A kit of laglab that records the events for this question. Run it in this folder, from an \
+         elevated prompt:\n"
     )?;
-    writeln!(out, "| what | batch file | PowerShell |\n|---|---|---|")?;
+    writeln!(out, "| task | batch file | PowerShell |\n|---|---|---|")?;
     for (what, batch, powershell) in [
         ("record for 20 s", "record", r".\record.ps1"),
         (
-            "for a minute, with a word on it",
+            "record for a minute, with a note",
             "record 60 \"after resume\"",
             r#".\record.ps1 -Seconds 60 -Note "after resume""#,
         ),
@@ -35,7 +36,7 @@ fn write_sections(out: &mut String, kit: &Kit) -> std::fmt::Result {
             r".\record.ps1 Start; … Stop",
         ),
         (
-            "keep what just happened, in memory; save it when it lagged",
+            "keep the latest events in memory; save them after a lag",
             "record circular; record save",
             r".\record.ps1 Circular; … Save",
         ),
@@ -45,7 +46,7 @@ fn write_sections(out: &mut String, kit: &Kit) -> std::fmt::Result {
             r#".\record.ps1 Mark -Note "now""#,
         ),
         (
-            "the next boot; after it",
+            "record the next boot; save it afterwards",
             "record boot; record boot-stop",
             r".\record.ps1 Boot; … BootStop",
         ),
@@ -57,7 +58,7 @@ fn write_sections(out: &mut String, kit: &Kit) -> std::fmt::Result {
     ] {
         writeln!(out, "| {what} | `{batch}` | `{powershell}` |")?;
     }
-    write_before(out, kit)?;
+    write_warnings(out, kit)?;
 
     writeln!(out, "## What it records\n")?;
     writeln!(
@@ -81,43 +82,44 @@ fn write_sections(out: &mut String, kit: &Kit) -> std::fmt::Result {
     write_other_detail(out, kit)?;
     writeln!(
         out,
-        "Names of programs, files and, with packets, what is sent are in a trace: `laglab trim \
-         --redact` takes them out before it is shared."
+        "A trace contains names of programs and files and, with packets, the data sent. `laglab trim \
+         --redact` removes them before you share it."
     )?;
     if kit.variant == Variant::LargeServer && kit.detail == Detail::Verbose {
         writeln!(
             out,
-            "\nThis is the variant for large servers: stacks of context switches and of what made \
-             threads ready are left out, and buffers are counted, not taken as a part of the memory."
+            "\nThis is the variant for large servers. It leaves out the stacks of context switches and \
+             of code that made threads ready, and sets the number of buffers instead of a percentage \
+             of the memory."
         )?;
     }
     if let Some(node) = kit.node {
         writeln!(
             out,
-            "\nThe recorder is started with high priority on NUMA node {node}; on a machine that has \
-             no such node `start` fails, and `/node {node}` is to be taken out of the scripts."
+            "\nThe recorder runs with high priority on NUMA node {node}. If the machine has no such \
+             node, `start` fails; remove `/node {node}` from the scripts."
         )?;
     }
     if kit.has_packets() {
         writeln!(
             out,
-            "\nPackets need a filter driver that `netsh trace` binds to the adapters: the scripts start \
-             it too, and keep its trace (a GiB at most) beside the other. Give both to \
+            "\nPackets need a filter driver, which `netsh trace` binds to the adapters. The scripts \
+             start it too and save its trace (at most 1 GiB) next to the other one. Give both to \
              `laglab explain`."
         )?;
     }
     if kit.has_provider(Provider::Input) {
         writeln!(
             out,
-            "\nTimes of keys and of changes of the window in front are recorded only while \
-             `laglab record input` runs beside it; which key it was is never recorded unless asked for."
+            "\nTimes of keys and of changes of the foreground window are recorded only while \
+             `laglab record input` runs too. Key codes are recorded only with its option `--keys`."
         )?;
     }
 
     write_cost(out, kit)?;
 
-    writeln!(out, "\n## What `laglab explain` can judge by it\n")?;
-    let judged = kit.judges();
+    writeln!(out, "\n## Theories that `laglab explain` can judge\n")?;
+    let judged = kit.judged();
     for needs in &THEORIES {
         if kit.investigation.theories().contains(&needs.theory) {
             writeln!(out, "- `{}`{}", needs.theory, if_any(needs.only_if_any))?;
@@ -129,60 +131,61 @@ fn write_sections(out: &mut String, kit: &Kit) -> std::fmt::Result {
         .map(|needs| format!("`{}`", needs.theory))
         .collect();
     if !also.is_empty() {
-        writeln!(out, "\nBeside these: {}.", listed(&also))?;
+        writeln!(out, "\nAlso: {}.", listed(&also))?;
     }
     let open: Vec<String> = (THEORIES.iter())
         .filter(|needs| !judged.contains(needs))
         .map(|needs| format!("`{}`", needs.theory))
         .collect();
     if !open.is_empty() {
-        writeln!(out, "Not recorded will be: {}.", listed(&open))?;
+        writeln!(out, "Not recorded: {}.", listed(&open))?;
     }
-    writeln!(out, "\n`laglab explain {name}-1.etl` answers.")
+    writeln!(out, "\nNext: `laglab explain {name}-1.etl`.")
 }
 
-/// What to know before it is run on a machine that people need.
-fn write_before(out: &mut String, kit: &Kit) -> std::fmt::Result {
+/// Writes warnings about the effects on machines that are in use.
+fn write_warnings(out: &mut String, kit: &Kit) -> std::fmt::Result {
     let cost = kit.cost();
     writeln!(
         out,
-        "\n`record-xperf` does the same with xperf, save for boots. Where scripts may not run: \
+        "\n`record-xperf` does the same with xperf, except for boots. If scripts are disabled: \
          `powershell -ExecutionPolicy Bypass -File record.ps1`.\n"
     )?;
-    writeln!(out, "Before it is run on a machine that people need:\n")?;
+    writeln!(out, "Before you run it on a production machine:\n")?;
     writeln!(
         out,
-        "- There is one kernel logger. While another program records with it, starting fails; `logman \
-         query -ets` lists what records. Only recordings that these scripts started, and that nobody \
-         stopped, are ended by a new one."
+        "- Windows has one kernel logger. If another program uses it, the start fails; `logman query \
+         -ets` lists the running sessions. A new recording ends an earlier one only if these scripts \
+         started it and it was not stopped."
     )?;
     writeln!(
         out,
-        "- To a file, a recording grows until it is stopped or the disk is full: in a minute by {} or so \
-         while the machine is busy. Temporary files go to `temp` here, and what is saved is as large \
-         again: put the folder on a quick disk with room that is not what is investigated.",
+        "- A recording to a file grows until it is stopped or the disk is full, by about {} per minute \
+         on a busy machine. Temporary files go to `temp` in this folder, and the saved trace is as \
+         large again. Put the folder on a fast disk with enough space that is not under \
+         investigation.",
         megabytes(cost.busy_bytes_per_second * 60)
     )?;
     writeln!(
         out,
-        "- After Ctrl-C the batch files leave the recorder running (`record stop`, `record cancel`); \
-         `record.ps1` saves what there is."
+        "- After Ctrl-C the batch files leave the recorder running; end it with `record stop` or \
+         `record cancel`. `record.ps1` saves the recording."
     )?;
     writeln!(
         out,
-        "- `record boot` records every start of Windows until `record boot-stop` or `boot-cancel`. Where \
-         WPR is so old that it knows no `-boottrace`, `wpr -start \"{}\" -onoffscenario Boot \
-         -numiterations 1` does it, and restarts at once.",
-        kit.profile_of(&kit.profile_file())
+        "- `record boot` records every boot until `record boot-stop` or `boot-cancel`. An old WPR does \
+         not know `-boottrace`; use `wpr -start \"{}\" -onoffscenario Boot -numiterations 1`, which \
+         restarts at once.",
+        kit.profile_argument(&kit.profile_file())
     )?;
     writeln!(
         out,
-        "- Windows 7 and Server 2008 R2 walk no stacks of 64-bit code until `wpr -disablepagingexecutive \
-         on` and a restart.\n"
+        "- Windows 7 and Server 2008 R2 walk stacks of 64-bit code only after `wpr \
+         -disablepagingexecutive on` and a restart.\n"
     )
 }
 
-/// What the form of the other detail leaves out, or has more.
+/// Writes the differences to the other level of detail.
 fn write_other_detail(out: &mut String, kit: &Kit) -> std::fmt::Result {
     let verbose = kit.with_detail(Detail::Verbose);
     let light = kit.with_detail(Detail::Light);
@@ -193,37 +196,37 @@ fn write_other_detail(out: &mut String, kit: &Kit) -> std::fmt::Result {
         return Ok(());
     }
     let left_out: Vec<&str> = only_verbose.iter().map(|kind| kind.name()).collect();
-    let judged_by_light = light.judges();
-    let not_judged: Vec<String> = (verbose.judges().iter())
-        .filter(|needs| !judged_by_light.contains(needs))
+    let light_judged = light.judged();
+    let not_judged: Vec<String> = (verbose.judged().iter())
+        .filter(|needs| !light_judged.contains(needs))
         .map(|needs| format!("`{}`", needs.theory))
         .collect();
     let not_judged = match not_judged.is_empty() {
         true => String::new(),
-        false => format!(" Not judged by it: {}.", listed(&not_judged)),
+        false => format!(" Theories it cannot judge: {}.", listed(&not_judged)),
     };
     let rates = |kit: &Kit| {
         let cost = kit.cost();
         let quiet = megabytes(cost.quiet_bytes_per_second);
         format!(
-            "{quiet} a second, {} while busy",
+            "{quiet} per second idle, {} busy",
             megabytes(cost.busy_bytes_per_second)
         )
     };
     match kit.detail {
         Detail::Verbose => writeln!(
             out,
-            "\nThe profile has a light form, too: it answers the same question with less, by the events \
-             that it cannot do without ({}). It leaves out {}.{not_judged} `laglab record --for {} \
-             --detail light` makes scripts for it.\n",
+            "\nThe profile also has a light level ({}), which records only the events that the question \
+             needs. It leaves out {}.{not_judged} `laglab record --for {} --detail light` makes scripts \
+             for it.\n",
             rates(&light),
             listed(&left_out),
             kit.investigation.name()
         ),
         Detail::Light => writeln!(
             out,
-            "\nThis is the light form: what the question cannot be answered without. The verbose one \
-             ({}), which is in the profile too, has in addition {}.{not_judged}\n",
+            "\nThis is the light level, which records only the events that the question needs. The \
+             profile also has a verbose level ({}), which adds {}.{not_judged}\n",
             rates(&verbose),
             listed(&left_out)
         ),
@@ -232,9 +235,7 @@ fn write_other_detail(out: &mut String, kit: &Kit) -> std::fmt::Result {
 
 fn if_any(only_if_any: bool) -> &'static str {
     match only_if_any {
-        true => {
-            ", if anything of the kind happens: a trace does not tell \"none\" from \"not recorded\""
-        }
+        true => ", if such events happen: in a trace, \"none\" looks like \"not recorded\"",
         false => "",
     }
 }
@@ -243,13 +244,13 @@ fn write_cost(out: &mut String, kit: &Kit) -> std::fmt::Result {
     let (machine, cost) = (kit.machine, kit.cost());
     let (to_file, of_providers) = kit.buffers(false);
     let (in_memory, _) = kit.buffers(true);
-    writeln!(out, "\n## What it costs\n")?;
+    writeln!(out, "\n## Cost\n")?;
     writeln!(
         out,
-        "Made for {} processors and {} GiB of memory. It grows by some {} a second while the machine \
-         does little and {} while it is busy: an estimate from usual rates of events, measured on no \
-         machine. The kernel's session has {} buffers of {} KiB when it writes a file ({} of memory that \
-         is not paged), and {} in memory ({}), which then holds about {}.",
+        "Made for {} processors and {} GiB of memory. The recording grows by about {} per second on an \
+         idle machine and {} on a busy one. This is an estimate from typical event rates, not a \
+         measurement. The kernel session has {} buffers of {} KiB if it writes a file ({} of non-paged \
+         memory), and {} if it records in memory ({}), which hold about {}.",
         machine.cpus,
         machine.memory_bytes >> 30,
         megabytes(cost.quiet_bytes_per_second),
@@ -259,22 +260,22 @@ fn write_cost(out: &mut String, kit: &Kit) -> std::fmt::Result {
         megabytes(to_file.bytes()),
         in_memory.count,
         megabytes(in_memory.bytes()),
-        lasting(cost, in_memory.bytes()),
+        format_duration(cost, in_memory.bytes()),
     )?;
-    // K. Dollard, "What does Blazingly Fast Tracing Mean", 2014: two million events in a second.
+    // Source: K. Dollard, "What does Blazingly Fast Tracing Mean", 2014: two million events per second.
     let least_of_a_cpu = cost.busy_events_per_second as f64 / 2e6;
     writeln!(
         out,
-        "Busy, that is some {} thousand events in a second. What they take of the processors was not \
-         measured either: at half a microsecond, which somebody measured for an event without a stack, \
-         {:.1} % of their time; stacks make it more.",
+        "A busy machine logs about {} thousand events per second. Their CPU time was not measured. At \
+         0.5 µs per event without a stack, a published figure, it is {:.1} % of all CPU time; stacks \
+         add to it.",
         cost.busy_events_per_second.div_ceil(1_000),
         100.0 * least_of_a_cpu / f64::from(machine.cpus)
     )?;
     if let Some(buffers) = of_providers {
         writeln!(
             out,
-            "The providers' session has {} buffers of {} KiB.",
+            "The provider session has {} buffers of {} KiB.",
             buffers.count, buffers.size_kib
         )?;
     }
@@ -289,7 +290,7 @@ pub(super) fn megabytes(bytes: u64) -> String {
     }
 }
 
-fn lasting(cost: Cost, bytes: u64) -> String {
+fn format_duration(cost: Cost, bytes: u64) -> String {
     let (busy, quiet) = cost.seconds_in(bytes);
-    format!("the last {busy} s of a busy machine, {quiet} s of a quiet one")
+    format!("the last {busy} s of a busy machine or {quiet} s of an idle one")
 }

@@ -4,7 +4,7 @@
 .SYNOPSIS
     @QUESTION@
 .DESCRIPTION
-    Made by laglab; README.md says what it records, and what that costs. Run it elevated.
+    Made by laglab; README.md describes what it records and what that costs. Run it elevated.
 .EXAMPLE
     .\record.ps1 -Seconds 60 -Note "after resume"
 .EXAMPLE
@@ -12,44 +12,44 @@
 #>
 [CmdletBinding()]
 param(
-    # What to do: record for so many seconds, or one step of a recording.
+    # Action: Run records for a number of seconds; the others are single steps of a recording.
     [Parameter(Position = 0)]
     [ValidateSet('Run', 'Start', 'Circular', 'Mark', 'Save', 'Stop', 'Cancel', 'Boot', 'BootStop', 'BootCancel')]
     [string] $Action = 'Run',
     [ValidateRange(1, 86400)]
     [int] $Seconds = 20,
-    # A word on the recording, or on the moment that is marked.
+    # Note for the recording or for the mark.
     [string] $Note = '@NAME@',
-    # Where temporary files go: a quick disk that is not what is investigated; by itself temp, beside this.
+    # Folder for temporary files, on a fast disk that is not under investigation. Default: temp, next to this script.
     [string] $Temporary
 )
 
 Set-StrictMode -Version 2.0
 $ErrorActionPreference = 'Stop'
 
-# Not as the parameter's own default: Windows PowerShell does not yet know there where the script is.
+# Not the parameter's default, because Windows PowerShell does not know $PSScriptRoot there.
 if (-not $Temporary) { $Temporary = Join-Path $PSScriptRoot 'temp' }
 $Temporary = $ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath($Temporary)
 
 $recordingProfile = Join-Path $PSScriptRoot '@PROFILE@'
 $node = @NODE@
 $withPackets = @PACKETS@
-# These are there while what this kit started runs: what is somebody else's is left alone.
+# Marker files that exist while a recording of this kit runs. Other recordings are left alone.
 $running = Join-Path $PSScriptRoot 'temp\wpr-runs'
 $packetsRun = Join-Path $PSScriptRoot 'temp\packets-run'
 $settings = [ordered]@{
 @SETTINGS@
 }
 
-# An argument as programs take it: in quotes, before whose end a backslash counts twice.
+# Quotes an argument. Backslashes before the closing quote must be doubled.
 function Get-Quoted {
     param([string] $Argument)
     '"' + ($Argument.Replace('"', "'") -replace '(\\+)$', '$1$1') + '"'
 }
 
-# Runs a line of the command interpreter, waits for it, and gives its exit code. What it prints is
-# shown. Not with &, since Windows PowerShell changes quotes within arguments, and takes words on
-# stderr for errors of its own where they are redirected.
+# Runs a command line, shows its output, waits, and returns its exit code. The operator & does not
+# work here: Windows PowerShell changes quotes within arguments and turns redirected output on stderr
+# into errors.
 function Invoke-Line {
     param([string] $Line)
     $start = New-Object System.Diagnostics.ProcessStartInfo
@@ -62,8 +62,8 @@ function Invoke-Line {
     $process.ExitCode
 }
 
-# Runs WPR with high priority, so that it gets a CPU while the machine is flooded; and on a NUMA node
-# that is not what is investigated, where there are several.
+# Runs WPR with high priority, so that it gets a CPU on an overloaded machine. If there are several
+# NUMA nodes, it runs on one that is not under investigation.
 function Invoke-Wpr {
     param([string[]] $Arguments)
     $line = 'start "" /b /wait /high'
@@ -75,7 +75,7 @@ function Invoke-Wpr {
     }
     $code = Invoke-Line $line
     if ($code -ne 0) {
-        throw "wpr.exe failed with code $code; its own words are above. Does another recording run? 'logman query -ets' lists them; '.\record.ps1 Cancel' ends one of WPR."
+        throw "wpr.exe failed with code $code; its message is above. Does another recording run? 'logman query -ets' lists running sessions; '.\record.ps1 Cancel' ends a recording of WPR."
     }
 }
 
@@ -85,7 +85,7 @@ function Start-Packets {
     $file = Get-Quoted ('tracefile=' + (Join-Path $Temporary 'packets.etl'))
     $code = Invoke-Line "netsh.exe trace start capture=yes report=disabled maxsize=1024 overwrite=yes $file"
     if ($code -eq 0) { Set-Content -LiteralPath $packetsRun -Value (Get-Date -Format o) }
-    else { Write-Warning 'netsh does not capture packets: none will be in the recording.' }
+    else { Write-Warning 'netsh cannot capture packets; the recording will have none.' }
 }
 
 function Stop-Packets {
@@ -94,7 +94,7 @@ function Stop-Packets {
     Remove-Item -LiteralPath $packetsRun
 }
 
-# Begins to record; if that fails, nothing is left running.
+# Starts a recording. If the start fails, nothing is left running.
 function Start-Recording {
     param([string[]] $Arguments = @())
     foreach ($folder in $Temporary, (Split-Path -Parent $running)) {
@@ -121,7 +121,7 @@ function Stop-AndSave {
             Move-Item -Force -LiteralPath $packets -Destination ($trace -replace '\.etl$', '-packets.etl')
         }
     }
-    Save-Surroundings -Trace $trace
+    Save-Settings -Trace $trace
 }
 
 function Stop-WithoutSaving {
@@ -137,8 +137,8 @@ function Get-NextTrace {
     Join-Path $PSScriptRoot "@NAME@-$number.etl"
 }
 
-# What laglab explain cannot see in a trace is kept beside it.
-function Save-Surroundings {
+# Saves settings that a trace does not contain next to it.
+function Save-Settings {
     param([string] $Trace)
     foreach ($label in $settings.Keys) {
         [void] (Invoke-Line "reg.exe export $(Get-Quoted $settings[$label]) $(Get-Quoted "$Trace.$label.reg") /y >nul 2>&1")
@@ -152,10 +152,10 @@ function Save-Surroundings {
 $toFile = '-filemode', '-recordtempto', $Temporary
 switch ($Action) {
     'Run' {
-        # What an earlier run of this kit left running would be in the way.
+        # A recording that an earlier run of this kit left running would make the start fail.
         if (Test-Path -LiteralPath $running) { Stop-WithoutSaving -Quietly '>nul 2>&1' }
         Start-Recording -Arguments $toFile
-        # Ctrl-C ends the waiting, not the recorder: what there is is saved then, too.
+        # Ctrl-C ends the waiting, not the recorder. The recording is saved then too.
         try {
             for ($second = 0; $second -lt $Seconds; $second++) {
                 Write-Progress -Activity 'Recording: make it lag now' -Status "$($Seconds - $second) s" -PercentComplete (100 * $second / $Seconds)
@@ -167,15 +167,15 @@ switch ($Action) {
     }
     'Start' {
         Start-Recording -Arguments $toFile
-        Write-Host 'It records until .\record.ps1 Stop. Till then it fills the disk, by some @RATE@ a second when busy.'
+        Write-Host 'Recording until .\record.ps1 Stop. It fills the disk by about @RATE@ per second on a busy machine.'
     }
     'Circular' {
         Start-Recording
-        Write-Host 'It keeps what just happened, in memory. When it lagged: .\record.ps1 Save. To end it: .\record.ps1 Cancel'
+        Write-Host 'Recording in memory. After a lag, save the latest events: .\record.ps1 Save. To end the recording: .\record.ps1 Cancel'
     }
     'Mark' { Invoke-Wpr -Arguments '-marker', $Note }
     'Save' {
-        # WPR saves only by stopping: it starts again at once.
+        # WPR can save only by stopping; it is restarted afterwards.
         Stop-AndSave -KeepPackets
         Invoke-Wpr -Arguments '-start', $recordingProfile
         Set-Content -LiteralPath $running -Value (Get-Date -Format o)
@@ -185,13 +185,13 @@ switch ($Action) {
     'Boot' {
         if (-not (Test-Path -LiteralPath $Temporary)) { New-Item -ItemType Directory -Path $Temporary | Out-Null }
         Invoke-Wpr -Arguments (@('-boottrace', '-addboot', $recordingProfile) + $toFile)
-        Write-Host 'Restart, log on, and when it is calm again: .\record.ps1 BootStop'
-        Write-Host 'Till then, or .\record.ps1 BootCancel, every start of Windows is recorded, and fills the disk.'
+        Write-Host 'Restart, log on, and when the machine is idle: .\record.ps1 BootStop'
+        Write-Host 'Until then, or until .\record.ps1 BootCancel, every boot is recorded to the disk.'
     }
     'BootStop' {
         $trace = Get-NextTrace
         Invoke-Wpr -Arguments '-boottrace', '-stopboot', $trace
-        Save-Surroundings -Trace $trace
+        Save-Settings -Trace $trace
     }
     'BootCancel' { Invoke-Wpr -Arguments '-boottrace', '-cancelboot' }
 }

@@ -1,80 +1,80 @@
-//! A profile as XML: its elements by their ids, and remarks by their places.
+//! XML document of a profile: access to elements by id, and remarks with their positions.
 
 use std::collections::{HashMap, HashSet};
 
 use roxmltree::{Node, ParsingOptions};
 
-use super::{Gravity, MOST_REMARKS, Remark};
+use super::{MAX_REMARKS, Remark, Severity};
 
-/// Why a text is no profile.
+/// Reason why a profile cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
-    /// It is longer than any that people write.
-    #[error("has more than 1 MiB, which no profile has")]
+pub enum ProfileError {
+    /// The text is longer than any real profile.
+    #[error("the file has more than 1 MiB; a profile has some tens of KiB")]
     TooLarge,
-    /// It is neither UTF-8 nor UTF-16 with a byte order mark.
-    #[error("is neither UTF-8 nor UTF-16 with a byte order mark; save it as UTF-8")]
+    /// The text is neither UTF-8 nor UTF-16 with a byte order mark.
+    #[error("the file is neither UTF-8 nor UTF-16 with a byte order mark; save it as UTF-8")]
     NotText,
-    /// It is no XML.
-    #[error("is not XML that WPR reads: {0}")]
+    /// The text is not XML.
+    #[error("not an XML file that WPR can read: {0}")]
     NotXml(String),
 }
 
-/// Largest profile in bytes; those that ship with tools have some tens of KiB.
-const LARGEST: usize = 1 << 20;
-/// Most elements, attributes and texts of one.
-const MOST_NODES: u32 = 100_000;
-/// Deepest element; of a profile it is the ninth.
-const DEEPEST: usize = 64;
+/// Maximum size of a profile, in bytes. Profiles that are part of tools have some tens of KiB.
+const MAX_BYTES: usize = 1 << 20;
+/// Maximum number of elements, attributes and texts.
+const MAX_NODES: u32 = 100_000;
+/// Maximum nesting depth of elements. Profiles need nine levels.
+const MAX_DEPTH: usize = 64;
 
-/// The text of a file: UTF-8, or UTF-16 as its byte order mark says.
+/// Decodes the text of a file in UTF-8, or in UTF-16 with a byte order mark.
 ///
 /// # Errors
-/// If it is neither, or too large.
-pub fn text(bytes: &[u8]) -> Result<String, Unreadable> {
-    if bytes.len() > LARGEST {
-        return Err(Unreadable::TooLarge);
+/// If the file has another encoding or is too large.
+pub fn text(bytes: &[u8]) -> Result<String, ProfileError> {
+    if bytes.len() > MAX_BYTES {
+        return Err(ProfileError::TooLarge);
     }
     let from_utf16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
         let is_even = bytes.len().is_multiple_of(2);
         let text: Result<String, _> = char::decode_utf16(units).collect();
-        text.ok().filter(|_| is_even).ok_or(Unreadable::NotText)
+        text.ok().filter(|_| is_even).ok_or(ProfileError::NotText)
     };
     match bytes {
         [0xFF, 0xFE, rest @ ..] => from_utf16(rest, u16::from_le_bytes),
         [0xFE, 0xFF, rest @ ..] => from_utf16(rest, u16::from_be_bytes),
         [0xEF, 0xBB, 0xBF, rest @ ..] | rest => match std::str::from_utf8(rest) {
-            // UTF-16 without its mark is valid UTF-8 with a zero in each other place.
+            // UTF-16 without a byte order mark is also valid UTF-8, but every other byte of it is zero.
             Ok(text) if !text.contains('\0') => Ok(text.to_owned()),
-            _ => Err(Unreadable::NotText),
+            _ => Err(ProfileError::NotText),
         },
     }
 }
 
-/// Parses a profile. Document types, with which entities can be made to explode, are refused.
-pub(super) fn parse(text: &str) -> Result<roxmltree::Document<'_>, Unreadable> {
-    if text.len() > LARGEST {
-        return Err(Unreadable::TooLarge);
+/// Parses a profile. Document types are refused, because their entities can expand without limit.
+pub(super) fn parse(text: &str) -> Result<roxmltree::Document<'_>, ProfileError> {
+    if text.len() > MAX_BYTES {
+        return Err(ProfileError::TooLarge);
     }
     if text.trim().is_empty() {
-        return Err(Unreadable::NotXml("it is empty".to_owned()));
+        return Err(ProfileError::NotXml("the file is empty".to_owned()));
     }
     if is_too_deep(text) {
-        let what = format!("elements lie in each other deeper than {DEEPEST}");
-        return Err(Unreadable::NotXml(what));
+        let what = format!("elements are nested more than {MAX_DEPTH} levels deep");
+        return Err(ProfileError::NotXml(what));
     }
     let options = ParsingOptions {
         allow_dtd: false,
-        nodes_limit: MOST_NODES,
+        nodes_limit: MAX_NODES,
         ..ParsingOptions::default()
     };
     roxmltree::Document::parse_with_options(text, options)
-        .map_err(|error| Unreadable::NotXml(error.to_string()))
+        .map_err(|error| ProfileError::NotXml(error.to_string()))
 }
 
-/// Whether elements may lie in each other so deep that a recursive parser runs out of stack. What
-/// only looks like tags, within comments and such, counts too, which no profile comes near to.
+/// Returns whether the nesting of elements may be so deep that a recursive parser overflows its stack. Tags
+/// in comments are also counted. Real profiles are far below the limit.
 fn is_too_deep(text: &str) -> bool {
     let (mut depth, mut rest) = (0_usize, text);
     while let Some(at) = rest.find('<') {
@@ -86,18 +86,18 @@ fn is_too_deep(text: &str) -> bool {
             _ if tag.ends_with('/') => {}
             _ => depth += 1,
         }
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return true;
         }
     }
     false
 }
 
-/// The elements of a profile.
+/// Elements of a profile, with an index by id.
 pub(super) struct Document<'a, 'x> {
-    /// The outermost element.
+    /// The root element.
     pub(super) root: Node<'a, 'x>,
-    /// Elements by their names and ids; the first of each.
+    /// Elements by their name and id. If several have the same, it is the first.
     by_id: HashMap<(&'a str, &'a str), Node<'a, 'x>>,
 }
 
@@ -113,23 +113,23 @@ impl<'a, 'x> Document<'a, 'x> {
         Document { root, by_id }
     }
 
-    /// The element of that name and id.
-    pub(super) fn of_id(&self, element: &'a str, id: &'a str) -> Option<Node<'a, 'x>> {
+    /// Returns the element with this name and id.
+    pub(super) fn element_by_id(&self, element: &'a str, id: &'a str) -> Option<Node<'a, 'x>> {
         self.by_id.get(&(element, id)).copied()
     }
 
-    /// An element and those that it is derived from, itself first; of a reference (`…Id`) the one that
-    /// it refers to comes next. No element comes twice, however they refer to each other.
+    /// Returns an element, its base, the base of the base, and so on. If an element is a reference (`…Id`),
+    /// the element to which it refers is next. No element is repeated, even if references form a cycle.
     pub(super) fn lineage(&self, node: Node<'a, 'x>) -> Vec<Node<'a, 'x>> {
         let (mut lineage, mut seen) = (vec![node], HashSet::from([node.id()]));
         let mut last = node;
         loop {
             let name = last.tag_name().name();
             let next = match (name.strip_suffix("Id"), last.attribute("Value")) {
-                (Some(element), Some(id)) => self.of_id(element, id),
+                (Some(element), Some(id)) => self.element_by_id(element, id),
                 _ => last
                     .attribute("Base")
-                    .and_then(|base| self.of_id(name, base)),
+                    .and_then(|base| self.element_by_id(name, base)),
             };
             match next.filter(|next| seen.insert(next.id())) {
                 Some(next) => lineage.push(next),
@@ -139,7 +139,7 @@ impl<'a, 'x> Document<'a, 'x> {
         }
     }
 
-    /// Elements of that name anywhere.
+    /// Returns all elements with this name.
     pub(super) fn all(
         &self,
         name: &'static str,
@@ -149,8 +149,9 @@ impl<'a, 'x> Document<'a, 'x> {
             .filter(move |node| node.has_tag_name(name))
     }
 
-    /// Values of a list (`Keywords` of `Keyword`, `Stacks` of `Stack`) as an element has them with
-    /// what it inherits: each list says whether it is set anew, added, or removed.
+    /// Returns the values of a list (such as `Keyword` elements in `Keywords`, or `Stack` elements in
+    /// `Stacks`), including values of bases. The attribute `Operation` states whether a list replaces,
+    /// extends or reduces the list of its base.
     pub(super) fn values(&self, node: Node<'a, 'x>, list: &str, item: &str) -> Vec<&'a str> {
         let mut values: Vec<&str> = Vec::new();
         for ancestor in self.lineage(node).into_iter().rev() {
@@ -170,7 +171,7 @@ impl<'a, 'x> Document<'a, 'x> {
     }
 }
 
-/// Children of that name.
+/// Returns the children with this name.
 pub(super) fn children<'a, 'x>(
     node: Node<'a, 'x>,
     name: &str,
@@ -179,11 +180,11 @@ pub(super) fn children<'a, 'x>(
         .filter(move |child| child.has_tag_name(name))
 }
 
-/// Remarks that are being made.
+/// Remarks on a profile that have been collected.
 pub(super) struct Remarks<'a, 'x> {
     xml: &'a roxmltree::Document<'x>,
-    /// Each with the offset of its place.
-    made: Vec<(usize, Gravity, String)>,
+    /// Offset in the text, severity and message of each remark.
+    made: Vec<(usize, Severity, String)>,
 }
 
 impl<'a, 'x> Remarks<'a, 'x> {
@@ -194,43 +195,43 @@ impl<'a, 'x> Remarks<'a, 'x> {
         }
     }
 
-    /// A remark on an element.
-    pub(super) fn on(&mut self, node: Node<'_, '_>, gravity: Gravity, what: impl Into<String>) {
-        self.at(node.range().start, gravity, what.into());
+    /// Adds a remark on an element.
+    pub(super) fn on(&mut self, node: Node<'_, '_>, severity: Severity, what: impl Into<String>) {
+        self.at(node.range().start, severity, what.into());
     }
 
-    /// A remark on an attribute of an element; on the element if it has none of that name.
+    /// Adds a remark on an attribute, or on the element if the attribute is missing.
     pub(super) fn on_attribute(
         &mut self,
         node: Node<'_, '_>,
         attribute: &str,
-        gravity: Gravity,
+        severity: Severity,
         what: impl Into<String>,
     ) {
         let place = node
             .attribute_node(attribute)
             .map_or(node.range().start, |attribute| attribute.range().start);
-        self.at(place, gravity, what.into());
+        self.at(place, severity, what.into());
     }
 
-    fn at(&mut self, offset: usize, gravity: Gravity, what: String) {
-        // A few more than are kept: they are not made in the order of the file.
-        if self.made.len() < 10 * MOST_REMARKS {
-            self.made.push((offset, gravity, what));
+    fn at(&mut self, offset: usize, severity: Severity, what: String) {
+        // Keep more remarks than are reported, because they are not added in the order of the file.
+        if self.made.len() < 10 * MAX_REMARKS {
+            self.made.push((offset, severity, what));
         }
     }
 
-    /// All of them, in the order of the file.
+    /// Returns the remarks in the order of the file.
     pub(super) fn finish(mut self) -> Vec<Remark> {
         self.made.sort();
-        self.made.truncate(MOST_REMARKS);
-        let remark = |(offset, gravity, what): (usize, Gravity, String)| {
+        self.made.truncate(MAX_REMARKS);
+        let remark = |(offset, severity, message): (usize, Severity, String)| {
             let place = self.xml.text_pos_at(offset);
             Remark {
-                gravity,
+                severity,
                 line: place.row,
                 column: place.col,
-                what,
+                message,
             }
         };
         self.made.into_iter().map(remark).collect()

@@ -1,8 +1,8 @@
-//! Profiles of Windows Performance Recorder (`.wprp`): what one records, and what is wrong with it.
+//! Reader and checker of profiles of Windows Performance Recorder (`.wprp`).
 //!
-//! The *classic* subset of their language is that of the published schema, which every release of WPR
-//! reads; names of newer releases are told apart from wrong ones. The schema's text is not here: its
-//! rules are, as data (`schema`), and those that a schema cannot state as code (`rules`).
+//! The *classic* subset of the schema is the published schema, which every release of WPR reads. Names that
+//! only newer releases know are reported as newer, not as errors. `schema` has the rules of the schema as
+//! data. `rules` has the rules that a schema cannot express.
 
 mod document;
 mod rules;
@@ -10,58 +10,62 @@ mod schema;
 mod selection;
 mod vocabulary;
 
-pub use document::{Unreadable, text};
-pub use selection::{NoSuchProfile, Selected, select};
+pub use document::{ProfileError, text};
+pub use selection::{SelectError, SelectedProfile, select};
 
 use std::fmt;
 
 use document::Document;
 use serde::Serialize;
 
-/// Something to be said about a place of a profile.
+/// A remark on a position in a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Remark {
-    /// How grave it is.
-    pub gravity: Gravity,
-    /// Line, from 1.
+    /// Severity.
+    pub severity: Severity,
+    /// Line, starting at 1.
     pub line: u32,
-    /// Column, from 1, in characters.
+    /// Column in characters, starting at 1.
     pub column: u32,
-    /// What it is, and what to do.
-    pub what: String,
+    /// Description of the problem and its solution.
+    pub message: String,
 }
 
-/// How grave a remark is.
+/// Severity of a remark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Gravity {
-    /// WPR refuses it, or does something else than what is meant.
-    Wrong,
-    /// Newer releases of WPR know it, older ones refuse the profile.
+pub enum Severity {
+    /// WPR refuses the profile, or does something unintended.
+    Error,
+    /// Newer releases of WPR accept the profile, but older releases refuse it.
     Newer,
-    /// It can be done better.
+    /// There is a better way to write this.
     Advice,
 }
 
 impl fmt::Display for Remark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let gravity = match self.gravity {
-            Gravity::Wrong => "wrong",
-            Gravity::Newer => "newer",
-            Gravity::Advice => "advice",
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Newer => "newer",
+            Severity::Advice => "advice",
         };
-        write!(f, "{}:{}: {gravity}: {}", self.line, self.column, self.what)
+        write!(
+            f,
+            "{}:{}: {severity}: {}",
+            self.line, self.column, self.message
+        )
     }
 }
 
-/// No more remarks than these are made: whoever has so many has no profile.
-pub const MOST_REMARKS: usize = 200;
+/// Maximum number of reported remarks. A file with more problems is not a profile.
+pub const MAX_REMARKS: usize = 200;
 
-/// Checks a profile. Remarks are in the order of the file; there are at most [`MOST_REMARKS`].
+/// Checks a profile. Returns at most [`MAX_REMARKS`] remarks, in the order of the file.
 ///
 /// # Errors
-/// If the text is no XML, or unreasonably large.
-pub fn check(text: &str) -> Result<Vec<Remark>, Unreadable> {
+/// If the text is not XML or is too large.
+pub fn check(text: &str) -> Result<Vec<Remark>, ProfileError> {
     let xml = document::parse(text)?;
     let mut remarks = document::Remarks::new(&xml);
     schema::check(&mut remarks, xml.root_element());

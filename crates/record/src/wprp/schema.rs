@@ -1,22 +1,22 @@
-//! Which elements may be where, in which order and how often, and which attributes they have.
+//! Schema of profiles: elements, their order and number, and their attributes.
 
 use roxmltree::Node;
 
-use super::Gravity;
+use super::Severity;
 use super::document::Remarks;
 use super::vocabulary::{Since, nearest};
 use Since::{Classic, Newer};
 use Value::{Any, Boolean, Decimal, HexOrDecimal, Id, Level, OneOf, Tag, Unsigned};
 
-/// What an element may hold.
+/// Rules for an element.
 struct Element {
     name: &'static str,
     attributes: &'static [Attribute],
-    /// Elements within it, in their order.
+    /// Child elements, in the order that the schema requires.
     children: &'static [Child],
-    /// Whether the order does not matter.
+    /// True if children may come in any order.
     any_order: bool,
-    /// Whether what is within it is not looked at: newer things of many releases.
+    /// True if the content is not checked, because it belongs to a feature of newer releases.
     is_opaque: bool,
 }
 
@@ -27,22 +27,22 @@ struct Attribute {
     since: Since,
 }
 
-/// What an attribute's value looks like.
+/// Rules for the value of an attribute.
 enum Value {
-    /// Any text; where it is required, not an empty one.
+    /// Any text. The text of a required attribute must not be empty.
     Any,
-    /// At least a character, neither spaces nor colons.
+    /// An id: at least one character, without spaces and colons.
     Id,
     Boolean,
-    /// A number with or without a fraction.
+    /// A decimal number with or without a fraction.
     Decimal,
     /// A whole number.
     Unsigned,
-    /// 0 to 255.
+    /// A whole number from 0 to 255.
     Level,
-    /// A mask of keywords.
+    /// A keyword mask in hexadecimal or decimal.
     HexOrDecimal,
-    /// 1 to 4 characters.
+    /// A pool tag: 1 to 4 characters.
     Tag,
     OneOf(&'static [&'static str]),
 }
@@ -53,7 +53,7 @@ struct Child {
     since: Since,
 }
 
-/// How often.
+/// Number of times that a child element may occur.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Times {
     Once,
@@ -167,7 +167,7 @@ static ROOT: Element = with(
     "WindowsPerformanceRecorder",
     &[
         required("Version", Decimal),
-        // The documentation wants it: see `rules`.
+        // The documentation requires this attribute. This is checked in `rules`.
         optional("Author", Any),
         optional("Team", Any),
         optional("Copyright", Any),
@@ -203,7 +203,7 @@ static HARDWARE_COUNTER: Element = opaque("HardwareCounter");
 static MICRO_ARCHITECTURE: Element = opaque("MicroArchitecturalConfig");
 static PROCESSOR_TRACE: Element = opaque("ProcessorTrace");
 
-const BUFFERS_OF_IT: [Child; 8] = [
+const COLLECTOR_CHILDREN: [Child; 8] = [
     maybe(&BUFFER_SIZE),
     maybe(&BUFFERS),
     maybe(&STACK_CACHING),
@@ -221,18 +221,23 @@ static SYSTEM_COLLECTOR: Element = with(
         BASE,
         optional("Name", Any),
         optional("Realtime", Boolean),
-        // The documentation has it, the published schema does not.
+        // The documentation describes these attributes, but the published schema lacks them.
         newer("FileName", Any),
         newer("HostGuestCorrelation", Boolean),
     ],
-    &BUFFERS_OF_IT,
+    &COLLECTOR_CHILDREN,
 );
 
-static EVENT_COLLECTOR: Element = with("EventCollector", &COLLECTOR, &BUFFERS_OF_IT);
+static EVENT_COLLECTOR: Element =
+    with("EventCollector", &COLLECTOR_ATTRIBUTES, &COLLECTOR_CHILDREN);
 
-static HEAP_COLLECTOR: Element = with("HeapEventCollector", &COLLECTOR, &BUFFERS_OF_IT);
+static HEAP_COLLECTOR: Element = with(
+    "HeapEventCollector",
+    &COLLECTOR_ATTRIBUTES,
+    &COLLECTOR_CHILDREN,
+);
 
-const COLLECTOR: [Attribute; 10] = [
+const COLLECTOR_ATTRIBUTES: [Attribute; 10] = [
     ID,
     BASE,
     optional("Name", Any),
@@ -250,7 +255,7 @@ static BUFFERS: Element = element(
     "Buffers",
     &[
         OPERATION,
-        // Percent of the memory have fractions, and are written so.
+        // Percentages of memory may have a fraction.
         required("Value", Decimal),
         optional("PercentageOfTotalMemory", Boolean),
         newer("MaximumBufferSpace", Unsigned),
@@ -270,7 +275,7 @@ static FILE_MAX: Element = opaque("FileMax");
 static FLUSH_TIMER: Element = opaque("FlushTimer");
 static FLUSH_THRESHOLD: Element = opaque("FlushThreshold");
 
-const OF_SYSTEM_PROVIDER: [Child; 6] = [
+const SYSTEM_PROVIDER_CHILDREN: [Child; 6] = [
     any(&SYSTEM_KEYWORDS),
     any(&STACKS),
     any(&POOL_TAGS),
@@ -279,7 +284,7 @@ const OF_SYSTEM_PROVIDER: [Child; 6] = [
     since_newer(&CAPTURE_ON_DEMAND),
 ];
 
-static SYSTEM_PROVIDER: Element = with("SystemProvider", &[ID, BASE], &OF_SYSTEM_PROVIDER);
+static SYSTEM_PROVIDER: Element = with("SystemProvider", &[ID, BASE], &SYSTEM_PROVIDER_CHILDREN);
 static SYSTEM_KEYWORDS: Element = mixed(
     "Keywords",
     &[OPERATION],
@@ -304,7 +309,7 @@ static CUSTOM_STACK: Element = element("CustomStack", &[required("Value", Any)])
 static POOL_TAGS: Element = with("PoolTags", &[OPERATION], &[any(&POOL_TAG)]);
 static POOL_TAG: Element = element("PoolTag", &[required("Value", Tag)]);
 
-const OF_EVENT_PROVIDER: [Child; 11] = [
+const EVENT_PROVIDER_CHILDREN: [Child; 11] = [
     any(&KEYWORDS),
     any(&CAPTURE_ON_START_OF_EVENTS),
     any(&CAPTURE_ON_SAVE_OF_EVENTS),
@@ -335,7 +340,7 @@ static EVENT_PROVIDER: Element = with(
         newer("EventKey", Boolean),
         newer("ProcessExeFilter", Any),
     ],
-    &OF_EVENT_PROVIDER,
+    &EVENT_PROVIDER_CHILDREN,
 );
 
 static KEYWORDS: Element = mixed("Keywords", &[OPERATION], &[any(&KEYWORD)]);
@@ -418,9 +423,9 @@ static SYSTEM_COLLECTOR_ID: Element = with(
     ],
 );
 
-static SYSTEM_PROVIDER_ID: Element = with("SystemProviderId", &[TO], &OF_SYSTEM_PROVIDER);
+static SYSTEM_PROVIDER_ID: Element = with("SystemProviderId", &[TO], &SYSTEM_PROVIDER_CHILDREN);
 
-const OF_EVENT_COLLECTOR_ID: [Child; 6] = [
+const EVENT_COLLECTOR_ID_CHILDREN: [Child; 6] = [
     maybe(&BUFFER_SIZE),
     maybe(&BUFFERS),
     maybe(&STACK_CACHING),
@@ -429,7 +434,7 @@ const OF_EVENT_COLLECTOR_ID: [Child; 6] = [
     since_newer(&FILE_MAX),
 ];
 
-static EVENT_COLLECTOR_ID: Element = with("EventCollectorId", &[TO], &OF_EVENT_COLLECTOR_ID);
+static EVENT_COLLECTOR_ID: Element = with("EventCollectorId", &[TO], &EVENT_COLLECTOR_ID_CHILDREN);
 
 static EVENT_PROVIDERS: Element = mixed(
     "EventProviders",
@@ -437,7 +442,7 @@ static EVENT_PROVIDERS: Element = mixed(
     &[any(&EVENT_PROVIDER_ID), any(&EVENT_PROVIDER)],
 );
 
-static EVENT_PROVIDER_ID: Element = with("EventProviderId", &[TO], &OF_EVENT_PROVIDER);
+static EVENT_PROVIDER_ID: Element = with("EventProviderId", &[TO], &EVENT_PROVIDER_CHILDREN);
 
 static HEAP_COLLECTOR_ID: Element = opaque("HeapEventCollectorId");
 
@@ -463,12 +468,12 @@ static SKIP_MERGE: Element = opaque("SkipMerge");
 static CUSTOM_EVENTS: Element = with("CustomEvents", &[OPERATION], &[any(&CUSTOM_EVENT)]);
 static CUSTOM_EVENT: Element = element("CustomEvent", &[required("Value", Any)]);
 
-/// Checks the outermost element and all within it.
+/// Checks the root element and all elements below it.
 pub(super) fn check(remarks: &mut Remarks<'_, '_>, root: Node<'_, '_>) {
     let name = root.tag_name().name();
     if name != ROOT.name {
-        let what = format!("the outermost element is `{}`, not `{name}`", ROOT.name);
-        return remarks.on(root, Gravity::Wrong, what);
+        let what = format!("expected the root element `{}`, found `{name}`", ROOT.name);
+        return remarks.on(root, Severity::Error, what);
     }
     check_element(remarks, root, &ROOT);
 }
@@ -479,12 +484,12 @@ fn check_element(remarks: &mut Remarks<'_, '_>, node: Node<'_, '_>, element: &El
     }
     check_attributes(remarks, node, element);
     let mut times = vec![0_u32; element.children.len()];
-    // The latest, in the order, of the classic ones so far.
+    // Position of the latest classic child in the order of the schema.
     let mut reached = 0;
     for child in node.children() {
         if child.is_text() && child.text().is_some_and(|text| !text.trim().is_empty()) {
-            let what = format!("`{}` holds no text", element.name);
-            remarks.on(child, Gravity::Wrong, what);
+            let what = format!("`{}` cannot contain text", element.name);
+            remarks.on(child, Severity::Error, what);
         }
         if !child.is_element() {
             continue;
@@ -497,35 +502,38 @@ fn check_element(remarks: &mut Remarks<'_, '_>, node: Node<'_, '_>, element: &El
         let Some(place) = place else {
             let known = element.children.iter().map(|known| known.element.name);
             let hint = nearest(name, known)
-                .map_or(String::new(), |known| format!("; `{known}` is meant?"));
-            let what = format!("`{name}` cannot be in `{}`{hint}", element.name);
-            remarks.on(child, Gravity::Wrong, what);
+                .map_or(String::new(), |known| format!("; did you mean `{known}`?"));
+            let what = format!("`{}` cannot contain `{name}`{hint}", element.name);
+            remarks.on(child, Severity::Error, what);
             continue;
         };
         let known = &element.children[place];
         times[place] += 1;
         match known.since {
             Newer => {
-                let what = format!("`{name}` in `{}` is known to newer WPR only", element.name);
-                remarks.on(child, Gravity::Newer, what);
+                let what = format!("`{name}` in `{}` needs a newer WPR", element.name);
+                remarks.on(child, Severity::Newer, what);
             }
             Classic if !element.any_order && place < reached => {
                 let before = element.children[reached].element.name;
-                let what = format!("`{name}` comes before `{before}`, not after it");
-                remarks.on(child, Gravity::Wrong, what);
+                let what = format!("`{name}` must come before `{before}`");
+                remarks.on(child, Severity::Error, what);
             }
             Classic => reached = place,
         }
         if times[place] == 2 && matches!(known.times, Times::Once | Times::AtMostOnce) {
-            let what = format!("`{}` has one `{name}` only", element.name);
-            remarks.on(child, Gravity::Wrong, what);
+            let what = format!("`{}` can contain only one `{name}`", element.name);
+            remarks.on(child, Severity::Error, what);
         }
         check_element(remarks, child, known.element);
     }
     for (known, times) in element.children.iter().zip(times) {
         if times == 0 && matches!(known.times, Times::Once | Times::AtLeastOnce) {
-            let what = format!("`{}` lacks its `{}`", element.name, known.element.name);
-            remarks.on(node, Gravity::Wrong, what);
+            let what = format!(
+                "`{}` has no `{}`; add one",
+                element.name, known.element.name
+            );
+            remarks.on(node, Severity::Error, what);
         }
     }
 }
@@ -537,42 +545,48 @@ fn check_attributes(remarks: &mut Remarks<'_, '_>, node: Node<'_, '_>, element: 
         let Some(known) = known.find(|known| known.name == name) else {
             let names = element.attributes.iter().map(|known| known.name);
             let hint = nearest(name, names)
-                .map_or(String::new(), |known| format!("; `{known}` is meant?"));
-            let what = format!("`{}` has no attribute `{name}`{hint}", element.name);
-            remarks.on_attribute(node, name, Gravity::Wrong, what);
+                .map_or(String::new(), |known| format!("; did you mean `{known}`?"));
+            let what = format!(
+                "`{}` cannot have the attribute `{name}`{hint}",
+                element.name
+            );
+            remarks.on_attribute(node, name, Severity::Error, what);
             continue;
         };
         if known.since == Newer {
-            let what = format!("`{name}` of `{}` is known to newer WPR only", element.name);
-            remarks.on_attribute(node, name, Gravity::Newer, what);
+            let what = format!("`{name}` of `{}` needs a newer WPR", element.name);
+            remarks.on_attribute(node, name, Severity::Newer, what);
         }
         let value = attribute.value();
         let expected = match known.is_required && value.is_empty() {
-            true => Some("not empty".to_owned()),
-            false => known.value.refuses(value),
+            true => Some("a text".to_owned()),
+            false => known.value.mismatch(value),
         };
         if let Some(expected) = expected {
-            let what = format!("`{name}` is {expected}, not `{value}`");
-            remarks.on_attribute(node, name, Gravity::Wrong, what);
+            let what = format!("`{name}` must be {expected}, not `{value}`");
+            remarks.on_attribute(node, name, Severity::Error, what);
         }
     }
     for known in element.attributes.iter().filter(|known| known.is_required) {
         if !node.has_attribute(known.name) {
-            let what = format!("`{}` lacks its attribute `{}`", element.name, known.name);
-            remarks.on(node, Gravity::Wrong, what);
+            let what = format!(
+                "`{}` has no attribute `{}`; add it",
+                element.name, known.name
+            );
+            remarks.on(node, Severity::Error, what);
         }
     }
 }
 
 impl Value {
-    /// What it should be, if the text is something else.
-    fn refuses(&self, text: &str) -> Option<String> {
+    /// Returns a description of the expected value if the text does not match; otherwise `None`.
+    fn mismatch(&self, text: &str) -> Option<String> {
         let is_whole = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let (is_fine, expected) = match self {
             Any => (true, "a text"),
             Id => (
                 !text.is_empty() && !text.contains([' ', ':']),
-                "a text without spaces and colons",
+                "a text without spaces or colons",
             ),
             Boolean => (
                 ["true", "false", "0", "1"].contains(&text),
@@ -589,8 +603,8 @@ impl Value {
                 "a text of 1 to 4 characters",
             ),
             HexOrDecimal => (
-                mask(text).is_some(),
-                "a number such as 0x200, of at most 64 bits",
+                parse_mask(text).is_some(),
+                "a number of at most 64 bits, such as 0x200",
             ),
             OneOf(values) => {
                 return (!values.contains(&text)).then(|| {
@@ -603,12 +617,12 @@ impl Value {
     }
 }
 
-/// A mask of keywords of a provider.
-pub(super) fn mask(text: &str) -> Option<u64> {
+/// Parses a keyword mask in decimal or hexadecimal.
+pub(super) fn parse_mask(text: &str) -> Option<u64> {
     let text = text.trim();
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     match hex {
-        // A sign would be read as part of the number.
+        // The function `from_str_radix` would accept a sign.
         Some(digits) if digits.starts_with(['+', '-']) => None,
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None if text.starts_with('+') => None,

@@ -1,47 +1,48 @@
-//! What one profile of a file records.
+//! Selection of the keywords, stacks and providers that a profile records.
 
 use roxmltree::Node;
 
-use super::document::{self, Document, Unreadable, children};
-use super::schema::mask;
+use super::document::{self, Document, ProfileError, children};
+use super::schema::parse_mask;
 use crate::{Capture, Enabled, Keyword, Provider, StackWalk};
 
-/// What a profile records.
+/// Keywords, stacks and providers that a profile records.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Selected {
-    /// The profile's id.
+pub struct SelectedProfile {
+    /// Id of the profile.
     pub profile: String,
-    /// What of it laglab uses.
+    /// Keywords, stacks and providers of the profile that laglab uses.
     pub capture: Capture,
-    /// Keywords, stacks and providers of which it uses nothing.
+    /// Names of keywords, stacks and providers of the profile that laglab does not use.
     pub unused: Vec<String>,
 }
 
-/// Why nothing is selected.
+/// Reason why [`select`] fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoSuchProfile {
-    /// The text is no profile.
+pub enum SelectError {
+    /// The text is not a profile.
     #[error(transparent)]
-    Unreadable(#[from] Unreadable),
-    /// No profile is there at all.
-    #[error("has no profile")]
+    ProfileError(#[from] ProfileError),
+    /// The file has no profile.
+    #[error("the file has no profile")]
     None,
-    /// None has that name.
-    #[error("has no profile of the name or id `{name}`; it has {there}")]
-    OfName {
-        /// The name that is asked for.
+    /// The file has no profile with this name.
+    #[error("the file has no profile with the name or id `{name}`; it has {there}")]
+    NotFound {
+        /// The requested name.
         name: String,
-        /// Those that there are.
+        /// Names of the profiles in the file.
         there: String,
     },
 }
 
-/// What a profile of the text records: of that name, name and level of detail (`NAME.light`, as WPR
-/// takes it), or id; of none in particular, the first, rather verbose than light.
+/// Returns the keywords, stacks and providers that a profile records. `name` is the name of the profile, its
+/// name and level of detail as for WPR (`NAME.light`), or its id. Without a name, the first verbose profile
+/// is selected, or the first profile if none is verbose.
 ///
 /// # Errors
-/// If there is none.
-pub fn select(text: &str, name: Option<&str>) -> Result<Selected, NoSuchProfile> {
+/// If the text is not a profile, or the file has no such profile.
+pub fn select(text: &str, name: Option<&str>) -> Result<SelectedProfile, SelectError> {
     let xml = document::parse(text)?;
     let document = Document::new(&xml);
     let is_it = |node: &Node<'_, '_>| {
@@ -55,19 +56,19 @@ pub fn select(text: &str, name: Option<&str>) -> Result<Selected, NoSuchProfile>
         .min_by_key(|node| node.attribute("DetailLevel") != Some("Verbose"));
     let Some(profile) = found else {
         let Some(name) = name else {
-            return Err(NoSuchProfile::None);
+            return Err(SelectError::None);
         };
         let mut there: Vec<&str> = (document.all("Profile"))
             .filter_map(|node| node.attribute("Name"))
             .collect();
         there.dedup();
         there.truncate(20);
-        return Err(NoSuchProfile::OfName {
+        return Err(SelectError::NotFound {
             name: name.to_owned(),
             there: there.join(", "),
         });
     };
-    let mut selected = Selected {
+    let mut selected = SelectedProfile {
         profile: profile.attribute("Id").unwrap_or_default().to_owned(),
         capture: Capture::default(),
         unused: Vec::new(),
@@ -86,8 +87,7 @@ pub fn select(text: &str, name: Option<&str>) -> Result<Selected, NoSuchProfile>
     Ok(selected)
 }
 
-/// The lists of collectors of a profile: its own, and what those that it is derived from have unless
-/// it sets them anew.
+/// Returns the collectors of a profile: its own, and those of its bases unless the profile replaces them.
 fn collectors<'a, 'x>(document: &Document<'a, 'x>, profile: Node<'a, 'x>) -> Vec<Node<'a, 'x>> {
     let mut lists = Vec::new();
     for node in document.lineage(profile) {
@@ -101,16 +101,16 @@ fn collectors<'a, 'x>(document: &Document<'a, 'x>, profile: Node<'a, 'x>) -> Vec
     lists
 }
 
-impl Selected {
+impl SelectedProfile {
     fn add_system<'a>(&mut self, document: &Document<'a, '_>, node: Node<'a, '_>) {
         for name in document.values(node, "Keywords", "Keyword") {
-            match Keyword::of_wpr(name) {
+            match Keyword::from_wpr_name(name) {
                 Some(keyword) => self.capture.add_keyword(keyword),
                 None => self.unused.push(name.to_owned()),
             }
         }
         for name in document.values(node, "Stacks", "Stack") {
-            match StackWalk::of_wpr(name) {
+            match StackWalk::from_wpr_name(name) {
                 Some(stack) => self.capture.add_stack(stack),
                 None => self.unused.push(format!("stacks of {name}")),
             }
@@ -122,11 +122,11 @@ impl Selected {
         let Some(name) = lineage.iter().find_map(|node| node.attribute("Name")) else {
             return;
         };
-        let Some(provider) = Provider::of(name) else {
+        let Some(provider) = Provider::from_name(name) else {
             return self.unused.push(name.to_owned());
         };
         let masks = document.values(node, "Keywords", "Keyword").into_iter();
-        let keywords = masks.filter_map(mask).fold(0, |all, one| all | one);
+        let keywords = masks.filter_map(parse_mask).fold(0, |all, one| all | one);
         self.capture.add_provider(Enabled { provider, keywords });
     }
 }

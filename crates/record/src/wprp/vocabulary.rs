@@ -1,21 +1,20 @@
-//! The names that profiles may use: of the kernel's keywords, of the events whose stacks it walks, and
-//! of what is added when traces are merged.
+//! Names that profiles may use: kernel keywords, events with stacks, and events that merging adds.
 //!
-//! Sources: the enumerations of `WPRControlProfiles.xsd` as Microsoft Learn published it in 2017
-//! ("WPRControlProfiles Schema"), which are complete here; of newer names, what the later text of that
-//! page, xperf's list of stacks and public profiles show; UIforETW's `StackWalkFlags.txt` for what a
-//! stack needs.
+//! Sources: for all classic names, the enumerations of `WPRControlProfiles.xsd` that Microsoft Learn
+//! published in 2017 ("WPRControlProfiles Schema"). For newer names, later versions of this page, xperf's
+//! list of stacks, and public profiles. For the keywords that a stack needs, `StackWalkFlags.txt` of
+//! UIforETW.
 
-/// Since when WPR knows a name.
+/// Releases of WPR that accept a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Since {
-    /// The published schema has it: every release of WPR does.
+    /// Every release accepts the name, which is in the published schema.
     Classic,
-    /// Only newer releases do.
+    /// The name is accepted only by newer releases.
     Newer,
 }
 
-/// Keywords of the kernel's session that every release knows.
+/// Kernel keywords that every release accepts.
 #[rustfmt::skip]
 pub(super) const CLASSIC_KEYWORDS: [&str; 56] = [
     "AllFaults", "Alpc", "AntiStarvation", "CC", "ClockInterrupt", "ClusterOff", "CompactCSwitch",
@@ -29,7 +28,7 @@ pub(super) const CLASSIC_KEYWORDS: [&str; 56] = [
     "SystemCall", "ThreadPriority", "Timer", "VirtualAllocation", "WakeCounter",
 ];
 
-/// Those of newer releases.
+/// Kernel keywords that only newer releases accept.
 #[rustfmt::skip]
 pub(super) const NEWER_KEYWORDS: [&str; 15] = [
     "CacheFlush", "DPCQueue", "HiberRundown", "HvHypercalls", "IdealProcessor", "KeClock",
@@ -37,8 +36,8 @@ pub(super) const NEWER_KEYWORDS: [&str; 15] = [
     "WakeEvent", "WDFDPC", "WDFInterrupt",
 ];
 
-/// Events whose stacks every release can walk, each with the keywords of which it needs one; none
-/// where public sources do not say.
+/// Events whose stacks every release can record. Each event has a list of keywords, and a profile needs one
+/// of them. The list is empty if public sources name no keyword.
 #[rustfmt::skip]
 pub(super) const CLASSIC_STACKS: [(&str, &[&str]); 158] = [
     ("AlpcClosePort", ALPC), ("AlpcConnectFail", ALPC), ("AlpcConnectRequest", ALPC),
@@ -119,7 +118,7 @@ const PROCESS: &[&str] = &["ProcessThread"];
 const QUEUE: &[&str] = &["KernelQueue"];
 const REGISTRY: &[&str] = &["Registry", "RegistryNotify"];
 
-/// Those of newer releases.
+/// Events whose stacks only newer releases can record.
 pub(super) const NEWER_STACKS: [&str; 7] = [
     "PageAccessEx",
     "PagefileMappedSectionObjectCreate",
@@ -130,7 +129,7 @@ pub(super) const NEWER_STACKS: [&str; 7] = [
     "ThreadSetIdealProcessor",
 ];
 
-/// What is added to a trace when it is merged.
+/// Events that WPR can add to a trace when it merges files.
 pub(super) const CUSTOM_EVENTS: [&str; 8] = [
     "None",
     "ImageId",
@@ -142,7 +141,7 @@ pub(super) const CUSTOM_EVENTS: [&str; 8] = [
     "NetworkInterface",
 ];
 
-/// Since when a keyword of the kernel's session is known, if it is.
+/// Returns the releases that accept a kernel keyword.
 pub(super) fn keyword(name: &str) -> Option<Since> {
     match () {
         () if CLASSIC_KEYWORDS.contains(&name) => Some(Since::Classic),
@@ -151,7 +150,8 @@ pub(super) fn keyword(name: &str) -> Option<Since> {
     }
 }
 
-/// Since when a stack is known, if it is, and the keywords of which it needs one.
+/// Returns the releases that can record the stacks of an event, and its list of keywords. A profile needs
+/// one of them.
 pub(super) fn stack(name: &str) -> Option<(Since, &'static [&'static str])> {
     let mut classic = CLASSIC_STACKS.iter();
     let found = classic.find(|(stack, _)| *stack == name);
@@ -162,7 +162,7 @@ pub(super) fn stack(name: &str) -> Option<(Since, &'static [&'static str])> {
     }
 }
 
-/// The known name that is most like a wrong one, if any is.
+/// Returns the known name that is most similar to a wrong name, if any is similar enough.
 pub(super) fn nearest<'n>(wrong: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let alike = |name: &str| strsim::jaro_winkler(&wrong.to_lowercase(), &name.to_lowercase());
     let (name, likeness) = known
@@ -179,7 +179,7 @@ mod tests {
     use crate::{Keyword, StackWalk};
 
     #[test]
-    fn each_name_is_there_once() {
+    fn names_are_unique() {
         let keywords = CLASSIC_KEYWORDS.iter().chain(&NEWER_KEYWORDS);
         assert_eq!(
             keywords.collect::<BTreeSet<_>>().len(),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn stacks_need_keywords_that_are_known() {
+    fn keywords_of_stacks_are_known() {
         for (stack, needs) in CLASSIC_STACKS {
             for needed in needs {
                 assert!(keyword(needed).is_some(), "{stack}: {needed}");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_laglab_uses_is_classic_and_needs_the_same() {
+    fn kernel_names_are_classic() {
         for known in Keyword::ALL {
             assert_eq!(keyword(known.wpr()), Some(Since::Classic), "{known:?}");
         }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_is_recognised() {
+    fn typos_get_a_suggestion() {
         let known = || CLASSIC_KEYWORDS.into_iter();
         assert_eq!(nearest("DiskIOInitialization", known()), Some("DiskIOInit"));
         assert_eq!(nearest("cswitch", known()), Some("CSwitch"));

@@ -1,49 +1,51 @@
-//! The machine that a log is of.
+//! The simulated machine.
 
 use crate::windows::Windows;
 
-/// What a log says about its machine.
+/// Facts about the machine that the log contains.
 #[derive(Clone, Debug)]
 pub(crate) struct Computer {
     /// Release of Windows.
     pub(crate) windows: Windows,
-    /// A server edition.
+    /// True for a server edition.
     pub(crate) server: bool,
-    /// The machine's name.
+    /// Name of the machine.
     pub(crate) name: String,
-    /// Its processors, by system-wide index.
+    /// Processors, by system-wide index.
     pub(crate) cpus: Vec<Cpu>,
-    /// Their nominal frequency.
+    /// Nominal frequency of the processors, in MHz.
     pub(crate) cpu_mhz: u32,
     /// Memory in MiB.
     pub(crate) memory_mib: u32,
     /// Ticks of the performance counter per second.
     pub(crate) frequency: u64,
-    /// When the trace begins: FILETIME, 100 ns since 1601 UTC.
+    /// Start of the trace as FILETIME, 100 ns since 1601 UTC.
     pub(crate) start: u64,
-    /// When the machine was booted, as FILETIME; not after `start`.
+    /// Boot time as FILETIME; at or before `start`.
     pub(crate) boot: u64,
 }
 
-/// Where a logical processor sits.
+/// Position of a logical processor in the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cpu {
-    /// Its processor group.
+    /// Processor group.
     pub(crate) group: u16,
-    /// Its number in the group, below 64.
+    /// Number of the processor in its group, below 64.
     pub(crate) number: u8,
-    /// Its core, which it may share.
+    /// Index of the core. Several logical processors may share it.
     pub(crate) core: u32,
-    /// Its NUMA node.
+    /// NUMA node.
     pub(crate) node: u16,
 }
 
 impl Computer {
-    /// Raw time of the trace's beginning: the performance counter counts from the boot on.
+    /// Returns the value of the performance counter at the trace's start. The counter is 0 at the
+    /// boot.
     pub(crate) fn raw_start(&self) -> i64 {
         let since_boot = u128::from(self.start.saturating_sub(self.boot));
         let ticks = since_boot * u128::from(self.frequency) / 10_000_000;
-        // Half the range, so that no trace's times overflow.
+        // Limits the value to half the range of `i64`, so that the times of a trace cannot
+        // overflow.
         ticks.min(i64::MAX as u128 / 2) as i64
     }
 }

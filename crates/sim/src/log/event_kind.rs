@@ -1,21 +1,23 @@
-//! The kinds of events that a log holds: what each is called, which session records it, and how
-//! each release of Windows logs it.
+//! Kinds of events in a log. Each has a name, the recording option that enables it, and a layout
+//! version in each release of Windows.
+
+use events::ids::hook;
 
 use super::recording::{Keyword, Provider, Recording, StackWalk};
 use crate::windows::Windows;
 
-/// Why a kind of event is in a log.
+/// Condition under which a log contains a kind of event.
 #[derive(Clone, Copy, Debug)]
 enum Needs {
-    /// It is in every log.
+    /// No option: every log contains the kind.
     Nothing,
-    /// Any of these keywords.
+    /// Any of these keywords enables the kind.
     AnyOf(&'static [Keyword]),
     Provider(Provider),
 }
 
 macro_rules! event_kinds {
-    ($($kind:ident $name:literal $hook:literal $needs:expr, $stack:expr;)+) => {
+    ($($kind:ident $name:literal $hook:path, $needs:expr, $stack:expr;)+) => {
         /// A kind of event.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum EventKind {
@@ -23,18 +25,19 @@ macro_rules! event_kinds {
         }
 
         impl EventKind {
-            /// Every kind.
+            /// All kinds.
             pub(crate) const ALL: [EventKind; [$(EventKind::$kind),+].len()] =
                 [$(EventKind::$kind),+];
 
-            /// Its name.
+            /// Returns the name.
             pub(crate) fn name(self) -> &'static str {
                 match self {
                     $(EventKind::$kind => $name,)+
                 }
             }
 
-            /// The hook of a kernel event; 0 for others.
+            /// Returns the hook id, the number that identifies a kind of kernel event; 0 for other
+            /// events.
             #[inline]
             pub(super) fn hook(self) -> u16 {
                 match self {
@@ -57,6 +60,8 @@ macro_rules! event_kinds {
     };
 }
 
+/// Hook id of the kinds that are not kernel events.
+const NO_HOOK: u16 = 0;
 const NOTHING: Needs = Needs::Nothing;
 const PROCESSES: Needs = Needs::AnyOf(&[Keyword::ProcThread]);
 const IMAGES: Needs = Needs::AnyOf(&[Keyword::Loader]);
@@ -65,67 +70,69 @@ const DISK_STARTS: Needs = Needs::AnyOf(&[Keyword::DiskIoInit]);
 const NETWORK: Needs = Needs::AnyOf(&[Keyword::NetworkTrace]);
 
 event_kinds! {
-    Extension "Extension" 0x0005 NOTHING, None;
-    SystemConfig "SystemConfig" 0x0000 NOTHING, None;
-    SysConfigEx "SysConfigEx" 0x0000 NOTHING, None;
-    EventMetadata "EventMetadata" 0x0000 NOTHING, None;
-    Mark "Mark" 0x0F22 NOTHING, None;
-    SamplingInterval "SampledProfileInterval" 0x0000 Needs::AnyOf(&[Keyword::Profile]), None;
-    Stack "Stack" 0x1820 NOTHING, None;
-    ProcessStart "Process Start" 0x0301 PROCESSES, None;
-    ProcessEnd "Process End" 0x0302 PROCESSES, None;
-    ProcessRundownStart "Process DCStart" 0x0303 PROCESSES, None;
-    ProcessRundownEnd "Process DCEnd" 0x0304 PROCESSES, None;
-    ThreadStart "Thread Start" 0x0501 PROCESSES, None;
-    ThreadEnd "Thread End" 0x0502 PROCESSES, None;
-    ThreadRundownStart "Thread DCStart" 0x0503 PROCESSES, None;
-    ThreadRundownEnd "Thread DCEnd" 0x0504 PROCESSES, None;
-    ImageLoad "Image Load" 0x030A IMAGES, None;
-    ImageUnload "Image Unload" 0x1402 IMAGES, None;
-    ImageRundownStart "Image DCStart" 0x1403 IMAGES, None;
-    ImageRundownEnd "Image DCEnd" 0x1404 IMAGES, None;
-    ImageId "ImageID" 0x0000 IMAGES, None;
-    ContextSwitch "CSwitch" 0x0524 Needs::AnyOf(&[Keyword::CSwitch]), Some(StackWalk::CSwitch);
-    ReadyThread "ReadyThread" 0x0532 Needs::AnyOf(&[Keyword::Dispatcher]),
+    Extension "Extension" hook::EXTENSION, NOTHING, None;
+    SystemConfig "SystemConfig" NO_HOOK, NOTHING, None;
+    SysConfigEx "SysConfigEx" NO_HOOK, NOTHING, None;
+    EventMetadata "EventMetadata" NO_HOOK, NOTHING, None;
+    Simulated "SimulatedTrace" NO_HOOK, NOTHING, None;
+    Mark "Mark" hook::MARK, NOTHING, None;
+    SamplingInterval "SampledProfileInterval" NO_HOOK, Needs::AnyOf(&[Keyword::Profile]), None;
+    Stack "Stack" hook::STACK, NOTHING, None;
+    ProcessStart "Process Start" hook::PROCESS_START, PROCESSES, None;
+    ProcessEnd "Process End" hook::PROCESS_END, PROCESSES, None;
+    ProcessRundownStart "Process DCStart" hook::PROCESS_DC_START, PROCESSES, None;
+    ProcessRundownEnd "Process DCEnd" hook::PROCESS_DC_END, PROCESSES, None;
+    ThreadStart "Thread Start" hook::THREAD_START, PROCESSES, None;
+    ThreadEnd "Thread End" hook::THREAD_END, PROCESSES, None;
+    ThreadRundownStart "Thread DCStart" hook::THREAD_DC_START, PROCESSES, None;
+    ThreadRundownEnd "Thread DCEnd" hook::THREAD_DC_END, PROCESSES, None;
+    ImageLoad "Image Load" hook::PROCESS_LOAD_IMAGE, IMAGES, None;
+    ImageUnload "Image Unload" hook::IMAGE_UNLOAD, IMAGES, None;
+    ImageRundownStart "Image DCStart" hook::IMAGE_DC_START, IMAGES, None;
+    ImageRundownEnd "Image DCEnd" hook::IMAGE_DC_END, IMAGES, None;
+    ImageId "ImageID" NO_HOOK, IMAGES, None;
+    ContextSwitch "CSwitch" hook::CONTEXT_SWITCH, Needs::AnyOf(&[Keyword::CSwitch]), Some(StackWalk::CSwitch);
+    ReadyThread "ReadyThread" hook::READY_THREAD, Needs::AnyOf(&[Keyword::Dispatcher]),
         Some(StackWalk::ReadyThread);
-    SetPriority "ThreadSetPriority" 0x0530 Needs::AnyOf(&[Keyword::Priority]),
+    SetPriority "ThreadSetPriority" hook::SET_PRIORITY, Needs::AnyOf(&[Keyword::Priority]),
         Some(StackWalk::ThreadSetPriority);
-    AntiStarvation "AntiStarvationBoost" 0x053C Needs::AnyOf(&[Keyword::AntiStarvation]), None;
-    Sample "SampledProfile" 0x0F2E Needs::AnyOf(&[Keyword::Profile]), Some(StackWalk::Profile);
-    Dpc "DPC" 0x0F44 Needs::AnyOf(&[Keyword::Dpc]), None;
-    ThreadedDpc "ThreadedDPC" 0x0F42 Needs::AnyOf(&[Keyword::Dpc]), None;
-    TimerDpc "TimerDPC" 0x0F45 Needs::AnyOf(&[Keyword::Dpc]), None;
-    Isr "ISR" 0x0F43 Needs::AnyOf(&[Keyword::Interrupt]), None;
-    MessageIsr "ISR-MSI" 0x0F32 Needs::AnyOf(&[Keyword::Interrupt]), None;
-    HardFault "HardFault" 0x0220 Needs::AnyOf(&[Keyword::HardFaults]), Some(StackWalk::HardFault);
-    DiskRead "DiskIo Read" 0x010A DISKS, None;
-    DiskWrite "DiskIo Write" 0x010B DISKS, None;
-    DiskReadInit "DiskIo ReadInit" 0x010C DISK_STARTS, Some(StackWalk::DiskReadInit);
-    DiskWriteInit "DiskIo WriteInit" 0x010D DISK_STARTS, Some(StackWalk::DiskWriteInit);
-    DiskFlush "DiskIo FlushBuffers" 0x010E DISKS, None;
-    DiskFlushInit "DiskIo FlushInit" 0x010F DISK_STARTS, Some(StackWalk::DiskFlushInit);
-    FileName "FileIo FileRundown" 0x0424 Needs::AnyOf(&[Keyword::FileName]), None;
-    TcpSend4 "TcpIp SendIPV4" 0x060A NETWORK, None;
-    TcpReceive4 "TcpIp RecvIPV4" 0x060B NETWORK, None;
-    TcpSend6 "TcpIp SendIPV6" 0x061A NETWORK, None;
-    TcpReceive6 "TcpIp RecvIPV6" 0x061B NETWORK, None;
-    UdpSend4 "UdpIp SendIPV4" 0x080A NETWORK, None;
-    UdpReceive4 "UdpIp RecvIPV4" 0x080B NETWORK, None;
-    UdpSend6 "UdpIp SendIPV6" 0x081A NETWORK, None;
-    UdpReceive6 "UdpIp RecvIPV6" 0x081B NETWORK, None;
-    Focus "FocusedProcessChange" 0x0000 Needs::Provider(Provider::Win32k), None;
-    Freeze "ProcessFreeze" 0x0000 Needs::Provider(Provider::KernelProcess), None;
-    TimerRequest "SystemTimeResolutionChange" 0x0000 Needs::Provider(Provider::KernelPower), None;
-    TimerResolution "SystemTimeResolutionUpdate" 0x0000
+    AntiStarvation "AntiStarvationBoost" hook::ANTI_STARVATION_BOOST, Needs::AnyOf(&[Keyword::AntiStarvation]), None;
+    Sample "SampledProfile" hook::SAMPLE, Needs::AnyOf(&[Keyword::Profile]), Some(StackWalk::Profile);
+    Dpc "DPC" hook::DPC, Needs::AnyOf(&[Keyword::Dpc]), None;
+    ThreadedDpc "ThreadedDPC" hook::THREADED_DPC, Needs::AnyOf(&[Keyword::Dpc]), None;
+    TimerDpc "TimerDPC" hook::TIMER_DPC, Needs::AnyOf(&[Keyword::Dpc]), None;
+    Isr "ISR" hook::ISR, Needs::AnyOf(&[Keyword::Interrupt]), None;
+    MessageIsr "ISR-MSI" hook::MESSAGE_ISR, Needs::AnyOf(&[Keyword::Interrupt]), None;
+    HardFault "HardFault" hook::HARD_FAULT, Needs::AnyOf(&[Keyword::HardFaults]), Some(StackWalk::HardFault);
+    DiskRead "DiskIo Read" hook::DISK_READ, DISKS, None;
+    DiskWrite "DiskIo Write" hook::DISK_WRITE, DISKS, None;
+    DiskReadInit "DiskIo ReadInit" hook::DISK_READ_INIT, DISK_STARTS, Some(StackWalk::DiskReadInit);
+    DiskWriteInit "DiskIo WriteInit" hook::DISK_WRITE_INIT, DISK_STARTS, Some(StackWalk::DiskWriteInit);
+    DiskFlush "DiskIo FlushBuffers" hook::DISK_FLUSH, DISKS, None;
+    DiskFlushInit "DiskIo FlushInit" hook::DISK_FLUSH_INIT, DISK_STARTS, Some(StackWalk::DiskFlushInit);
+    FileName "FileIo FileRundown" hook::FILE_NAME_RUNDOWN, Needs::AnyOf(&[Keyword::FileName]), None;
+    TcpSend4 "TcpIp SendIPV4" hook::TCP_SEND_IPV4, NETWORK, None;
+    TcpReceive4 "TcpIp RecvIPV4" hook::TCP_RECEIVE_IPV4, NETWORK, None;
+    TcpSend6 "TcpIp SendIPV6" hook::TCP_SEND_IPV6, NETWORK, None;
+    TcpReceive6 "TcpIp RecvIPV6" hook::TCP_RECEIVE_IPV6, NETWORK, None;
+    UdpSend4 "UdpIp SendIPV4" hook::UDP_SEND_IPV4, NETWORK, None;
+    UdpReceive4 "UdpIp RecvIPV4" hook::UDP_RECEIVE_IPV4, NETWORK, None;
+    UdpSend6 "UdpIp SendIPV6" hook::UDP_SEND_IPV6, NETWORK, None;
+    UdpReceive6 "UdpIp RecvIPV6" hook::UDP_RECEIVE_IPV6, NETWORK, None;
+    Focus "FocusedProcessChange" NO_HOOK, Needs::Provider(Provider::Win32k), None;
+    Freeze "ProcessFreeze" NO_HOOK, Needs::Provider(Provider::KernelProcess), None;
+    TimerRequest "SystemTimeResolutionChange" NO_HOOK, Needs::Provider(Provider::KernelPower), None;
+    TimerResolution "SystemTimeResolutionUpdate" NO_HOOK,
         Needs::Provider(Provider::KernelPower), None;
-    Sleep "Sleep and resume" 0x0000 Needs::Provider(Provider::KernelPower), None;
-    Packet "PacketFragment" 0x0000 Needs::Provider(Provider::PacketCapture), None;
-    KeyDown "KeyDown" 0x0000 Needs::Provider(Provider::Input), None;
+    Sleep "Sleep and resume" NO_HOOK, Needs::Provider(Provider::KernelPower), None;
+    Packet "PacketFragment" NO_HOOK, Needs::Provider(Provider::PacketCapture), None;
+    KeyDown "KeyDown" NO_HOOK, Needs::Provider(Provider::Input), None;
 }
 
 impl EventKind {
-    /// Version of the layout in which a release logs the kind: the highest seen in real traces of
-    /// it, or that of the nearest release seen. Anything else than version 2 is named here.
+    /// Returns the layout version of the kind in a release of Windows. It is the highest version
+    /// seen in real traces of the release or, if there are none, of the nearest release. Kinds that
+    /// are not listed have version 2.
     pub(super) fn version(self, windows: Windows) -> u8 {
         use EventKind as K;
         let by_release = |seven, ten, latest| match windows {
@@ -138,7 +145,7 @@ impl EventKind {
             K::ProcessStart | K::ProcessEnd | K::ProcessRundownStart | K::ProcessRundownEnd => {
                 by_release(3, 4, 4)
             }
-            // Windows 10 appended the thread's name and kept the version.
+            // Windows 10 appended the thread's name to the layout, but kept the version number.
             K::ThreadStart | K::ThreadEnd | K::ThreadRundownStart | K::ThreadRundownEnd => 3,
             K::ImageLoad
             | K::ImageUnload
@@ -157,15 +164,15 @@ impl EventKind {
     }
 }
 
-/// A set of kinds.
+/// A set of event kinds, one bit for each.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KindSet(u64);
 
-// Every kind has its bit.
+// A set has 64 bits, one for each kind.
 const _: () = assert!(EventKind::ALL.len() <= 64);
 
 impl KindSet {
-    /// The kinds that a recording holds.
+    /// Returns the kinds of events that are logged with these settings.
     pub(super) fn recorded(recording: &Recording) -> KindSet {
         KindSet::of(|kind| match kind.needs() {
             Needs::Nothing => true,
@@ -174,7 +181,7 @@ impl KindSet {
         })
     }
 
-    /// The kinds whose stacks a recording holds.
+    /// Returns the kinds of events that are logged with stacks under these settings.
     pub(super) fn walked(recording: &Recording) -> KindSet {
         let recorded = KindSet::recorded(recording);
         KindSet::of(|kind| {
@@ -190,7 +197,7 @@ impl KindSet {
         KindSet(bits.fold(0, |set, bit: u64| set | bit))
     }
 
-    /// Whether the kind belongs to the set.
+    /// Returns true if the set contains the kind.
     #[inline]
     pub(super) fn contains(self, kind: EventKind) -> bool {
         self.0 >> kind as u32 & 1 != 0

@@ -1,4 +1,5 @@
-//! Processes, threads and images: their beginnings, their ends, and that they are there.
+//! Events about processes, threads and images (loaded modules): start, end and rundown. Rundown
+//! events list what exists at the trace's start or end.
 
 use std::io::{Seek, Write};
 
@@ -10,38 +11,38 @@ use super::{EventKind, Log, Who};
 use crate::time::Time;
 use crate::windows::Windows;
 
-/// Exit status of what has not exited (`STATUS_PENDING`).
+/// Exit status of a running process (`STATUS_PENDING`).
 const STILL_RUNNING: u32 = 0x103;
 
-/// Which event of a life it is.
+/// Kind of event about the life of a process, thread or image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
-    /// It begins.
+    /// The process or thread starts, or the image is loaded.
     Start,
-    /// It ends.
+    /// The process or thread ends, or the image is unloaded.
     End,
-    /// It is there when the trace begins.
+    /// Rundown: it exists at the trace's start.
     RundownStart,
-    /// It is there when the trace ends.
+    /// Rundown: it exists at the trace's end.
     RundownEnd,
 }
 
-/// Whose a process is.
+/// Account under which a process runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum User {
-    /// The person at the machine.
+    /// The interactive user.
     #[default]
     Person,
-    /// The system itself, S-1-5-18.
+    /// The local system, with SID S-1-5-18.
     LocalSystem,
-    /// A service with few rights, S-1-5-19.
+    /// A service with few rights, with SID S-1-5-19.
     LocalService,
-    /// A service that uses the network, S-1-5-20.
+    /// A service with network access, with SID S-1-5-20.
     NetworkService,
 }
 
 impl User {
-    /// Sub-authorities of the SID under the NT authority.
+    /// Returns the sub-authorities of the account's SID. They follow the NT authority (`S-1-5`).
     fn sub_authorities(self) -> &'static [u32] {
         match self {
             User::Person => &[21, 1_004_336_348, 1_177_238_915, 682_003_330, 1_001],
@@ -55,41 +56,42 @@ impl User {
 /// A process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Process<'a> {
-    /// Its id.
+    /// Process id.
     pub(crate) id: u32,
-    /// The process that created it.
+    /// Id of the process that created it.
     pub(crate) parent: u32,
-    /// Its terminal session; 0xFFFF_FFFF for the system's own.
+    /// Terminal session; 0xFFFF_FFFF for a system process outside all sessions.
     pub(crate) session: u32,
-    /// Whose it is.
+    /// Account under which the process runs.
     pub(crate) user: User,
-    /// File name of its image.
+    /// Name of the image file.
     pub(crate) image: &'a str,
-    /// Its command line.
+    /// Command line.
     pub(crate) command_line: &'a str,
-    /// Full name of its package, empty if it has none; logged since Windows 8.
+    /// Full name of the process's app package, empty if it has none. Logged since Windows 8.
     pub(crate) package: &'a str,
 }
 
 /// A thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Thread<'a> {
-    /// Its process and its id.
+    /// Ids of the thread and its process.
     pub(crate) who: Who,
     /// Base priority, 0 to 31.
     pub(crate) base_priority: u8,
-    /// Processors of its group that it may run on.
+    /// Bit mask of the processors in the thread's group on which it may run.
     pub(crate) affinity: u64,
-    /// Where its own code begins.
+    /// Address of the thread's start routine.
     pub(crate) start_address: u64,
-    /// The service that it works for; 0 for none.
+    /// Tag of the thread's service; 0 if it belongs to none.
     pub(crate) service_tag: u32,
-    /// Its name, often empty; logged since Windows 10.
+    /// Name, often empty. Logged since Windows 10.
     pub(crate) name: &'a str,
 }
 
 impl<W: Write + Seek> Log<W> {
-    /// Logs an event of a process's life; a start or an end is logged by `by`.
+    /// Logs a start, end or rundown event of a process. `by` is the thread that logs a start or an
+    /// end.
     pub(crate) fn process(
         &mut self,
         cpu: u16,
@@ -112,11 +114,11 @@ impl<W: Write + Seek> Log<W> {
             .u32(process.parent)
             .u32(process.session)
             .u32(if life == Life::End { 0 } else { STILL_RUNNING })
-            // Made up: where its page tables are.
+            // Address of the page tables, invented.
             .u64(u64::from(process.id) << 16);
         let since_eight = self.computer.windows > Windows::Seven;
         if since_eight {
-            // 1: it has an application id; 8: it is packaged.
+            // Flags: 1 if the process has an application id, 8 if it is packaged.
             payload.u32(if has_package { 1 | 8 } else { 0 });
         }
         put_user(&mut payload, process);
@@ -130,7 +132,8 @@ impl<W: Write + Seek> Log<W> {
         self.kernel(kind, cpu, time, who, &payload, None);
     }
 
-    /// Logs an event of a thread's life; a start or an end is logged by `by`.
+    /// Logs a start, end or rundown event of a thread. `by` is the thread that logs a start or an
+    /// end.
     pub(crate) fn thread(
         &mut self,
         cpu: u16,
@@ -147,7 +150,8 @@ impl<W: Write + Seek> Log<W> {
         };
         let id = u64::from(thread.who.thread);
         let kernel_stack = 0xFFFF_F880_0000_0000 + id * 0x1_0000;
-        // Threads of the idle process and of System have no user part.
+        // Threads of the idle process (0) and of System (4) have no user-mode stack and no thread
+        // environment block.
         let is_user = !matches!(thread.who.process, 0 | 4);
         let user = |address: u64| if is_user { address } else { 0 };
         let user_stack = 0x10_0000_0000 + id * 0x10_0000;
@@ -161,11 +165,11 @@ impl<W: Write + Seek> Log<W> {
             .u64(user(user_stack - 0x1_0000))
             .u64(thread.affinity)
             .u64(thread.start_address)
-            // Where its environment block is.
+            // Address of the thread environment block, invented.
             .u64(user(0x20_0000_0000 + id * 0x2000))
             .u32(thread.service_tag)
             .u8(thread.base_priority)
-            // Priorities of its memory and I/O, as threads usually have them, and no flags.
+            // Usual page priority (5), usual I/O priority (2), and no flags.
             .u8(5)
             .u8(2)
             .u8(0);
@@ -174,13 +178,14 @@ impl<W: Write + Seek> Log<W> {
         }
         let who = match life {
             Life::Start | Life::End => by,
-            Life::RundownStart | Life::RundownEnd => Who::NOBODY,
+            Life::RundownStart | Life::RundownEnd => Who::NO_THREAD,
         };
         self.kernel(kind, cpu, time, Some(who), &payload, None);
     }
 
-    /// Logs an event of all images that a process has mapped (process 0: the kernel's), with what
-    /// identifies them where they begin. A start or an end is logged by `by`.
+    /// Logs an event for each image in a process. Process 0 stands for the kernel's images. For
+    /// `Life::Start` and `Life::RundownStart`, the identities of each image and its PDB follow.
+    /// `by` is the thread that logs a start or an end.
     pub(crate) fn images(&mut self, cpu: u16, time: Time, life: Life, process: u32, by: Who) {
         let kind = match life {
             Life::Start => EventKind::ImageLoad,
@@ -204,7 +209,7 @@ impl<W: Write + Seek> Log<W> {
             _ => self.modules.of_process(process).map(events).collect(),
         };
         let who = self.header_of(life, by);
-        let id_who = who.unwrap_or(Who::NOBODY);
+        let id_who = who.unwrap_or(Who::NO_THREAD);
         for (image, image_id, pdb_id) in events {
             self.kernel(kind, cpu, time, who, &image, None);
             if matches!(life, Life::Start | Life::RundownStart) {
@@ -215,28 +220,29 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// Who stands in the header: rundown events have none since Windows 8.
+    /// Returns the thread in the event's header. Rundown events have no thread there since Windows
+    /// 8.
     fn header_of(&self, life: Life, by: Who) -> Option<Who> {
         match (life, self.computer.windows) {
             (Life::Start | Life::End, _) => Some(by),
-            (_, Windows::Seven) => Some(Who::NOBODY),
+            (_, Windows::Seven) => Some(Who::NO_THREAD),
             _ => None,
         }
     }
 }
 
-/// Made up: where the kernel's object of a process is.
+/// Returns the address of a process's kernel object, invented.
 fn object_address(process: u32) -> u64 {
     0xFFFF_A000_0000_0000 + (u64::from(process) << 12)
 }
 
-/// The process's SID behind the image of a `TOKEN_USER`.
+/// Appends a `TOKEN_USER` structure and the SID of the process's account.
 fn put_user(payload: &mut Vec<u8>, process: &Process<'_>) {
     let parts = process.user.sub_authorities();
     payload
         .u64(object_address(process.id) + 0x4A0)
         .u64(0)
-        // Revision 1, so many sub-authorities, of authority 5.
+        // Start of the SID: revision 1, number of sub-authorities, NT authority (5).
         .bytes(&[1, parts.len() as u8, 0, 0, 0, 0, 0, 5]);
     for part in parts {
         payload.u32(*part);
@@ -244,7 +250,8 @@ fn put_user(payload: &mut Vec<u8>, process: &Process<'_>) {
 }
 
 fn image(module: &Module, process: u32, windows: Windows) -> Vec<u8> {
-    // Signed as a part of Windows is, by a catalog; three bytes unused before Windows 8.
+    // Since Windows 8: signature level 12 (Windows), signature type 3 (cached catalog), two unused
+    // bytes. Before: four unused bytes.
     let signature = match windows {
         Windows::Seven => [0; 4],
         _ => [12, 3, 0, 0],

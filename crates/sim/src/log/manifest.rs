@@ -1,25 +1,27 @@
-//! The manifest events that the model logs, as their providers' manifests describe them.
+//! Events of manifest providers that the model logs. Their layouts are those of the providers'
+//! manifests.
 
 use etl::write::{Count, EventInfo, Length, Property, PropertyKind};
 use etl::{Descriptor, Guid};
+use events::ids::provider;
 
 use super::EventKind;
 
-/// A provider.
+/// A manifest provider.
 struct Provider {
     guid: Guid,
     name: &'static str,
 }
 
-/// An event of a provider.
+/// An event of a manifest provider.
 pub(super) struct ManifestEvent {
-    /// What the log counts it as.
+    /// Kind under which the log counts the event.
     pub(super) kind: EventKind,
     provider: &'static Provider,
     id: u16,
     version: u8,
     opcode: u8,
-    /// Keywords of all its events; 0 where public sources do not give their values.
+    /// Keyword bits of the event; 0 if public sources do not give them.
     keyword: u64,
     keywords: &'static [&'static str],
     task: &'static str,
@@ -29,18 +31,19 @@ pub(super) struct ManifestEvent {
 
 struct Field {
     name: &'static str,
-    /// `TDH_INTYPE_*`.
+    /// Type of the field, coded as `TDH_INTYPE_*`.
     in_type: u16,
     length: Length,
 }
 
 impl ManifestEvent {
-    /// GUID of its provider.
+    /// Returns the GUID of the event's provider.
     pub(super) fn provider(&self) -> Guid {
         self.provider.guid
     }
 
-    /// Its descriptor, of level 4, informational. Public sources do not give the tasks' numbers.
+    /// Returns the event's descriptor. Its level is 4 (informational). Its task is 0, because
+    /// public sources do not give task numbers.
     pub(super) fn descriptor(&self) -> Descriptor {
         Descriptor {
             id: self.id,
@@ -53,7 +56,7 @@ impl ManifestEvent {
         }
     }
 
-    /// The payload of the event that describes it.
+    /// Returns the metadata event that describes the layout of this event in the trace.
     pub(super) fn description(&self) -> etl::write::Injected {
         let property = |field: &Field| Property {
             name: field.name,
@@ -84,48 +87,23 @@ impl ManifestEvent {
 }
 
 const WIN32K: Provider = Provider {
-    guid: Guid::new(
-        0x8C41_6C79,
-        0xD49B,
-        0x4F01,
-        [0xA4, 0x67, 0xE5, 0x6D, 0x3A, 0xA8, 0x23, 0x4C],
-    ),
+    guid: provider::WIN32K,
     name: "Microsoft-Windows-Win32k",
 };
 const KERNEL_PROCESS: Provider = Provider {
-    guid: Guid::new(
-        0x22FB_2CD6,
-        0x0E7B,
-        0x422B,
-        [0xA0, 0xC7, 0x2F, 0xAD, 0x1F, 0xD0, 0xE7, 0x16],
-    ),
+    guid: provider::KERNEL_PROCESS,
     name: "Microsoft-Windows-Kernel-Process",
 };
 const KERNEL_POWER: Provider = Provider {
-    guid: Guid::new(
-        0x331C_3B3A,
-        0x2005,
-        0x44C2,
-        [0xAC, 0x5E, 0x77, 0x22, 0x0C, 0x37, 0xD6, 0xB4],
-    ),
+    guid: provider::KERNEL_POWER,
     name: "Microsoft-Windows-Kernel-Power",
 };
 const PACKET_CAPTURE: Provider = Provider {
-    guid: Guid::new(
-        0x2ED6_006E,
-        0x4729,
-        0x4609,
-        [0xB4, 0x23, 0x3E, 0xE7, 0xBC, 0xD6, 0x78, 0xEF],
-    ),
+    guid: provider::NDIS_PACKET_CAPTURE,
     name: "Microsoft-Windows-NDIS-PacketCapture",
 };
 const INPUT: Provider = Provider {
-    guid: Guid::new(
-        0x70E2_503B,
-        0xC6F3,
-        0x4780,
-        [0xB3, 0x23, 0xBD, 0x8E, 0xD0, 0xC6, 0x1B, 0xF8],
-    ),
+    guid: provider::MULTI_INPUT,
     name: "Multi-Input",
 };
 
@@ -173,7 +151,7 @@ const fn binary(name: &'static str, length: Length) -> Field {
     }
 }
 
-/// What most events have in common: no opcode, version 0.
+/// Default values for the events below: no opcode, version 0.
 const BLANK: ManifestEvent = ManifestEvent {
     kind: EventKind::Focus,
     provider: &WIN32K,
@@ -187,7 +165,7 @@ const BLANK: ManifestEvent = ManifestEvent {
     fields: &[],
 };
 
-/// A process gets the focus.
+/// Event when a process gets the focus.
 pub(super) const FOCUSED_PROCESS_CHANGE: ManifestEvent = ManifestEvent {
     kind: EventKind::Focus,
     provider: &WIN32K,
@@ -199,7 +177,8 @@ pub(super) const FOCUSED_PROCESS_CHANGE: ManifestEvent = ManifestEvent {
     ..BLANK
 };
 
-/// A process is frozen. Version 1 adds when it was created; since which build is not known.
+/// Event when a process is frozen, in version 0. Version 1 adds the creation time, but the first
+/// build of Windows that logs it is unknown.
 pub(super) const PROCESS_FREEZE_START: ManifestEvent = ManifestEvent {
     kind: EventKind::Freeze,
     provider: &KERNEL_PROCESS,
@@ -213,7 +192,7 @@ pub(super) const PROCESS_FREEZE_START: ManifestEvent = ManifestEvent {
     ..BLANK
 };
 
-/// A process is thawed.
+/// Event when a process is thawed.
 pub(super) const PROCESS_FREEZE_STOP: ManifestEvent = ManifestEvent {
     id: 12,
     opcode: 2,
@@ -221,7 +200,7 @@ pub(super) const PROCESS_FREEZE_STOP: ManifestEvent = ManifestEvent {
     ..PROCESS_FREEZE_START
 };
 
-/// A process asks for a timer resolution, before Windows 11.
+/// Event when a process requests a timer resolution, in the layout before Windows 11.
 pub(super) const TIMER_REQUEST: ManifestEvent = ManifestEvent {
     kind: EventKind::TimerRequest,
     provider: &KERNEL_POWER,
@@ -238,7 +217,7 @@ pub(super) const TIMER_REQUEST: ManifestEvent = ManifestEvent {
     ..BLANK
 };
 
-/// A process asks for a timer resolution, since Windows 11.
+/// Event when a process requests a timer resolution, in the layout since Windows 11.
 pub(super) const TIMER_REQUEST_2: ManifestEvent = ManifestEvent {
     version: 2,
     fields: &[
@@ -252,7 +231,7 @@ pub(super) const TIMER_REQUEST_2: ManifestEvent = ManifestEvent {
     ..TIMER_REQUEST
 };
 
-/// The timer resolution changes.
+/// Event when the timer resolution changes.
 pub(super) const TIMER_RESOLUTION: ManifestEvent = ManifestEvent {
     kind: EventKind::TimerResolution,
     provider: &KERNEL_POWER,
@@ -262,7 +241,7 @@ pub(super) const TIMER_RESOLUTION: ManifestEvent = ManifestEvent {
     ..BLANK
 };
 
-/// The machine goes to sleep.
+/// Event when the machine goes to sleep.
 pub(super) const PRE_SLEEP: ManifestEvent = ManifestEvent {
     kind: EventKind::Sleep,
     provider: &KERNEL_POWER,
@@ -272,7 +251,7 @@ pub(super) const PRE_SLEEP: ManifestEvent = ManifestEvent {
     ..BLANK
 };
 
-/// The machine has resumed.
+/// Event when the machine has resumed from sleep.
 pub(super) const POST_SLEEP: ManifestEvent = ManifestEvent {
     id: 107,
     task: "PostSleepNotification",
@@ -284,13 +263,13 @@ pub(super) const POST_SLEEP: ManifestEvent = ManifestEvent {
     ..PRE_SLEEP
 };
 
-/// A whole Ethernet frame that was sent. Which builds began to log the two last fields is not
-/// known.
+/// Event that contains a sent Ethernet frame. The first build of Windows that logs the last two
+/// fields is unknown.
 pub(super) const PACKET_SENT: ManifestEvent = ManifestEvent {
     kind: EventKind::Packet,
     provider: &PACKET_CAPTURE,
     id: 1001,
-    // Ethernet, start and end of the packet, sent.
+    // Keyword bits: Ethernet, start of the packet, end of the packet, sent packet.
     keyword: 0x1 | 0x4000_0000 | 0x8000_0000 | 0x1_0000_0000,
     fields: &[
         u32("MiniportIfIndex"),
@@ -303,13 +282,13 @@ pub(super) const PACKET_SENT: ManifestEvent = ManifestEvent {
     ..BLANK
 };
 
-/// A whole Ethernet frame that was received.
+/// Event that contains a received Ethernet frame.
 pub(super) const PACKET_RECEIVED: ManifestEvent = ManifestEvent {
     keyword: 0x1 | 0x4000_0000 | 0x8000_0000 | 0x2_0000_0000,
     ..PACKET_SENT
 };
 
-/// A key is pressed.
+/// Event when a key is pressed.
 pub(super) const KEY_DOWN: ManifestEvent = ManifestEvent {
     kind: EventKind::KeyDown,
     provider: &INPUT,

@@ -1,9 +1,8 @@
-//! What happens in the model, logged as Windows would log it.
+//! Writing of the trace: logs the model's events as Windows would.
 //!
-//! [`Log`] takes what happens as plain values and writes the events of the release of Windows that
-//! the [`Computer`] runs, if the [`Recording`] has them. Layouts are those of public descriptions
-//! and real traces; reading them back is the `events` crate's. Events of each processor must come
-//! in the order of time.
+//! [`Log`] takes plain values and writes the events of the [`Computer`]'s release of Windows, if
+//! the [`Recording`] enables them. The layouts follow public descriptions and real traces; the
+//! crate `events` can read them. Callers must log the events of each processor in time order.
 
 mod computer;
 mod event_kind;
@@ -43,18 +42,18 @@ use event_kind::KindSet;
 use manifest::ManifestEvent;
 use payload::Payload;
 
-/// A thread and its process.
+/// Ids of a thread and its process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Who {
-    /// The process.
+    /// Process id.
     pub(crate) process: u32,
-    /// The thread.
+    /// Thread id.
     pub(crate) thread: u32,
 }
 
 impl Who {
-    /// What rundown events say of who logged them.
-    pub(crate) const NOBODY: Who = Who {
+    /// Ids in the header of events that no thread logs, such as rundown events.
+    pub(crate) const NO_THREAD: Who = Who {
         process: u32::MAX,
         thread: u32::MAX,
     };
@@ -63,15 +62,15 @@ impl Who {
 /// The stack of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stack {
-    /// Whose stack it is.
+    /// Thread to which the stack belongs.
     pub(crate) who: Who,
-    /// Its frames, kernel and user together; see [`Modules::stack`].
+    /// Frames of kernel and user code, as a result of [`Modules::stack`].
     pub(crate) frames: StackId,
 }
 
 /// A trace that is being written.
 ///
-/// Methods that log return nothing: the first error is kept, what comes later is dropped, and
+/// Logging methods return nothing. The first error is kept, later events are dropped, and
 /// [`Log::finish`] returns the error.
 #[derive(Debug)]
 pub(crate) struct Log<W> {
@@ -87,59 +86,60 @@ pub(crate) struct Log<W> {
     losses: Vec<Loss>,
     modules: Modules,
     counts: [u64; EventKind::ALL.len()],
-    /// Sum of the counts.
+    /// Number of all events written: the sum of `counts`.
     events: u64,
     lost: u64,
-    /// Masks of what the session records.
+    /// Group masks of the session, which tell readers the enabled kernel keywords.
     group_masks: [u32; 8],
-    /// Names of the files by key.
+    /// Paths of files. A file's index determines its key in events.
     files: Vec<String>,
     services: Vec<Service>,
-    /// Payload of the stack being written, kept for its memory.
+    /// Reused memory for the payload of the current stack.
     stack: Vec<u8>,
-    /// Payload of the packet being written, likewise.
+    /// Reused memory for the payload of the current packet.
     packet: Vec<u8>,
 }
 
-/// What the log knows of a processor.
+/// State of the log for one processor.
 #[derive(Clone, Copy, Debug, Default)]
 struct CpuLog {
-    /// How far the processor's clock is ahead.
+    /// Number of ticks by which the processor's clock is ahead of the model's time.
     ahead: Time,
-    /// The stack of the last event, not written yet: its time depends on the next event's.
+    /// Stack of the last event, not yet written. The time of the stack event depends on the time of
+    /// the next event.
     pending: Option<Pending>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    /// Moment of the event that the stack belongs to, by the model's clock.
+    /// Model's time of the event to which the stack belongs.
     time: Time,
     stack: Stack,
 }
 
-/// Events of these processors in this time are lost.
+/// A time range in which the events of some processors are lost.
 #[derive(Clone, Debug)]
 struct Loss {
     time: Range<Time>,
-    /// By processor.
+    /// True for each processor whose events are lost.
     cpus: Vec<bool>,
 }
 
-/// A trace that has been written.
+/// A completely written trace.
 #[derive(Debug)]
 pub(crate) struct Finished<W> {
-    /// Where it was written to.
+    /// Output that contains the trace.
     pub(crate) out: W,
-    /// Events written, of each kind that was.
+    /// Number of events of each kind.
     pub(crate) counts: Vec<(&'static str, u64)>,
-    /// Events written in all.
+    /// Number of events in the trace.
     pub(crate) events: u64,
-    /// Events lost.
+    /// Number of events that were lost on purpose.
     pub(crate) lost: u64,
 }
 
 impl<W: Write + Seek> Log<W> {
-    /// Begins the trace at the output's present position, which must be its start.
+    /// Begins a trace at the current position of `out`, which must be the start of the output.
     ///
     /// # Errors
     /// If the recording's buffer size or the number of processors is out of range, or the output
@@ -162,7 +162,7 @@ impl<W: Write + Seek> Log<W> {
             os_build: computer.windows.build(),
             cpu_mhz: computer.cpu_mhz,
             name: "NT Kernel Logger".into(),
-            log_file: r"C:\Traces\simulated.etl".into(),
+            log_file: r"C:\Traces\kernel.etl".into(),
             compressed: recording.compressed,
             ..Session::default()
         };
@@ -191,10 +191,10 @@ impl<W: Write + Seek> Log<W> {
         Ok(log)
     }
 
-    /// Ends the trace: what describes the machine is logged.
+    /// Logs the description of the machine and ends the trace.
     ///
     /// # Errors
-    /// The first error of all that was logged.
+    /// Returns the first error that occurred while events were logged or the trace was ended.
     pub(crate) fn finish(mut self, end: Time) -> Result<Finished<W>, WriteError> {
         self.end(end);
         for cpu in 0..self.cpus.len() as u16 {
@@ -211,23 +211,24 @@ impl<W: Write + Seek> Log<W> {
         })
     }
 
-    /// Whether something could not be written, so that there is no use in going on.
+    /// Returns true after an error. The model can then stop early.
     pub(crate) fn failed(&self) -> bool {
         self.error.is_some()
     }
 
-    /// Whether events of the kind are recorded.
+    /// Returns true if events of the kind are recorded.
     #[inline]
     pub(crate) fn records(&self, kind: EventKind) -> bool {
         self.recorded.contains(kind)
     }
 
-    /// The modules of the machine.
+    /// Returns the modules of the machine.
     pub(crate) fn modules(&self) -> &Modules {
         &self.modules
     }
 
-    /// Events of these processors (all if `None`) from one moment until before the other are lost.
+    /// Drops the events of the given processors in a time range and counts them as lost. `None`
+    /// means all processors.
     pub(crate) fn lose(&mut self, time: Range<Time>, cpus: Option<&[u16]>) {
         let concerned =
             |cpu: usize| cpus.is_none_or(|cpus| cpus.iter().any(|c| *c as usize == cpu));
@@ -237,8 +238,8 @@ impl<W: Write + Seek> Log<W> {
         });
     }
 
-    /// From now on the processor's clock is ahead of the others' by so many ticks. Its events'
-    /// times must still not go back.
+    /// Sets the number of ticks by which the processor's clock is ahead of the model's time from
+    /// now on. Even with this change, the times of the processor's events must not decrease.
     pub(crate) fn skew(&mut self, cpu: u16, ahead: Time) {
         self.write_pending(cpu, Time::MAX);
         if let Some(state) = self.cpus.get_mut(usize::from(cpu)) {
@@ -246,7 +247,7 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// How many events of each kind were written, of all kinds that were.
+    /// Returns the number of events of each kind that occurred.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (EventKind, u64)> {
         let counts = self.counts;
         EventKind::ALL
@@ -255,20 +256,21 @@ impl<W: Write + Seek> Log<W> {
             .filter(|(_, count)| *count > 0)
     }
 
-    /// How many events were written.
+    /// Returns the number of events written.
     #[inline]
     pub(crate) fn events(&self) -> u64 {
         self.events
     }
 
-    /// A moment as the processor's clock says it.
+    /// Returns the raw counter value that the processor's clock shows at `time`.
     #[inline]
     fn raw(&self, cpu: u16, time: Time) -> i64 {
         let ahead = self.cpus.get(usize::from(cpu)).map_or(0, |c| c.ahead);
         self.raw_start + (time + ahead) as i64
     }
 
-    /// Logs a kernel event; `who` is in the header of those that have a SYSTEM header.
+    /// Logs a kernel event. If `who` is given, the event has a SYSTEM header, which contains these
+    /// ids.
     #[inline]
     fn kernel(
         &mut self,
@@ -283,7 +285,7 @@ impl<W: Write + Seek> Log<W> {
         self.kernel_hook(kind, id, cpu, time, who, payload, stack);
     }
 
-    /// As [`Log::kernel`], for a kind of several hooks; with hook and version.
+    /// Logs a kernel event with an explicit hook and version, for kinds that have several hooks.
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "the parts of one event")]
     fn kernel_hook(
@@ -315,7 +317,8 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// Logs an event that a merge puts into a trace.
+    /// Logs an event of a kind that real traces receive when they are merged, such as the identity
+    /// of an image.
     fn injected(&mut self, kind: EventKind, event: &Injected, cpu: u16, time: Time, who: Who) {
         if !self.admits(kind, cpu, time) {
             return;
@@ -343,8 +346,8 @@ impl<W: Write + Seek> Log<W> {
         self.wrote(event.kind, result);
     }
 
-    /// Whether an event is to be written: it is recorded and not lost. The stack of the event
-    /// before it is written first.
+    /// Returns true if an event is recorded and not lost. Writes the stack of the previous event
+    /// first.
     #[inline]
     fn admits(&mut self, kind: EventKind, cpu: u16, time: Time) -> bool {
         if !self.recorded.contains(kind) || self.error.is_some() {
@@ -358,7 +361,7 @@ impl<W: Write + Seek> Log<W> {
         !is_lost
     }
 
-    /// Counts an event that is lost, in the trace's header too.
+    /// Counts a lost event, here and in the trace's header.
     #[cold]
     fn lose_one(&mut self, cpu: u16) {
         self.lost += 1;
@@ -389,8 +392,8 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// Writes the stack of a processor's last event: a tick after the event, unless the
-    /// processor's next event is at `next` before that.
+    /// Writes the stack of a processor's last event. The time of the stack event is one tick after
+    /// that event, but not later than `next`, the time of the processor's next event.
     #[inline]
     fn write_pending(&mut self, cpu: u16, next: Time) {
         let Some(state) = self.cpus.get_mut(usize::from(cpu)) else {

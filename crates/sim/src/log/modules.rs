@@ -1,10 +1,10 @@
-//! The address space: which modules there are, where, and what identifies them.
+//! The address space of the simulated machine: modules, their addresses and their identities.
 //!
-//! Where a module lies follows from its file name and the release of Windows, so that the same names
-//! have the same addresses in every scenario, but for modules that would lie on one another: the one
-//! mentioned later then goes to the next free place. What identifies its file and its PDB follows
-//! from its functions too: modules of other functions are other files, and the PDBs of any number of
-//! scenarios can lie in one symbol store.
+//! A module's address is derived from its file name and the release of Windows, so a name has the
+//! same address in every scenario. If two modules would overlap, the second one moves to the next
+//! free slot. The identities of a module's file and PDB are also derived from its functions.
+//! Modules with the same name but other functions therefore count as other files, and one symbol
+//! store can contain the PDBs of several scenarios.
 
 use std::collections::HashMap;
 
@@ -12,90 +12,94 @@ use etl::Guid;
 
 use crate::windows::Windows;
 
-/// Relative address of a module's first function.
+/// Address of a module's first function, relative to the module's base.
 const FIRST_RVA: u32 = 0x1000;
-/// Bytes of each function.
+/// Size of each function in bytes.
 const FUNCTION_SIZE: u32 = 0x200;
-/// Where in a function it is found at: behind the call that stacks return to.
+/// Offset of a frame's return address from the start of its function, in bytes. It stands for the
+/// instruction after a call.
 const RETURN_OFFSET: u64 = 0x4A;
-/// Bytes of address space that each module may take.
+/// Address space reserved for each module, in bytes.
 const SLOT: u64 = 16 << 20;
-/// Windows keeps no more frames of a stack.
+/// Maximum number of frames in a stack, as in Windows.
 const MAX_FRAMES: usize = 192;
 
-/// A frame that cannot be.
+/// Error in a frame (`module!function`) that a scenario names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FrameError {
-    /// The text names no function of a module.
-    #[error("`{0}` is no frame: expected `module!function`, such as `ndis.sys!ndisInterruptDpc`")]
+    /// The text is not `module!function`.
+    #[error(
+        "`{0}` is not a frame: expected `module!function`, such as `ndis.sys!ndisInterruptDpc`"
+    )]
     NotAFrame(String),
-    /// Code of a process where only the kernel's can be.
+    /// A user-mode module is named where only kernel modules can run.
     #[error(
         "`{0}` is a user module: it cannot run in the System process, in a DPC or in an interrupt"
     )]
     UserCodeInKernel(String),
     /// The module has no room for another function.
-    #[error("`{module}` has room for {limit} functions, and more are named")]
+    #[error("`{module}` has room for {limit} functions, but the scenario names more")]
     TooManyFunctions {
-        /// The module.
+        /// File name of the module.
         module: String,
-        /// Most functions that it can have.
+        /// Maximum number of functions of a module.
         limit: u32,
     },
-    /// There is no room for another module.
-    #[error("there is no room in the address space for `{0}`: too many modules are named")]
+    /// The address space has no room for another module.
+    #[error("the address space has no room for `{0}`: the scenario names too many modules")]
     TooManyModules(String),
 }
 
-/// A stack that events can refer to.
+/// Identifier of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StackId(u32);
 
-/// A function, which has [`Function::rva`] up to the next one's to itself.
+/// A function. Its code extends from [`Function::rva`] to the next function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Function {
-    /// Its name.
+    /// Name.
     pub(crate) name: String,
-    /// Its address relative to the module's base.
+    /// Address relative to the module's base.
     pub(crate) rva: u32,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub(crate) size: u32,
 }
 
-/// A module: an image file, mapped at one address in all processes that have it.
+/// A module: an image file, mapped at the same address in all processes that use it.
 #[derive(Clone, Debug)]
 pub(crate) struct Module {
-    /// Name of its file, as first mentioned.
+    /// File name, spelled as at its first mention.
     pub(crate) file: String,
-    /// Its file as an NT path.
+    /// NT path of the file.
     pub(crate) path: String,
-    /// Where it is mapped.
+    /// Base address.
     pub(crate) base: u64,
-    /// Its size in memory, in bytes.
+    /// Size in memory, in bytes.
     pub(crate) size: u32,
-    /// Link time of its file (a hash, as in reproducible builds).
+    /// Link time in the file's header. It is a hash of the contents, as in reproducible builds.
     pub(crate) time_date_stamp: u32,
-    /// Checksum of its file.
+    /// Checksum of the file.
     pub(crate) checksum: u32,
-    /// Name of the PDB that describes it.
+    /// Name of the PDB.
     pub(crate) pdb_file: String,
-    /// Identity of the PDB.
+    /// GUID of the PDB.
     pub(crate) pdb_guid: Guid,
-    /// How often the PDB was rewritten.
+    /// Age of the PDB: number of times it was rewritten.
     pub(crate) pdb_age: u32,
-    /// The processes that have it mapped, in order of first mention; none for a kernel module,
-    /// which belongs to all.
+    /// Ids of the processes that have mapped the module, in order of first mention. Empty for a
+    /// kernel module, because all processes share it.
     pub(crate) processes: Vec<u32>,
-    /// Its functions, by address.
+    /// Functions, sorted by address.
     pub(crate) functions: Vec<Function>,
     is_kernel: bool,
     by_name: HashMap<String, usize>,
-    /// What it is made of: its name, the release and its functions.
+    /// Generator seeded with a hash of the module's name, the release of Windows and the module's
+    /// functions.
     content: Bits,
 }
 
 impl Module {
-    /// Adds a function behind the others; its place among them.
+    /// Appends a function and returns its index.
     fn push(&mut self, name: &str) -> usize {
         let index = self.functions.len();
         self.functions.push(Function {
@@ -109,7 +113,7 @@ impl Module {
         index
     }
 
-    /// Makes what identifies its file and its PDB from what it is made of.
+    /// Computes the identities of the module's file and PDB from `content`.
     fn identify(&mut self) {
         let mut bits = self.content;
         let mut guid = [0; 16];
@@ -126,17 +130,18 @@ impl Module {
 pub(crate) struct Modules {
     windows: Windows,
     list: Vec<Module>,
-    /// By file name in lower case.
+    /// Index of each module in `list`, by its file name in lower case.
     by_file: HashMap<String, usize>,
-    /// Places taken, as multiples of [`SLOT`].
+    /// Index in `list` of the module in each occupied slot. The keys are addresses divided by
+    /// [`SLOT`].
     taken: HashMap<u64, usize>,
-    /// Addresses of each stack, as a payload has them.
+    /// Return addresses of each stack, encoded as in the payload of a stack event.
     stacks: Vec<Box<[u8]>>,
     by_frames: HashMap<Box<[u8]>, StackId>,
 }
 
 impl Modules {
-    /// An address space with nothing in it but the kernel.
+    /// Creates an address space that contains only the kernel.
     pub(crate) fn new(windows: Windows) -> Modules {
         let mut modules = Modules {
             windows,
@@ -152,19 +157,20 @@ impl Modules {
         modules
     }
 
-    /// Maps a module into a process (`None`: the kernel, where only kernel modules can be), if it
-    /// is not mapped there yet. Needed only for modules that no frame names.
+    /// Maps a module into a process if it is not mapped yet. `None` means the kernel, which accepts
+    /// only kernel modules. A call is necessary only for modules that no frame names, because
+    /// `Modules::function` and `Modules::frame` map the others.
     ///
     /// # Errors
-    /// If the module is not of the kernel and no process is given, or there is no room.
+    /// If a user-mode module is mapped into the kernel, or the address space has no room.
     pub(crate) fn map(&mut self, process: Option<u32>, file: &str) -> Result<(), FrameError> {
         self.module(process, file).map(|_| ())
     }
 
-    /// Says where a module's file is: an NT path, or one with a drive (`C:\Games\game.exe`).
+    /// Sets the path of a module's file: an NT path, or a path with a drive (`C:\Games\game.exe`).
     ///
     /// # Errors
-    /// As for [`Modules::map`].
+    /// See [`Modules::map`].
     pub(crate) fn set_path(
         &mut self,
         process: Option<u32>,
@@ -179,10 +185,12 @@ impl Modules {
         Ok(())
     }
 
-    /// The address of `module!function`: that of a DPC's routine, or where a thread starts.
+    /// Returns the address of `module!function`, such as a DPC's routine or a thread's start
+    /// address.
     ///
     /// # Errors
-    /// If the text is no frame, or the frame cannot be there.
+    /// If the text is not a frame, the module cannot be mapped into the process, or the module has
+    /// no room for another function.
     pub(crate) fn function(
         &mut self,
         process: Option<u32>,
@@ -211,15 +219,16 @@ impl Modules {
         Ok(module.base + u64::from(module.functions[index].rva))
     }
 
-    /// An address inside `module!function`: what a sample or a stack holds of it.
+    /// Returns an address inside `module!function`, for use in a sample or a stack.
     ///
     /// # Errors
-    /// As for [`Modules::function`].
+    /// See [`Modules::function`].
     pub(crate) fn frame(&mut self, process: Option<u32>, frame: &str) -> Result<u64, FrameError> {
         Ok(self.function(process, frame)? + RETURN_OFFSET)
     }
 
-    /// The stack of these addresses, innermost first, of which 192 are kept. Equal stacks are one.
+    /// Returns the id of the stack with these addresses, innermost frame first. At most 192
+    /// addresses are kept. Equal stacks have the same id.
     pub(crate) fn stack(&mut self, frames: &[u64]) -> StackId {
         let bytes: Box<[u8]> = frames
             .iter()
@@ -235,23 +244,23 @@ impl Modules {
         id
     }
 
-    /// The addresses of a stack, as a payload has them.
+    /// Returns the addresses of a stack, encoded as in the payload of a stack event.
     #[inline]
     pub(super) fn addresses(&self, stack: StackId) -> &[u8] {
         &self.stacks[stack.0 as usize]
     }
 
-    /// Every module, in order of first mention.
+    /// Returns all modules in order of first mention.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Module> {
         self.list.iter()
     }
 
-    /// The kernel's modules.
+    /// Returns the modules of the kernel.
     pub(crate) fn of_kernel(&self) -> impl Iterator<Item = &Module> {
         self.list.iter().filter(|module| module.is_kernel)
     }
 
-    /// The modules that a process has mapped.
+    /// Returns the modules that a process has mapped.
     pub(crate) fn of_process(&self, process: u32) -> impl Iterator<Item = &Module> {
         self.list
             .iter()
@@ -313,7 +322,8 @@ impl Modules {
     }
 }
 
-/// The volume of Windows, `C:` by the log's volume mapping.
+/// NT device name of the volume with Windows. A volume mapping in the log gives it the drive letter
+/// `C:`.
 pub(super) const SYSTEM_VOLUME: &str = r"\Device\HarddiskVolume3";
 
 fn is_kernel_file(key: &str) -> bool {
@@ -331,7 +341,7 @@ fn is_kernel_file(key: &str) -> bool {
 }
 
 fn default_path(file: &str, key: &str, is_kernel: bool) -> String {
-    /// Programs that come with Windows and lie in its system folder.
+    /// Programs of Windows that are in the folder `System32`.
     const SYSTEM_PROGRAMS: [&str; 14] = [
         "smss.exe",
         "csrss.exe",
@@ -372,16 +382,16 @@ fn pdb_file(file: &str, key: &str) -> String {
     format!("{stem}.pdb")
 }
 
-/// Where modules of one sort go.
+/// Address range for one kind of module.
 struct Area {
     base: u64,
-    /// Its size in multiples of [`SLOT`].
+    /// Size in multiples of [`SLOT`].
     slots: u64,
 }
 
 impl Area {
-    /// The places are made up within the address ranges that Windows uses: 43 bits of user address
-    /// space on Windows 7, 47 later.
+    /// Returns the address range for a module. The ranges are invented, but lie within those of
+    /// Windows: user addresses have 43 bits on Windows 7 and 47 bits in later releases.
     fn of(key: &str, is_kernel: bool, windows: Windows) -> Area {
         let (base, slots) = match (is_kernel, key.ends_with(".exe"), windows) {
             (true, _, _) => (0xFFFF_F801_0000_0000, 0x2000),
@@ -394,8 +404,8 @@ impl Area {
     }
 }
 
-/// Numbers that follow from a module's name, the release and what else is added: FNV-1a, then
-/// `SplitMix64`.
+/// Pseudo-random numbers derived from a module's name, the release of Windows and texts that are
+/// added later. FNV-1a hashes these inputs; `SplitMix64` makes numbers from the hash.
 #[derive(Clone, Copy, Debug)]
 struct Bits(u64);
 
@@ -406,7 +416,7 @@ impl Bits {
         bits
     }
 
-    /// Adds a text, with its end: `ab` and `c` are not `a` and `bc`.
+    /// Adds a text and an end mark, so that `ab` + `c` differs from `a` + `bc`.
     fn add(&mut self, text: &str) {
         self.hash(text.bytes().chain([0]));
     }

@@ -1,10 +1,10 @@
-//! Building payloads: little-endian fields one after another, without gaps.
+//! Construction of event payloads: little-endian fields without gaps.
 
 use std::net::IpAddr;
 
-/// A payload that fields are added to.
+/// A payload under construction.
 pub(super) trait Payload {
-    /// Adds bytes as they are.
+    /// Appends bytes.
     fn bytes(&mut self, bytes: &[u8]) -> &mut Self;
 
     #[inline(always)]
@@ -27,7 +27,7 @@ pub(super) trait Payload {
         self.bytes(&value.to_le_bytes())
     }
 
-    /// A network address in the network's order.
+    /// Appends an IP address in network byte order.
     #[inline]
     fn ip(&mut self, address: IpAddr) -> &mut Self {
         match address {
@@ -36,24 +36,25 @@ pub(super) trait Payload {
         }
     }
 
-    /// A port in the network's order.
+    /// Appends a port in network byte order.
     #[inline]
     fn port(&mut self, port: u16) -> &mut Self {
         self.bytes(&port.to_be_bytes())
     }
 
-    /// UTF-16 without an end.
+    /// Appends the text as UTF-16 without a NUL.
     fn utf16(&mut self, text: &str) -> &mut Self {
         text.encode_utf16()
             .fold(self, |payload, unit| payload.u16(unit))
     }
 
-    /// UTF-16 and a NUL.
+    /// Appends the text as UTF-16, followed by a NUL.
     fn wide(&mut self, text: &str) -> &mut Self {
         self.utf16(text).u16(0)
     }
 
-    /// `units` of UTF-16, of which the last is NUL.
+    /// Appends the text as exactly `units` UTF-16 code units. It is cut or padded with NULs; the
+    /// last unit is always NUL.
     fn wide_array(&mut self, text: &str, units: usize) -> &mut Self {
         let padded = text.encode_utf16().take(units - 1);
         padded
@@ -62,7 +63,7 @@ pub(super) trait Payload {
             .fold(self, |payload, unit| payload.u16(unit))
     }
 
-    /// Text in bytes, and a NUL.
+    /// Appends the UTF-8 bytes of the text and a NUL.
     fn narrow(&mut self, text: &str) -> &mut Self {
         self.bytes(text.as_bytes()).u8(0)
     }
@@ -75,7 +76,7 @@ impl Payload for Vec<u8> {
     }
 }
 
-/// A payload of few bytes, for events that are logged by the million.
+/// A small payload without heap memory, for events that are logged millions of times.
 #[derive(Clone, Copy)]
 pub(super) struct Small {
     bytes: [u8; Small::CAPACITY],
@@ -83,7 +84,7 @@ pub(super) struct Small {
 }
 
 impl Small {
-    /// The largest such payload: a TCP send over IPv6.
+    /// Capacity in bytes: the size of the largest small payload, a TCP send over IPv6.
     const CAPACITY: usize = 64;
 
     #[inline(always)]
@@ -101,7 +102,8 @@ impl Small {
 }
 
 impl Payload for Small {
-    // Inlined, a chain of fields becomes a few stores at constant offsets.
+    // If this is inlined, the compiler turns a chain of fields into a few stores at constant
+    // offsets.
     #[inline(always)]
     fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.bytes[self.used..self.used + bytes.len()].copy_from_slice(bytes);

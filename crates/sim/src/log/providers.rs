@@ -9,7 +9,7 @@ use crate::time::Time;
 use crate::windows::Windows;
 
 impl<W: Write + Seek> Log<W> {
-    /// Logs that the focus goes from one process to another (Win32k 26).
+    /// Logs a focus change from one process to another (Win32k 26).
     pub(crate) fn focus(
         &mut self,
         cpu: u16,
@@ -34,8 +34,8 @@ impl<W: Write + Seek> Log<W> {
         self.provider(event, cpu, time, by, &process.to_le_bytes());
     }
 
-    /// Logs that a process asks for a timer resolution in 100 ns (Kernel-Power 63). Windows 11
-    /// also says whether it is ignored.
+    /// Logs that a process requests a timer resolution in 100 ns (Kernel-Power 63). Windows 11 also
+    /// logs whether the request is ignored.
     pub(crate) fn timer_request(
         &mut self,
         cpu: u16,
@@ -51,7 +51,7 @@ impl<W: Write + Seek> Log<W> {
             .u32(by.process)
             .u16(application.encode_utf16().count() as u16)
             .utf16(application)
-            // It works for no service.
+            // Service tag 0, because the request belongs to no service.
             .u32(0);
         if self.computer.windows >= Windows::Eleven23H2 {
             payload.u32(ignored.into());
@@ -61,20 +61,21 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// Logs the timer resolution from now on, in 100 ns (Kernel-Power 95).
+    /// Logs the new timer resolution in 100 ns (Kernel-Power 95).
     pub(crate) fn timer_resolution(&mut self, cpu: u16, time: Time, by: Who, resolution: u32) {
         let event = &manifest::TIMER_RESOLUTION;
         self.provider(event, cpu, time, by, &resolution.to_le_bytes());
     }
 
-    /// Logs that the machine goes to sleep (Kernel-Power 42); `state` is 4 for S3, 5 for S4.
+    /// Logs that the machine enters sleep (Kernel-Power 42). `state` is 4 for S3 and 5 for S4.
     pub(crate) fn sleep(&mut self, cpu: u16, time: Time, by: Who, state: u32) {
         let mut payload = Small::new();
         payload.u32(state).u32(state);
         self.provider(&manifest::PRE_SLEEP, cpu, time, by, payload.as_slice());
     }
 
-    /// Logs that the machine has resumed from the state (Kernel-Power 107).
+    /// Logs that the machine has resumed from sleep (Kernel-Power 107). `state` is the state that
+    /// it leaves.
     pub(crate) fn resume(&mut self, cpu: u16, time: Time, by: Who, state: u32) {
         let working = 1;
         let mut payload = Small::new();
@@ -82,7 +83,8 @@ impl<W: Write + Seek> Log<W> {
         self.provider(&manifest::POST_SLEEP, cpu, time, by, payload.as_slice());
     }
 
-    /// Logs an Ethernet frame, whole (NDIS-PacketCapture 1001), of the interface of that index.
+    /// Logs a complete Ethernet frame that was sent or received on the interface with the given
+    /// index (NDIS-PacketCapture 1001).
     pub(crate) fn packet(
         &mut self,
         cpu: u16,
@@ -106,7 +108,7 @@ impl<W: Write + Seek> Log<W> {
             .u32(interface)
             .u32(frame.len() as u32)
             .bytes(frame)
-            // No flow is offloaded.
+            // Flow entry and offload information: 0, because no flow is offloaded.
             .u64(0)
             .u64(0);
         self.provider(event, cpu, time, by, &payload);
@@ -120,7 +122,7 @@ impl<W: Write + Seek> Log<W> {
         self.provider(&manifest::KEY_DOWN, cpu, time, by, &payload);
     }
 
-    /// Logs the descriptions of the manifest events of which there are any.
+    /// Logs the descriptions of those manifest events that occurred.
     pub(super) fn describe(&mut self, time: Time) {
         let timer_request = match self.computer.windows {
             Windows::Seven | Windows::Ten => &manifest::TIMER_REQUEST,
@@ -140,7 +142,13 @@ impl<W: Write + Seek> Log<W> {
         for event in events {
             if self.counts[event.kind as usize] > 0 {
                 let description = event.description();
-                self.injected(EventKind::EventMetadata, &description, 0, time, Who::NOBODY);
+                self.injected(
+                    EventKind::EventMetadata,
+                    &description,
+                    0,
+                    time,
+                    Who::NO_THREAD,
+                );
             }
         }
     }

@@ -1,22 +1,24 @@
-//! What a recording asks for: the profile of the model's trace session.
+//! Settings of the trace session.
 
 use serde::Deserialize;
 
-/// What is recorded. The default records everything that explains latency, with stacks.
+/// Settings of the trace session. The default records everything that explains latency, including
+/// stacks.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Recording {
-    /// Kernel keywords, as xperf names them.
+    /// Enabled kernel keywords, named as in xperf.
     pub(crate) kernel: Vec<Keyword>,
-    /// Events that carry a stack; one whose keyword is missing carries none.
+    /// Kinds of events that are logged with a stack. A kind is ignored if its keyword is not in
+    /// `kernel`.
     pub(crate) stacks: Vec<StackWalk>,
-    /// Manifest providers.
+    /// Enabled manifest providers.
     pub(crate) providers: Vec<Provider>,
     /// Time between two samples, in 100 ns.
     pub(crate) sampling_interval: u32,
     /// Size of a trace buffer in KiB: a power of two from 1 to 16,384.
     pub(crate) buffer_kib: u32,
-    /// Whether the buffers are compressed, as in merged traces.
+    /// True if buffers are compressed, as in merged traces.
     pub(crate) compressed: bool,
 }
 
@@ -38,31 +40,32 @@ impl Default for Recording {
 }
 
 impl Recording {
-    /// Whether the keyword is recorded.
+    /// Returns true if the keyword is recorded.
     pub(crate) fn has(&self, keyword: Keyword) -> bool {
         self.kernel.contains(&keyword)
     }
 
-    /// Whether the stacks of these events are recorded, which needs one of their keywords too.
+    /// Returns true if the stacks of these events are recorded. This also requires the events'
+    /// keyword.
     pub(crate) fn walks(&self, stack: StackWalk) -> bool {
         self.stacks.contains(&stack) && self.has(stack.needs())
     }
 }
 
-/// A kernel keyword, by its name in xperf.
+/// A kernel keyword, which enables a group of kernel events. It is named as in xperf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum Keyword {
     /// Processes and threads.
     ProcThread,
-    /// Images.
+    /// Loads and unloads of images.
     Loader,
     /// Context switches.
     #[serde(rename = "CSWITCH")]
     CSwitch,
-    /// Threads made ready, and their priorities when they change.
+    /// Threads that become ready, and changes of their priorities.
     Dispatcher,
-    /// Changes of priorities.
+    /// Changes of threads' priorities.
     Priority,
     /// Boosts of starving threads.
     AntiStarvation,
@@ -70,11 +73,11 @@ pub(crate) enum Keyword {
     Dpc,
     /// Interrupt service routines.
     Interrupt,
-    /// Samples of what runs.
+    /// Samples of the executed code.
     Profile,
-    /// Disk requests that completed.
+    /// Completions of disk requests.
     DiskIo,
-    /// Disk requests that began.
+    /// Starts of disk requests.
     DiskIoInit,
     /// Names of files.
     #[serde(rename = "FILENAME")]
@@ -89,7 +92,7 @@ pub(crate) enum Keyword {
 }
 
 impl Keyword {
-    /// Every keyword.
+    /// All keywords.
     pub(crate) const ALL: [Keyword; 15] = [
         Keyword::ProcThread,
         Keyword::Loader,
@@ -108,8 +111,8 @@ impl Keyword {
         Keyword::Power,
     ];
 
-    /// The keyword's bits in the session's group masks: the three top bits are the mask's number.
-    /// From System Informer's `ntwmi.h`.
+    /// Returns the keyword's bits in the session's group masks. The top three bits are the index of
+    /// the mask. Source: System Informer's `ntwmi.h`.
     pub(crate) fn group_flags(self) -> u32 {
         match self {
             Keyword::ProcThread => 0x3,
@@ -131,29 +134,29 @@ impl Keyword {
     }
 }
 
-/// Events whose stacks can be recorded, by their names in xperf.
+/// Kind of events whose stacks can be recorded, named as in xperf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) enum StackWalk {
-    /// Context switches: where the new thread had waited.
+    /// Context switches, with the stack at which the new thread had stopped.
     CSwitch,
-    /// Threads made ready: who readied them.
+    /// Threads that become ready, with the stack of the thread that readies them.
     ReadyThread,
-    /// Changes of priorities.
+    /// Changes of threads' priorities.
     ThreadSetPriority,
-    /// Samples.
+    /// Samples of the executed code.
     Profile,
-    /// Disk reads that begin.
+    /// Starts of disk reads.
     DiskReadInit,
-    /// Disk writes that begin.
+    /// Starts of disk writes.
     DiskWriteInit,
-    /// Disk flushes that begin.
+    /// Starts of disk flushes.
     DiskFlushInit,
     /// Page faults that read from a disk.
     HardFault,
 }
 
 impl StackWalk {
-    /// The keyword without which there is nothing to attach the stack to, after UIforETW's
+    /// Returns the keyword that logs the event to which the stack belongs. Source: UIforETW's
     /// mapping file.
     pub(crate) fn needs(self) -> Keyword {
         match self {
@@ -171,25 +174,25 @@ impl StackWalk {
 /// A manifest provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) enum Provider {
-    /// Which process has the focus.
+    /// Focus changes.
     #[serde(rename = "Microsoft-Windows-Win32k")]
     Win32k,
-    /// Processes that are frozen and thawed.
+    /// Freezing and thawing of processes.
     #[serde(rename = "Microsoft-Windows-Kernel-Process")]
     KernelProcess,
     /// Timer resolution, sleep and resume.
     #[serde(rename = "Microsoft-Windows-Kernel-Power")]
     KernelPower,
-    /// Packets.
+    /// Captured packets.
     #[serde(rename = "Microsoft-Windows-NDIS-PacketCapture")]
     PacketCapture,
-    /// Keys pressed, from UIforETW.
+    /// Pressed keys, logged by the tool UIforETW.
     #[serde(rename = "Multi-Input", alias = "Input")]
     Input,
 }
 
 impl Provider {
-    /// Every provider.
+    /// All providers.
     pub(crate) const ALL: [Provider; 5] = [
         Provider::Win32k,
         Provider::KernelProcess,

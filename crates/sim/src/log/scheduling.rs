@@ -1,4 +1,5 @@
-//! What the dispatcher does: switches, readied threads, priorities, samples, interrupts.
+//! Events of the dispatcher: context switches, threads that become ready, priorities, samples,
+//! interrupts.
 
 use std::io::{Seek, Write};
 
@@ -7,134 +8,138 @@ use super::{EventKind, Log, Stack};
 use crate::time::Time;
 use crate::windows::Windows;
 
-/// Thread 0 is each processor's idle thread.
+/// Thread id of each processor's idle thread.
 const IDLE: u32 = 0;
 
-/// A processor goes from one thread to another.
+/// A context switch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ContextSwitch {
-    /// The thread that runs now; 0 for idle.
+    /// Thread that runs now; 0 for idle.
     pub(crate) new: Running,
-    /// The thread that ran until now; 0 for idle.
+    /// Thread that ran until now; 0 for idle.
     pub(crate) old: Switched,
-    /// What is left of the old thread's quantum: CPU cycles / 1024, negative when overdrawn.
+    /// Remaining quantum of the old thread, in units of 1024 CPU cycles. It is negative if the
+    /// thread ran longer than its quantum.
     pub(crate) old_remaining_quantum: i32,
-    /// Clock ticks since the new thread began to wait.
+    /// Wait time of the new thread, in nominal clock ticks (15.625 ms).
     pub(crate) new_wait_ticks: u32,
-    /// The idle state that the processor was in, if it was idle.
+    /// Idle state (C-state) of the processor. It is logged only if the old thread is the idle
+    /// thread.
     pub(crate) c_state: u8,
 }
 
-/// The thread that a switch is to.
+/// New thread of a context switch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Running {
-    /// The thread.
+    /// Thread id.
     pub(crate) thread: u32,
-    /// Its priority, 0 to 31.
+    /// Priority, 0 to 31.
     pub(crate) priority: u8,
-    /// How much of it is boost: the low nibble foreground boost, the high one any other.
+    /// Boost that the priority includes: the low four bits are the foreground boost, the high four
+    /// bits other boosts.
     pub(crate) decrement: u8,
-    /// Its quality of service, 0 to 7; logged since Windows 10.
+    /// Quality of service, 0 to 7; logged since Windows 10.
     pub(crate) qos: u8,
 }
 
-/// The thread that a switch is from.
+/// Old thread of a context switch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Switched {
-    /// The thread.
+    /// Thread id.
     pub(crate) thread: u32,
-    /// Its priority, 0 to 31.
+    /// Priority, 0 to 31.
     pub(crate) priority: u8,
-    /// Its rank in its scheduling group.
+    /// Rank of the thread in its scheduling group.
     pub(crate) rank: u8,
-    /// Why it stopped (`KWAIT_REASON`).
+    /// Reason why the thread stopped, coded as `KWAIT_REASON`.
     pub(crate) wait_reason: u8,
-    /// It waits on behalf of user code.
+    /// True if the thread waits in user mode.
     pub(crate) user_wait: bool,
-    /// The state that it went to (`KTHREAD_STATE`).
+    /// State of the thread after the switch, coded as `KTHREAD_STATE`.
     pub(crate) state: u8,
-    /// System-wide index of its ideal processor.
+    /// System-wide index of the thread's ideal processor.
     pub(crate) ideal_processor: u16,
-    /// Its quality of service, 0 to 7; logged since Windows 10.
+    /// Quality of service, 0 to 7; logged since Windows 10.
     pub(crate) qos: u8,
 }
 
-/// A thread is made ready.
+/// A thread that becomes ready.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReadyThread {
-    /// The thread.
+    /// Thread id.
     pub(crate) thread: u32,
-    /// 0 nothing, 1 its wait ended, 2 it was boosted.
+    /// Reason of the priority adjustment: 0 for none, 1 if the thread's wait ended, 2 if the thread
+    /// was boosted.
     pub(crate) adjust_reason: u8,
-    /// By how much its priority is raised.
+    /// Increment of the thread's priority.
     pub(crate) adjust_increment: i8,
-    /// A DPC readied it.
+    /// True if a DPC readied the thread.
     pub(crate) in_dpc: bool,
-    /// Its kernel stack is paged out.
+    /// True if the thread's kernel stack is paged out.
     pub(crate) stack_not_resident: bool,
-    /// Its process is swapped out.
+    /// True if the thread's process is swapped out.
     pub(crate) process_not_resident: bool,
-    /// The readying thread tries to hand its processor over.
+    /// True if the readying thread tries to hand over its processor to the readied thread.
     pub(crate) direct_switch: bool,
 }
 
-/// What a processor executed when the profile interrupt came.
+/// A sample of the code that a processor executes, taken by the profile interrupt.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
     /// Address of the interrupted instruction.
     pub(crate) address: u64,
-    /// The thread that ran; 0 for idle.
+    /// Thread that ran at the sample; 0 for idle.
     pub(crate) thread: u32,
-    /// It was in a DPC. Windows 7 logs it too: a real trace has it.
+    /// True if a DPC ran at the sample. Windows 7 logs this flag too, as a real trace shows.
     pub(crate) in_dpc: bool,
-    /// It was in a service routine.
+    /// True if an interrupt service routine ran at the sample.
     pub(crate) in_isr: bool,
-    /// The thread's priority; logged since Windows 8.
+    /// Priority of the thread; logged since Windows 8.
     pub(crate) priority: u8,
-    /// The thread's rank in its scheduling group; logged since Windows 8.
+    /// Rank of the thread in its scheduling group; logged since Windows 8.
     pub(crate) rank: u8,
 }
 
-/// Sorts of deferred procedure calls.
+/// Kind of deferred procedure call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum DpcKind {
-    /// An ordinary one.
+    /// An ordinary DPC.
     #[default]
     Regular,
-    /// One that may run in a thread.
+    /// A threaded DPC, which may run in a thread.
     Threaded,
-    /// A timer's.
+    /// A DPC of a timer.
     Timer,
 }
 
-/// A deferred procedure call that ended.
+/// A completed deferred procedure call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Dpc {
-    /// What sort it is.
+    /// Kind.
     pub(crate) kind: DpcKind,
-    /// When it began.
+    /// Start time.
     pub(crate) began: Time,
-    /// Address of its routine.
+    /// Address of the DPC's routine.
     pub(crate) routine: u64,
 }
 
-/// An interrupt service routine that ended.
+/// A completed interrupt service routine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Isr {
-    /// When it began.
+    /// Start time.
     pub(crate) began: Time,
     /// Address of the routine.
     pub(crate) routine: u64,
-    /// The interrupt's vector.
+    /// Vector of the interrupt.
     pub(crate) vector: u16,
-    /// The message of a message-signalled interrupt; `None` for a line-based one.
+    /// Message number of a message-signalled interrupt; `None` for a line-based interrupt.
     pub(crate) message: Option<u32>,
-    /// The routine claimed the interrupt.
+    /// True if the routine claimed the interrupt.
     pub(crate) claimed: bool,
 }
 
 impl<W: Write + Seek> Log<W> {
-    /// Logs a context switch. The stack is the new thread's, where it had stopped.
+    /// Logs a context switch, with the stack at which the new thread had stopped.
     #[inline]
     pub(crate) fn context_switch(
         &mut self,
@@ -168,8 +173,8 @@ impl<W: Write + Seek> Log<W> {
             .u32(switch.new_wait_ticks)
             .u32(switch.old_remaining_quantum as u32);
         if windows == Windows::Eleven25H2 {
-            // Of unknown meaning; in real traces bit 1 is set on every switch from idle and bit 3
-            // on every one to it.
+            // The meaning of these bits is unknown. In real traces, bit 1 is set in every switch
+            // from idle, and bit 3 in every switch to idle.
             let from_idle = u32::from(old.thread == IDLE) << 1;
             payload.u32(from_idle | u32::from(new.thread == IDLE) << 3);
         }
@@ -183,8 +188,7 @@ impl<W: Write + Seek> Log<W> {
         );
     }
 
-    /// Logs that a thread is made ready, by what runs on the processor. The stack is that of the
-    /// thread that runs there.
+    /// Logs that a thread becomes ready, with the stack of the thread that runs on the processor.
     #[inline]
     pub(crate) fn ready_thread(
         &mut self,
@@ -239,7 +243,7 @@ impl<W: Write + Seek> Log<W> {
         );
     }
 
-    /// Logs a deferred procedure call when it ends.
+    /// Logs a deferred procedure call at its end.
     #[inline]
     pub(crate) fn dpc(&mut self, cpu: u16, end: Time, dpc: &Dpc) {
         let kind = match dpc.kind {
@@ -254,7 +258,7 @@ impl<W: Write + Seek> Log<W> {
         self.kernel(kind, cpu, end, None, payload.as_slice(), None);
     }
 
-    /// Logs an interrupt service routine when it ends.
+    /// Logs an interrupt service routine at its end.
     #[inline]
     pub(crate) fn isr(&mut self, cpu: u16, end: Time, isr: &Isr) {
         let mut payload = Small::new();
@@ -280,7 +284,7 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// Logs that a thread's priority changes.
+    /// Logs a change of a thread's priority.
     #[inline]
     pub(crate) fn set_priority(
         &mut self,
@@ -303,7 +307,8 @@ impl<W: Write + Seek> Log<W> {
         );
     }
 
-    /// Logs that a starving thread, ready on `ready_on`, is raised above its old priority.
+    /// Logs the priority boost of a starving thread, which is in the ready queue of the processor
+    /// `ready_on`.
     pub(crate) fn anti_starvation(
         &mut self,
         cpu: u16,

@@ -1,4 +1,4 @@
-//! Disk requests, page faults that wait for a disk, and names of files.
+//! Disk requests, page faults that read from a disk, and file names.
 
 use std::io::{Seek, Write};
 
@@ -7,48 +7,48 @@ use super::{EventKind, Log, Stack, Who};
 use crate::time::Time;
 use crate::windows::Windows;
 
-/// What a disk is asked to do.
+/// Kind of disk request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DiskAction {
-    /// To read.
+    /// Read.
     Read,
-    /// To write.
+    /// Write.
     Write,
-    /// To empty its cache.
+    /// Flush of the disk's cache.
     Flush,
 }
 
 /// A request to a disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DiskRequest {
-    /// What it asks for.
+    /// Kind.
     pub(crate) action: DiskAction,
-    /// The disk's number.
+    /// Disk number.
     pub(crate) disk: u32,
-    /// The request packet: the same for its beginning and its end.
+    /// Address of the I/O request packet (IRP), the same at the start and the completion.
     pub(crate) irp: u64,
-    /// The thread that asks.
+    /// Thread that issues the request.
     pub(crate) by: Who,
-    /// Bytes to move.
+    /// Number of bytes.
     pub(crate) bytes: u32,
     /// Offset on the disk, in bytes.
     pub(crate) offset: u64,
     /// Key of the file; see [`Log::file`].
     pub(crate) file: u64,
-    /// It brings in a page that a thread waits for.
+    /// True for paging I/O, for example a read that resolves a page fault.
     pub(crate) is_paging: bool,
-    /// Its priority: 0 not set, 1 very low to 5 critical.
+    /// I/O priority, from 1 (very low) to 5 (critical); 0 if it is not set.
     pub(crate) priority: u8,
 }
 
 impl DiskRequest {
-    /// Flags of the request packet.
+    /// Returns the flags of the IRP.
     fn irp_flags(&self) -> u32 {
         let flags = match (self.action, self.is_paging) {
-            // Not cached, paging, and synchronous at that.
+            // `IRP_NOCACHE`, `IRP_PAGING_IO` and, for reads, `IRP_SYNCHRONOUS_PAGING_IO`.
             (DiskAction::Read, true) => 0x43,
             (DiskAction::Write, true) => 0x3,
-            // Not cached, to be completed later.
+            // `IRP_NOCACHE`, `IRP_DEFER_IO_COMPLETION` and the bit for reads or writes.
             (DiskAction::Read, false) => 0x901,
             (DiskAction::Write, false) => 0xA01,
             (DiskAction::Flush, _) => 0,
@@ -57,26 +57,26 @@ impl DiskRequest {
     }
 }
 
-/// A page fault that has been served from a disk.
+/// A page fault that was resolved by a disk read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HardFault {
-    /// When the page was missed.
+    /// Time at which the fault began.
     pub(crate) began: Time,
-    /// The thread that waited.
+    /// Thread that waited for the read.
     pub(crate) thread: u32,
-    /// The address that it touched.
+    /// Virtual address whose access caused the fault.
     pub(crate) address: u64,
     /// Key of the file; see [`Log::file`].
     pub(crate) file: u64,
     /// Offset in the file, in bytes.
     pub(crate) offset: u64,
-    /// Bytes read.
+    /// Number of bytes read.
     pub(crate) bytes: u32,
 }
 
 impl<W: Write + Seek> Log<W> {
-    /// The key by which events call a file, given its NT path. The names of all files asked for
-    /// are logged when the trace ends.
+    /// Returns the key by which events refer to the file with this NT path. The names of all files
+    /// with a key are logged at the trace's end.
     pub(crate) fn file(&mut self, path: &str) -> u64 {
         let known = self.files.iter().position(|file| file == path);
         let index = known.unwrap_or_else(|| {
@@ -86,7 +86,7 @@ impl<W: Write + Seek> Log<W> {
         file_key(index)
     }
 
-    /// Logs that a disk request begins. The stack is that of the thread that asks.
+    /// Logs the start of a disk request, with the stack of the requesting thread.
     pub(crate) fn disk_start(
         &mut self,
         cpu: u16,
@@ -105,7 +105,7 @@ impl<W: Write + Seek> Log<W> {
         self.kernel(kind, cpu, time, Some(request.by), payload.as_slice(), stack);
     }
 
-    /// Logs that a disk request that began at `began` is complete.
+    /// Logs the completion of a disk request that started at `began`.
     pub(crate) fn disk_end(&mut self, cpu: u16, time: Time, request: &DiskRequest, began: Time) {
         let kind = match request.action {
             DiskAction::Read => EventKind::DiskRead,
@@ -126,12 +126,12 @@ impl<W: Write + Seek> Log<W> {
                 .u64(response_time),
         };
         self.put_thread(&mut payload, request);
-        // Since Windows 8 the payload says who asked, and the header nothing.
+        // Since Windows 8, the payload contains the requesting thread, and the header does not.
         let who = (self.computer.windows == Windows::Seven).then_some(request.by);
         self.kernel(kind, cpu, time, who, payload.as_slice(), None);
     }
 
-    /// Logs a hard fault when its page is there. The stack is that of the thread that waited.
+    /// Logs a hard fault at its end, with the stack of the waiting thread.
     pub(crate) fn hard_fault(
         &mut self,
         cpu: u16,
@@ -166,7 +166,7 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// Adds the thread that asked, which is logged since Windows 8.
+    /// Appends the requesting thread, which is logged since Windows 8.
     fn put_thread(&self, payload: &mut Small, request: &DiskRequest) {
         if self.computer.windows > Windows::Seven {
             payload.u32(request.by.thread);
@@ -174,7 +174,7 @@ impl<W: Write + Seek> Log<W> {
     }
 }
 
-/// Made up: where the kernel's object of a file is.
+/// Returns the address of a file's kernel object, invented. Events use it as the file's key.
 fn file_key(index: usize) -> u64 {
     0xFFFF_B000_0000_0000 + ((index as u64) << 8)
 }

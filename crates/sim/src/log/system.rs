@@ -1,10 +1,12 @@
-//! What a trace says of itself and its machine, at its beginning and at its end.
+//! Events about the trace and its machine, at the trace's start and end.
 
 use std::io::{Seek, Write};
 
-use etl::Guid;
-use etl::write::companion::hook;
-use etl::write::{self, Injected, companion};
+use etl::write::{self, Injected, ProviderEvent, TraceLogging, companion, provider_traits};
+use etl::{Descriptor, Guid, ext_type};
+use events::ids::class::SYS_CONFIG_EX;
+use events::ids::hook;
+use events::ids::provider::LAGLAB_SIMULATOR;
 
 use super::modules::SYSTEM_VOLUME;
 use super::payload::Payload;
@@ -12,49 +14,43 @@ use super::{EventKind, Log, Recording, Who};
 use crate::time::Time;
 use crate::windows::Windows;
 
-/// The class of the events with which the merge step describes the machine.
-const SYS_CONFIG_EX: Guid = Guid::new(
-    0x9B79_EE91,
-    0xB5FD,
-    0x41C0,
-    [0xA2, 0x43, 0x42, 0x48, 0xE2, 0x66, 0xE9, 0xD0],
-);
-/// `EVENT_TRACE` group masks of a session.
+/// Number of `EVENT_TRACE` group masks of a session.
 const MASKS: usize = 8;
-/// Flag of the last mask but one: the system's configuration.
+/// Group flag that enables events about the system's configuration. It belongs to mask 6, the last
+/// but one.
 const SYSTEM_CONFIGURATION: u32 = 0xC000_0001;
-/// Flag of the services' configuration.
+/// Group flag that enables events about services. It also belongs to mask 6.
 const SERVICES_CONFIGURATION: u32 = 0xC000_0010;
 
-/// A service.
+/// A Windows service.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
-    /// The process that runs it.
+    /// Process of the service.
     pub(crate) process: u32,
-    /// The tag that its threads carry.
+    /// Tag of the service's threads.
     pub(crate) tag: u32,
-    /// Its short name.
+    /// Short name.
     pub(crate) name: String,
-    /// Its name for people.
+    /// Display name.
     pub(crate) display_name: String,
-    /// File name of its process's image.
+    /// Image name of its process.
     pub(crate) image: String,
 }
 
 impl<W: Write + Seek> Log<W> {
-    /// Tells of a service, which is logged when the trace ends.
+    /// Adds a service, which is logged at the trace's end.
     pub(crate) fn service(&mut self, service: Service) {
         self.services.push(service);
     }
 
-    /// Logs a mark.
+    /// Logs a mark, an event that contains a text.
     pub(crate) fn mark(&mut self, cpu: u16, time: Time, text: &str) {
         let mut payload = Vec::new();
         payload.narrow(text);
         self.kernel(EventKind::Mark, cpu, time, None, &payload, None);
     }
 
-    /// Logs what stands at a trace's beginning.
+    /// Logs the events at a trace's start.
     pub(super) fn begin(&mut self, recording: &Recording) {
         let mut masks = [0u32; MASKS];
         let configuration = [SYSTEM_CONFIGURATION, SERVICES_CONFIGURATION];
@@ -67,8 +63,9 @@ impl<W: Write + Seek> Log<W> {
             masks[(flags >> 29) as usize] |= flags & 0x1FFF_FFFF;
         }
         self.group_masks = masks;
-        self.extension(hook::EXTENSION, Some(Who::NOBODY), 0);
-        self.sampling_interval(0x0F49, 0);
+        self.mark_as_simulated();
+        self.extension(hook::EXTENSION, Some(Who::NO_THREAD), 0);
+        self.sampling_interval(hook::SAMPLE_DC_START, 0);
         self.build_info();
         for (device, drive) in [
             (format!(r"{SYSTEM_VOLUME}\"), r"C:\"),
@@ -79,9 +76,33 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// Logs what stands at a trace's end.
+    /// Logs the event by which readers recognise a simulated trace. It is never lost.
+    fn mark_as_simulated(&mut self) {
+        let event = TraceLogging::new(EventKind::Simulated.name());
+        let traits = provider_traits("Laglab-Simulator", None);
+        let header = ProviderEvent {
+            provider: LAGLAB_SIMULATOR,
+            descriptor: Descriptor {
+                channel: 11,
+                level: 4,
+                ..Descriptor::default()
+            },
+            time: self.raw(0, 0),
+            thread_id: Who::NO_THREAD.thread,
+            process_id: Who::NO_THREAD.process,
+            activity: Guid::ZERO,
+            extended: &[
+                (ext_type::TRACELOGGING_SCHEMA, &event.schema()),
+                (ext_type::PROVIDER_TRAITS, &traits),
+            ],
+        };
+        let result = self.writer.provider(0, header, event.payload());
+        self.wrote(EventKind::Simulated, result);
+    }
+
+    /// Logs the events at a trace's end.
     pub(super) fn end(&mut self, time: Time) {
-        self.sampling_interval(0x0F4A, time);
+        self.sampling_interval(hook::SAMPLE_DC_END, time);
         self.file_names(time);
         self.describe(time);
         self.processors(time);
@@ -89,27 +110,27 @@ impl<W: Write + Seek> Log<W> {
             let mut payload = Vec::new();
             payload
                 .u32(service.process)
-                // SERVICE_RUNNING
+                // State of the service: `SERVICE_RUNNING`.
                 .u32(4)
                 .u32(service.tag)
                 .wide(&service.name)
                 .wide(&service.display_name)
                 .wide(&service.image)
-                // Neither in a load-order group nor in one of svchost's.
+                // Names of its load-order group and its svchost group, both empty.
                 .wide("")
                 .wide("");
-            self.system_config(0x0B0F, 3, time, Some(Who::NOBODY), &payload);
+            self.system_config(hook::SERVICE, 3, time, Some(Who::NO_THREAD), &payload);
         }
         self.extension(hook::END_EXTENSION, None, time);
         let complete = (hook::RUNDOWN_COMPLETE, 2);
         self.kernel_hook(EventKind::Extension, complete, 0, time, None, &[], None);
     }
 
-    /// The group masks of the session and the version of the kernel's events.
+    /// Logs the session's group masks and the version of the kernel's events.
     fn extension(&mut self, hook: u16, who: Option<Who>, time: Time) {
         let kernel_version = match self.computer.windows {
             Windows::Seven => 42,
-            // As of build 19041; what later ones say is not known.
+            // This is the value of build 19041. The value of later builds is unknown.
             _ => 80,
         };
         let payload = &companion::extension(self.group_masks, kernel_version);
@@ -121,14 +142,15 @@ impl<W: Write + Seek> Log<W> {
         let version = kind.version(self.computer.windows);
         let mut payload = Vec::new();
         payload
-            // The timer, not a hardware counter; the new interval and the one before.
+            // Source of the samples (0: the timer, not a hardware counter), new interval, previous
+            // interval. Intervals are in 100 ns.
             .u32(0)
             .u32(self.sampling_interval)
             .u32(10_000);
         if version >= 3 {
             payload.wide("Timer");
         }
-        let who = Some(Who::NOBODY);
+        let who = Some(Who::NO_THREAD);
         self.kernel_hook(kind, (hook, version), 0, time, who, &payload, None);
     }
 
@@ -141,10 +163,10 @@ impl<W: Write + Seek> Log<W> {
                 "Windows Server 2008 R2 Standard",
             ),
             (Windows::Ten, false) => ("19041.vb_release.191206-1406", "Windows 10 Pro"),
-            // Windows kept the name in the registry from which this is taken.
+            // The name comes from a registry value that still contains "Windows 10" in Windows 11.
             (Windows::Eleven23H2, false) => ("22621.ni_release.220506-1250", "Windows 10 Pro"),
             (Windows::Eleven25H2, false) => ("26100.ge_release.240331-1435", "Windows 10 Pro"),
-            // The server editions nearest to the builds.
+            // Names of the server editions whose builds are nearest.
             (Windows::Ten, true) => ("19041.vb_release.191206-1406", "Windows Server"),
             (Windows::Eleven23H2, true) => ("22621.ni_release.220506-1250", "Windows Server"),
             (Windows::Eleven25H2, true) => (
@@ -156,7 +178,7 @@ impl<W: Write + Seek> Log<W> {
         self.sys_config_ex(32, Vec::new().u64(installed).wide(lab).wide(product));
     }
 
-    /// Processors, groups and nodes.
+    /// Logs processors, processor groups and NUMA nodes.
     fn processors(&mut self, time: Time) {
         let computer = &self.computer;
         let cpus = computer.cpus.clone();
@@ -165,7 +187,7 @@ impl<W: Write + Seek> Log<W> {
         cpu.u32(computer.cpu_mhz)
             .u32(cpus.len() as u32)
             .u32(computer.memory_mib)
-            // A page, and what memory is reserved by.
+            // Page size and allocation granularity, in bytes.
             .u32(4 << 10)
             .u32(64 << 10)
             .wide_array(&computer.name, 256)
@@ -174,21 +196,21 @@ impl<W: Write + Seek> Log<W> {
             .u64(0);
         if !is_seven {
             cpu.u64(0x7FFF_FFFE_FFFF)
-                // An AMD64 processor of family 6, model 158, stepping 10.
+                // Architecture 9 (AMD64), family 6, revision 0x9E0A (model 158, stepping 10).
                 .u16(9)
                 .u16(6)
                 .u16(0x9E0A)
-                // Address extensions and no-execute are on; speed of the memory.
+                // Physical address extension on, no-execute on, memory speed.
                 .u8(1)
                 .u8(1)
                 .u32(3_200);
         }
         let mhz = computer.cpu_mhz;
         self.system_config(
-            0x0B0A,
+            hook::CPU,
             if is_seven { 2 } else { 3 },
             time,
-            Some(Who::NOBODY),
+            Some(Who::NO_THREAD),
             &cpu,
         );
 
@@ -197,14 +219,14 @@ impl<W: Write + Seek> Log<W> {
         numa.u32(nodes.into());
         for node in 0..nodes {
             let of_node = || cpus.iter().filter(move |cpu| cpu.node == node);
-            // A node lies in one group.
+            // All processors of a node are in one group.
             let group = of_node().map(|cpu| cpu.group).min().unwrap_or(0);
             let mask = of_node()
                 .filter(|cpu| cpu.group == group)
                 .fold(0, |mask, cpu| mask | 1 << (cpu.number & 63));
             numa.u64(mask).u16(group).bytes(&[0; 6]);
         }
-        self.system_config(0x0B18, 2, time, None, &numa);
+        self.system_config(hook::NUMA_NODE, 2, time, None, &numa);
 
         let groups = cpus.iter().map(|cpu| cpu.group + 1).max().unwrap_or(0);
         let mut affinities = Vec::new();
@@ -213,14 +235,14 @@ impl<W: Write + Seek> Log<W> {
             let of_group = cpus.iter().filter(|cpu| cpu.group == group);
             affinities.u64(of_group.fold(0, |mask, cpu| mask | 1 << (cpu.number & 63)));
         }
-        self.system_config(0x0B1A, 2, time, None, &affinities);
+        self.system_config(hook::PROCESSOR_GROUP, 2, time, None, &affinities);
 
         let mut numbers = Vec::new();
         numbers.u32(cpus.len() as u32);
         for cpu in &cpus {
             numbers.u16(cpu.group).u8(cpu.number).u8(0);
         }
-        self.system_config(0x0B1B, 2, time, None, &numbers);
+        self.system_config(hook::PROCESSOR_NUMBER, 2, time, None, &numbers);
 
         if !is_seven {
             for index in 0..cpus.len() as u32 {
@@ -232,7 +254,7 @@ impl<W: Write + Seek> Log<W> {
                     .wide_array("Simulated processor", 64)
                     .wide_array("Intel64 Family 6 Model 158 Stepping 10", 128)
                     .wide_array("GenuineIntel", 16);
-                self.system_config(0x0B23, 2, time, Some(Who::NOBODY), &processor);
+                self.system_config(hook::PROCESSORS, 2, time, Some(Who::NO_THREAD), &processor);
             }
         }
     }
@@ -257,6 +279,6 @@ impl<W: Write + Seek> Log<W> {
             payload: write::Payload::new(),
         };
         event.payload.bytes(payload);
-        self.injected(EventKind::SysConfigEx, &event, 0, 0, Who::NOBODY);
+        self.injected(EventKind::SysConfigEx, &event, 0, 0, Who::NO_THREAD);
     }
 }

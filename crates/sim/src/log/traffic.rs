@@ -1,4 +1,4 @@
-//! TCP and UDP traffic, and packets.
+//! Events about TCP and UDP traffic.
 
 use std::io::{Seek, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -7,38 +7,38 @@ use super::payload::{Payload, Small};
 use super::{EventKind, Log};
 use crate::time::Time;
 
-/// Where data goes.
+/// Direction of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// Out.
+    /// Outgoing.
     Send,
-    /// In.
+    /// Incoming.
     Receive,
 }
 
-/// Data sent or received.
+/// Data sent or received in one operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traffic {
-    /// TCP; else UDP.
+    /// True for TCP, false for UDP.
     pub(crate) tcp: bool,
-    /// Which way.
+    /// Direction.
     pub(crate) direction: Direction,
-    /// Whose traffic it is.
+    /// Process that owns the connection.
     pub(crate) process: u32,
-    /// Bytes of data.
+    /// Number of bytes of data.
     pub(crate) bytes: u32,
-    /// This machine's end.
+    /// Local address.
     pub(crate) local: SocketAddr,
-    /// The other end.
+    /// Remote address.
     pub(crate) remote: SocketAddr,
-    /// Sequence number.
+    /// TCP sequence number.
     pub(crate) sequence: u32,
-    /// Tells connections apart.
+    /// Identifier of the connection.
     pub(crate) connection: u64,
 }
 
 impl<W: Write + Seek> Log<W> {
-    /// Logs traffic.
+    /// Logs data that is sent or received.
     pub(crate) fn traffic(&mut self, cpu: u16, time: Time, traffic: &Traffic) {
         use Direction::{Receive, Send};
         let is_v6 = traffic.local.is_ipv6() || traffic.remote.is_ipv6();
@@ -52,7 +52,8 @@ impl<W: Write + Seek> Log<W> {
             (false, Send, true) => EventKind::UdpSend6,
             (false, Receive, true) => EventKind::UdpReceive6,
         };
-        // TCP calls the other end the destination even of what is received, as real traces show.
+        // For TCP, the destination is the remote address even if data is received, as in real
+        // traces.
         let (destination, source) = match (traffic.tcp, traffic.direction) {
             (false, Receive) => (traffic.local, traffic.remote),
             _ => (traffic.remote, traffic.local),
@@ -70,7 +71,7 @@ impl<W: Write + Seek> Log<W> {
             .port(destination.port())
             .port(source.port());
         if traffic.tcp && traffic.direction == Send {
-            // When the send began and ended, in a unit that is not known.
+            // Start and end of the send. Their unit is unknown.
             payload.u32(0).u32(0);
         }
         payload.u32(traffic.sequence).u64(traffic.connection);

@@ -1,4 +1,4 @@
-//! What happens to the machine at moments that the scenario names.
+//! Actions that the scenario performs at given times.
 
 use std::io::{Seek, Write};
 
@@ -7,10 +7,10 @@ use super::{Due, Model, ProcessId, Readier};
 use crate::time::Time;
 use crate::truth::Moment;
 
-/// Most moments that the truth tells of.
+/// Maximum number of moments that the truth lists.
 const MOST_MOMENTS: usize = 100_000;
 
-/// Something that happens at a moment, and perhaps again.
+/// An action that happens at a given time and may repeat.
 #[derive(Clone, Debug)]
 pub(crate) struct Action {
     pub(crate) what: What,
@@ -18,7 +18,7 @@ pub(crate) struct Action {
     pub(crate) times: u32,
 }
 
-/// What happens, with names resolved.
+/// Kind of action, with names replaced by indices.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     Set(usize),
@@ -46,7 +46,7 @@ impl<W: Write + Seek> Model<W> {
                 self.log_key(c, code);
                 self.moment("key", None, Some(code.into()));
                 let messages = self.processes[self.focus].messages;
-                // GUI_THREAD_BOOST: a wake-up by input.
+                // The boost 2 is `GUI_THREAD_BOOST`, for a thread that input wakes.
                 self.set_object(messages, 2, by);
             }
             What::Focus(process) => self.focus(c, process),
@@ -86,7 +86,8 @@ impl<W: Write + Seek> Model<W> {
         });
     }
 
-    /// Gives a process the focus: its threads' quanta and boosts grow, the last one's shrink.
+    /// Gives a process the focus. The quanta and boosts of its threads grow, and those of the
+    /// previous process shrink.
     pub(crate) fn focus(&mut self, c: usize, process: ProcessId) {
         let old = std::mem::replace(&mut self.focus, process);
         if old == process {
@@ -104,7 +105,7 @@ impl<W: Write + Seek> Model<W> {
         self.moment("focus", Some(process), None);
     }
 
-    /// Keeps a process's threads from running: each stops as soon as it would run.
+    /// Freezes a process. Each of its threads stops when it would run next.
     pub(crate) fn freeze(&mut self, c: usize, process: ProcessId) {
         self.log_freeze(c, process, true);
         self.moment("freeze", Some(process), None);
@@ -120,7 +121,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Lets a frozen process's threads run again.
+    /// Thaws a process, so that its threads can run again.
     pub(crate) fn thaw(&mut self, c: usize, process: ProcessId) {
         self.log_freeze(c, process, false);
         self.moment("thaw", Some(process), None);
@@ -135,7 +136,8 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// A process comes from the background or goes there: its group's bias.
+    /// Moves a process to or from the background. This changes the rank bias of its scheduling
+    /// group.
     pub(crate) fn set_background(&mut self, process: ProcessId, is: bool) {
         let Some(group) = self.processes[process].group else {
             return;
@@ -148,7 +150,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// The calling thread's process asks for a timer resolution, in 100 ns.
+    /// Requests a timer resolution, in units of 100 ns, for the process of the running thread.
     pub(crate) fn request_resolution(&mut self, c: usize, resolution: Option<u32>) {
         let t = self.cpus[c].thread;
         let process = self.threads[t].process;
@@ -159,8 +161,8 @@ impl<W: Write + Seek> Model<W> {
         self.moment("resolution", Some(process), resolution.map(u64::from));
     }
 
-    /// The machine sleeps: nothing happens until it resumes. Its processors are idle meanwhile:
-    /// threads that ran are ready again.
+    /// Suspends the machine: no event happens until it resumes. Processors become idle, and running
+    /// threads become ready.
     fn suspend_machine(&mut self, c: usize, length: Time) {
         self.log_power(c, true);
         self.moment("suspend", None, None);
@@ -173,7 +175,7 @@ impl<W: Write + Seek> Model<W> {
         self.agenda.push(until, Due::Resume);
     }
 
-    /// The machine goes on where it stopped.
+    /// Resumes the machine.
     pub(crate) fn resume(&mut self) {
         self.suspended_until = None;
         self.log_power(0, false);
@@ -184,7 +186,7 @@ impl<W: Write + Seek> Model<W> {
             self.truth.processors[c].idle += slept;
             cpu.since = self.now;
             cpu.idle_since = cpu.idle_since.max(self.now);
-            // What ran was stopped with everything else.
+            // Running routines stopped during the sleep, so their start moves by its duration.
             for work in &mut cpu.running {
                 work.began += slept;
             }

@@ -1,4 +1,4 @@
-//! What is to happen when.
+//! Queue of future events of the model.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -6,55 +6,56 @@ use std::collections::BinaryHeap;
 use super::ThreadId;
 use crate::time::Time;
 
-/// Something that will happen.
+/// Kind of future event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// What runs on a processor reaches its next point.
+    /// A processor needs attention, for example because its current step ends.
     Processor(u16),
-    /// A processor is interrupted by another, or has woken.
+    /// A processor is interrupted by another processor, or has finished waking.
     Poke(u16),
-    /// The clock interrupt looks at a processor's queued DPCs.
+    /// The clock interrupt starts the queued DPCs of a processor.
     DpcTick(u16),
-    /// The profiling interrupt of a processor.
+    /// The profiling interrupt of a processor takes a sample.
     Sample(u16),
-    /// A thread's time-out, if that wait still lasts.
+    /// A thread's wait reaches its time-out, if the wait with this number still lasts.
     Timer(ThreadId, u32),
-    /// The next packets of a flow.
+    /// The next packets of a flow arrive.
     Arrival(u16),
-    /// An answer to a packet of a flow, with its bytes.
+    /// An answer to a packet of a flow arrives. The second value is its number of bytes.
     Answer(u16, u32),
-    /// An adapter's queue may interrupt again.
+    /// A receive queue of a network adapter may interrupt again.
     Moderated(u16, u16),
-    /// A disk has done its oldest transfer.
+    /// A disk completes its oldest transfer.
     DiskDone(u16),
-    /// The next interrupt of a device.
+    /// A device raises its next interrupt.
     Device(u16),
-    /// An action of the scenario.
+    /// An action of the scenario happens.
     Action(u16),
-    /// The scheduling groups' use starts at zero again.
+    /// The used processor time of all scheduling groups is reset to zero.
     Generation,
-    /// The scan for threads that starve.
+    /// The scan for starving threads runs.
     StarvationScan,
-    /// A process begins.
+    /// A process starts.
     ProcessStart(u16),
-    /// A thread begins.
+    /// A thread starts.
     ThreadStart(ThreadId),
-    /// The ranks of groups have changed.
+    /// The ranks of scheduling groups changed.
     Ranks,
-    /// From now on a processor's clock is ahead by so much.
+    /// The clock of a processor is ahead by this time from now on.
     Skew(u16, Time),
-    /// The machine resumes.
+    /// The machine resumes from sleep.
     Resume,
 }
 
-/// What is due, earliest first; in the order of its entry within a moment.
+/// Future events, earliest first. Events at the same time keep their order of insertion.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     heap: BinaryHeap<Entry>,
     entries: u64,
 }
 
-/// An entry of the agenda. Earlier ones are greater, since the heap gives the greatest first.
+/// A future event. Earlier entries compare greater, because the heap returns the greatest entry
+/// first.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: Time,
@@ -99,7 +100,7 @@ impl Agenda {
         self.heap.push(Entry { time, nth, due });
     }
 
-    /// How much is due.
+    /// Returns the number of entries.
     pub(crate) fn len(&self) -> usize {
         self.heap.len()
     }

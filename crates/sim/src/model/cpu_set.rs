@@ -7,7 +7,7 @@ const MAX_CPUS: usize = crate::scenario::MAX_CPUS as usize;
 pub(crate) struct CpuSet([u64; MAX_CPUS / 64]);
 
 impl CpuSet {
-    /// The processors 0 to `count`, exclusive.
+    /// Returns the set of the processors 0 to `count` - 1.
     pub(crate) fn first(count: usize) -> CpuSet {
         (0..count).collect()
     }
@@ -36,7 +36,7 @@ impl CpuSet {
         both
     }
 
-    /// Whether every processor of `self` is in `other`.
+    /// Returns true if every processor of `self` is in `other`.
     #[inline]
     pub(crate) fn is_within(&self, other: &CpuSet) -> bool {
         self.and(other) == *self
@@ -47,13 +47,13 @@ impl CpuSet {
         self.0 == [0; MAX_CPUS / 64]
     }
 
-    /// The processor of lowest index.
+    /// Returns the processor with the lowest index.
     #[inline]
     pub(crate) fn lowest(&self) -> Option<usize> {
         self.iter().next()
     }
 
-    /// The processors, by rising index.
+    /// Returns the processors in ascending order.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
         self.0.into_iter().enumerate().flat_map(|(word, bits)| {
@@ -63,7 +63,8 @@ impl CpuSet {
         })
     }
 
-    /// The 64 processors of one group as a mask.
+    /// Returns `count` processors from index `first` on, such as those of a processor group, as a
+    /// bit mask.
     pub(crate) fn mask(&self, first: usize, count: usize) -> u64 {
         (0..count.min(64))
             .filter(|i| first + i < MAX_CPUS && self.contains(first + i))

@@ -1,4 +1,4 @@
-//! Devices that only interrupt: USB controllers, timer cards, storage that is not looked into.
+//! Devices that only interrupt: USB controllers, timer cards, storage that is not modelled.
 
 use std::io::{Seek, Write};
 
@@ -9,19 +9,20 @@ use crate::scenario::Amount;
 use crate::scenario::Importance;
 use crate::time::Time;
 
-/// When something that repeats happens.
+/// Times at which something repeats, such as the interrupts of a device.
 #[derive(Debug)]
 pub(crate) struct Pace {
     pub(crate) from: Time,
     pub(crate) to: Time,
     pub(crate) every: Amount,
-    /// So many between `from` and `to`, each anywhere within its slot.
+    /// Number of occurrences, if it is fixed. The time between `from` and `to` is divided into this
+    /// number of slots. Each slot contains one occurrence at a random time.
     pub(crate) count: Option<u64>,
     pub(crate) done: u64,
 }
 
 impl Pace {
-    /// The next time, or `None` when it is over.
+    /// Returns the time of the next occurrence, or `None` after the last one.
     pub(crate) fn next(
         &mut self,
         now: Time,
@@ -89,7 +90,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// A device interrupts.
+    /// Raises a device's interrupt.
     pub(crate) fn device_interrupts(&mut self, device: usize) {
         let state = &mut self.devices[device];
         let c = state.cpus[state.turn % state.cpus.len()];

@@ -1,4 +1,4 @@
-//! Disks: transfers queue, are served, and end with an interrupt.
+//! Disks: transfers are queued, served by the disk, and completed with an interrupt.
 
 use std::collections::VecDeque;
 use std::io::{Seek, Write};
@@ -12,29 +12,29 @@ use crate::scenario::Amount;
 use crate::scenario::Importance;
 use crate::time::Time;
 
-/// Bytes of a kernel stack that is read back.
+/// Size in bytes of a kernel stack that is read from the page file.
 const STACK_BYTES: u32 = 24 << 10;
 
-/// Boost of a thread whose transfer is done (`IO_DISK_INCREMENT`).
+/// Priority boost of a thread whose transfer completed (`IO_DISK_INCREMENT`).
 const DISK_BOOST: u8 = 1;
 
-/// Who waits for a transfer.
+/// Purpose of a transfer, and the thread that waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Thread(ThreadId),
-    /// A ready thread's kernel stack.
+    /// Read of the kernel stack of a thread that is otherwise ready.
     Stack(ThreadId),
 }
 
-/// A transfer, queued or under way.
+/// A transfer that is queued or in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
     pub(crate) action: DiskAction,
     pub(crate) bytes: u32,
-    /// File, by the index of its name; 0 is none.
+    /// Index of the file's name; 0 for none.
     pub(crate) file: u32,
     pub(crate) purpose: Purpose,
-    /// It brings in memory.
+    /// True for paging I/O: the read of a page fault or a kernel stack.
     pub(crate) paging: bool,
     pub(crate) offset: u64,
     pub(crate) asked: Time,
@@ -75,15 +75,16 @@ pub(crate) struct Disk {
     pub(crate) random: Random,
     pub(crate) waiting: VecDeque<Transfer>,
     pub(crate) served: Vec<(Time, Transfer)>,
-    /// When the bytes of all transfers served have moved: they share the disk's link.
+    /// Time at which the disk's link becomes free. The bytes of all served requests share this
+    /// link.
     pub(crate) link_free: Time,
-    /// Where on the disk the next transfer is.
+    /// Byte offset on the disk of the next transfer.
     pub(crate) position: u64,
     pub(crate) transfers: u64,
 }
 
 impl<W: Write + Seek> Model<W> {
-    /// Asks a disk for a transfer, from processor `c`.
+    /// Adds a transfer to a disk's queue, at the request of processor `c`.
     pub(crate) fn transfer(&mut self, c: usize, disk: usize, mut transfer: Transfer) {
         let state = &mut self.disks[disk];
         state.transfers += 1;
@@ -96,7 +97,7 @@ impl<W: Write + Seek> Model<W> {
         self.serve(disk);
     }
 
-    /// Serves as many transfers as the disk can at a time.
+    /// Starts as many transfers as the disk can serve in parallel.
     fn serve(&mut self, disk: usize) {
         let state = &mut self.disks[disk];
         while state.served.len() < state.queue_depth
@@ -114,7 +115,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// A transfer is done: the controller interrupts.
+    /// Completes a transfer: takes it from the disk and raises the controller's interrupt.
     pub(crate) fn disk_ready(&mut self, disk: usize) {
         let now = self.now;
         let state = &mut self.disks[disk];
@@ -152,7 +153,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// A ready thread's kernel stack must be read before it can run.
+    /// Reads a ready thread's kernel stack, which must be in memory before the thread can run.
     pub(crate) fn read_stack(&mut self, c: usize, t: ThreadId) {
         if self.disks.is_empty() {
             return self.place(t, false, c);

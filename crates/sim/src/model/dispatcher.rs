@@ -1,9 +1,10 @@
-//! The dispatcher: which thread runs where.
+//! The dispatcher: selects the threads that run on each processor.
 //!
-//! Rank goes before priority. A thread that becomes ready takes an idle processor if it may use
-//! one; else it is compared with what its ideal processor runs, and only with that; else it queues.
-//! A processor that would fall idle takes a thread from any queue. (Windows Internals, 7th edition,
-//! part 1, chapter 4; `docs/scenarios.md` says what is known and what is ours.)
+//! Rank precedes priority. A thread that becomes ready takes an idle processor that it may use. If
+//! there is none, it is compared only with the thread that its ideal processor runs: it preempts
+//! that thread or is queued. A processor that would become idle takes a thread from any queue.
+//! (Source: Windows Internals, 7th edition, part 1, chapter 4; `docs/scenarios.md` separates known
+//! rules from invented ones.)
 
 use std::io::{Seek, Write};
 
@@ -12,18 +13,19 @@ use super::{Due, GroupId, IDLE, Model, Readier, ThreadId, Turn, Turns};
 use crate::scenario::WaitReason;
 use crate::time::NEVER;
 
-/// The order in which threads run: rank, then priority. Smaller runs first.
+/// Sort key of threads: rank, then priority. Threads with smaller keys run first.
 pub(crate) type Key = u16;
 
-/// After everything else.
+/// Key of the idle thread, greater than all others.
 const IDLE_KEY: Key = Key::MAX;
 
-/// Threads of a processor that the scan for starving ones looks at, and boosts.
+/// Maximum number of ready threads that the starvation scan examines on each processor. `BOOSTED`
+/// is the maximum number of threads that one scan boosts.
 const SCANNED: usize = 16;
 const BOOSTED: usize = 10;
 const STARVATION_PRIORITY: u8 = 15;
 
-/// First priority that no boost leads to or from.
+/// Lowest real-time priority. Boosts neither change real-time priorities nor reach them.
 const REALTIME: u8 = 16;
 
 impl<W: Write + Seek> Model<W> {
@@ -41,9 +43,10 @@ impl<W: Write + Seek> Model<W> {
         key_of(self.rank(t), self.threads[t].priority)
     }
 
-    /// Makes a thread ready whose wait ended (or that begins), with the boost that its waker gives.
+    /// Readies a thread that starts or whose wait ended. `boost` is the priority boost that its
+    /// waker gives.
     pub(crate) fn ready(&mut self, t: ThreadId, boost: u8, by: Readier) {
-        // It was paged out while the thread waited; one that begins has not.
+        // The stack can be paged out only if the thread has run before.
         let thread = &mut self.threads[t];
         let paged_out = thread.switches > 0 && std::mem::take(&mut thread.stack_paged_out);
         if self.threads[t].watched {
@@ -64,13 +67,13 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Raises the priority after a wait: by what ended it, and more in the foreground. Never into
-    /// or within the real-time priorities.
+    /// Raises a thread's priority after a wait by the waker's boost. If the process has the focus,
+    /// the foreground boost is added. Real-time priorities are neither changed nor reached.
     fn boost(&mut self, t: ThreadId, boost: u8, cpu: usize) {
         let separation = self.quantum.separation;
         let full = self.full_quantum(t);
         let thread = &mut self.threads[t];
-        // From 14 on, a fresh quantum is given instead of a boost.
+        // At base priorities 14 and 15, a thread gets a full quantum instead of a boost.
         if thread.quantum <= 0 || (14..REALTIME).contains(&thread.base) {
             thread.quantum = full;
         }
@@ -89,14 +92,14 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// A thread's quantum, in ticks of processor time.
+    /// Returns the processor time of a thread's full quantum, in ticks of the trace's clock.
     pub(crate) fn full_quantum(&self, t: ThreadId) -> i64 {
         self.turns
             .of(&self.processes[self.threads[t].process])
             .ticks
     }
 
-    /// Changes a thread's priority, wherever it is.
+    /// Changes a thread's priority. The thread may be in any state.
     pub(crate) fn set_priority(&mut self, cpu: usize, t: ThreadId, priority: u8) {
         let old = self.threads[t].priority;
         if old == priority {
@@ -110,8 +113,9 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Finds a ready thread its place: an idle processor, its ideal one if it goes before what
-    /// runs there, or a queue.
+    /// Places a ready thread on an idle processor, on its ideal processor if it precedes the thread
+    /// there, or in a queue. If `first` is true, it is queued at the front. `here` is the processor
+    /// that executes this work.
     pub(crate) fn place(&mut self, t: ThreadId, first: bool, here: usize) {
         if let Some(c) = self.idle_processor(t, here) {
             return self.stand_by(c, t, here);
@@ -129,7 +133,8 @@ impl<W: Write + Seek> Model<W> {
         self.enqueue(t, first);
     }
 
-    /// The ideal processor, or the first that the thread may use.
+    /// Returns the thread's ideal processor, or the first processor that it may use if its affinity
+    /// excludes the ideal one.
     fn ideal(&self, t: ThreadId) -> usize {
         let thread = &self.threads[t];
         if thread.affinity.contains(thread.ideal) {
@@ -139,7 +144,8 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// An idle processor for the thread: its ideal one, its last, this one, then one nearby.
+    /// Returns an idle processor for the thread: its ideal processor, its last one, the current one
+    /// (`here`), or the nearest to the ideal one.
     fn idle_processor(&self, t: ThreadId, here: usize) -> Option<usize> {
         let thread = &self.threads[t];
         let idle = self.idle.and(&thread.affinity);
@@ -161,7 +167,7 @@ impl<W: Write + Seek> Model<W> {
             })
     }
 
-    /// Whether its group's cap keeps the thread from running.
+    /// Returns true if the cap of the thread's group prevents it from running.
     fn is_held(&self, t: ThreadId) -> bool {
         self.processes[self.threads[t].process]
             .group
@@ -178,8 +184,8 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Queues a ready thread: at a group's queue, the one that neighbours share, or its own
-    /// processor's.
+    /// Queues a ready thread: in the queue of its scheduling group, in the queue that neighbouring
+    /// processors share, or in the local queue of its ideal processor.
     fn enqueue(&mut self, t: ThreadId, first: bool) {
         let ideal = self.ideal(t);
         let thread = &self.threads[t];
@@ -208,7 +214,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Takes a ready thread out of its queue; false if it is in none.
+    /// Removes a ready thread from its queue. Returns false if it is in no queue.
     fn unqueue(&mut self, t: ThreadId) -> bool {
         let (queue, priority) = self.threads[t].queue;
         let found = self.queue(queue).remove(t, priority);
@@ -216,7 +222,8 @@ impl<W: Write + Seek> Model<W> {
         found
     }
 
-    /// The best of the processor's own queues.
+    /// Returns the key of the best thread in the processor's local, shared and group queues, and
+    /// the queue that contains the thread.
     fn best(&self, c: usize) -> Option<(Key, Queue)> {
         let mut best: Option<(Key, Queue)> = None;
         let mut consider = |key: Option<Key>, queue: Queue| {
@@ -247,14 +254,15 @@ impl<W: Write + Seek> Model<W> {
         t
     }
 
-    /// Takes a thread from the processor's own queues if one goes before `key` or level with it.
+    /// Takes the best thread from the processor's local, shared and group queues if its key is at
+    /// most `key`.
     pub(crate) fn take_at_least(&mut self, c: usize, key: Key) -> Option<ThreadId> {
         let (best, queue) = self.best(c)?;
         (best <= key).then(|| self.take(queue)).flatten()
     }
 
-    /// The thread that the processor runs next: the one that stands by, the best of its queues,
-    /// any that may run here, or none.
+    /// Returns the thread that the processor runs next: the standby thread, the best thread in its
+    /// queues, a thread from another processor's queues, or the idle thread.
     pub(crate) fn select(&mut self, c: usize) -> ThreadId {
         if let Some(standby) = self.cpus[c].standby.take() {
             let key = self.key(standby);
@@ -278,7 +286,8 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Takes the best ready thread of other processors' queues that may run here, nearest first.
+    /// Takes the best ready thread that may run on `c` from the queues of other processors. If
+    /// several are equally good, it takes the one from the nearest processor.
     fn steal(&mut self, c: usize) -> Option<ThreadId> {
         let mut best: Option<(Key, ThreadId)> = None;
         for other in self.near[c].iter().map(|c| usize::from(*c)) {
@@ -301,7 +310,8 @@ impl<W: Write + Seek> Model<W> {
         self.unqueue(t).then_some(t)
     }
 
-    /// Switches to `next`, or to whichever thread is due. The old thread's state is set already.
+    /// Switches to `next`, or to the thread that `select` returns if `next` is `None`. The caller
+    /// has already set the state of the old thread.
     pub(crate) fn switch(&mut self, c: usize, next: Option<ThreadId>, reason: WaitReason) {
         let old = self.cpus[c].thread;
         let new = next.unwrap_or_else(|| self.select(c));
@@ -329,7 +339,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// The processor's thread stops although it could go on: it is ready again.
+    /// Switches to `next`. The old thread stays ready and is placed again.
     pub(crate) fn switch_out_ready(
         &mut self,
         c: usize,
@@ -352,7 +362,7 @@ impl<W: Write + Seek> Model<W> {
         self.place(old, first, c);
     }
 
-    /// The processor's thread, and the one that stands by, make room for the idle thread.
+    /// Replaces the processor's thread and its standby thread by the idle thread, and queues both.
     pub(crate) fn go_idle(&mut self, c: usize) {
         let standby = self.cpus[c].standby.take();
         let old = self.cpus[c].thread;
@@ -366,7 +376,7 @@ impl<W: Write + Seek> Model<W> {
             self.threads[old].state = State::Ready;
             self.switch(c, Some(IDLE), WaitReason::WrPreempted);
         }
-        // It was not, if it idled and a thread stood by.
+        // A processor that runs the idle thread is not marked as idle if it has a standby thread.
         self.idle.insert(c);
         for t in [Some(old).filter(|t| *t != IDLE), standby]
             .into_iter()
@@ -376,7 +386,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// `next` goes before what runs.
+    /// Preempts the running thread in favour of `next`.
     pub(crate) fn preempt(&mut self, c: usize, next: ThreadId) {
         let old = self.cpus[c].thread;
         if old != IDLE && self.threads[old].base >= REALTIME {
@@ -385,13 +395,14 @@ impl<W: Write + Seek> Model<W> {
         self.switch_out_ready(c, next, WaitReason::WrPreempted, true);
     }
 
-    /// A thread has used its quantum: it loses a level of its boost and makes room for an equal.
+    /// Ends the running thread's quantum. The thread loses one level of its boost and yields to a
+    /// ready thread of equal priority.
     pub(crate) fn end_quantum(&mut self, c: usize) {
         let t = self.cpus[c].thread;
         self.threads[t].quantum = self.full_quantum(t);
         let thread = &mut self.threads[t];
         if thread.base < REALTIME && thread.priority > thread.base {
-            // What the scan for starving threads gave goes at once, other boosts level by level.
+            // A starvation boost ends completely. Other boosts lose one level.
             let boost = thread.priority - thread.base;
             let starved = thread.foreground_boost + thread.unusual_boost < boost;
             let left = if starved { 0 } else { boost - 1 };
@@ -410,8 +421,8 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// A thread has run for the short slice of current builds: it makes room for an equal, with
-    /// the rest of its quantum left.
+    /// Ends the short time slice that current builds of Windows have. The thread yields to a ready
+    /// thread of equal priority and keeps the rest of its quantum.
     pub(crate) fn end_slice(&mut self, c: usize) {
         let t = self.cpus[c].thread;
         match self.take_at_least(c, self.key(t)) {
@@ -423,13 +434,14 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// The processors that run threads of a group.
+    /// Returns the processors that run threads of a scheduling group.
     pub(crate) fn users_of(&self, group: GroupId) -> impl Iterator<Item = usize> {
         let of = |t: ThreadId| self.processes[self.threads[t].process].group;
         (0..self.cpus.len()).filter(move |c| of(self.cpus[*c].thread) == Some(group))
     }
 
-    /// Brings a group's use and rank up to date: whether what runs of it is to be looked at again.
+    /// Updates the used time and the rank of a group. Returns true if the group's running threads
+    /// must be checked again.
     pub(crate) fn group_changed(&mut self, group: GroupId) -> bool {
         for c in 0..self.cpus.len() {
             let process = self.threads[self.cpus[c].thread].process;
@@ -441,8 +453,9 @@ impl<W: Write + Seek> Model<W> {
         group.update() || group.is_capped()
     }
 
-    /// A thread of a group stopped: the processors that run others of it have more time until its
-    /// rank changes, or were left to look after it.
+    /// Schedules the processors that run other threads of a group again, after a thread of the
+    /// group stopped. They now have more time until the group's rank changes, or they relied on the
+    /// stopped thread's processor to notice the change.
     fn look_after(&mut self, group: GroupId) {
         let users: Vec<usize> = self.users_of(group).collect();
         for c in users {
@@ -451,7 +464,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// The rank of the running thread's group changed, or its cap is reached.
+    /// Handles a change of rank, or a reached cap, of the running thread's group.
     pub(crate) fn rank_changed(&mut self, c: usize, group: GroupId) {
         let t = self.cpus[c].thread;
         if self.groups[group].is_capped() {
@@ -460,11 +473,12 @@ impl<W: Write + Seek> Model<W> {
         } else {
             self.yield_to_better(c);
         }
-        // Other processors may run or queue threads of the group too.
+        // Other processors must be checked too, because they may run or queue threads of the group.
         self.agenda.push(self.now, Due::Ranks);
     }
 
-    /// What runs may no longer be what goes first: the rank or priority has changed for the worse.
+    /// Yields to a better thread in the queues, after the rank or priority of the running thread
+    /// became worse.
     pub(crate) fn yield_to_better(&mut self, c: usize) {
         let t = self.cpus[c].thread;
         if let Some(next) = self.take_at_least(c, self.key(t).saturating_sub(1)) {
@@ -472,7 +486,8 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// A generation is over: the groups' use starts at zero again.
+    /// Starts a new generation of the scheduling groups. Their used time becomes zero, and the
+    /// threads that a cap held back become ready.
     pub(crate) fn new_generation(&mut self) {
         let running: Vec<usize> = (0..self.cpus.len()).collect();
         for c in running {
@@ -489,7 +504,8 @@ impl<W: Write + Seek> Model<W> {
         self.compare_all();
     }
 
-    /// Ranks have changed: any processor may have a better thread in its queues now.
+    /// Checks all processors after ranks changed, because queues may now contain better threads
+    /// than the running ones.
     pub(crate) fn compare_all(&mut self) {
         for c in 0..self.cpus.len() {
             let cpu = &self.cpus[c];
@@ -511,8 +527,8 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Once a second: threads that have been ready for very long get the highest priority that is
-    /// not real-time, for a short quantum.
+    /// Boosts threads that have been ready for a long time to priority 15, the highest below
+    /// real-time, for a short quantum. Runs once a second.
     pub(crate) fn scan_for_starving(&mut self) {
         let mut boosted = 0;
         for c in 0..self.cpus.len() {
@@ -546,7 +562,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// A frozen process's thread stops.
+    /// Stops the processor's thread because its process is frozen.
     pub(crate) fn suspend(&mut self, c: usize) {
         let t = self.cpus[c].thread;
         self.threads[t].suspended = true;
@@ -555,7 +571,7 @@ impl<W: Write + Seek> Model<W> {
 }
 
 impl Turns {
-    /// The quantum of a process's threads.
+    /// Returns the quantum of a process's threads.
     pub(crate) fn of(&self, process: &Process) -> Turn {
         if process.is_idle_class {
             self.idle

@@ -1,34 +1,35 @@
-//! Scheduling groups: threads whose rank goes before their priority.
+//! Scheduling groups. Their threads have a rank, which precedes priority.
 //!
-//! That rank goes before priority, and that it rises as a group's threads take more than their
-//! share within a generation, is documented (Windows Internals, 7th edition, part 1, chapter 4).
-//! The formula is ours: `rank = bias + 1 + (used - budget) / step` beyond the budget, with
-//! `budget = weight / all weights × generation × processors`. Bias is what an app in the background
-//! bears; a trace of a real machine showed a constant 2, and 2 to 19 for an app that used much.
+//! It is documented that rank precedes priority, and that it rises while a group's threads use more
+//! than their share within a generation (Windows Internals, 7th edition, part 1, chapter 4). The
+//! formula for use beyond the budget is invented: `rank = bias + 1 + (used - budget) / step`, with
+//! `budget = weight / all weights × generation × processors`. The bias applies to an app in the
+//! background, because a trace of a real machine showed a constant rank of 2 for such an app, and
+//! ranks from 2 to 19 for a busy one.
 
 use crate::time::Time;
 
 /// A scheduling group.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// Ranks added while its process is in the background.
+    /// Number that is added to the rank while the group's process is in the background.
     pub(crate) bias: u8,
     pub(crate) background: bool,
-    /// Processor time of this generation, and how much of it is its share.
+    /// Processor time that the group used in this generation. `budget` is its share.
     pub(crate) used: Time,
     pub(crate) budget: Time,
-    /// Use beyond its share that costs one rank.
+    /// Processor time beyond `budget` that raises the rank by one.
     pub(crate) step: Time,
     pub(crate) highest: u8,
-    /// Processor time that it may use in a generation at all.
+    /// Maximum processor time that the group may use in a generation.
     pub(crate) cap: Option<Time>,
     pub(crate) rank: u8,
-    /// Threads held back because the cap is reached.
+    /// Threads that wait because the cap is reached.
     pub(crate) held: Vec<super::ThreadId>,
 }
 
 impl Group {
-    /// The rank that its use and place give it.
+    /// Returns the rank that follows from the group's used time and bias.
     fn due_rank(&self) -> u8 {
         let bias = u64::from(if self.background { self.bias } else { 0 });
         let over = match self.used.checked_sub(self.budget + 1) {
@@ -38,7 +39,7 @@ impl Group {
         (bias + over).min(u64::from(self.highest)) as u8
     }
 
-    /// Brings the rank up to date; true if it changed.
+    /// Updates the rank. Returns true if it changed.
     #[inline]
     pub(crate) fn update(&mut self) -> bool {
         let rank = self.due_rank();
@@ -52,7 +53,8 @@ impl Group {
         self.cap.is_some_and(|cap| self.used >= cap)
     }
 
-    /// How much more it may use before its rank or its cap changes anything.
+    /// Returns the processor time that the group may still use before its rank rises or its cap is
+    /// reached.
     #[inline]
     pub(crate) fn room(&self) -> Time {
         let next_rank = match self.used.checked_sub(self.budget + 1) {

@@ -1,9 +1,9 @@
-//! Interrupts and deferred procedure calls (DPCs): what goes before every thread.
+//! Interrupts and deferred procedure calls (DPCs), which precede all threads.
 //!
-//! An interrupt's service routine runs at once unless one of its level or above runs; what takes
-//! longer it leaves to a DPC, which runs when no service routine does, before the processor goes
-//! back to its thread. Rules of the queue: "Organization of DPC Queues", Windows driver
-//! documentation.
+//! The service routine of an interrupt runs at once unless a routine of the same or a higher level
+//! is running. It leaves longer work to a DPC, which runs after all service routines and before the
+//! processor returns to its thread. The rules of the DPC queue are those of "Organization of DPC
+//! Queues" in the Windows driver documentation.
 
 use std::io::{Seek, Write};
 
@@ -13,29 +13,31 @@ use crate::random::Random;
 use crate::scenario::Importance;
 use crate::time::{NEVER, Time, TimeBase};
 
-/// Interrupt request levels. A device's is that of its vector: `vector / 16`, the processor's
-/// priority class (Intel SDM, volume 3, "Task and Processor Priorities").
+/// Interrupt request levels of DPCs and of the clock. The level of a device's interrupt is its
+/// vector / 16, the processor's priority class (Intel SDM, volume 3, "Task and Processor
+/// Priorities").
 const DPC_LEVEL: u8 = 2;
 const CLOCK_LEVEL: u8 = 13;
 
-/// Most parts of a DPC's work, such as the drivers that a packet passes.
+/// Maximum number of parts of a DPC's work. A part is, for example, the work of one driver that
+/// processes a packet.
 pub(crate) const MAX_PARTS: usize = 12;
 
-/// Interrupts or DPCs that may wait at a processor, before they are taken to come faster than it
-/// can ever serve them.
+/// Maximum number of interrupts or DPCs that wait on a processor. If more wait, they arrive faster
+/// than the processor can ever serve them.
 pub(crate) const MOST_WAITING: usize = 1 << 16;
 
-/// What kind of routine it is.
+/// Kind of a service routine or DPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// Service routine of a line-based interrupt, with its vector.
     LineIsr(u16),
-    /// Service routine of a message-signalled interrupt: vector and message.
+    /// Service routine of a message-signalled interrupt, with its vector and message number.
     MessageIsr(u16, u32),
     Dpc,
     TimerDpc,
     ThreadedDpc,
-    /// The kernel's own handling of the clock, which is not logged.
+    /// Handling of the clock interrupt by the kernel, which Windows does not log.
     Clock,
 }
 
@@ -53,37 +55,40 @@ impl Kind {
     }
 }
 
-/// What a routine leads to when it is done.
+/// Action to perform when a routine completes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Then {
-    /// A thread's time-out.
+    /// Ends a thread's wait, if the wait with this number still lasts.
     Timer(ThreadId, u32),
-    /// An action of the scenario.
+    /// Performs an action of the scenario.
     Action(usize),
-    /// The service routine queues the adapter's, device's or disk's DPC.
+    /// Queues the DPC of an adapter's receive queue after the service routine. The next two
+    /// variants do this for a device and a disk.
     NicDpc(usize, usize),
     DeviceDpc(usize),
     DiskDpc(usize, Transfer),
-    /// The DPC hands over what came.
+    /// Delivers the packets of an adapter's receive queue after its DPC. The next two variants
+    /// complete the DPC of a device and of a disk.
     NicDone(usize, usize),
     DeviceDone(usize),
     DiskDone(usize, Transfer),
 }
 
-/// A service routine or DPC, queued or running.
+/// An execution of a service routine or DPC, queued or running.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     pub(crate) kind: Kind,
     pub(crate) level: u8,
     pub(crate) routine: RoutineId,
     pub(crate) body: BodyId,
-    /// Where in its time each part of its work ends.
+    /// End of each part of the work, in ticks of execution since its start.
     parts: [Time; MAX_PARTS],
-    /// How long it takes, and how much of that is left.
+    /// Total execution time. `left` is the part of it that remains.
     total: Time,
     pub(crate) left: Time,
     pub(crate) began: Time,
-    /// Nanoseconds of the logged routines that ran inside it, and in how many pieces they left it.
+    /// Time of logged routines that interrupted this one, in nanoseconds. `fragments` is the number
+    /// of pieces into which they split it.
     inside_ns: u64,
     pub(crate) fragments: u32,
     fragment_began: Time,
@@ -115,7 +120,7 @@ impl Work {
         }
     }
 
-    /// Work of several parts, each with what it takes.
+    /// Divides the work into parts that take the given times.
     pub(crate) fn in_parts(mut self, takes: &[Time]) -> Work {
         let mut end = 0;
         for (part, takes) in self.parts.iter_mut().zip(takes) {
@@ -127,15 +132,15 @@ impl Work {
         self
     }
 
-    /// The part that it is in when `left` is left.
+    /// Returns the index of the part that is being executed.
     pub(crate) fn part(&self) -> usize {
-        // At its very end it is still in the last one.
+        // When no time remains, the last part still counts as the current one.
         let done = self.total - self.left.max(1);
         let part = self.parts.iter().position(|end| done < *end);
         part.unwrap_or(0)
     }
 
-    /// What each of its first `count` parts takes.
+    /// Returns the durations of the first `count` parts of the work.
     pub(crate) fn parts(&self, count: usize) -> impl Iterator<Item = Time> {
         let end = |part: usize| self.parts[part].min(self.total);
         (0..count.min(MAX_PARTS)).map(move |part| match part {
@@ -144,8 +149,8 @@ impl Work {
         })
     }
 
-    /// Nanoseconds that it ran itself until `end`, as a reader of the trace finds them: without
-    /// the logged routines inside it.
+    /// Returns the time from the routine's start to `end` in nanoseconds, without the logged
+    /// routines that interrupted it. A reader of the trace computes the same value.
     pub(crate) fn exclusive_ns(&self, end: Time, base: TimeBase) -> u64 {
         (base.ns_between(self.began, end)).saturating_sub(self.inside_ns)
     }
@@ -156,7 +161,7 @@ impl Work {
 }
 
 impl Source {
-    /// The routine's next run, with what it happens to take.
+    /// Returns an execution of the routine with a randomly drawn duration.
     pub(crate) fn work(&self, kind: Kind, base: TimeBase, random: &mut Random, then: Then) -> Work {
         let takes = base.ticks(self.cost.sample(random).0);
         Work::new(kind, self.routine, self.body, takes, then)
@@ -164,7 +169,7 @@ impl Source {
 }
 
 impl<W: Write + Seek> Model<W> {
-    /// A device interrupts a processor.
+    /// Interrupts a processor with a service routine or the kernel's clock work.
     pub(crate) fn interrupt(&mut self, c: usize, work: Work) {
         self.advance(c);
         self.wake(c);
@@ -177,21 +182,21 @@ impl<W: Write + Seek> Model<W> {
         self.settle(c);
     }
 
-    /// More is asked of a processor than it will ever do.
+    /// Stops the model because a processor gets more work than it can ever do.
     pub(crate) fn flooded(&mut self, c: usize, what: &str) {
         self.stop_with(format!(
-            "{MOST_WAITING} {what} wait at processor {c}: they come faster than it can serve them; \
-             let them come less often or cost less"
+            "{MOST_WAITING} {what} wait at processor {c}: they arrive faster than it can serve \
+             them; make them less frequent or cheaper"
         ));
     }
 
-    /// Something that the kernel does at the clock interrupt.
+    /// Runs the kernel's clock work on a processor, and performs `then` when it completes.
     pub(crate) fn clock_work(&mut self, c: usize, then: Then) {
         let work = Work::new(Kind::Clock, 0, self.clock_body, self.timer_expiry, then);
         self.interrupt(c, work);
     }
 
-    /// A routine starts on a processor, inside whatever runs there.
+    /// Starts a routine on a processor, which interrupts the processor's current work.
     pub(crate) fn begin(&mut self, c: usize, mut work: Work) {
         let now = self.now;
         work.began = now;
@@ -204,14 +209,15 @@ impl<W: Write + Seek> Model<W> {
         self.cpus[c].running.push(work);
     }
 
-    /// The innermost routine of a processor is done.
+    /// Completes the innermost routine of a processor.
     pub(crate) fn complete(&mut self, c: usize) {
         let now = self.now;
         let Some(mut work) = self.cpus[c].running.pop() else {
             return;
         };
         work.end_fragment(now);
-        // What the kernel does at the clock is not logged: a reader finds it in what it interrupts.
+        // The kernel's clock work is not logged, so readers count it as part of the interrupted
+        // work.
         if work.kind != Kind::Clock {
             let inclusive = self.base.ns_between(work.began, now);
             if let Some(outer) = self.cpus[c].interrupted() {
@@ -250,7 +256,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Queues a DPC on `target`, from processor `c`.
+    /// Queues a DPC on the processor `target`, at the request of processor `c`.
     pub(crate) fn queue_dpc(&mut self, c: usize, target: usize, dpc: Work, importance: Importance) {
         let tick = self.clock.next_interrupt(self.now);
         let (depth, rate) = (self.scheduler.dpc_depth, self.scheduler.dpc_rate);
@@ -278,7 +284,7 @@ impl<W: Write + Seek> Model<W> {
         };
         cpu.dpcs_requested |= at_once;
         if !at_once {
-            // The clock interrupt looks at the queue.
+            // The next clock interrupt starts the queued DPCs.
             self.agenda
                 .push(tick.max(self.now + 1), super::Due::DpcTick(target as u16));
         } else if target != c {
@@ -286,7 +292,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Hands a DPC to the processor's DPC thread.
+    /// Passes a DPC to the processor's DPC thread.
     pub(crate) fn queue_threaded_dpc(&mut self, c: usize, mut dpc: Work, by: Readier) {
         dpc.kind = Kind::ThreadedDpc;
         let cpu = &mut self.cpus[c];
@@ -295,8 +301,8 @@ impl<W: Write + Seek> Model<W> {
         self.set_object(object, 0, by);
     }
 
-    /// The DPC thread's step: it runs the oldest of its DPCs, or ends one and sees to the next.
-    /// True if it must wait for another.
+    /// Executes a step of the DPC thread: starts the oldest DPC, or completes a DPC that has run.
+    /// Returns true if the thread can execute its next step at once.
     pub(crate) fn threaded_dpc(&mut self, c: usize) -> bool {
         let now = self.now;
         let t = self.cpus[c].thread;
@@ -310,7 +316,7 @@ impl<W: Write + Seek> Model<W> {
             let thread = &mut self.threads[t];
             thread.burst = left;
             thread.body = body;
-            // The same step again, when it has run.
+            // The thread repeats this step after the DPC has run.
             thread.next -= 1;
             return false;
         }
@@ -326,7 +332,7 @@ impl<W: Write + Seek> Model<W> {
         true
     }
 
-    /// Who readies a thread now, if it is what runs on processor `c`.
+    /// Returns the current work of processor `c`, as the readier of a thread.
     pub(crate) fn readier(&self, c: usize) -> Readier {
         let cpu = &self.cpus[c];
         match cpu.running.last() {

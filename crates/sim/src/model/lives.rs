@@ -1,4 +1,4 @@
-//! The beginning and the end: of the trace, of processes and of threads.
+//! Start and end of the trace, of processes, and of threads.
 
 use std::io::{Seek, Write};
 
@@ -11,11 +11,13 @@ use crate::scenario::{Amount, Document};
 use crate::time::Time;
 use crate::truth::{Names, ThreadSums};
 
-/// The thread of the System process that makes processes and brings stacks back.
+/// Id of the thread of the System process that creates processes and reads kernel stacks from the
+/// page file.
 pub(crate) const SYSTEM_THREAD: u32 = 8;
 
 impl<W: Write + Seek> Model<W> {
-    /// Puts everything that happens by itself on the agenda.
+    /// Schedules all events that no other event causes, such as starts of threads and actions of
+    /// the scenario.
     pub(crate) fn plan(&mut self, document: &Document, starts: &[(ThreadId, Amount)]) {
         self.file_keys = (0..self.labels.files.len())
             .map(|file| self.log.file(&nt_path(&self.labels.files[file])))
@@ -47,7 +49,7 @@ impl<W: Write + Seek> Model<W> {
             self.flow_next(flow);
             let bytes = self.flows[flow].bytes;
             for block in 0..self.flows[flow].window {
-                // One after the other, as a link would bring them.
+                // The blocks arrive one tick apart, as they would over a link.
                 let at = self.flow_begin(document, flow) + Time::from(block);
                 self.agenda.push(at, Due::Answer(flow as u16, bytes));
             }
@@ -62,7 +64,7 @@ impl<W: Write + Seek> Model<W> {
         {
             let cpus = self.cpus.len() as Time;
             for c in 0..cpus {
-                // Processors are not sampled all at once.
+                // Each processor starts sampling at a different time.
                 self.agenda
                     .push(interval + interval * c / cpus, Due::Sample(c as u16));
             }
@@ -87,21 +89,21 @@ impl<W: Write + Seek> Model<W> {
         self.base.ticks(document.flows[flow].from.0).max(1)
     }
 
-    /// Tells what is there when the trace begins.
+    /// Logs the rundown of the processes and threads that exist at the trace's start.
     pub(crate) fn start(&mut self) {
         for p in 0..self.processes.len() {
             if self.processes[p].starts.is_none() {
-                self.log_process(p, Life::RundownStart, Who::NOBODY);
+                self.log_process(p, Life::RundownStart, Who::NO_THREAD);
             }
         }
         for t in IDLE + 1..self.threads.len() {
             if self.processes[self.threads[t].process].starts.is_none() {
-                self.log_thread(t, Life::RundownStart, Who::NOBODY);
+                self.log_thread(t, Life::RundownStart, Who::NO_THREAD);
             }
         }
     }
 
-    /// A process begins, made by the System process.
+    /// Starts a process, created by the System process.
     pub(crate) fn process_starts(&mut self, p: ProcessId) {
         self.processes[p].alive = true;
         let by = Who {
@@ -111,7 +113,8 @@ impl<W: Write + Seek> Model<W> {
         self.log_process(p, Life::Start, by);
     }
 
-    /// A thread begins to run its program. It is new if its process is.
+    /// Starts a thread's program. If its process started during the trace, the thread is new and
+    /// its start is logged.
     pub(crate) fn thread_starts(&mut self, t: ThreadId) {
         let c = self.threads[t].last_cpu;
         self.advance(c);
@@ -132,7 +135,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Tells what is there when the trace ends, and gives everything back.
+    /// Logs the rundown at the trace's end and returns the results.
     pub(crate) fn record_end(mut self) -> Result<Outcome<W>, RunError> {
         let end = self.end;
         for t in IDLE + 1..self.threads.len() {
@@ -140,12 +143,12 @@ impl<W: Write + Seek> Model<W> {
             let is_there =
                 self.processes[thread.process].alive && thread.state != State::Terminated;
             if is_there {
-                self.log_thread(t, Life::RundownEnd, Who::NOBODY);
+                self.log_thread(t, Life::RundownEnd, Who::NO_THREAD);
             }
         }
         for p in 0..self.processes.len() {
             if self.processes[p].alive {
-                self.log_process(p, Life::RundownEnd, Who::NOBODY);
+                self.log_process(p, Life::RundownEnd, Who::NO_THREAD);
             }
         }
         for gap in self.truth.gaps.values_mut() {
@@ -194,7 +197,7 @@ impl<W: Write + Seek> Model<W> {
         })
     }
 
-    /// Logs an event of the life of a process and its images.
+    /// Logs an event in the life of a process and its images.
     fn log_process(&mut self, p: ProcessId, life: Life, by: Who) {
         let process = &self.processes[p];
         let label = &self.labels.processes[p];
@@ -212,7 +215,7 @@ impl<W: Write + Seek> Model<W> {
         };
         self.log.process(0, self.now, life, &facts, by);
         if p != SYSTEM {
-            // The kernel's are those of process 0.
+            // The kernel's images are logged for process 0 only.
             self.log.images(0, self.now, life, process.id, by);
         }
     }
@@ -237,7 +240,7 @@ impl<W: Write + Seek> Model<W> {
             service_tag: tag.map_or(0, |tag| tag as u32 + 1),
             name: &self.labels.threads[t],
         };
-        let cpu = if by == Who::NOBODY {
+        let cpu = if by == Who::NO_THREAD {
             0
         } else {
             thread.last_cpu
@@ -245,7 +248,7 @@ impl<W: Write + Seek> Model<W> {
         self.log.thread(cpu as u16, self.now, life, &facts, by);
     }
 
-    /// A thread has come to its end, and its process with its last one.
+    /// Ends a thread. If it is the last thread of its process, the process ends too.
     pub(crate) fn thread_ends(&mut self, c: usize, t: ThreadId) {
         let by = self.who(self.cpus[c].thread);
         self.log_thread(t, Life::End, by);

@@ -1,9 +1,9 @@
-//! The model: a machine on which a scenario happens, event by event.
+//! The model: runs a scenario on a simulated machine, event by event.
 //!
-//! `agenda` says what is due when; each thing that happens changes processors (`processor`,
-//! `interrupt`), threads (`dispatcher`, `program`) or devices (`disk`, `device`, `network`), and each
-//! change is logged and summed (`record`) at its moment. Nothing is random but what the scenario
-//! says is, from a stream of its own for each thread and device.
+//! `agenda` orders future events. Each event changes processors (`processor`, `interrupt`), threads
+//! (`dispatcher`, `program`) or devices (`disk`, `device`, `network`). `record` logs each change
+//! when it happens and adds it to the truth. Randomness comes only from the scenario's
+//! distributions, with a separate stream for each thread and device.
 
 mod action;
 mod agenda;
@@ -49,7 +49,7 @@ use thread::{Process, Thread};
 use tune::decode::quantum::Quantum;
 use tune::decode::topology::Processor as Place;
 
-/// Index of a thread. The idle threads of all processors are one.
+/// Index of a thread. All processors share one idle thread.
 pub(crate) type ThreadId = usize;
 /// Index of a process.
 pub(crate) type ProcessId = usize;
@@ -57,19 +57,19 @@ pub(crate) type ProcessId = usize;
 pub(crate) type GroupId = usize;
 /// Index of a routine in the truth.
 pub(crate) type RoutineId = usize;
-/// Index of what a stack shows.
+/// Index of a `Body`, a list of stacks.
 pub(crate) type BodyId = usize;
 
-/// Things that happen between two looks at whether to go on.
+/// Number of model events between two calls of `go_on`.
 const STEP: u32 = 1 << 12;
 
-/// Most things that may be due at a time, so that memory has a bound.
+/// Maximum number of future events, to limit memory.
 const MOST_DUE: usize = 1 << 21;
 
-/// The idle thread, and the process that it belongs to.
+/// Index of the idle thread and of its process.
 pub(crate) const IDLE: ThreadId = 0;
 
-/// Who readies a thread: what runs on a processor, or a DPC that interrupted it.
+/// Work that readies a thread: the thread, service routine or DPC that a processor executes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Readier {
     pub(crate) cpu: usize,
@@ -77,7 +77,7 @@ pub(crate) struct Readier {
     pub(crate) body: BodyId,
 }
 
-/// A routine with where it is on the stack and what it takes.
+/// A service routine or DPC, with its stack and its cost in processor time.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) routine: RoutineId,
@@ -85,13 +85,13 @@ pub(crate) struct Source {
     pub(crate) cost: Amount,
 }
 
-/// Where code is: a stack for each part of the work.
+/// Code of a thread or routine: a stack for each part of its work.
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) parts: Vec<Site>,
 }
 
-/// A stack, and the address of its innermost function.
+/// A stack, and the address of its innermost frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Site {
     pub(crate) address: u64,
@@ -105,7 +105,8 @@ pub(crate) struct Turn {
     pub(crate) ticks: i64,
 }
 
-/// The quanta of the processes' threads: with the focus, without, and of the idle class.
+/// Quanta of threads: in the process with the focus, in other processes, and in processes of the
+/// idle class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turns {
     pub(crate) foreground: Turn,
@@ -113,7 +114,7 @@ pub(crate) struct Turns {
     pub(crate) idle: Turn,
 }
 
-/// The machine.
+/// State of the simulated machine and of the run.
 pub(crate) struct Model<W> {
     now: Time,
     end: Time,
@@ -123,16 +124,16 @@ pub(crate) struct Model<W> {
     clock: ClockInterrupt,
     log: Log<W>,
     truth: Truth,
-    /// Why the model cannot go on.
+    /// Reason why the model cannot continue.
     failure: Option<String>,
 
     topology: Vec<Place>,
-    /// The other processors of each one's core, and itself.
+    /// Set of processors on the same core as each processor, including itself.
     siblings: Vec<CpuSet>,
-    /// For each processor, all of them, nearest first.
+    /// All processors sorted by distance, for each processor.
     near: Vec<Vec<u16>>,
     cpus: Vec<Processor>,
-    /// Processors that have nothing to run.
+    /// Set of processors that have nothing to run.
     idle: CpuSet,
     c_states: Vec<(Time, Time)>,
 
@@ -146,11 +147,12 @@ pub(crate) struct Model<W> {
     ipi_delay: Time,
     timer_expiry: Time,
     local: Vec<ReadyQueue>,
-    /// Queues that neighbours share: which one each processor shares, and who shares it.
+    /// Queues that neighbouring processors share. `shared_by` is the index of each processor's
+    /// shared queue, and `sharers` is the set of processors of each queue.
     shared: Vec<ReadyQueue>,
     shared_by: Vec<Option<usize>>,
     sharers: Vec<CpuSet>,
-    /// Each processor's queues of the groups.
+    /// Queue of each scheduling group on each processor, indexed by processor and group.
     grouped: Vec<Vec<ReadyQueue>>,
     ready_threads: usize,
 
@@ -159,7 +161,7 @@ pub(crate) struct Model<W> {
     groups: Vec<Group>,
     objects: Vec<Object>,
     bodies: Vec<Body>,
-    /// What the processor does at clock interrupts and inter-processor interrupts.
+    /// Code that runs in clock interrupts and inter-processor interrupts.
     clock_body: BodyId,
     /// Address of each routine.
     routines: Vec<u64>,
@@ -167,36 +169,36 @@ pub(crate) struct Model<W> {
     nics: Vec<Nic>,
     devices: Vec<Device>,
     flows: Vec<Flow>,
-    /// The page file, among the files.
+    /// Index of the page file's name.
     page_file: u32,
-    /// What the log calls each file.
+    /// Key of each file in the log.
     file_keys: Vec<u64>,
     labels: Labels,
     actions: Vec<Action>,
     focus: ProcessId,
     sampling: Option<Time>,
     suspended_until: Option<Time>,
-    /// When watched threads' waits were last accounted for.
+    /// Time up to which the waits of watched threads are attributed to causes in the truth.
     accounted: Time,
     frame: Vec<u8>,
 }
 
-/// Names that only the log and the truth need.
+/// Names that only the log and the truth use.
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
     pub(crate) processes: Vec<ProcessLabel>,
-    /// Which process hosts which service.
+    /// Process and name of each service.
     pub(crate) services: Vec<(ProcessId, String)>,
     pub(crate) threads: Vec<String>,
     /// `module!function` of each routine.
     pub(crate) routines: Vec<String>,
-    /// `module!function` in which each part of each body is.
+    /// `module!function` of each part of each body.
     pub(crate) parts: Vec<Vec<String>>,
     pub(crate) flows: Vec<String>,
     pub(crate) files: Vec<String>,
 }
 
-/// What the log tells of a process beside its name and id.
+/// Details of a process that only the log uses, except its name and id.
 #[derive(Debug)]
 pub(crate) struct ProcessLabel {
     pub(crate) session: u32,
@@ -204,7 +206,7 @@ pub(crate) struct ProcessLabel {
     pub(crate) user: User,
 }
 
-/// What came out of a run.
+/// Result of a run.
 pub(crate) struct Outcome<W> {
     pub(crate) out: W,
     pub(crate) sections: crate::truth::Sections,
@@ -214,17 +216,17 @@ pub(crate) struct Outcome<W> {
     pub(crate) modules: Modules,
 }
 
-/// Why a scenario could not be run to its end.
+/// Error that ends a run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The trace cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// Whoever asked for it wanted no more.
-    #[error("stopped")]
+    /// The caller cancelled the simulation.
+    #[error("the simulation was cancelled")]
     Stopped,
-    /// The scenario cannot go on.
-    #[error("the scenario cannot go on: {0}")]
+    /// The scenario cannot continue.
+    #[error("the scenario cannot continue: {0}")]
     Stuck(String),
 }
 
@@ -236,7 +238,7 @@ impl<W: Write + Seek> Model<W> {
     ) -> Result<Outcome<W>, RunError> {
         self.start();
         for c in 0..self.cpus.len() {
-            // Nothing runs yet: they sleep.
+            // No thread runs yet, so all processors go to sleep.
             self.settle(c);
         }
         let mut happened: u32 = 0;
@@ -263,8 +265,8 @@ impl<W: Write + Seek> Model<W> {
                 }
                 if self.agenda.len() > MOST_DUE {
                     self.stop_with(format!(
-                        "more than {MOST_DUE} things are due at {} s: time-outs, answers or \
-                         interrupts that lie too far ahead for how often they are asked for",
+                        "more than {MOST_DUE} events are pending at {} s; let time-outs, answers or \
+                         interrupts be shorter or less frequent",
                         self.base.ns(self.now) / 1_000_000_000
                     ));
                 }
@@ -280,7 +282,8 @@ impl<W: Write + Seek> Model<W> {
         self.finish()
     }
 
-    /// The share that is done, of the time or of the events.
+    /// Returns the share of the run that is complete: the larger of the shares of time and of
+    /// events.
     fn done(&self) -> f64 {
         let time = self.now as f64 / self.end as f64;
         let events = self.log.events() as f64 / self.most_events as f64;
@@ -291,7 +294,7 @@ impl<W: Write + Seek> Model<W> {
         match due {
             Due::Processor(c) => {
                 let c = usize::from(c);
-                // An older entry: something else has happened there since.
+                // The entry is outdated if the processor now needs attention at another time.
                 if self.cpus[c].next == self.now {
                     self.cpus[c].next = crate::time::NEVER;
                     self.advance(c);

@@ -1,4 +1,4 @@
-//! Network adapters with receive side scaling (RSS), and the traffic through them.
+//! Network adapters with receive side scaling (RSS), and their traffic.
 
 use std::collections::VecDeque;
 use std::io::{Seek, Write};
@@ -12,10 +12,10 @@ use crate::scenario::Amount;
 use crate::scenario::Importance;
 use crate::time::Time;
 
-/// Boost of a thread for which a packet came (`IO_NETWORK_INCREMENT`).
+/// Priority boost of a thread that receives a packet (`IO_NETWORK_INCREMENT`).
 const NETWORK_BOOST: u8 = 2;
 
-/// A part of the work of an adapter's DPC.
+/// A part of the work of an adapter's DPC, with its costs in processor time.
 #[derive(Debug)]
 pub(crate) struct Layer {
     pub(crate) per_dpc: Amount,
@@ -36,19 +36,19 @@ pub(crate) struct Nic {
     pub(crate) random: Random,
 }
 
-/// A receive queue: packets whose hash leads to one processor.
+/// A receive queue, for the packets whose RSS hash selects one processor.
 #[derive(Debug)]
 pub(crate) struct NicQueue {
     pub(crate) cpu: usize,
     pub(crate) waiting: VecDeque<Delivery>,
-    /// What the DPC under way handles.
+    /// Deliveries that the queued or running DPC handles.
     pub(crate) in_hand: Vec<Delivery>,
     pub(crate) busy: bool,
     pub(crate) may_interrupt: Time,
     pub(crate) moderated: bool,
 }
 
-/// Packets that arrived together.
+/// Packets of a flow that arrived together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery {
     pub(crate) flow: usize,
@@ -65,7 +65,7 @@ pub(crate) struct Flow {
     pub(crate) tcp: bool,
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
-    /// The adapter's queue of each peer.
+    /// Index of the receive queue for the packets of each remote peer.
     pub(crate) queues: Vec<usize>,
     pub(crate) bytes: u32,
     pub(crate) packets: u32,
@@ -78,31 +78,33 @@ pub(crate) struct Flow {
     pub(crate) dscp: u8,
     pub(crate) bleached: bool,
     pub(crate) send_cost: Amount,
-    /// Set once for each delivery that arrives.
+    /// Object that is set once for each arriving delivery.
     pub(crate) arrived: usize,
     pub(crate) random: Random,
     pub(crate) sequence: u32,
 }
 
-/// Longest that a layer's part of a DPC takes, in nanoseconds: a day, as the longest trace.
+/// Maximum duration of a layer's work in a DPC, in nanoseconds: one day, the maximum length of a
+/// trace.
 const LONGEST: u64 = 24 * 3_600 * 1_000_000_000;
 
-/// Largest part of a packet that the other side sends in one frame.
+/// Largest number of bytes that the remote side sends in one frame.
 const FRAME_BYTES: u32 = 1_460;
 
 impl Flow {
-    /// The mark on packets as they leave this machine.
+    /// Returns the DSCP mark on packets when they leave this machine.
     pub(crate) fn dscp_on_wire(&self) -> u8 {
         if self.bleached { 0 } else { self.dscp }
     }
 
-    /// The other side's address of one of its peers: addresses and ports count up.
+    /// Returns the address and port of one of the flow's remote peers.
     pub(crate) fn peer(&self, peer: u32) -> SocketAddr {
         peer_address(self.remote, peer)
     }
 }
 
-/// Address and port of a flow's `n`th peer.
+/// Returns the address and port of a flow's `n`th peer. The address counts up for 251 peers; then
+/// it starts again with the next port.
 pub(crate) fn peer_address(first: SocketAddr, n: u32) -> SocketAddr {
     let port = first.port().wrapping_add((n / 251) as u16);
     match first {
@@ -118,7 +120,7 @@ pub(crate) fn peer_address(first: SocketAddr, n: u32) -> SocketAddr {
 }
 
 impl<W: Write + Seek> Model<W> {
-    /// Plans the next packets of a flow that comes by itself.
+    /// Schedules the arrival of the next packets of a flow that sends without requests.
     pub(crate) fn flow_next(&mut self, flow: usize) {
         let base = self.base;
         let state = &mut self.flows[flow];
@@ -147,7 +149,7 @@ impl<W: Write + Seek> Model<W> {
         self.flow_next(flow);
     }
 
-    /// The other side's answer, or its next block.
+    /// Delivers the answer or the next block of the remote side.
     pub(crate) fn answer_arrives(&mut self, flow: usize, bytes: u32) {
         self.deliver(Delivery {
             flow,
@@ -157,7 +159,7 @@ impl<W: Write + Seek> Model<W> {
         });
     }
 
-    /// Packets reach the adapter.
+    /// Delivers packets to the network adapter.
     fn deliver(&mut self, delivery: Delivery) {
         let flow = &self.flows[delivery.flow];
         let (nic, queue) = (flow.nic, flow.queues[delivery.peer as usize]);
@@ -170,7 +172,8 @@ impl<W: Write + Seek> Model<W> {
         self.nic_interrupts(nic, queue);
     }
 
-    /// A queue interrupts if it has something, may, and is not being served already.
+    /// Raises the interrupt of a receive queue if it has packets and is not being served. If
+    /// interrupt moderation does not allow this yet, schedules it for later.
     pub(crate) fn nic_interrupts(&mut self, nic: usize, queue: usize) {
         let now = self.now;
         let state = &mut self.nics[nic];
@@ -196,7 +199,8 @@ impl<W: Write + Seek> Model<W> {
         self.interrupt(cpu, work);
     }
 
-    /// The adapter's service routine queues its DPC, for what has come by now.
+    /// Queues the adapter's DPC for the packets that have arrived. Without coalescing, it handles
+    /// only the first delivery.
     pub(crate) fn queue_nic_dpc(&mut self, c: usize, nic: usize, queue: usize) {
         let base = self.base;
         let state = &mut self.nics[nic];
@@ -224,7 +228,7 @@ impl<W: Write + Seek> Model<W> {
         self.queue_dpc(c, c, dpc, Importance::Medium);
     }
 
-    /// The DPC hands its packets over.
+    /// Delivers the packets of a completed DPC to their receivers.
     pub(crate) fn nic_done(&mut self, c: usize, nic: usize, queue: usize, by: Readier) {
         let mut in_hand = std::mem::take(&mut self.nics[nic].queues[queue].in_hand);
         for delivery in in_hand.drain(..) {
@@ -239,7 +243,8 @@ impl<W: Write + Seek> Model<W> {
         self.nic_rearms(nic, queue);
     }
 
-    /// The queue may interrupt again: at the next moment, since its DPC still runs now.
+    /// Schedules the next interrupt of a receive queue if more packets wait. It is at least one
+    /// tick later, because the queue's DPC is still running.
     fn nic_rearms(&mut self, nic: usize, queue: usize) {
         let q = &mut self.nics[nic].queues[queue];
         if !q.waiting.is_empty() && !std::mem::replace(&mut q.moderated, true) {
@@ -249,7 +254,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// A thread sends a packet.
+    /// Sends a packet of a thread.
     pub(crate) fn send(&mut self, c: usize, flow: usize, bytes: u32) {
         self.log_sent(c, flow, bytes);
         self.truth_sent(flow, bytes);
@@ -257,7 +262,7 @@ impl<W: Write + Seek> Model<W> {
         if !state.echo {
             return;
         }
-        // There or back.
+        // The packet can be lost on its way, and so can the answer.
         let lost = state.random.chance(state.loss) || state.random.chance(state.loss);
         let way = self.round_trip(flow);
         if lost {
@@ -268,7 +273,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// A thread answers a block: the other side sends its next.
+    /// Answers a block of data, so that the remote side sends the next block.
     pub(crate) fn reply(&mut self, flow: usize) {
         let way = self.round_trip(flow);
         let bytes = self.flows[flow].bytes;
@@ -276,7 +281,7 @@ impl<W: Write + Seek> Model<W> {
             .push(self.now + way, Due::Answer(flow as u16, bytes));
     }
 
-    /// There and back through the network, with what the other side takes.
+    /// Returns the round-trip time plus the time that the remote side takes to answer.
     fn round_trip(&mut self, flow: usize) -> Time {
         let state = &mut self.flows[flow];
         let random = &mut state.random;

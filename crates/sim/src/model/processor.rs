@@ -1,4 +1,4 @@
-//! A processor: what runs on it, what interrupts that, and when it reaches its next point.
+//! A processor: its thread, its interrupts, and the time at which it next needs attention.
 
 use std::collections::VecDeque;
 use std::io::{Seek, Write};
@@ -13,44 +13,46 @@ use crate::time::{NEVER, Time};
 #[derive(Debug)]
 pub(crate) struct Processor {
     pub(crate) thread: ThreadId,
-    /// The thread that runs here next.
+    /// Thread that the processor runs next.
     pub(crate) standby: Option<ThreadId>,
-    /// Service routines and DPCs that run, each inside the one before.
+    /// Service routines and DPCs that have started. Each one interrupted the one before it.
     pub(crate) running: Vec<Work>,
-    /// Interrupts that wait for those of their level or above to end.
+    /// Interrupts that wait because a routine of the same or a higher level runs.
     pub(crate) pending: VecDeque<Work>,
-    /// Queued DPCs.
+    /// DPCs that wait to run on the processor.
     pub(crate) dpcs: VecDeque<Work>,
-    /// Whether the queue is to be emptied as soon as it can be.
+    /// True if the processor must run its queued DPCs as soon as possible.
     pub(crate) dpcs_requested: bool,
-    /// DPCs queued since the last clock tick counted, and the smoothed number per tick.
+    /// Number of DPCs queued since the last clock tick. `dpc_rate` is the smoothed number per tick.
     pub(crate) dpc_requests: u32,
     pub(crate) dpc_rate: u32,
     pub(crate) dpc_tick: Time,
-    /// DPCs that wait for this processor's DPC thread, and the object that wakes it.
+    /// DPCs that wait for this processor's DPC thread. `dpc_object` is the object that wakes this
+    /// thread.
     pub(crate) threaded: VecDeque<Work>,
     pub(crate) dpc_object: usize,
 
-    /// Since when what runs now has run.
+    /// Time up to which the processor's time is charged to its work.
     pub(crate) since: Time,
-    /// When the processor next needs attention, if nothing else happens.
+    /// Time at which the processor next needs attention, if nothing else happens.
     pub(crate) next: Time,
-    /// The clock interrupt that ends the thread's quantum, and the end of its short slice.
+    /// Time of the clock interrupt that ends the thread's quantum. `slice_end` is the end of its
+    /// short time slice.
     pub(crate) quantum_end: Time,
     pub(crate) slice_end: Time,
 
-    /// The idle state, while the idle thread runs and has not been woken.
+    /// True while the processor sleeps: it runs the idle thread, and no event has woken it.
     pub(crate) asleep: bool,
     pub(crate) awake_at: Time,
     pub(crate) c_state: u8,
     pub(crate) idle_since: Time,
-    /// How long idle periods last, smoothed.
+    /// Smoothed duration of the processor's idle periods, as a prediction of the next one.
     pub(crate) expected_idle: Time,
 }
 
 impl Processor {
-    /// The routine that an interrupt would interrupt now: the innermost that runs, or the DPC that
-    /// the processor's DPC thread has begun.
+    /// Returns the work that an interrupt would interrupt now: the innermost running routine, or
+    /// the DPC that the processor's DPC thread has started.
     pub(crate) fn interrupted(&mut self) -> Option<&mut Work> {
         let threaded = self.threaded.front_mut().filter(|dpc| dpc.began > 0);
         self.running.last_mut().or(threaded)
@@ -83,7 +85,7 @@ impl Processor {
 }
 
 impl<W: Write + Seek> Model<W> {
-    /// Charges the time since the last change to what ran.
+    /// Charges the time since the last call to the processor's current work.
     pub(crate) fn advance(&mut self, c: usize) {
         let cpu = &mut self.cpus[c];
         let elapsed = self.now - cpu.since;
@@ -123,13 +125,15 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Lets everything happen that can happen at this moment, and sets the next point.
+    /// Executes everything that the processor can do at the current time, and computes when it next
+    /// needs attention.
     pub(crate) fn settle(&mut self, c: usize) {
         while self.settle_once(c) {}
         self.schedule(c);
     }
 
-    /// One thing; false if there is none.
+    /// Executes one thing that the processor can do at the current time. Returns false if there is
+    /// none.
     fn settle_once(&mut self, c: usize) -> bool {
         let now = self.now;
         let cpu = &mut self.cpus[c];
@@ -159,7 +163,7 @@ impl<W: Write + Seek> Model<W> {
         }
         let t = cpu.thread;
         if let Some(next) = cpu.standby.take() {
-            // What runs may have changed since, or its rank.
+            // The running thread or its rank may have changed after the standby thread was chosen.
             if self.key(next) < self.key(t) {
                 self.preempt(c, next);
             } else {
@@ -194,7 +198,7 @@ impl<W: Write + Seek> Model<W> {
         true
     }
 
-    /// Works out when the processor next needs attention.
+    /// Computes the time at which the processor next needs attention.
     pub(crate) fn schedule(&mut self, c: usize) {
         let now = self.now;
         let cpu = &mut self.cpus[c];
@@ -207,7 +211,8 @@ impl<W: Write + Seek> Model<W> {
         } else {
             let thread = &self.threads[cpu.thread];
             let left = thread.quantum.max(0) as Time;
-            // Most steps end before the quantum: no need to look for the tick that ends it.
+            // If the current step ends before the quantum, the end of the quantum is not needed.
+            // Most steps do.
             cpu.quantum_end = match thread.burst < left {
                 true => NEVER,
                 false => self.clock.next_interrupt((now + left).max(now + 1)),
@@ -217,7 +222,9 @@ impl<W: Write + Seek> Model<W> {
                 next = next.min(stop);
             }
             if let Some(group) = self.processes[thread.process].group {
-                // All that run its threads use it up; whoever began last looks after it.
+                // All processors that run threads of the group use up its time together. The
+                // processor that started such a thread last computes the exact moment, because it
+                // counts all of them.
                 let users = self.users_of(group).count().max(1) as Time;
                 next = next.min(now + self.groups[group].room().div_ceil(users));
             }
@@ -231,7 +238,8 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// The idle thread found nothing to do: the processor takes the deepest idle state that pays.
+    /// Enters the deepest idle state (C-state) that is worthwhile for the expected idle time.
+    /// Called when the idle thread finds no work.
     fn fall_asleep(&mut self, c: usize) {
         let cpu = &mut self.cpus[c];
         cpu.asleep = true;
@@ -243,7 +251,7 @@ impl<W: Write + Seek> Model<W> {
         cpu.c_state = deepest.unwrap_or(0) as u8;
     }
 
-    /// Wakes a sleeping processor, which takes its time.
+    /// Wakes a sleeping processor, which takes the latency of its idle state.
     pub(crate) fn wake(&mut self, c: usize) {
         let cpu = &mut self.cpus[c];
         if !cpu.asleep {
@@ -259,13 +267,13 @@ impl<W: Write + Seek> Model<W> {
         cpu.awake_at = self.now + latency;
     }
 
-    /// A processor is to look at what has changed: at once if it is `by` which it changed.
+    /// Sends an interrupt that makes a processor look for changes.
     pub(crate) fn poke(&mut self, c: usize) {
         self.agenda
             .push(self.now + self.ipi_delay, Due::Poke(c as u16));
     }
 
-    /// A thread gives way to one of its priority.
+    /// Yields the processor to a thread of the same priority.
     pub(crate) fn yield_processor(&mut self, c: usize) {
         let t = self.cpus[c].thread;
         if let Some(next) = self.take_at_least(c, self.key(t)) {

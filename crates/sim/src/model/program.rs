@@ -1,4 +1,4 @@
-//! Programs of threads: steps, compiled to a flat list, and what each of them does.
+//! Programs that threads execute: compiled steps and their execution.
 
 use std::io::{Seek, Write};
 use std::rc::Rc;
@@ -10,11 +10,11 @@ use crate::log::DiskAction;
 use crate::scenario::{Amount, WaitReason};
 use crate::time::Time;
 
-/// Steps that a thread may take without needing the processor, before its program is taken for one
-/// that never will.
+/// Maximum number of consecutive steps without processor time or a wait. A program with more would
+/// never let time pass.
 const MOST_FREE_STEPS: u32 = 10_000;
 
-/// One step, with names resolved.
+/// A step of a program, with names replaced by indices.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Run(Amount),
@@ -45,16 +45,16 @@ pub(crate) enum Op {
         disk: usize,
         file: u32,
     },
-    /// The fault's data has come.
+    /// Work after the disk read of a page fault is complete.
     FaultDone {
         bytes: u32,
         file: u32,
     },
-    /// What sending a packet takes.
+    /// Processor time that is needed to send a packet.
     Send {
         flow: usize,
     },
-    /// The packet is handed to the adapter.
+    /// Transfer of the packet to the network adapter.
     Sent {
         flow: usize,
         bytes: u32,
@@ -68,26 +68,27 @@ pub(crate) enum Op {
     Priority(u8),
     Mark(String),
     Yield,
-    /// Enters a loop: how often, until when, and where it ends.
+    /// Start of a loop, with the number of repetitions, the end time, and the index of the step
+    /// after the loop.
     Loop {
         times: Option<u32>,
         stop: Option<Time>,
         end: usize,
     },
-    /// Goes back to a loop's first step while repetitions are left.
+    /// Jump to a loop's first step while repetitions are left.
     Again(usize),
     Exit,
-    /// Runs the DPCs that are queued for this processor's DPC thread.
+    /// Execution of the DPCs that are queued for this processor's DPC thread.
     ThreadedDpc(usize),
 }
 
-/// A step and where it is on the stack.
+/// A step and the stack with which it runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Instruction {
     pub(crate) op: Op,
-    /// `None` is the thread's own place.
+    /// Stack during the step; `None` for the thread's default stack.
     pub(crate) body: Option<BodyId>,
-    /// Name (by index) under which its duration is told.
+    /// Index of the name under which the step's duration is measured.
     pub(crate) measure: Option<usize>,
 }
 
@@ -95,18 +96,18 @@ pub(crate) struct Instruction {
 #[derive(Debug, Default)]
 pub(crate) struct Program(pub(crate) Vec<Instruction>);
 
-/// Something that threads wait for: an event, a semaphore, or a lock.
+/// Synchronisation object: an event, a semaphore, or a lock.
 #[derive(Debug, Default)]
 pub(crate) struct Object {
-    /// How many waits it satisfies at once.
+    /// Number of waits that the object can satisfy now.
     pub(crate) count: u32,
-    /// Most of `count`: 1 for an event that resets itself.
+    /// Maximum of `count`. It is 1 for a lock or an event that resets itself.
     pub(crate) limit: u32,
     pub(crate) waiters: std::collections::VecDeque<super::ThreadId>,
 }
 
 impl<W: Write + Seek> Model<W> {
-    /// Takes steps of the processor's thread until one needs the processor or waits.
+    /// Executes steps of the processor's thread until a step needs processor time or waits.
     pub(crate) fn run_program(&mut self, c: usize) {
         let t = self.cpus[c].thread;
         let program = Rc::clone(&self.threads[t].program);
@@ -128,14 +129,14 @@ impl<W: Write + Seek> Model<W> {
         }
         let thread = &self.threads[t];
         self.stop_with(format!(
-            "thread {} of {} takes {MOST_FREE_STEPS} steps without needing the processor or \
-             waiting: its program would never let time pass",
+            "thread {} of {} executes {MOST_FREE_STEPS} steps without processor time or a wait: \
+             its program would never let time pass; add a step that runs, sleeps or waits",
             thread.id, self.processes[thread.process].name
         ));
         self.threads[t].burst = self.base.ticks(1_000_000).max(1);
     }
 
-    /// Takes one step; true if the thread can take the next one at once.
+    /// Executes one step. Returns true if the thread can execute its next step at once.
     fn step(&mut self, c: usize, op: &Op) -> bool {
         let t = self.cpus[c].thread;
         match op {
@@ -152,33 +153,13 @@ impl<W: Write + Seek> Model<W> {
                 object,
                 timeout,
                 reason,
-            } => {
-                if self.objects[*object].count > 0 {
-                    self.objects[*object].count -= 1;
-                    return true;
-                }
-                self.objects[*object].waiters.push_back(t);
-                self.threads[t].waits_for = Some(*object);
-                if let Some(timeout) = timeout {
-                    let ns = timeout.sample(&mut self.threads[t].random).0;
-                    self.set_timer(t, self.base.ticks(ns));
-                }
-                self.block(c, *reason)
-            }
+            } => self.wait(c, *object, timeout.as_ref(), *reason),
             Op::Set { object, boost } => {
                 self.set_object(*object, *boost, self.readier(c));
                 true
             }
-            Op::Acquire { lock, reason } => {
-                // A lock is an object that is set while nobody holds it.
-                if self.objects[*lock].count > 0 {
-                    self.objects[*lock].count = 0;
-                    return true;
-                }
-                self.objects[*lock].waiters.push_back(t);
-                self.threads[t].waits_for = Some(*lock);
-                self.block(c, *reason)
-            }
+            // A lock is an object that is set while no thread holds it.
+            Op::Acquire { lock, reason } => self.wait(c, *lock, None, *reason),
             Op::Release(lock) => {
                 self.set_object(*lock, 1, self.readier(c));
                 true
@@ -189,22 +170,15 @@ impl<W: Write + Seek> Model<W> {
                 disk,
                 file,
             } => {
-                let purpose = Purpose::Thread(t);
-                self.transfer(
-                    c,
-                    *disk,
-                    Transfer::new(*action, *bytes, *file, purpose, false),
-                );
+                let transfer = Transfer::new(*action, *bytes, *file, Purpose::Thread(t), false);
+                self.transfer(c, *disk, transfer);
                 self.block(c, WaitReason::Executive)
             }
             Op::Fault { bytes, disk, file } => {
                 self.threads[t].waiting_since = self.now;
-                let purpose = Purpose::Thread(t);
-                self.transfer(
-                    c,
-                    *disk,
-                    Transfer::new(DiskAction::Read, *bytes, *file, purpose, true),
-                );
+                let (read, purpose) = (DiskAction::Read, Purpose::Thread(t));
+                let transfer = Transfer::new(read, *bytes, *file, purpose, true);
+                self.transfer(c, *disk, transfer);
                 self.block(c, WaitReason::WrPageIn)
             }
             Op::FaultDone { bytes, file } => {
@@ -246,15 +220,7 @@ impl<W: Write + Seek> Model<W> {
                 self.thaw(c, *process);
                 true
             }
-            Op::Priority(priority) => {
-                let thread = &mut self.threads[t];
-                thread.base = *priority;
-                thread.foreground_boost = 0;
-                thread.unusual_boost = 0;
-                self.set_priority(c, t, *priority);
-                self.yield_to_better(c);
-                self.cpus[c].thread == t
-            }
+            Op::Priority(priority) => self.set_base_priority(c, *priority),
             Op::Mark(text) => {
                 self.log_mark(c, text);
                 true
@@ -264,32 +230,11 @@ impl<W: Write + Seek> Model<W> {
                 self.cpus[c].thread == t
             }
             Op::Loop { times, stop, end } => {
-                let thread = &mut self.threads[t];
-                if stop.is_some_and(|stop| stop <= self.now) || *times == Some(0) {
-                    thread.next = *end;
-                } else {
-                    if let Some(stop) = stop {
-                        thread.stop = Some((*stop, *end, thread.loops.len()));
-                    }
-                    // One time round is under way.
-                    thread.loops.push(times.map_or(u32::MAX, |times| times - 1));
-                }
+                self.begin_loop(t, *times, *stop, *end);
                 true
             }
             Op::Again(first) => {
-                let thread = &mut self.threads[t];
-                match thread.loops.last_mut() {
-                    Some(left) if *left == u32::MAX => thread.next = *first,
-                    Some(left) if *left > 0 => {
-                        *left -= 1;
-                        thread.next = *first;
-                    }
-                    _ => {
-                        thread.loops.pop();
-                        let depth = thread.loops.len();
-                        thread.stop.take_if(|(_, _, of)| *of == depth);
-                    }
-                }
+                self.repeat_loop(t, *first);
                 true
             }
             Op::Exit => {
@@ -300,7 +245,80 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Ends a loop whose moment has come, wherever its thread is in it.
+    /// Takes an object if it is set, and makes the thread wait for it otherwise. Returns true if no
+    /// wait is needed.
+    fn wait(
+        &mut self,
+        c: usize,
+        object: usize,
+        timeout: Option<&Amount>,
+        reason: WaitReason,
+    ) -> bool {
+        let t = self.cpus[c].thread;
+        if self.objects[object].count > 0 {
+            self.objects[object].count -= 1;
+            return true;
+        }
+        self.objects[object].waiters.push_back(t);
+        self.threads[t].waits_for = Some(object);
+        if let Some(timeout) = timeout {
+            let ns = timeout.sample(&mut self.threads[t].random).0;
+            self.set_timer(t, self.base.ticks(ns));
+        }
+        self.block(c, reason)
+    }
+
+    /// Sets the base priority of the processor's thread. Returns true if the thread still runs.
+    fn set_base_priority(&mut self, c: usize, priority: u8) -> bool {
+        let t = self.cpus[c].thread;
+        let thread = &mut self.threads[t];
+        thread.base = priority;
+        thread.foreground_boost = 0;
+        thread.unusual_boost = 0;
+        self.set_priority(c, t, priority);
+        self.yield_to_better(c);
+        self.cpus[c].thread == t
+    }
+
+    /// Starts a loop that repeats `times` times (without limit if `None`), but ends at the time
+    /// `stop`. If there is nothing to repeat, skips to the step `end`.
+    fn begin_loop(
+        &mut self,
+        t: super::ThreadId,
+        times: Option<u32>,
+        stop: Option<Time>,
+        end: usize,
+    ) {
+        let thread = &mut self.threads[t];
+        if stop.is_some_and(|stop| stop <= self.now) || times == Some(0) {
+            thread.next = end;
+            return;
+        }
+        if let Some(stop) = stop {
+            thread.stop = Some((stop, end, thread.loops.len()));
+        }
+        // The first repetition starts now, so one less remains.
+        thread.loops.push(times.map_or(u32::MAX, |times| times - 1));
+    }
+
+    /// Returns to the `first` step of the innermost loop, or ends it after the last repetition.
+    fn repeat_loop(&mut self, t: super::ThreadId, first: usize) {
+        let thread = &mut self.threads[t];
+        match thread.loops.last_mut() {
+            Some(left) if *left == u32::MAX => thread.next = first,
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                thread.next = first;
+            }
+            _ => {
+                thread.loops.pop();
+                let depth = thread.loops.len();
+                thread.stop.take_if(|(_, _, of)| *of == depth);
+            }
+        }
+    }
+
+    /// Ends a loop whose end time has come, even in the middle of its steps.
     pub(crate) fn stop_loop(&mut self, t: super::ThreadId) {
         let thread = &mut self.threads[t];
         if let Some((_, end, depth)) = thread.stop.take() {
@@ -310,7 +328,8 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// The thread needs the processor for `amount`, and at least for a tick of the clock.
+    /// Makes the thread need the processor for `amount`, but at least for one tick of the trace's
+    /// clock.
     fn needs(&mut self, t: super::ThreadId, amount: &Amount) {
         let thread = &mut self.threads[t];
         let ns = amount.sample(&mut thread.random).0;
@@ -323,7 +342,7 @@ impl<W: Write + Seek> Model<W> {
         self.block(c, WaitReason::DelayExecution)
     }
 
-    /// Readies the thread at the clock interrupt that ends a wait of `delay`.
+    /// Schedules the clock interrupt that ends a wait of `delay` ticks.
     fn set_timer(&mut self, t: super::ThreadId, delay: Time) {
         let process = self.processes[self.threads[t].process].id;
         let expiry = self.clock.expiry(self.now, delay, process);
@@ -331,7 +350,8 @@ impl<W: Write + Seek> Model<W> {
             .push(expiry, Due::Timer(t, self.threads[t].wait));
     }
 
-    /// Sets an object: the thread that waited longest becomes ready, or the object stays set.
+    /// Sets an object: readies the thread that has waited longest. If no thread waits, the object
+    /// stays set.
     pub(crate) fn set_object(&mut self, object: usize, boost: u8, by: Readier) {
         match self.objects[object].waiters.pop_front() {
             Some(t) => self.end_wait(t, boost, by),
@@ -342,7 +362,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// A thread's wait is over.
+    /// Ends a thread's wait.
     pub(crate) fn end_wait(&mut self, t: super::ThreadId, boost: u8, by: Readier) {
         let thread = &mut self.threads[t];
         if thread.state != State::Waiting {
@@ -355,7 +375,8 @@ impl<W: Write + Seek> Model<W> {
         self.ready(t, boost, by);
     }
 
-    /// The processor's thread waits; another one runs. Always false: there is no next step now.
+    /// Makes the processor's thread wait and runs another one. Returns false, because the thread
+    /// cannot execute its next step now.
     pub(crate) fn block(&mut self, c: usize, reason: WaitReason) -> bool {
         let t = self.cpus[c].thread;
         let thread = &mut self.threads[t];

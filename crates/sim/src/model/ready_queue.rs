@@ -1,4 +1,4 @@
-//! Threads that are ready to run: a list for each priority, and which lists hold any.
+//! Ready threads: a list for each priority, and a bit mask of non-empty lists.
 
 use std::collections::VecDeque;
 
@@ -7,10 +7,11 @@ use super::ThreadId;
 /// Number of priorities, 0 to 31.
 pub(crate) const PRIORITIES: usize = 32;
 
-/// Ready threads by priority; first in, first out within one.
+/// Ready threads by priority. Threads of the same priority leave the queue in the order in which
+/// they arrived.
 #[derive(Debug)]
 pub(crate) struct ReadyQueue {
-    /// Bit `p` is set if the list of priority `p` holds a thread.
+    /// Bit `p` is set if the list of priority `p` is not empty.
     summary: u32,
     lists: [VecDeque<ThreadId>; PRIORITIES],
 }
@@ -23,7 +24,8 @@ impl ReadyQueue {
         }
     }
 
-    /// Adds a thread behind those of its priority, or before them if it was preempted.
+    /// Adds a thread at the end of its priority's list. If `first` is true, adds it at the front,
+    /// as for a preempted thread.
     #[inline]
     pub(crate) fn push(&mut self, thread: ThreadId, priority: u8, first: bool) {
         let list = &mut self.lists[usize::from(priority)];
@@ -35,7 +37,7 @@ impl ReadyQueue {
         self.summary |= 1 << priority;
     }
 
-    /// The highest priority of a ready thread.
+    /// Returns the highest priority of a ready thread.
     #[inline]
     pub(crate) fn best(&self) -> Option<u8> {
         self.summary.checked_ilog2().map(|priority| priority as u8)
@@ -53,7 +55,7 @@ impl ReadyQueue {
         thread
     }
 
-    /// Takes `thread`, which waits at `priority`; false if it is not here.
+    /// Removes `thread`, which waits at `priority`. Returns false if it is absent.
     pub(crate) fn remove(&mut self, thread: ThreadId, priority: u8) -> bool {
         let list = &mut self.lists[usize::from(priority)];
         let Some(at) = list.iter().position(|t| *t == thread) else {
@@ -66,7 +68,7 @@ impl ReadyQueue {
         true
     }
 
-    /// The threads, best first.
+    /// Returns the threads, highest priority first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = ThreadId> {
         self.lists.iter().rev().flatten().copied()
     }

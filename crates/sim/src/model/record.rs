@@ -1,4 +1,4 @@
-//! What the model tells as it happens: to the log, and to the truth.
+//! Reports of the model's changes to the log and to the truth.
 
 use std::collections::BTreeMap;
 use std::io::{Seek, Write};
@@ -20,16 +20,16 @@ use crate::time::Time;
 use crate::truth::{HeldBy, ReadyWait, RoutineKey, Wait};
 use tune::decode::flow::Flow as Tuple;
 
-/// Nominal clock tick: what a thread's wait time is counted in.
+/// Nominal clock tick in nanoseconds. A thread's wait time is logged in this unit.
 const TICK_NS: u64 = 15_625_000;
 
-/// Bytes of a captured packet that are kept.
+/// Maximum number of bytes that the log keeps of a captured packet.
 const SNAP: usize = 128;
 
 const OUR_MAC: [u8; 6] = [0x02, 0x1A, 0x61, 0x00, 0x00, 0x01];
 const ROUTER_MAC: [u8; 6] = [0x02, 0x1A, 0x61, 0x00, 0x00, 0xFE];
 
-/// The system is at work: the sleep state S0. Sleeping is S3.
+/// Power states coded as `SYSTEM_POWER_STATE`: S0 (working) and S3 (sleeping).
 const WORKING: u32 = 1;
 const SLEEPING: u32 = 4;
 
@@ -44,7 +44,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// The stack of what runs on a processor, which interrupts its thread or is it.
+    /// Returns the stack of one part of a processor's current work.
     fn stack(&self, c: usize, body: BodyId, part: usize) -> Option<Stack> {
         Some(Stack {
             who: self.who(self.cpus[c].thread),
@@ -157,7 +157,7 @@ impl<W: Write + Seek> Model<W> {
         self.truth.hard_faults += 1;
     }
 
-    /// The profiling interrupt: what does the processor execute?
+    /// Logs a sample of the processor's current work.
     pub(crate) fn sample(&mut self, c: usize) {
         if let Some(interval) = self.sampling {
             self.agenda
@@ -266,7 +266,7 @@ impl<W: Write + Seek> Model<W> {
     fn request(&self, disk: usize, transfer: &Transfer) -> DiskRequest {
         let by = match transfer.purpose {
             Purpose::Thread(t) => self.who(t),
-            // The kernel's own thread brings stacks back.
+            // A kernel thread reads the stack from the page file.
             Purpose::Stack(_) => Who {
                 process: self.processes[SYSTEM].id,
                 thread: SYSTEM_THREAD,
@@ -403,10 +403,11 @@ impl<W: Write + Seek> Model<W> {
         let (us, them) = (state.local, state.peer(peer));
         let (from, to, source_mac, destination_mac, dscp) = match direction {
             Direction::Send => (us, them, OUR_MAC, ROUTER_MAC, state.dscp_on_wire()),
-            // The network takes marks off, as most do.
+            // Received packets have no DSCP mark, because most networks remove it.
             Direction::Receive => (them, us, ROUTER_MAC, OUR_MAC, 0),
         };
-        // Both addresses are of one family: the scenario was checked.
+        // This cannot fail, because the check of the scenario ensures that both addresses are of
+        // one family.
         let Ok(tuple) = Tuple::new(from, to) else {
             return;
         };
@@ -441,7 +442,7 @@ impl<W: Write + Seek> Model<W> {
         self.frame = bytes;
     }
 
-    // What people and the system do.
+    // Users and the system.
 
     pub(crate) fn log_mark(&mut self, c: usize, text: &str) {
         self.log.mark(c as u16, self.now, text);
@@ -455,7 +456,8 @@ impl<W: Write + Seek> Model<W> {
 
     pub(crate) fn log_focus(&mut self, c: usize, old: ProcessId, new: ProcessId) {
         let by = self.who(self.cpus[c].thread);
-        // The idle process stands for nobody and is in no session: the one that loses the focus is.
+        // The idle process has no session. If it gets the focus, the event has the session of the
+        // process that loses the focus.
         let session_of = |process: ProcessId| self.labels.processes[process].session;
         let session = match session_of(new) {
             u32::MAX => session_of(old),
@@ -487,7 +489,7 @@ impl<W: Write + Seek> Model<W> {
         self.log_period(c);
     }
 
-    /// Logs how often clock interrupts come from now on.
+    /// Logs the new period of clock interrupts.
     pub(crate) fn log_period(&mut self, c: usize) {
         let by = self.who(self.cpus[c].thread);
         let period = self.clock.hardware_period();
@@ -504,7 +506,7 @@ impl<W: Write + Seek> Model<W> {
 
     // Waits of watched threads.
 
-    /// A watched thread's wait is over.
+    /// Records the end of a watched thread's wait in the truth.
     pub(crate) fn truth_waited(&mut self, t: ThreadId, by: Readier) {
         let thread = &self.threads[t];
         if thread.switches == 0 {
@@ -550,7 +552,8 @@ impl<W: Write + Seek> Model<W> {
         self.truth.watched.entry(t).or_default().add(wait);
     }
 
-    /// Accounts for the time until `time` to what holds the watched threads that are ready.
+    /// Attributes the time since the last call, up to `time`, to the causes that keep watched ready
+    /// threads from running.
     pub(crate) fn account(&mut self, time: Time) {
         let from = std::mem::replace(&mut self.accounted, time);
         if self.truth.waiting.is_empty() {
@@ -567,7 +570,7 @@ impl<W: Write + Seek> Model<W> {
         self.truth.waiting = waiting;
     }
 
-    /// What keeps a ready thread off a processor now.
+    /// Returns the cause that now keeps a ready thread from running on a processor.
     fn held_by(&self, t: ThreadId, c: usize) -> HeldBy {
         let cpu = &self.cpus[c];
         if self.suspended_until.is_some() {
@@ -602,13 +605,14 @@ impl<W: Write + Seek> Model<W> {
     }
 }
 
-/// How much longer than asked for the time between two samples is: 0.13 %. The profiling interrupt
-/// has a clock of its own, so that samples fall everywhere in what repeats in round times.
+/// Returns the amount by which the time between two samples exceeds the nominal interval: 0.13 %.
+/// The profiling interrupt has its own clock. Samples therefore do not stay in step with work that
+/// repeats at round intervals.
 fn drift(interval: Time) -> Time {
     interval * 13 / 10_000 + 1
 }
 
-/// A file's path as the kernel says it.
+/// Returns the NT path of a file, as the kernel logs it.
 pub(crate) fn nt_path(path: &str) -> String {
     match path.strip_prefix("C:") {
         Some(rest) => format!(r"\Device\HarddiskVolume3{rest}"),

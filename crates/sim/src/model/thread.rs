@@ -1,4 +1,4 @@
-//! Threads and processes as the dispatcher sees them.
+//! State of threads and processes in the dispatcher.
 
 use std::rc::Rc;
 
@@ -15,20 +15,21 @@ pub(crate) struct Process {
     pub(crate) id: u32,
     pub(crate) name: String,
     pub(crate) group: Option<GroupId>,
-    /// Threads of the idle class always get the shortest quantum.
+    /// True for a process of the idle priority class, whose threads always get the shortest
+    /// quantum.
     pub(crate) is_idle_class: bool,
-    /// When it begins, if it is not there from the start on.
+    /// Start time of the process; `None` if it exists at the trace's start.
     pub(crate) starts: Option<Time>,
-    /// It has begun and not ended.
+    /// True from the process's start to its end.
     pub(crate) alive: bool,
-    /// Has the focus: longer quanta and larger boosts.
+    /// True if the process has the focus, so that its threads get longer quanta and larger boosts.
     pub(crate) foreground: bool,
-    /// Object that a message to its windows sets.
+    /// Object that a message to the windows of the process sets.
     pub(crate) messages: usize,
     pub(crate) threads: Vec<super::ThreadId>,
 }
 
-/// What a thread is doing, in the kernel's numbers.
+/// State of a thread, numbered as in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Initialized = 0,
@@ -41,12 +42,12 @@ pub(crate) enum State {
     Transition = 6,
 }
 
-/// Which queue a ready thread is in.
+/// Queue in which a ready thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queue {
     Local(usize),
     Shared(usize),
-    /// A processor's queue of a scheduling group.
+    /// Queue of a scheduling group on a processor.
     Group(usize, GroupId),
 }
 
@@ -57,49 +58,51 @@ pub(crate) struct Thread {
     pub(crate) process: ProcessId,
     pub(crate) base: u8,
     pub(crate) priority: u8,
-    /// How much of the priority is due to the focus, and how much to other boosts.
+    /// Foreground boost that is included in `priority`. `unusual_boost` is the sum of the other
+    /// boosts in it.
     pub(crate) foreground_boost: u8,
     pub(crate) unusual_boost: u8,
     pub(crate) affinity: CpuSet,
     pub(crate) ideal: usize,
     pub(crate) last_cpu: usize,
     pub(crate) state: State,
-    /// Where it is ready, and at what priority.
+    /// Queue that contains the thread while it is ready, and its priority in the queue.
     pub(crate) queue: (Queue, u8),
-    /// Its place among those that wait for an object or a time; changes when the wait ends.
+    /// Number of the thread's current wait. It changes when the wait ends, so that a timer of an
+    /// earlier wait has no effect.
     pub(crate) wait: u32,
     pub(crate) waits_for: Option<usize>,
     pub(crate) wait_reason: WaitReason,
-    /// When it last began to wait, and when it was last made ready.
+    /// Start of the thread's last wait. `ready_since` is the time at which it last became ready.
     pub(crate) waiting_since: Time,
     pub(crate) ready_since: Time,
-    /// Processor time left of its quantum; below zero when the clock has not looked yet.
+    /// Processor time that is left of the thread's quantum. It is negative if the quantum is used
+    /// up, but no clock interrupt has noticed this yet.
     pub(crate) quantum: i64,
-    /// Processor time that its present step still needs.
+    /// Processor time that the thread's current step still needs.
     pub(crate) burst: Time,
-    /// What its stack shows.
+    /// Stack of the thread's current step.
     pub(crate) body: BodyId,
-    /// The thread's own frames, for steps that name none.
+    /// Default stack, for steps without frames.
     pub(crate) home: BodyId,
     pub(crate) stack_paged_out: bool,
-    /// Its process is frozen: it must stop before it does anything else.
+    /// True if the thread's process is frozen. The thread must stop before its next step.
     pub(crate) frozen: bool,
-    /// It waits for its process to be thawed.
+    /// True while the thread waits until its process is thawed.
     pub(crate) suspended: bool,
 
     pub(crate) program: Rc<Program>,
     pub(crate) next: usize,
-    /// Repetitions left of the loops that it is in.
+    /// Remaining repetitions of the nested loops, innermost loop last.
     pub(crate) loops: Vec<u32>,
-    /// A moment at which the loop that it is in ends, and the step behind it.
-    /// Its depth among the loops comes last.
+    /// End time of the current timed loop, index of the step after the loop, and depth of the loop.
     pub(crate) stop: Option<(Time, usize, usize)>,
-    /// A measured step: its name's index, and when it began.
+    /// Step that is being measured: index of its name, and its start time.
     pub(crate) measuring: Option<(usize, Time)>,
     pub(crate) random: Random,
 
     pub(crate) watched: bool,
-    /// Processor time used since the trace began.
+    /// Processor time used since the trace's start.
     pub(crate) cpu_time: Time,
     pub(crate) switches: u64,
 }

@@ -1,43 +1,43 @@
-//! What is wrong with a scenario, and where.
+//! Errors in a scenario, with their positions in its text.
 
 use std::ops::Range;
 
 use super::place::{self, Key};
 
-/// Why a scenario cannot be used.
+/// Error in a scenario.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ScenarioError {
-    /// A place in the scenario's file is wrong.
+    /// Error at a position in the scenario's file.
     #[error("{file}:{line}:{column}: {message}")]
     At {
-        /// The file.
+        /// File name.
         file: String,
-        /// Line, from 1.
+        /// Line number, counted from 1.
         line: usize,
-        /// Column in characters, from 1.
+        /// Column in characters, counted from 1.
         column: usize,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
-    /// The scenario is right by itself, but not with what is set over it.
-    #[error("{file}, with what is set over it: {message}")]
+    /// Error that occurs only after the overrides are applied.
+    #[error("{file}, after applying the overrides: {message}")]
     Over {
-        /// The file.
+        /// File name.
         file: String,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
-    /// What is set over a scenario is no setting, or what it sets is wrong.
+    /// Error in an override: its syntax or its value is not valid.
     #[error("`{setting}`: {message}")]
     Setting {
-        /// The setting.
+        /// Override as the user wrote it.
         setting: String,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
 }
 
-/// Something wrong in a scenario.
+/// Error in a scenario whose line and column are not yet computed.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
     place: Place,
@@ -46,14 +46,14 @@ pub(crate) struct Fault {
 
 #[derive(Clone, Debug)]
 enum Place {
-    /// A part of the text.
+    /// Byte range in the text.
     Span(Range<usize>),
-    /// The way from the document to a value, backwards.
+    /// Path of keys to a value, in reverse: the document's key is last.
     Way(Vec<Key>),
 }
 
 impl Fault {
-    /// Something wrong at a place of the text.
+    /// Creates an error at a byte range of the text.
     pub(crate) fn new(span: Range<usize>, message: impl Into<String>) -> Fault {
         Fault {
             place: Place::Span(span),
@@ -61,8 +61,8 @@ impl Fault {
         }
     }
 
-    /// Something wrong in a field of the table that is looked at; whoever looks at it says which
-    /// that is with [`Fault::inside`] and [`Fault::member`].
+    /// Creates an error in a field of the current table. Callers that know the path of the table
+    /// add it with [`Fault::inside`] and [`Fault::member`].
     pub(crate) fn of(field: &str, message: impl Into<String>) -> Fault {
         Fault {
             place: Place::Way(vec![Key::Field(field.to_owned())]),
@@ -70,7 +70,7 @@ impl Fault {
         }
     }
 
-    /// The fault of a table as one of the field that holds the table.
+    /// Adds to the path the field that contains the table.
     pub(crate) fn inside(mut self, field: &str) -> Fault {
         if let Place::Way(way) = &mut self.place {
             way.push(Key::Field(field.to_owned()));
@@ -78,7 +78,7 @@ impl Fault {
         self
     }
 
-    /// The fault of a list's member as one of the field that holds the list.
+    /// Adds to the path the list and the index of the member that contains the error.
     pub(crate) fn member(mut self, list: &str, number: usize) -> Fault {
         if let Place::Way(way) = &mut self.place {
             way.push(Key::Member(number, None));
@@ -86,7 +86,8 @@ impl Fault {
         self.inside(list)
     }
 
-    /// Where it is in the text of the scenario, or the innermost table there is on the way.
+    /// Returns the byte range of the error in the text. If its path does not exist there, returns
+    /// the range of the innermost table on the path that exists.
     pub(super) fn span(&self, text: &str) -> Range<usize> {
         match &self.place {
             Place::Span(span) => span.clone(),
@@ -97,7 +98,7 @@ impl Fault {
         }
     }
 
-    /// The fault with its line and column in `text`.
+    /// Returns the error with its line and column in `text`.
     pub(crate) fn located(self, file: &str, text: &str) -> ScenarioError {
         let start = self.span(text).start;
         let before = &text[..text.floor_char_boundary(start)];

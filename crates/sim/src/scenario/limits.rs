@@ -1,5 +1,5 @@
-//! What a scenario may ask for: limits that keep it a machine that can be, and its simulation within
-//! the memory and time that its length justifies.
+//! Limits of a scenario. The machine must be possible, and the simulation's use of memory and time
+//! must be proportionate to its length.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -7,28 +7,31 @@ use std::ops::RangeInclusive;
 use super::{Amount, Device, Disk, Document, Fault, Flow, Process, Step, ThreadSpec, Verb};
 use crate::quantity::Nanoseconds;
 
-/// Longest trace: a day.
+/// Maximum length of a trace: a day.
 const LONGEST: Nanoseconds = Nanoseconds(24 * 3_600 * 1_000_000_000);
 
-/// Most processors that a machine can have here.
+/// Maximum number of processors.
 pub(crate) const MAX_CPUS: u16 = 256;
 
-/// Most threads of a scenario.
+/// Maximum number of threads.
 const MOST_THREADS: u64 = 20_000;
 
-/// Most watched threads of one kind: each is accounted for at every moment that it is ready.
+/// Maximum number of watched threads in one `[[process.thread]]`. More would make the model slow,
+/// because it attributes the time of each watched thread that is ready at every event.
 const MOST_WATCHED: u32 = 64;
 
-/// Bytes that a transfer, or all packets of an interrupt together, can have.
+/// Maximum number of bytes of a disk transfer, and of all packets of one interrupt together.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Characters of what becomes part of an event, which is at most 64 KiB.
+/// Maximum number of characters of a text that becomes part of an event. An event has at most 64
+/// KiB.
 const LONGEST_TEXT: usize = 8_000;
 
-/// Least time between two things that happen again and again, on average.
+/// Minimum average time between two repetitions of an interrupt, an arrival of packets or an
+/// action.
 const LEAST_GAP: Nanoseconds = Nanoseconds(1_000);
 
-/// Checks everything about a scenario that needs nothing but its own field.
+/// Checks the limits of all fields. References between items are checked when the model is built.
 pub(super) fn check(document: &Document) -> Result<(), Fault> {
     at_least("duration", document.duration, Nanoseconds(1))?;
     at_most("duration", document.duration, LONGEST)?;
@@ -92,7 +95,7 @@ pub(super) fn check(document: &Document) -> Result<(), Fault> {
 }
 
 fn machine(document: &Document) -> Result<(), Fault> {
-    /// FILETIME of the years 1970 and 2400.
+    /// Start of the years 1970 and 2400, as FILETIME.
     const DATES: RangeInclusive<u64> = 116_444_736_000_000_000..=252_139_392_000_000_000;
     let machine = &document.machine;
     within("processors", machine.processors, 1..=MAX_CPUS)?;
@@ -128,7 +131,10 @@ fn record(document: &Document) -> Result<(), Fault> {
     }
     within("buffer_kib", record.buffer_kib, 4..=16_384)?;
     if !record.buffer_kib.is_power_of_two() {
-        let message = format!("`buffer_kib` is a power of two, not {}", record.buffer_kib);
+        let message = format!(
+            "`buffer_kib` must be a power of two, found {}",
+            record.buffer_kib
+        );
         return Err(Fault::of("buffer_kib", message));
     }
     Ok(())
@@ -158,7 +164,8 @@ fn lists(document: &Document) -> Result<(), Fault> {
         ("window", document.windows.len(), 1_000),
     ] {
         if length > most {
-            let message = format!("a scenario has at most {most} of `[[{name}]]`, not {length}");
+            let message =
+                format!("a scenario can have at most {most} of `[[{name}]]`, found {length}");
             return Err(Fault::of(name, message));
         }
     }
@@ -182,7 +189,7 @@ fn process(document: &Document, process: &Process, threads: &mut u64) -> Result<
                     true => Err(Fault::of(
                         "count",
                         format!(
-                            "a scenario has at most {MOST_THREADS} threads, these make {threads}"
+                            "a scenario can have at most {MOST_THREADS} threads, found {threads}"
                         ),
                     )),
                 }
@@ -230,7 +237,7 @@ fn steps(field: &str, list: &[Step]) -> Result<(), Fault> {
                 ..
             } if !inner.iter().any(takes_time) => Err(Fault::of(
                 "forever",
-                "these steps never let time pass: let one run, sleep or wait",
+                "these steps never let time pass; add one that runs, sleeps or waits",
             )),
             Verb::Repeat {
                 times: None,
@@ -244,7 +251,7 @@ fn steps(field: &str, list: &[Step]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether a step may let time pass, or ends the thread.
+/// Returns true if a step may let time pass, or ends the thread.
 fn takes_time(step: &Step) -> bool {
     match &step.verb {
         Verb::Run(_)
@@ -273,10 +280,7 @@ fn device(document: &Document, device: &Device) -> Result<(), Fault> {
     some_cpus(document, "cpus", &device.cpus)?;
     cpus(document, "target", device.target.as_slice())?;
     if device.every.is_none() && device.count.is_none() {
-        return Err(Fault::of(
-            "name",
-            "a device says how often: `every`, or `count`",
-        ));
+        return Err(Fault::of("name", "a device needs `every` or `count`"));
     }
     pace(document, device.every, device.count, device.from, device.to)
 }
@@ -292,17 +296,17 @@ fn flow(document: &Document, flow: &Flow) -> Result<(), Fault> {
     )?;
     within("window", flow.window.unwrap_or(0), 0..=65_536)?;
     if flow.window.is_some() && flow.loss.is_some() {
-        let message = "a flow with a `window` loses nothing: nobody would send a lost block again";
+        let message = "a flow with a `window` cannot have a `loss`: lost blocks are not sent again";
         return Err(Fault::of("loss", message));
     }
     if flow.peers > 1 && (flow.window.is_some() || flow.echo) {
-        let message = "`peers` are of packets that come by themselves (`every` or `count`), and \
-                       not of a `window` or `echo`";
+        let message = "`peers` needs packets that arrive by `every` or `count`; it cannot be \
+                       combined with `window` or `echo`";
         return Err(Fault::of("peers", message));
     }
     if flow.local.is_ipv4() != flow.remote.is_ipv4() {
         let message = format!(
-            "`remote` is of the same family as `local`: found {} and {}",
+            "`remote` and `local` must have the same address family, found {} and {}",
             flow.remote, flow.local
         );
         return Err(Fault::of("remote", message));
@@ -310,7 +314,8 @@ fn flow(document: &Document, flow: &Flow) -> Result<(), Fault> {
     pace(document, flow.every, flow.count, flow.from, flow.to)
 }
 
-/// How often something comes by itself.
+/// Checks the rate of events that occur without a request: interrupts of a device or packets of a
+/// flow.
 fn pace(
     document: &Document,
     every: Option<Amount>,
@@ -322,7 +327,7 @@ fn pace(
     in_order(from, to)?;
     if let Some(every) = every {
         if count.is_some() {
-            let message = "it is either so far apart (`every`) or so many (`count`), not both";
+            let message = "`every` and `count` exclude each other; remove one";
             return Err(Fault::of("count", message));
         }
         at_least("every", every.middle(), LEAST_GAP)?;
@@ -331,7 +336,9 @@ fn pace(
     match count {
         Some(count) if count > most => Err(Fault::of(
             "count",
-            format!("{count} is more than one a microsecond from `from` to `to`: at most {most}"),
+            format!(
+                "{count} is more than one per microsecond between `from` and `to`; at most {most} fit"
+            ),
         )),
         _ => Ok(()),
     }
@@ -340,10 +347,7 @@ fn pace(
 fn in_order(from: Nanoseconds, to: Nanoseconds) -> Result<(), Fault> {
     match from <= to {
         true => Ok(()),
-        false => Err(Fault::of(
-            "to",
-            "it ends before it begins: `to` is before `from`",
-        )),
+        false => Err(Fault::of("to", "`to` is before `from`")),
     }
 }
 
@@ -358,7 +362,7 @@ fn within<T: PartialOrd + Display>(
     let (least, most) = range.into_inner();
     Err(Fault::of(
         field,
-        format!("`{field}` is {least} to {most}, not {value}"),
+        format!("`{field}` must be {least} to {most}, found {value}"),
     ))
 }
 
@@ -367,7 +371,10 @@ fn at_least(field: &str, value: Nanoseconds, least: Nanoseconds) -> Result<(), F
         true => Ok(()),
         false => Err(Fault::of(
             field,
-            format!("`{field}` is {} ns at least, not {} ns", least.0, value.0),
+            format!(
+                "`{field}` must be at least {} ns, found {} ns",
+                least.0, value.0
+            ),
         )),
     }
 }
@@ -377,7 +384,10 @@ fn at_most(field: &str, value: Nanoseconds, most: Nanoseconds) -> Result<(), Fau
         true => Ok(()),
         false => Err(Fault::of(
             field,
-            format!("`{field}` is {} ns at most, not {} ns", most.0, value.0),
+            format!(
+                "`{field}` must be at most {} ns, found {} ns",
+                most.0, value.0
+            ),
         )),
     }
 }
@@ -387,12 +397,12 @@ fn short(field: &str, text: &str) -> Result<(), Fault> {
         0..=LONGEST_TEXT => Ok(()),
         length => Err(Fault::of(
             field,
-            format!("`{field}` has at most {LONGEST_TEXT} characters, not {length}"),
+            format!("`{field}` can have at most {LONGEST_TEXT} characters, found {length}"),
         )),
     }
 }
 
-/// A name or number that nothing of its kind before has.
+/// Checks that no earlier item has the same name or number.
 fn new<'a, T: PartialEq + Display + 'a>(
     field: &str,
     value: &T,
@@ -400,10 +410,7 @@ fn new<'a, T: PartialEq + Display + 'a>(
 ) -> Result<(), Fault> {
     match earlier.any(|other| other == value) {
         false => Ok(()),
-        true => Err(Fault::of(
-            field,
-            format!("there are two of {field} `{value}`"),
-        )),
+        true => Err(Fault::of(field, format!("{field} `{value}` exists twice"))),
     }
 }
 
@@ -411,7 +418,7 @@ fn some_cpus(document: &Document, field: &str, list: &[u16]) -> Result<(), Fault
     if list.is_empty() {
         return Err(Fault::of(
             field,
-            format!("`{field}` names a processor at least"),
+            format!("`{field}` needs at least one processor"),
         ));
     }
     cpus(document, field, list)
@@ -424,7 +431,7 @@ fn cpus(document: &Document, field: &str, list: &[u16]) -> Result<(), Fault> {
         Some(cpu) => Err(Fault::of(
             field,
             format!(
-                "there is no processor {cpu}: the machine has 0 to {}",
+                "there is no processor {cpu}: the machine has processors 0 to {}",
                 count - 1
             ),
         )),

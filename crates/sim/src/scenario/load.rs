@@ -1,35 +1,36 @@
-//! Reading scenarios: one file over another, and settings over both.
+//! Loading of scenarios: combines a file with its bases (the scenarios that it extends) and with
+//! overrides.
 
 use toml::{Table, Value};
 
 use super::{Document, Fault, ScenarioError, place};
 
-/// A scenario that has been read: its text is right, and what it names is there.
+/// A scenario that was checked: its text is valid, and the names to which it refers exist.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     name: String,
     pub(crate) document: Document,
 }
 
-/// One value set over a scenario's: `machine.windows = "11-25H2"`. Members of a list are chosen by
-/// name or number: `process."LockApp.exe".class = "high"`.
+/// An override of one value in a scenario: `machine.windows = "11-25H2"`. Members of a list are
+/// selected by name or index: `process."LockApp.exe".class = "high"`.
 #[derive(Clone, Debug)]
 pub struct Override {
-    /// As it was given.
+    /// Override as the user wrote it.
     setting: String,
-    /// The same as TOML.
+    /// Override as a line of TOML.
     text: String,
     table: Table,
 }
 
-/// How many scenarios may extend one another.
+/// Maximum number of bases in a chain of scenarios that extend one another.
 const MOST_BASES: u32 = 4;
 
 impl Override {
-    /// Reads `path=value`; a value that is no TOML is taken as text.
+    /// Parses `path=value`. A value that is not valid TOML is taken as a string.
     ///
     /// # Errors
-    /// If there is no `=`, or the path is none.
+    /// If the `=` is missing or the path is invalid.
     pub fn parse(setting: &str) -> Result<Override, ScenarioError> {
         let wrong = |message: String| ScenarioError::Setting {
             setting: setting.to_owned(),
@@ -39,11 +40,12 @@ impl Override {
             wrong("expected `path=value`, such as `machine.processors=16`".into())
         })?;
         let (path, value) = (path.trim(), value.trim());
-        let no_path = |message: &str| wrong(format!("`{path}` is no path: {message}"));
-        // The path stands alone before the value, so that neither can be more than it is.
+        let no_path = |message: &str| wrong(format!("`{path}` is not a path: {message}"));
+        // Parses the path separately, so that neither the path nor the value can contain further
+        // TOML.
         let keys: Table = toml::from_str(&format!("{path}=0")).map_err(|e| no_path(e.message()))?;
         if path.contains(['\n', '\r']) || !leads_to_one(&keys) {
-            return Err(no_path("expected keys with dots between them"));
+            return Err(no_path("expected keys separated by dots"));
         }
         let parsed = toml::from_str::<Table>(&format!("value = {value}"));
         let text = match parsed {
@@ -59,7 +61,7 @@ impl Override {
     }
 }
 
-/// Whether there is nothing in a table but the way to one value.
+/// Returns true if a table contains only the path to one value.
 fn leads_to_one(table: &Table) -> bool {
     table.len() == 1
         && table.values().all(|value| match value {
@@ -69,11 +71,12 @@ fn leads_to_one(table: &Table) -> bool {
 }
 
 impl Scenario {
-    /// Reads a scenario from `text` of `file`, with `settings` over it. `named` gives the text of
-    /// the scenario that this one extends.
+    /// Reads a scenario from `text`, the contents of `file`, and applies the overrides in
+    /// `settings`. `named` returns the text of the base scenario with a given name.
     ///
     /// # Errors
-    /// If the text is no scenario (with line and column), or not with what is set over it.
+    /// If the text is not a valid scenario (with line and column), or the overrides make it
+    /// invalid.
     pub fn read(
         file: &str,
         text: &str,
@@ -106,28 +109,29 @@ impl Scenario {
         Ok(Scenario { name, document })
     }
 
-    /// Its name: the file's, without folder and ending.
+    /// Returns the scenario's name: the file's name without folder and extension.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it shows, in a line.
+    /// Returns the scenario's title.
     pub fn title(&self) -> &str {
         &self.document.title
     }
 
-    /// What happens, and where its figures come from.
+    /// Returns the scenario's description: the events that it simulates and the sources of its
+    /// figures.
     pub fn about(&self) -> &str {
         &self.document.about
     }
 
-    /// The seed that it has of itself.
+    /// Returns the scenario's default seed.
     pub fn seed(&self) -> u64 {
         self.document.seed
     }
 }
 
-/// A scenario's table, over those of the ones that it extends, and what it says.
+/// Returns a scenario's table, merged over its bases, and the parsed document.
 fn read_whole(
     file: &str,
     text: &str,
@@ -143,13 +147,13 @@ fn read_whole(
     };
     let wrong = |message: String| at(Fault::of("extends", message));
     let Value::String(extends) = extends else {
-        return Err(wrong("`extends` is the name of a scenario".into()));
+        return Err(wrong("`extends` must be the name of a scenario".into()));
     };
     let base = named(&extends)
         .ok_or_else(|| wrong(format!("there is no scenario `{extends}` to extend")))?;
     if depth == MOST_BASES {
         return Err(wrong(format!(
-            "more than {MOST_BASES} scenarios extend one another, or each the other"
+            "more than {MOST_BASES} scenarios extend one another, or they form a circle"
         )));
     }
     let (mut merged, _) = read_whole(&extends, &base, named, depth + 1)?;
@@ -164,12 +168,13 @@ fn read_whole(
     Ok((merged, document))
 }
 
-/// What a table says; `locate` tells of a fault in the text that it is written as.
+/// Parses a merged table. If this fails, `locate` converts the error, whose position refers to the
+/// text of the merged table.
 fn document_of(
     merged: &Table,
     locate: impl Fn(&str, Fault) -> ScenarioError,
 ) -> Result<Document, ScenarioError> {
-    // What was read can be written.
+    // This cannot fail, because a table that was parsed can be written.
     let text = toml::to_string(merged).unwrap_or_default();
     let document: Document = toml::from_str(&text).map_err(|e| locate(&text, fault_of(&e)))?;
     document.check().map_err(|fault| locate(&text, fault))?;
@@ -180,7 +185,7 @@ fn fault_of(error: &toml::de::Error) -> Fault {
     Fault::new(error.span().unwrap_or(0..0), error.message())
 }
 
-/// A fault with the line of `text` that it is about, since nobody has seen the text.
+/// Returns an error that quotes the line of `text`, because the user has not seen the merged text.
 fn over(file: &str, text: &str, fault: &Fault) -> ScenarioError {
     let line = || {
         let start = text.get(..fault.span(text).start)?;
@@ -197,28 +202,28 @@ fn over(file: &str, text: &str, fault: &Fault) -> ScenarioError {
     }
 }
 
-/// Puts a scenario over the one that it extends: what it changes, and the members of lists that it
-/// `add`s.
+/// Merges a scenario over its base: replaces values, and appends the members in `add` to lists.
 fn put_over(under: &mut Table, mut over: Table) -> Result<(), String> {
     let added = over.remove("add");
     merge(under, over)?;
     let Some(Value::Table(added)) = added else {
         return match added {
             None => Ok(()),
-            Some(_) => Err("`add` holds lists, such as `[[add.process]]`".to_owned()),
+            Some(_) => Err("`add` can contain only lists, such as `[[add.process]]`".to_owned()),
         };
     };
     for (key, members) in added {
         let list = under.entry(&key).or_insert(Value::Array(Vec::new()));
         match (list, members) {
             (Value::Array(list), Value::Array(members)) => list.extend(members),
-            _ => return Err(format!("`{key}` is no list that members can be added to")),
+            _ => return Err(format!("`{key}` is not a list, so members cannot be added")),
         }
     }
     Ok(())
 }
 
-/// Puts `over` over `under`: tables member by member, everything else whole.
+/// Merges `over` into `under`. Tables are merged member by member; other values are replaced as a
+/// whole.
 fn merge(under: &mut Table, over: Table) -> Result<(), String> {
     for (key, over) in over {
         match (under.get_mut(&key), over) {
@@ -241,7 +246,7 @@ fn merge(under: &mut Table, over: Table) -> Result<(), String> {
     Ok(())
 }
 
-/// A member of a list, by its name or number.
+/// Returns a member of a list by its name or its index.
 fn member<'a>(list: &'a mut [Value], chosen: &str) -> Option<&'a mut Value> {
     let named = list
         .iter()
@@ -275,6 +280,9 @@ mod tests {
         let message = read("extends = 'base'\n[[add.machine]]\nname = 'b'\n").unwrap_err();
         assert!(message.contains("`machine`"), "{message}");
         let message = read("extends = 'base'\nadd = 3\n").unwrap_err();
-        assert!(message.contains("`add` holds lists"), "{message}");
+        assert!(
+            message.contains("`add` can contain only lists"),
+            "{message}"
+        );
     }
 }

@@ -1,33 +1,34 @@
-//! The machine, and the rules of its dispatcher.
+//! The simulated machine and the parameters of its dispatcher.
 
 use serde::Deserialize;
 
 use crate::quantity::Nanoseconds;
 use crate::windows::Windows;
 
-/// What the machine is.
+/// Properties of the simulated machine.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Machine {
     pub(crate) windows: Windows,
-    /// A server edition: long, fixed quanta unless Win32PrioritySeparation says otherwise.
+    /// True for a server edition, which has long, fixed quanta unless Win32PrioritySeparation
+    /// requests others.
     pub(crate) server: bool,
     pub(crate) name: String,
-    /// Logical processors.
+    /// Number of logical processors.
     pub(crate) processors: u16,
     pub(crate) threads_per_core: u16,
     pub(crate) nodes: u16,
-    /// Most processors of a processor group.
+    /// Maximum number of processors in a processor group.
     pub(crate) group_size: u16,
     pub(crate) cpu_mhz: u32,
     /// Ticks of the performance counter per second.
     pub(crate) clock_hz: u64,
     pub(crate) win32_priority_separation: u32,
-    /// The registry's GlobalTimerResolutionRequests.
+    /// Registry value GlobalTimerResolutionRequests.
     pub(crate) global_timer_requests: bool,
     /// Idle states, shallowest first.
     pub(crate) c_states: Vec<CState>,
-    /// The local time of the trace's beginning, as FILETIME.
+    /// Local time of the trace's start, as FILETIME.
     pub(crate) start: u64,
 }
 
@@ -35,9 +36,9 @@ pub(crate) struct Machine {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CState {
-    /// Chosen when the processor expects to be idle at least as long.
+    /// Minimum expected idle time for which the processor chooses the state.
     pub(crate) residency: Nanoseconds,
-    /// Time to wake from it.
+    /// Time that the processor needs to wake from the state.
     pub(crate) latency: Nanoseconds,
 }
 
@@ -66,35 +67,38 @@ impl Default for Machine {
     }
 }
 
-/// The dispatcher's rules as far as they are known only roughly, or guessed: what the defaults are
-/// and how sure they are is in `docs/scenarios.md`.
+/// Parameters of the dispatcher that are known only roughly or invented. `docs/scenarios.md` gives
+/// the defaults and their certainty.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Scheduler {
-    /// How long a thread runs before it makes room for one of its priority although its quantum
-    /// is not used up: seen on build 26200. By default only there.
+    /// Time after which a thread yields to a thread of the same priority, even if its quantum has
+    /// not ended. Observed on build 26200; by default, earlier builds do not have it.
     pub(crate) short_slice: Option<Nanoseconds>,
-    /// How long the use of a scheduling group is summed before it starts at zero again (a guess).
+    /// Time over which a scheduling group's processor time is summed before the sum is reset (a
+    /// guess).
     pub(crate) generation: Nanoseconds,
-    /// Use beyond its share that costs a group one rank (a guess).
+    /// Processor time beyond a group's share that raises its rank by one (a guess).
     pub(crate) rank_step: Nanoseconds,
-    /// Weight of everything that is in no group, against the groups' weights (a guess).
+    /// Weight of all threads outside groups, relative to the groups' weights (a guess).
     pub(crate) ungrouped_weight: u32,
-    /// A group's highest rank.
+    /// Maximum rank of a group.
     pub(crate) highest_rank: u8,
-    /// A ready thread that waited so long is boosted to 15 by the scan of each second.
+    /// Time that a thread must be ready before the scan, which runs every second, boosts it to
+    /// priority 15.
     pub(crate) starvation_wait: Nanoseconds,
-    /// How many clock ticks the boosted thread gets.
+    /// Quantum of a thread that the scan boosted, in clock ticks.
     pub(crate) starvation_ticks: u32,
-    /// Whether the scan sees the threads of scheduling groups too (a guess).
+    /// True if the scan for starving threads includes threads of scheduling groups (a guess).
     pub(crate) starvation_scans_groups: bool,
-    /// Time from the request of another processor to the interrupt there.
+    /// Time from a processor's request until another processor is interrupted.
     pub(crate) ipi_delay: Nanoseconds,
-    /// Time that a processor spends at the expiry of a timer.
+    /// Processor time that the kernel needs to handle an expired timer.
     pub(crate) timer_expiry: Nanoseconds,
-    /// Queued DPCs of low importance that make the processor run them at once.
+    /// Number of queued DPCs above which the processor runs them at once, even if their importance
+    /// is low.
     pub(crate) dpc_depth: usize,
-    /// DPC requests per tick below which even one of low importance is run at once.
+    /// Number of DPC requests per clock tick below which even a DPC of low importance runs at once.
     pub(crate) dpc_rate: u32,
 }
 

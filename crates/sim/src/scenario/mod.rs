@@ -1,5 +1,5 @@
-//! Scenarios: what is to happen on the machine, as a TOML file. `docs/scenarios.md` is the user's
-//! description of the schema.
+//! Scenarios: descriptions of a simulation as TOML files. `docs/scenarios.md` describes the schema
+//! for users.
 
 mod error;
 mod limits;
@@ -27,25 +27,25 @@ use serde::Deserialize;
 use crate::log::Recording;
 use crate::quantity::Nanoseconds;
 
-/// A name that refers to something else of the scenario, with its place for messages.
+/// Name of another item of the scenario, with its position in the text for error messages.
 pub(crate) type Name = toml::Spanned<String>;
 
-/// A duration, or the distribution that it is drawn from.
+/// A duration: a fixed value or a random distribution.
 pub(crate) type Amount = crate::amount::Amount<Nanoseconds>;
 
-/// One scenario, as its file says it.
+/// Contents of a scenario file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Document {
-    /// One line.
+    /// Title in one line.
     pub(crate) title: String,
-    /// What happens and where its figures come from.
+    /// Description: the events that the scenario simulates and the sources of its figures.
     #[serde(default)]
     pub(crate) about: String,
     #[serde(default = "one")]
     pub(crate) seed: u64,
     pub(crate) duration: Nanoseconds,
-    /// Logging stops after so many events, if there are that many.
+    /// Number of events after which logging stops.
     pub(crate) events: Option<u64>,
     pub(crate) machine: Machine,
     #[serde(default)]
@@ -73,10 +73,10 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Whether it asks for what can be.
+    /// Checks that the scenario can be simulated.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its place.
+    /// Returns the first error, with its position.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         limits::check(self)?;
         crate::model::check(self)

@@ -1,21 +1,21 @@
-//! Where in a scenario's text something is, and the way of keys that leads there.
+//! Conversion between the path of keys to a value and the value's position in a scenario's text.
 
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-/// A step on the way to a value.
+/// An element of a path to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
-    /// A field of a table.
+    /// Field of a table.
     Field(String),
-    /// A member of a list: its number, and the name that it may be chosen by.
+    /// Member of a list: its index, and the name by which an override may select it.
     Member(usize, Option<String>),
 }
 
-/// Where in `text` the value is that the way leads to; `Err` if only a part of the way is there, with
-/// the place where it ends.
+/// Returns the byte range in `text` of the value to which the path `way` leads. If only a part of
+/// the path exists, returns the range of that part as `Err`.
 pub(super) fn find(text: &str, way: &[Key]) -> Result<Range<usize>, Range<usize>> {
     let document = DeTable::parse(text).map_err(|_| 0..0)?;
     let mut table = Some(document.get_ref());
@@ -25,14 +25,14 @@ pub(super) fn find(text: &str, way: &[Key]) -> Result<Range<usize>, Range<usize>
         let next = match (key, table, list) {
             (Key::Field(name), Some(table), _) => table.get(name.as_str()),
             (Key::Member(number, _), _, Some(list)) => list.get(*number),
-            // Over a list, members are chosen by name or number.
+            // An override selects members of a list by name or index, as fields of a table.
             (Key::Member(number, name), Some(table), _) => (name.as_deref())
                 .and_then(|name| table.get(name))
                 .or_else(|| table.get(number.to_string().as_str())),
             _ => None,
         };
         let value = next.ok_or(found.clone())?;
-        // Lists of tables have no place of their own.
+        // Lists of tables have no position in the text.
         if !value.span().is_empty() {
             found = value.span();
         }
@@ -45,7 +45,7 @@ pub(super) fn find(text: &str, way: &[Key]) -> Result<Range<usize>, Range<usize>
     Ok(found)
 }
 
-/// The way to the innermost value or key of `text` that holds a place.
+/// Returns the path to the innermost value or key of `text` that contains the byte offset `at`.
 pub(super) fn way(text: &str, at: usize) -> Vec<Key> {
     let mut best: (usize, Vec<Key>) = (usize::MAX, Vec::new());
     if let Ok(document) = DeTable::parse(text) {
@@ -54,8 +54,8 @@ pub(super) fn way(text: &str, at: usize) -> Vec<Key> {
     best.1
 }
 
-/// Keeps the way whose value is the smallest that holds `at`. A table's own place is its header, so
-/// that every table has to be looked into.
+/// Stores in `best` the path to the smallest value that contains the byte offset `at`. Every table
+/// must be searched, because the position of a table is only that of its header.
 fn look_in_table(table: &DeTable<'_>, at: usize, way: &mut Vec<Key>, best: &mut (usize, Vec<Key>)) {
     for (key, value) in table {
         way.push(Key::Field(key.get_ref().to_string()));

@@ -1,4 +1,4 @@
-//! What a thread does, step by step.
+//! Steps of the programs that threads execute.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -6,18 +6,18 @@ use super::spelling::understood;
 use super::{Amount, Name};
 use crate::quantity::{Bytes, Nanoseconds};
 
-/// Functions on the stack, innermost first, each `module!function`.
+/// Functions on the stack, innermost first. Each is written as `module!function`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Frames(pub(crate) Vec<String>);
 
-/// One step of a program. Steps that wait say on what; `frames` is where they do it.
+/// A step of a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) verb: Verb,
-    /// Where on the stack; empty means the thread's own.
+    /// Frames that the step adds to the thread's stack; empty for none.
     pub(crate) frames: Frames,
-    /// Name under which the truth tells how long the step took.
+    /// Name under which the truth reports the step's duration.
     pub(crate) measure: Option<String>,
 }
 
@@ -27,37 +27,37 @@ impl<'de> Deserialize<'de> for Step {
     }
 }
 
-/// What a step does.
+/// Kind of step.
 #[derive(Clone, Debug)]
 pub(crate) enum Verb {
-    /// Needs the processor for so long.
+    /// Uses the processor for this time.
     Run(Amount),
-    /// Sleeps for so long, with the clock's resolution.
+    /// Sleeps for this time. The sleep ends at a clock interrupt.
     Sleep(Amount),
-    /// Sleeps until a moment.
+    /// Sleeps until a moment, given as the time since the trace's start.
     Until(Nanoseconds),
-    /// Waits for an object to be set.
+    /// Waits until an object is set.
     Wait {
         object: Name,
         timeout: Option<Amount>,
         reason: WaitReason,
     },
-    /// Sets an object: one waiting thread becomes ready, or the next one need not wait.
+    /// Sets an object: readies one waiting thread, or lets the next wait succeed at once.
     Set { object: Name, boost: u8 },
     /// Waits for a lock and takes it.
     Acquire { lock: Name, reason: WaitReason },
-    /// Gives a lock to who waited longest.
+    /// Releases a lock to the thread that has waited longest.
     Release(Name),
-    /// Reads from or writes to a disk and waits for it.
+    /// Reads from a disk or writes to it, and waits for completion.
     Transfer {
         write: bool,
         bytes: Bytes,
         disk: u32,
         file: Option<String>,
     },
-    /// Has a disk write what its cache holds, and waits for it.
+    /// Flushes a disk's cache and waits for completion.
     Flush(u32),
-    /// Touches memory that must be read from a file first.
+    /// Accesses memory that must first be read from a file.
     Fault {
         bytes: Bytes,
         disk: u32,
@@ -65,31 +65,33 @@ pub(crate) enum Verb {
     },
     /// Sends a packet of a flow.
     Send { flow: Name, bytes: Option<Bytes> },
-    /// Waits for a packet (or block) of a flow.
+    /// Waits for a packet or block of a flow.
     Receive(Name),
-    /// Answers the block last received, so that the other side sends its next.
+    /// Answers the last received block, so that the remote side sends the next one.
     Reply(Name),
     /// Waits for a message to a window of the process.
     Message,
     /// Posts a message to a process.
     Post(Name),
-    /// Asks for a timer resolution, or takes the request back.
+    /// Requests a timer resolution, or withdraws the request.
     Resolution(Option<Nanoseconds>),
-    /// Whether the own process counts as one in the background, and so bears its group's bias.
+    /// Moves the thread's process to or from the background, which adds or removes the bias of its
+    /// scheduling group.
     Background(bool),
     /// Gives a process the focus.
     Focus(Name),
-    /// Stops a process's threads from running.
+    /// Freezes a process.
     Freeze(Name),
-    /// Lets them run again.
+    /// Thaws a process.
     Thaw(Name),
-    /// Sets the own base priority.
+    /// Sets the base priority of the thread.
     Priority(u8),
     /// Writes a mark into the trace.
     Mark(String),
-    /// Makes room for a thread of the same priority.
+    /// Yields to a ready thread of the same priority.
     Yield,
-    /// Repeats steps: so often, or for ever; until a moment, when whatever it does ends.
+    /// Repeats steps a number of times or forever. If `stop` is given, the loop ends at that
+    /// moment, even in the middle of its steps.
     Repeat {
         times: Option<u32>,
         stop: Option<Nanoseconds>,
@@ -99,7 +101,7 @@ pub(crate) enum Verb {
     Exit,
 }
 
-/// Why a thread waits, as a context switch says it.
+/// Reason of a wait, numbered as in context switch events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum WaitReason {
     Executive = 0,
@@ -129,7 +131,8 @@ pub(crate) enum WaitReason {
 }
 
 impl WaitReason {
-    /// Whether it is a wait, and not that the thread could go on but may not.
+    /// Returns true if the thread really waits. Returns false if it could continue but lost its
+    /// processor.
     pub(crate) fn is_wait(self) -> bool {
         !matches!(
             self,
@@ -141,7 +144,7 @@ impl WaitReason {
     }
 }
 
-/// A step as it is spelt: one of the verbs, and what goes with it.
+/// A step as a scenario writes it: one verb and its arguments.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawStep {
@@ -174,7 +177,7 @@ struct RawStep {
     forever: Option<Vec<Step>>,
     exit: Option<bool>,
 
-    // What goes with them.
+    // Arguments of the verbs.
     #[serde(rename = "in")]
     frames: Option<Frames>,
     measure: Option<String>,
@@ -195,7 +198,8 @@ enum Resolution {
     Some(Nanoseconds),
 }
 
-/// Takes what goes with a verb, so that what is left over can be reported.
+/// Returns the verbs that a raw step contains. Each verb takes its arguments out of the raw step,
+/// so that unused arguments can be reported.
 macro_rules! verbs {
     ($raw:ident, $($name:literal: $field:ident => $verb:expr),+ $(,)?) => {{
         let mut found: Vec<(&'static str, Verb)> = Vec::new();
@@ -235,7 +239,7 @@ impl TryFrom<RawStep> for Step {
             "fault": fault => |bytes, raw: Raw<'_>| Ok::<_, String>(Verb::Fault {
                 bytes,
                 disk: raw.disk.take().unwrap_or(0),
-                file: raw.file.take().ok_or("a `fault` needs its `file`")?,
+                file: raw.file.take().ok_or("`fault` needs a `file`")?,
             }),
             "send": send => |flow, raw: Raw<'_>| ok(Verb::Send { flow, bytes: raw.bytes.take() }),
             "receive": receive => |flow, _: Raw<'_>| ok(Verb::Receive(flow)),
@@ -246,7 +250,7 @@ impl TryFrom<RawStep> for Step {
                 Resolution::Some(resolution) => Ok(Verb::Resolution(Some(resolution))),
                 Resolution::None(false) => Ok(Verb::Resolution(None)),
                 Resolution::None(true) => Err(
-                    "`resolution` is a duration such as \"0.5ms\", or false to take it back"
+                    "`resolution` must be a duration such as \"0.5ms\", or false to withdraw it"
                         .to_owned(),
                 ),
             },
@@ -256,14 +260,14 @@ impl TryFrom<RawStep> for Step {
             "thaw": thaw => |process, _: Raw<'_>| ok(Verb::Thaw(process)),
             "priority": priority => |priority, _: Raw<'_>| match priority {
                 1..=31 => Ok(Verb::Priority(priority)),
-                _ => Err(format!("a `priority` is 1 to 31, not {priority}")),
+                _ => Err(format!("`priority` must be 1 to 31, found {priority}")),
             },
             "mark": mark => |mark, _: Raw<'_>| ok(Verb::Mark(mark)),
             "yield": yields => |yields, _: Raw<'_>| truly("yield", yields, Verb::Yield),
             "repeat": repeat => |times, raw: Raw<'_>| Ok::<_, String>(Verb::Repeat {
                 times: Some(times),
                 stop: raw.stop.take(),
-                steps: raw.steps.take().ok_or("a `repeat` needs its `steps`")?,
+                steps: raw.steps.take().ok_or("`repeat` needs `steps`")?,
             }),
             "forever": forever => |steps, raw: Raw<'_>| ok(Verb::Repeat {
                 times: None,
@@ -274,11 +278,11 @@ impl TryFrom<RawStep> for Step {
         );
         let (name, verb) = match found.len() {
             1 => found.remove(0),
-            0 => return Err("the step says nothing to do (run, sleep, wait, …)".to_owned()),
+            0 => return Err("the step has no action (run, sleep, wait, …)".to_owned()),
             _ => {
                 let names: Vec<_> = found.iter().map(|(name, _)| format!("`{name}`")).collect();
                 return Err(format!(
-                    "a step does one thing; this one says {}",
+                    "a step can have only one action, found {}",
                     names.join(" and ")
                 ));
             }
@@ -294,7 +298,7 @@ impl TryFrom<RawStep> for Step {
             ("stop", raw.stop.is_some()),
         ];
         if let Some((left, _)) = left.iter().find(|(_, is)| *is) {
-            return Err(format!("`{left}` does not go with `{name}`"));
+            return Err(format!("`{left}` is not an argument of `{name}`"));
         }
         Ok(Step {
             verb,
@@ -310,7 +314,7 @@ fn ok(verb: Verb) -> Result<Verb, String> {
 
 fn truly(name: &str, is: bool, verb: Verb) -> Result<Verb, String> {
     is.then_some(verb)
-        .ok_or_else(|| format!("`{name} = false` says nothing: leave the step out"))
+        .ok_or_else(|| format!("`{name} = false` has no effect; remove the step"))
 }
 
 fn transfer(write: bool, bytes: Bytes, raw: &mut RawStep) -> Result<Verb, String> {
@@ -352,10 +356,10 @@ mod tests {
             Verb::Resolution(None)
         ));
         let said = |text: &str| step(text).unwrap_err();
-        assert!(said("in = ['a!b']").contains("nothing to do"));
+        assert!(said("in = ['a!b']").contains("has no action"));
         assert!(said("run = '1ms'\nsleep = '1ms'").contains("`run` and `sleep`"));
-        assert!(said("run = '1ms'\ndisk = 1").contains("`disk` does not go with `run`"));
+        assert!(said("run = '1ms'\ndisk = 1").contains("`disk` is not an argument of `run`"));
         assert!(said("read = '3 pages'").contains("found `3 pages`"));
-        assert!(said("priority = 40").contains("1 to 31, not 40"));
+        assert!(said("priority = 40").contains("1 to 31, found 40"));
     }
 }

@@ -1,4 +1,5 @@
-//! Tables that are read as they are spelt and then understood, with errors at the table's place.
+//! Reading of tables in two steps: syntax, then meaning. Errors of both steps have the table's
+//! position.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,8 +7,8 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
-/// Reads a table as a `Raw` and understands it as a `T`. What `serde(try_from)` would do, but that
-/// fails outside the table, where its place is forgotten.
+/// Reads a table as a `Raw` and converts it to a `T`. Unlike `serde(try_from)`, it reports a failed
+/// conversion at the table's position.
 pub(super) fn understood<'de, Raw, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     Raw: Deserialize<'de>,

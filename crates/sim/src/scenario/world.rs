@@ -1,4 +1,4 @@
-//! Who and what is there: processes, devices, traffic, and what happens when.
+//! Processes, devices, traffic and actions of a scenario.
 
 use serde::{Deserialize, Deserializer};
 
@@ -8,21 +8,21 @@ use super::{Frames, Name, Step};
 use crate::quantity::{Bytes, Nanoseconds, Share};
 use tune::decode::rss::Rss;
 
-/// A scheduling group: its threads have a rank, which goes before priority.
+/// A scheduling group. Its threads have a rank, which precedes priority.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Group {
     pub(crate) name: String,
-    /// 1 to 9.
+    /// Weight of the group, 1 to 9.
     #[serde(default = "five")]
     pub(crate) weight: u32,
-    /// Ranks added while the group's process is in the background.
+    /// Number that is added to the rank while the group's process is in the background.
     #[serde(default)]
     pub(crate) bias: u8,
-    /// Whether the bias holds from the beginning.
+    /// True if the group's process is in the background at the start, so that the bias applies.
     #[serde(default)]
     pub(crate) background: bool,
-    /// Hard cap: the share of the processors' time that it may use at all.
+    /// Hard limit of the group's use: maximum share of the time of all processors.
     pub(crate) rate_cap: Option<Share>,
 }
 
@@ -42,9 +42,9 @@ fn five() -> u32 {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Process {
-    /// Image file, such as `LockApp.exe`.
+    /// Name of the image file, such as `LockApp.exe`.
     pub(crate) name: String,
-    /// Path of the image; made up if absent.
+    /// Path of the image file. If absent, a path is invented.
     pub(crate) path: Option<String>,
     pub(crate) command_line: Option<String>,
     pub(crate) id: Option<u32>,
@@ -52,20 +52,20 @@ pub(crate) struct Process {
     pub(crate) class: PriorityClass,
     #[serde(default = "one")]
     pub(crate) session: u32,
-    /// Scheduling group.
+    /// Name of the process's scheduling group.
     pub(crate) group: Option<Name>,
-    /// Has the focus at the beginning.
+    /// True if the process has the focus at the start.
     #[serde(default)]
     pub(crate) focus: bool,
-    /// Keeps its timer resolution although it cannot be seen.
+    /// True if Windows honours the process's timer resolution while its windows are occluded.
     #[serde(default)]
     pub(crate) ignores_occlusion: bool,
-    /// When it begins; if absent, it is there when the trace begins.
+    /// Start time. If absent, the process exists at the trace's start.
     pub(crate) start: Option<Nanoseconds>,
-    /// Whose it is.
+    /// Account under which the process runs.
     #[serde(default)]
     pub(crate) user: Account,
-    /// The service that it hosts.
+    /// Name of the service in the process, if any.
     pub(crate) service: Option<String>,
     #[serde(default, rename = "thread")]
     pub(crate) threads: Vec<ThreadSpec>,
@@ -75,21 +75,22 @@ fn one() -> u32 {
     1
 }
 
-/// Whose a process is.
+/// Account under which a process runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Account {
-    /// The person at the machine.
+    /// The interactive user.
     #[default]
     Person,
-    /// Windows itself.
+    /// The local system.
     System,
-    /// Services with few rights, on this machine only or in the network.
+    /// A service with few rights and only local access. `NetworkService` also has network access.
     LocalService,
     NetworkService,
 }
 
-/// Priority class of a process: the priority of a thread of normal level.
+/// Priority class of a process. It defines the base priority of threads whose relative priority is
+/// normal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum PriorityClass {
@@ -103,7 +104,7 @@ pub(crate) enum PriorityClass {
 }
 
 impl PriorityClass {
-    /// Priority of the class's threads of normal level.
+    /// Returns the base priority of threads whose relative priority is normal.
     pub(crate) fn base(self) -> u8 {
         match self {
             PriorityClass::Idle => 4,
@@ -116,7 +117,7 @@ impl PriorityClass {
     }
 }
 
-/// Some threads that do the same.
+/// One or more threads with the same properties.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ThreadSpec {
@@ -124,27 +125,27 @@ pub(crate) struct ThreadSpec {
     pub(crate) name: String,
     #[serde(default = "one")]
     pub(crate) count: u32,
-    /// Base priority; the class's if absent.
+    /// Base priority. If absent, that of the process's priority class.
     pub(crate) priority: Option<u8>,
-    /// Processors it may run on; all if absent.
+    /// Processors on which the thread may run. If absent, the default for the release of Windows.
     pub(crate) affinity: Option<Vec<u16>>,
     pub(crate) ideal: Option<u16>,
-    /// The truth tells of this thread's ready waits one by one.
+    /// True if the truth reports the waits of this thread.
     #[serde(default)]
     pub(crate) watch: bool,
-    /// The kernel stack is paged out while the thread waits for the first time.
+    /// True if the kernel stack is paged out during the thread's first wait.
     #[serde(default)]
     pub(crate) stack_paged_out: bool,
-    /// When it begins.
+    /// Start time of the thread.
     #[serde(default = "nothing")]
     pub(crate) start: Amount,
-    /// Outer frames of its stacks, innermost first.
+    /// Outer frames of the thread's stacks, innermost first.
     #[serde(default, rename = "in")]
     pub(crate) frames: Frames,
     pub(crate) program: Vec<Step>,
 }
 
-/// A routine with its cost: where it is on the stack, how long it takes.
+/// A service routine or DPC, with its stack and its cost in processor time.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Routine {
@@ -153,31 +154,32 @@ pub(crate) struct Routine {
     pub(crate) cost: Amount,
 }
 
-/// A part of a DPC's work, such as a filter driver's.
+/// A part of the work of an adapter's DPC, such as that of a filter driver.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Layer {
-    /// By which settings choose it.
+    /// Name by which overrides select the layer.
     #[serde(default)]
     #[expect(
         dead_code,
-        reason = "it is looked for in the text, before there is a layer"
+        reason = "overrides look it up in the text, before the layer is parsed"
     )]
     pub(crate) name: String,
     #[serde(rename = "in")]
     pub(crate) frames: Frames,
-    /// Cost of each DPC.
+    /// Processor time for each DPC.
     #[serde(default = "nothing")]
     pub(crate) per_dpc: Amount,
-    /// Cost of each packet that the DPC handles.
+    /// Processor time for each packet that the DPC handles.
     #[serde(default = "nothing")]
     pub(crate) per_packet: Amount,
-    /// Cost of each KiB of the packets.
+    /// Processor time for each KiB of the packets.
     #[serde(default = "nothing")]
     pub(crate) per_kib: Amount,
 }
 
-/// How important a DPC is: where it is queued and whether its processor is interrupted.
+/// Importance of a DPC. It determines the position in the queue and whether the processor is
+/// interrupted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Importance {
@@ -188,22 +190,22 @@ pub(crate) enum Importance {
     High,
 }
 
-/// A disk and the controller's driver.
+/// A disk and the driver of its controller.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Disk {
     pub(crate) number: u32,
-    /// Transfers that it serves at a time.
+    /// Number of transfers that the disk serves in parallel.
     #[serde(default = "one")]
     pub(crate) queue_depth: u32,
-    /// Time of a transfer beside its bytes.
+    /// Time of a transfer without the time to move its bytes.
     pub(crate) service: Amount,
-    /// How fast the bytes of all transfers together move.
+    /// Throughput of all transfers together, in bytes per second.
     #[serde(default = "hundred_mib")]
     pub(crate) bytes_per_second: Bytes,
     pub(crate) isr: Routine,
     pub(crate) dpc: Routine,
-    /// Processor it interrupts.
+    /// Processor that the disk interrupts.
     #[serde(default)]
     pub(crate) cpu: u16,
 }
@@ -212,7 +214,7 @@ fn hundred_mib() -> Bytes {
     Bytes(100 << 20)
 }
 
-/// A network adapter, its driver and what is bound to it.
+/// A network adapter, its driver, and the drivers that are bound to it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Nic {
@@ -220,14 +222,14 @@ pub(crate) struct Nic {
     #[serde(default)]
     pub(crate) rss: Rss,
     pub(crate) isr: Routine,
-    /// What its DPC does, from the outer frame inwards.
+    /// Parts of the work of its DPC, outermost first.
     #[serde(rename = "layer")]
     pub(crate) layers: Vec<Layer>,
-    /// Shortest time between two interrupts of a queue.
+    /// Minimum time between two interrupts of a receive queue.
     #[serde(default = "beginning")]
     pub(crate) moderation: Nanoseconds,
-    /// What arrives while a queue's DPC is under way is handled by the next one together; else
-    /// each arrival has an interrupt and a DPC of its own.
+    /// True if one DPC handles all packets that arrived while the previous DPC of the queue ran.
+    /// False if each arrival has a separate interrupt and DPC.
     #[serde(default = "yes")]
     pub(crate) coalesce: bool,
 }
@@ -236,7 +238,7 @@ fn yes() -> bool {
     true
 }
 
-/// Any other device that interrupts: a USB controller, a timer card.
+/// Another device that interrupts: a USB controller, a timer card.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Device {
@@ -246,27 +248,29 @@ pub(crate) struct Device {
     #[serde(default = "beginning")]
     pub(crate) from: Nanoseconds,
     pub(crate) to: Option<Nanoseconds>,
-    /// So many interrupts between `from` and `to`, evenly but for `every`'s jitter within a slot.
+    /// Number of interrupts between `from` and `to`. This time is divided into equal slots, and
+    /// each slot contains one interrupt at a random time.
     pub(crate) count: Option<u64>,
-    /// Processors that it interrupts, in turn.
+    /// Processors that the device interrupts in turn.
     #[serde(default = "first_cpu")]
     pub(crate) cpus: Vec<u16>,
-    /// A line-based interrupt instead of a message-signalled one.
+    /// True for a line-based interrupt, false for a message-signalled interrupt.
     #[serde(default)]
     pub(crate) line: bool,
     pub(crate) isr: Option<Routine>,
     pub(crate) dpc: Option<Routine>,
     #[serde(default)]
     pub(crate) importance: Importance,
-    /// Processor on which the DPC is queued, if not the interrupted one.
+    /// Processor on which the DPC is queued. If absent, the interrupted processor.
     pub(crate) target: Option<u16>,
-    /// It is a timer's DPC: it comes with the first clock interrupt after its time.
+    /// True if the DPC belongs to a timer. It then runs at the first clock interrupt after the
+    /// timer's due time.
     #[serde(default)]
     pub(crate) timer: bool,
-    /// The DPC runs in a thread.
+    /// True if the DPC runs in a thread.
     #[serde(default)]
     pub(crate) threaded: bool,
-    /// Object that the DPC sets.
+    /// Synchronisation object that the DPC sets.
     pub(crate) sets: Option<Name>,
 }
 
@@ -274,13 +278,13 @@ fn first_cpu() -> Vec<u16> {
     vec![0]
 }
 
-/// Traffic through an adapter.
+/// Traffic through a network adapter.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Flow {
     pub(crate) name: String,
     pub(crate) nic: Name,
-    /// Whose packets they are; the System process's if absent.
+    /// Process that owns the packets. If absent, the System process.
     pub(crate) process: Option<Name>,
     #[serde(default)]
     pub(crate) tcp: bool,
@@ -288,44 +292,45 @@ pub(crate) struct Flow {
     pub(crate) local: std::net::SocketAddr,
     #[serde(default = "remote_address")]
     pub(crate) remote: std::net::SocketAddr,
-    /// Different remote addresses and ports, counted from `remote`.
+    /// Number of different remote addresses and ports, counted upwards from `remote`.
     #[serde(default = "one")]
     pub(crate) peers: u32,
-    /// Bytes of a packet, headers aside.
+    /// Size of a packet or block in bytes, without headers.
     #[serde(default = "packet_bytes")]
     pub(crate) bytes: Bytes,
 
-    /// Packets arrive so far apart.
+    /// Time between two arrivals of packets.
     pub(crate) every: Option<Amount>,
-    /// Or so many interrupts of `packets` packets between `from` and `to`, each somewhere in its
-    /// slot.
+    /// Number of arrivals, each of `packets` packets, between `from` and `to`. This time is divided
+    /// into equal slots, and each slot contains one arrival at a random time.
     pub(crate) count: Option<u64>,
     #[serde(default = "one")]
     pub(crate) packets: u32,
     #[serde(default = "beginning")]
     pub(crate) from: Nanoseconds,
     pub(crate) to: Option<Nanoseconds>,
-    /// Or the other side has so many blocks of `bytes` under way, each sent when one is answered.
+    /// Number of blocks of `bytes` that are in flight. The remote side sends a block for each
+    /// answer.
     pub(crate) window: Option<u32>,
-    /// The other side answers each packet sent.
+    /// True if the remote side answers each packet.
     #[serde(default)]
     pub(crate) echo: bool,
 
-    /// One way through the network.
+    /// Network delay in one direction.
     #[serde(default = "nothing")]
     pub(crate) delay: Amount,
-    /// Time that the other side takes for its answer or next block.
+    /// Time that the remote side takes for its answer or its next block.
     #[serde(default = "nothing")]
     pub(crate) think: Amount,
-    /// Share of the packets that the network loses.
+    /// Share of packets that the network loses.
     pub(crate) loss: Option<Share>,
-    /// The mark that a policy asks for on packets sent.
+    /// DSCP mark that a policy requests for sent packets.
     #[serde(default)]
     pub(crate) dscp: u8,
-    /// Something on this machine takes the mark off before the packet is captured.
+    /// True if this machine removes the DSCP mark before the packet is captured.
     #[serde(default)]
     pub(crate) bleached: bool,
-    /// Cost of sending a packet, in the sending thread.
+    /// Processor time that the sending thread needs for a packet.
     #[serde(default = "nothing")]
     pub(crate) send_cost: Amount,
 }
@@ -342,13 +347,13 @@ fn packet_bytes() -> Bytes {
     Bytes(1_400)
 }
 
-/// Something that happens at a moment.
+/// An action that happens at a given time.
 #[derive(Clone, Debug)]
 pub(crate) struct Action {
     pub(crate) time: Nanoseconds,
-    /// Again after so long,
+    /// Time between repetitions.
     pub(crate) every: Nanoseconds,
-    /// so many times in all.
+    /// Total number of occurrences.
     pub(crate) times: u32,
     pub(crate) what: What,
 }
@@ -359,34 +364,34 @@ impl<'de> Deserialize<'de> for Action {
     }
 }
 
-/// What happens.
+/// Kind of action.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
-    /// An object is set.
+    /// Sets an object.
     Set(Name),
-    /// A key is pressed: its virtual key code. The process with the focus gets a message.
+    /// Presses a key, given by its virtual key code. The process with the focus gets a message.
     Key(u32),
-    /// A process gets the focus.
+    /// Gives a process the focus.
     Focus(Name),
-    /// A process's threads are kept from running.
+    /// Freezes a process.
     Freeze(Name),
-    /// They may run again.
+    /// Thaws a process.
     Thaw(Name),
-    /// A group's process goes to the background, and bears its bias.
+    /// Moves a process to the background, so that the bias of its scheduling group applies.
     Background(Name),
-    /// It comes to the foreground.
+    /// Moves a process to the foreground, so that the bias no longer applies.
     Foreground(Name),
-    /// A process's windows are all covered or minimised.
+    /// Hides the windows of a process: all are covered or minimised.
     Occlude(Name),
-    /// They are visible.
+    /// Shows the windows of a process.
     Show(Name),
-    /// The machine is suspended for so long.
+    /// Suspends the machine for this time.
     Suspend(Nanoseconds),
-    /// A mark is written into the trace.
+    /// Writes a mark into the trace.
     Mark(String),
 }
 
-/// An action as it is spelt: one of the verbs.
+/// An action as a scenario writes it: one verb and its arguments.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawAction {
@@ -412,7 +417,7 @@ impl TryFrom<RawAction> for Action {
     fn try_from(raw: RawAction) -> Result<Action, String> {
         let times = raw.times.unwrap_or(1);
         if times > 1 && raw.every.is_none_or(|every| every.0 == 0) {
-            return Err("what happens several `times` needs how far apart: `every`".to_owned());
+            return Err("`times` needs `every`, the time between repetitions".to_owned());
         }
         let found: Vec<What> = [
             raw.set.map(What::Set),
@@ -432,7 +437,7 @@ impl TryFrom<RawAction> for Action {
         .collect();
         let [what] = <[What; 1]>::try_from(found).map_err(|found| {
             format!(
-                "one thing happens `at` a moment (set, key, focus, …); {} are said here",
+                "an `at` needs exactly one action (set, key, focus, …), found {}",
                 found.len()
             )
         })?;
@@ -445,7 +450,7 @@ impl TryFrom<RawAction> for Action {
     }
 }
 
-/// A time range that the truth sums up on its own.
+/// A time range for which the truth has separate sums.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Window {
@@ -454,33 +459,33 @@ pub(crate) struct Window {
     pub(crate) to: Nanoseconds,
 }
 
-/// What is wrong with the capture.
+/// Defects of the trace.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Trouble {
-    /// Events that are lost.
+    /// Time ranges with lost events.
     pub(crate) lose: Vec<Loss>,
-    /// Processors whose clock is off.
+    /// Processors whose clock differs from the others.
     pub(crate) skew: Vec<Skew>,
 }
 
-/// A time in which events of some processors are lost.
+/// A time range in which events of some processors are lost.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Loss {
     pub(crate) from: Nanoseconds,
     pub(crate) to: Nanoseconds,
-    /// All if absent.
+    /// Processors whose events are lost. If absent, all processors.
     pub(crate) cpus: Option<Vec<u16>>,
 }
 
-/// A processor whose clock runs ahead of the others'.
+/// A processor whose clock is ahead of the others.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Skew {
     pub(crate) cpu: u16,
     pub(crate) ahead: Nanoseconds,
-    /// From when on; from the beginning if absent.
+    /// Time from which the difference applies. If absent, the trace's start.
     #[serde(default = "beginning")]
     pub(crate) from: Nanoseconds,
 }

@@ -1,4 +1,4 @@
-//! The sums as the truth file tells them: with names, and times in nanoseconds.
+//! Contents of the truth file: the sums, with names, in nanoseconds.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ use crate::scenario::WaitReason;
 use crate::time::{Time, TimeBase};
 use tune::decode::quantum::Quantum;
 
-/// Names and ids that the sums lack.
+/// Names, ids and other data that the truth file adds to the sums.
 pub(crate) struct Names<'a> {
     pub(crate) base: TimeBase,
     pub(crate) end: Time,
-    /// Id and image of each process.
+    /// Id and image name of each process.
     pub(crate) processes: Vec<(u32, &'a str)>,
-    /// Every thread, with the idle one first.
+    /// All threads. The idle thread is first.
     pub(crate) threads: Vec<ThreadSums<'a>>,
     /// `module!function` of each routine.
     pub(crate) routines: &'a [String],
     pub(crate) flows: &'a [String],
     pub(crate) disks: Vec<u32>,
-    /// `module!function` in which each part of each body is.
+    /// `module!function` of each part of each body.
     pub(crate) parts: &'a [Vec<String>],
-    /// What Win32PrioritySeparation stands for.
+    /// Quantum settings of Win32PrioritySeparation.
     pub(crate) quantum: Quantum,
-    /// The quantum of each process but Idle at the end, in units.
+    /// Final quantum of each process except Idle, in units.
     pub(crate) units: Vec<u8>,
 }
 
-/// A thread and what it used.
+/// A thread and the processor time that it used.
 pub(crate) struct ThreadSums<'a> {
     pub(crate) id: u32,
     pub(crate) process: usize,
@@ -49,7 +49,7 @@ impl Names<'_> {
 }
 
 impl Truth {
-    /// The sums as the truth file's sections.
+    /// Returns the sums in the form of the truth file's sections.
     pub(crate) fn sections(mut self, names: &Names<'_>) -> Sections {
         let ns = |time| names.base.ns(time);
         for watched in self.watched.values_mut() {
@@ -186,7 +186,7 @@ impl Truth {
 }
 
 impl WindowSums {
-    /// Time of service routines and DPCs by the function that the processor was in.
+    /// Returns the time of service routines and DPCs by function.
     fn functions(&self, names: &Names<'_>) -> Vec<FunctionCpu> {
         let mut all: BTreeMap<(&'static str, &str), Time> = BTreeMap::new();
         for ((kind, body), takes) in &self.parts {
@@ -206,7 +206,7 @@ impl WindowSums {
 
     fn truth(&self, names: &Names<'_>) -> WindowTruth {
         let ns = |time| names.base.ns(time);
-        // All processors together come before each of them.
+        // The sums over all processors precede those of single processors.
         let mut all: BTreeMap<(&'static str, usize), RoutineSums> = BTreeMap::new();
         for (key, sums) in &self.routines {
             all.entry((key.kind, key.routine)).or_default().merge(sums);
@@ -253,9 +253,10 @@ impl WindowSums {
     }
 }
 
-/// The truth file's sections that are sums. Times are nanoseconds since the trace began.
+/// Sections of the truth file that contain sums. Moments are in nanoseconds since the trace's
+/// start.
 #[derive(Clone, Debug, Serialize)]
-pub struct Sections {
+pub(crate) struct Sections {
     duration_ns: u64,
     processors: Vec<ProcessorTruth>,
     processes: Vec<ProcessTruth>,
@@ -270,7 +271,7 @@ pub struct Sections {
     disks: Vec<DiskTruth>,
     moments: Vec<MomentTruth>,
     moments_left_out: u64,
-    /// Quanta, at the end.
+    /// Quanta at the end of the trace.
     quantum: QuantumTruth,
 }
 
@@ -373,7 +374,7 @@ struct OtherWaitTruth {
     to_ns: u64,
     waited_ns: u64,
     reason: WaitReason,
-    /// Absent if a DPC or the clock interrupt ended the wait.
+    /// Id of the thread that ended the wait; absent if a DPC or the clock interrupt ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     readied_by_thread_id: Option<u32>,
 }

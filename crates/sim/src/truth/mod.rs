@@ -1,5 +1,5 @@
-//! What really happened inside the model, summed while it happens: the answers that whoever reads
-//! the trace should find. `docs/truth.md` describes the file.
+//! The truth: sums of the events in the model, which an analysis of the trace should reproduce.
+//! `docs/truth.md` describes the file.
 
 mod file;
 
@@ -7,22 +7,22 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-pub use file::Sections;
+pub(crate) use file::Sections;
 pub(crate) use file::{Names, ThreadSums};
 
 use crate::scenario::WaitReason;
 use crate::time::Time;
 
-/// Most single ready waits that are told of a watched thread: the longest ones.
+/// Maximum number of waits that the truth lists for a watched thread: the longest ones.
 const MOST_WAITS: usize = 20;
 
-/// Most durations of a measured step that are kept for the median.
+/// Maximum number of durations of a measured step that are kept for the median.
 const MOST_MEASURES: usize = 100_000;
 
-/// Buckets of a histogram: durations of up to 1, 2, 4, … µs.
+/// Number of histogram buckets, for durations up to 1, 2, 4, … µs.
 const BUCKETS: usize = 24;
 
-/// What a processor did with its time.
+/// Time of a processor, by use.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ProcessorTime {
     pub(crate) threads: Time,
@@ -32,7 +32,7 @@ pub(crate) struct ProcessorTime {
     pub(crate) idle: Time,
 }
 
-/// Sums over the runs of a service routine or DPC.
+/// Sums over the executions of a service routine or DPC.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RoutineSums {
     pub(crate) count: u64,
@@ -40,7 +40,7 @@ pub(crate) struct RoutineSums {
     pub(crate) exclusive_ns: u64,
     pub(crate) max_ns: u64,
     pub(crate) fragments: u64,
-    /// By duration: up to 1, 2, 4, … µs, as `xperf -a dpcisr` has them.
+    /// Number of executions by duration: up to 1, 2, 4, … µs, as in `xperf -a dpcisr`.
     pub(crate) histogram: [u64; BUCKETS],
 }
 
@@ -68,7 +68,7 @@ impl RoutineSums {
     }
 }
 
-/// A class of routine runs: what, of which kind, on which processor.
+/// Key of a sum over routine executions: kind, routine and processor.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RoutineKey {
     pub(crate) kind: &'static str,
@@ -76,51 +76,52 @@ pub(crate) struct RoutineKey {
     pub(crate) cpu: usize,
 }
 
-/// What is summed over a range of time.
+/// Sums over a time range.
 #[derive(Debug)]
 pub(crate) struct WindowSums {
     pub(crate) name: String,
     pub(crate) from: Time,
     pub(crate) to: Time,
     pub(crate) routines: BTreeMap<RoutineKey, RoutineSums>,
-    /// Time of each part of the routines, by kind and body.
+    /// Processor time of each part of the routines, by kind and body.
     pub(crate) parts: BTreeMap<(&'static str, usize), Vec<Time>>,
-    /// Processor time of each process, and of all threads by rank and priority.
+    /// Processor time of each process. `priorities` is the processor time of all threads by rank
+    /// and priority.
     pub(crate) processes: Vec<Time>,
     pub(crate) priorities: BTreeMap<(u8, u8), Time>,
 }
 
 impl WindowSums {
-    /// How much of a run lies in the window.
+    /// Returns how much of the time from `from` to `to` lies in this time range.
     pub(crate) fn overlap(&self, from: Time, to: Time) -> Time {
         to.min(self.to).saturating_sub(from.max(self.from))
     }
 }
 
-/// What kept a ready thread from a processor that it may use.
+/// Cause that keeps a ready thread from running on a processor that it may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum HeldBy {
-    /// A thread of better rank whose priority is no higher.
+    /// A thread of better rank and no higher priority.
     Rank,
     /// A thread of higher priority.
     Priority,
     /// A thread of the same rank and priority.
     EqualPriority,
-    /// A thread that should have made room, had the dispatcher compared them: it looks only at the
-    /// ideal processor.
+    /// A thread of lower precedence on another processor than the ideal one. The dispatcher
+    /// compares the ready thread only with the thread on its ideal processor.
     Dispatcher,
     Dpc,
     Isr,
-    /// The processor was idle or waking.
+    /// No cause: the processor was idle or waking.
     Idle,
-    /// The thread's own kernel stack was being read from disk.
+    /// A disk read of the thread's own kernel stack.
     StackPagedOut,
-    /// The machine was suspended.
+    /// A suspended machine.
     Suspended,
 }
 
-/// A watched thread's ready wait.
+/// Time that a watched thread waits as a ready thread.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadyWait {
     pub(crate) thread: usize,
@@ -128,7 +129,8 @@ pub(crate) struct ReadyWait {
     pub(crate) ran: Time,
     pub(crate) rank: u8,
     pub(crate) priority: u8,
-    /// Processor time by what held it.
+    /// Time of the processors that the thread may use, by the cause that keeps it from running
+    /// there.
     pub(crate) held: BTreeMap<HeldBy, Time>,
 }
 
@@ -138,20 +140,21 @@ pub(crate) struct Wait {
     pub(crate) reason: WaitReason,
     pub(crate) from: Time,
     pub(crate) to: Time,
-    /// The id of the thread that ended it; `None` if a DPC or the clock interrupt did.
+    /// Id of the thread that ended the wait; `None` if a DPC or the clock interrupt ended it.
     pub(crate) readied_by: Option<u32>,
 }
 
-/// Sums over a watched thread.
+/// Sums over the waits of a watched thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watched {
     pub(crate) waits: Vec<ReadyWait>,
     pub(crate) count: u64,
     pub(crate) total: Time,
-    /// How often it stopped running at each rank.
+    /// Number of times that the thread stopped running, by its rank. `priorities` counts the same
+    /// by priority.
     pub(crate) ranks: BTreeMap<u8, u64>,
     pub(crate) priorities: BTreeMap<u8, u64>,
-    /// The longest of its other waits.
+    /// Longest waits for an object or a time.
     pub(crate) longest: Vec<Wait>,
 }
 
@@ -182,7 +185,7 @@ impl Watched {
     }
 }
 
-/// A process's longest time without running.
+/// Longest time in which no watched thread of a process ran.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gap {
     pub(crate) running: u32,
@@ -191,7 +194,7 @@ pub(crate) struct Gap {
 }
 
 impl Gap {
-    /// The process runs again, or the trace ends.
+    /// Ends the gap, because a watched thread of the process runs again or the trace ends.
     pub(crate) fn end_at(&mut self, time: Time) {
         let (from, to) = self.longest;
         if self.running == 0 && time - self.since > to - from {
@@ -209,7 +212,7 @@ pub(crate) struct FlowSums {
     pub(crate) sent_bytes: u64,
     pub(crate) lost: u64,
     pub(crate) by_cpu: BTreeMap<usize, u64>,
-    /// Packets sent by the mark that they carry on the wire.
+    /// Number of sent packets by the DSCP mark with which they leave the machine.
     pub(crate) sent_dscp: BTreeMap<u8, u64>,
 }
 
@@ -223,14 +226,14 @@ pub(crate) struct DiskSums {
     pub(crate) response_ns: u64,
 }
 
-/// How long a measured step took.
+/// Durations of a measured step.
 #[derive(Clone, Debug)]
 pub(crate) struct Measure {
     pub(crate) name: String,
     pub(crate) count: u64,
     pub(crate) min: u64,
     pub(crate) max: u64,
-    /// The first durations, for the median.
+    /// First durations, from which the median is computed.
     pub(crate) first: Vec<u64>,
 }
 
@@ -246,29 +249,29 @@ impl Measure {
     }
 }
 
-/// Everything that is summed while the model runs.
+/// All sums of a running model.
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
     pub(crate) processors: Vec<ProcessorTime>,
-    /// The whole trace first, then the scenario's windows.
+    /// Sums over the whole trace, followed by those over the scenario's time ranges.
     pub(crate) windows: Vec<WindowSums>,
     pub(crate) watched: BTreeMap<usize, Watched>,
     pub(crate) gaps: BTreeMap<usize, Gap>,
-    /// Ready waits of watched threads that are not over.
+    /// Waits of watched threads that are ready now.
     pub(crate) waiting: Vec<ReadyWait>,
     pub(crate) measures: Vec<Measure>,
     pub(crate) flows: Vec<FlowSums>,
     pub(crate) disks: Vec<DiskSums>,
-    /// Samples of each process, idle aside.
+    /// Number of samples of each process except the idle process.
     pub(crate) samples: Vec<u64>,
     pub(crate) idle_samples: u64,
     pub(crate) hard_faults: u64,
     pub(crate) moments: Vec<Moment>,
-    /// How many more there were.
+    /// Number of moments that are not in `moments`, because it has reached its maximum length.
     pub(crate) moments_left_out: u64,
 }
 
-/// Something that happened at a moment: focus, key, freeze, suspend, resolution.
+/// A change of state at a moment: focus, key, freeze, suspend, resolution and others.
 #[derive(Clone, Debug)]
 pub(crate) struct Moment {
     pub(crate) time: Time,

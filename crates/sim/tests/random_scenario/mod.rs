@@ -1,26 +1,27 @@
-//! Scenarios made at random, with what is known of them because they were made so.
+//! Random scenarios, with facts about their traces that follow from their construction.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use testdata::Rng;
 
-/// A scenario's text, and what a trace of it must keep to.
+/// Text of a scenario, and properties that its trace must have.
 pub(crate) struct Made {
     pub(crate) text: String,
     pub(crate) cpus: usize,
     pub(crate) clock_hz: u64,
-    /// By their names, which are unique.
+    /// Threads by their unique names.
     pub(crate) threads: BTreeMap<String, Thread>,
-    /// Whether each group has a cap.
+    /// True for each group that has a cap.
     pub(crate) capped: Vec<bool>,
-    /// Time that an idle processor may take to run a thread, beside DPCs: the request of another
-    /// processor, waking, and the unlogged work of clock interrupts, of which each thread may cause
-    /// one at the same moment; twice, since it may be given another processor under way.
+    /// Maximum time in nanoseconds, without DPCs, until an idle processor runs a ready thread. It
+    /// is the sum of the inter-processor interrupt, the waking and the unlogged work of clock
+    /// interrupts, of which each thread can cause one at the same moment. The sum is doubled,
+    /// because the thread can be given another processor during that time.
     pub(crate) slack_ns: i64,
 }
 
-/// What a thread's table says.
+/// Properties of a thread in the scenario.
 pub(crate) struct Thread {
     pub(crate) affinity: Vec<u16>,
     pub(crate) ideal: u16,
@@ -49,7 +50,7 @@ const CPUS: [(usize, usize); 8] = [
 ];
 
 impl Made {
-    /// The scenario of a number; consecutive ones differ in size.
+    /// Returns the scenario with this number. Scenarios with consecutive numbers differ in size.
     pub(crate) fn new(number: u64) -> Made {
         let mut maker = Maker {
             rng: Rng(number),
@@ -87,7 +88,7 @@ impl Maker {
         of[self.rng.below(of.len())]
     }
 
-    /// A duration of up to so many µs, or one that is drawn anew each time.
+    /// Returns the text of a random duration or distribution. Its mean is at most `us` µs.
     fn amount(&mut self, us: usize) -> String {
         let mean = 1 + self.below(us);
         match self.below(5) {
@@ -108,7 +109,7 @@ impl Maker {
         };
         self.cpus = cpus;
         self.made.cpus = cpus;
-        // Small machines run for long enough to see starving threads boosted.
+        // Scenarios with few processors run long enough for starvation boosts.
         let duration_ms = if cpus <= 2 { 6_500 } else { 1_300 };
         let windows = RELEASES[(number as usize / 3) % RELEASES.len()];
         let (ipi_us, wake_us, expiry_us) = (
@@ -188,7 +189,7 @@ impl Maker {
         let processes = 2 + self.below(4);
         for p in 0..processes {
             let groups = self.made.capped.len();
-            // One process is in no group.
+            // The first process never has a group.
             let group = (p > 0 && groups > 0 && self.below(2) == 0).then(|| self.below(groups));
             let (class, base) = self.pick(&[
                 ("idle", 4),
@@ -240,7 +241,8 @@ impl Maker {
              ideal = {wished}\nwatch = {}\nprogram = [{program}]",
             self.made.threads.len().is_multiple_of(4)
         ));
-        // A thread that may not use its ideal processor has the first that it may.
+        // If a thread may not use the ideal processor that the scenario requests, its ideal
+        // processor is the first one that it may use.
         let ideal = match affinity.contains(&wished) {
             true => wished,
             false => affinity.iter().copied().min().expect("not empty"),
@@ -256,7 +258,7 @@ impl Maker {
         );
     }
 
-    /// A program that goes on for ever.
+    /// Returns a program that never ends.
     fn program(&mut self, may_freeze: bool) -> String {
         let mut steps = Vec::new();
         for _ in 0..1 + self.below(5) {
@@ -281,7 +283,7 @@ impl Maker {
                     .to_owned(),
             });
         }
-        // Whatever else it does, it lets others run now and then; some do so rarely.
+        // Each program sleeps at times, so that other threads can run. Some programs sleep rarely.
         let rest = self.pick(&["1ms", "exp(10ms)", "40ms"]);
         let run = self.pick(&["100us", "exp(2ms)", "60ms"]);
         format!(
@@ -314,7 +316,7 @@ impl Maker {
     }
 }
 
-/// Threads with which every object that another may name is waited for and set.
+/// Programs of threads that set and wait for every object that other programs may name.
 const PARTNERS: [&str; 6] = [
     "{ forever = [{ wait = \"e0\" }, { run = \"exp(300us)\" }] }",
     "{ forever = [{ wait = \"e1\", reason = \"WrQueue\" }, { run = \"50us\" }, { set = \"e0\" }] }",

@@ -1,4 +1,4 @@
-//! Runs scenarios into memory and reads their traces back.
+//! Helpers that run scenarios in memory and read their traces.
 #![allow(
     dead_code,
     reason = "each test program uses its own part of this module"
@@ -13,35 +13,36 @@ use sim::scenario::{Override, Scenario};
 use sim::shipped;
 use tables::{Options, Table, Tables};
 
-/// `WrQuantumEnd`, and the states of a thread that could go on or waits.
+/// Wait reason `WrQuantumEnd` of context switches. `READY` and `WAITING` are states of a thread
+/// that is switched out.
 pub(crate) const QUANTUM_END: u8 = 30;
 pub(crate) const READY: u8 = 1;
 pub(crate) const WAITING: u8 = 5;
 
-/// A scenario that has run, and what its trace tells.
+/// A completed run of a scenario, and its trace.
 pub(crate) struct Run {
-    /// What really happened.
+    /// Truth of the run, as JSON.
     pub(crate) truth: Value,
-    /// The trace's bytes.
+    /// Bytes of the trace.
     pub(crate) bytes: Vec<u8>,
-    /// The trace, read back.
+    /// Opened trace.
     pub(crate) trace: Trace,
-    /// Its tables.
+    /// Tables of the trace.
     pub(crate) tables: Tables,
 }
 
-/// Runs a scenario that ships, with its own seed or another.
+/// Runs a shipped scenario with the given seed, or with its own if `seed` is `None`.
 pub(crate) fn run(name: &str, seed: Option<u64>) -> Run {
     run_with(name, seed, &[])
 }
 
-/// Runs a scenario that ships, with settings over it.
+/// Runs a shipped scenario with overrides.
 pub(crate) fn run_with(name: &str, seed: Option<u64>, settings: &[&str]) -> Run {
     let text = shipped::text(name).expect("a scenario that ships");
     run_text(name, text, seed, settings)
 }
 
-/// Runs the scenario of a text, with settings over it.
+/// Runs the scenario in a text, with overrides.
 pub(crate) fn run_text(name: &str, text: &str, seed: Option<u64>, settings: &[&str]) -> Run {
     let named = |name: &str| shipped::text(name).map(str::to_owned);
     let settings: Vec<_> = (settings.iter())
@@ -63,7 +64,7 @@ pub(crate) fn run_text(name: &str, text: &str, seed: Option<u64>, settings: &[&s
     }
 }
 
-/// A thread's stay on a processor.
+/// A run: the time that a thread spends on a processor between two context switches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stay {
     pub(crate) cpu: u16,
@@ -71,11 +72,11 @@ pub(crate) struct Stay {
     pub(crate) from: i64,
     pub(crate) to: i64,
     pub(crate) priority: i8,
-    /// How it ended; unknown at the end of the trace.
+    /// State at the end of the run; `None` if it continues at the trace's end.
     pub(crate) end: Option<End>,
 }
 
-/// How a stay ended.
+/// State of a thread at the end of a run, from the context switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     pub(crate) state: u8,
@@ -84,7 +85,7 @@ pub(crate) struct End {
     pub(crate) remaining_quantum: Option<i32>,
 }
 
-/// A ready thread's wait for a processor.
+/// Wait of a ready thread for a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadyWait {
     pub(crate) readied: i64,
@@ -102,7 +103,8 @@ impl Run {
         number(&self.truth["duration_ns"])
     }
 
-    /// Stays of all threads, the idle ones' included, from the context switches of each processor.
+    /// Returns the runs of all threads, including idle threads, from the context switches of each
+    /// processor.
     pub(crate) fn stays(&self) -> Vec<Stay> {
         let mut stays = Vec::new();
         for switches in &self.tables.context_switches {
@@ -141,8 +143,9 @@ impl Run {
         stays
     }
 
-    /// A thread's waits for a processor. Each time that it is switched in it was either made ready
-    /// or had been switched out ready, so that both pair in their order.
+    /// Returns a thread's waits for a processor. Before each switch-in, the thread became ready
+    /// either by an event or by a switch-out in the ready state. The n-th switch-in therefore
+    /// belongs to the n-th of these moments.
     pub(crate) fn ready_waits(&self, thread: u32, stays: &[Stay]) -> Vec<ReadyWait> {
         let own = || stays.iter().filter(|stay| stay.thread == thread);
         let mut ready: Vec<i64> = own()
@@ -166,7 +169,7 @@ impl Run {
             .collect()
     }
 
-    /// The processes that threads belong to.
+    /// Returns the process id of each thread id.
     pub(crate) fn process_of_threads(&self) -> HashMap<u32, u32> {
         let threads = &self.tables.threads;
         let pairs = threads.thread_id.iter().zip(&threads.process_id);
@@ -174,14 +177,14 @@ impl Run {
         pairs.map(|(t, p)| (*t, *p)).chain([idle]).collect()
     }
 
-    /// The id of the thread of a name.
+    /// Returns the id of the thread with this name.
     pub(crate) fn thread(&self, name: &str) -> u32 {
         let threads = list(&self.truth["threads"]);
         let thread = threads.iter().find(|thread| thread["name"] == name);
         number(&thread.expect("a thread")["thread_id"]) as u32
     }
 
-    /// Ids of the processes of a name.
+    /// Returns the ids of the processes with this name.
     pub(crate) fn processes(&self, name: &str) -> Vec<u32> {
         let named = |process: &&Value| process["name"] == name;
         list(&self.truth["processes"])
@@ -191,7 +194,7 @@ impl Run {
             .collect()
     }
 
-    /// The truth of a watched thread, by its process's name.
+    /// Returns the section of the truth about the watched thread of the process with this name.
     pub(crate) fn watched(&self, process: &str) -> &Value {
         list(&self.truth["watched_threads"])
             .iter()
@@ -199,7 +202,7 @@ impl Run {
             .expect("a watched thread")
     }
 
-    /// The truth of a window.
+    /// Returns the section of the truth about the time range with this name.
     pub(crate) fn window(&self, name: &str) -> &Value {
         list(&self.truth["windows"])
             .iter()
@@ -207,7 +210,8 @@ impl Run {
             .expect("a window")
     }
 
-    /// Processor time of threads within a window of the truth, of all processes or of one's name.
+    /// Returns the processor time in ns that threads used in a time range of the truth. `None`
+    /// means all processes.
     pub(crate) fn window_cpu(&self, window: &str, process: Option<&str>) -> i64 {
         list(&self.window(window)["process_cpu_ns"])
             .iter()
@@ -216,7 +220,7 @@ impl Run {
             .sum()
     }
 
-    /// Moments of a kind: seconds, and the process's name.
+    /// Returns the moments of a kind: the time in seconds and the name of the process.
     pub(crate) fn moments(&self, what: &str) -> Vec<(f64, &str)> {
         list(&self.truth["moments"])
             .iter()
@@ -228,8 +232,8 @@ impl Run {
             .collect()
     }
 
-    /// `module!function` of a kernel address, by the images of the trace and the functions of the
-    /// truth.
+    /// Returns the `module!function` that contains a kernel address, from the images of the trace
+    /// and the functions of the truth.
     pub(crate) fn kernel_function(&self, address: u64) -> Option<String> {
         let images = &self.tables.images;
         let row = (0..images.len()).find(|row| {
@@ -248,7 +252,7 @@ impl Run {
         Some(format!("{file}!{}", function["name"].as_str()?))
     }
 
-    /// Events of a manifest provider, by id.
+    /// Returns the number of events of a manifest provider, by event id.
     pub(crate) fn manifest_events(&self, provider: &str) -> BTreeMap<u16, u64> {
         let mut counts = BTreeMap::new();
         let mut events = self.trace.events();
@@ -263,19 +267,19 @@ impl Run {
     }
 }
 
-/// A whole number of the truth.
+/// Returns a value of the truth as a whole number.
 pub(crate) fn number(value: &Value) -> i64 {
     value.as_i64().expect("a number")
 }
 
-/// A list of the truth.
+/// Returns a value of the truth as a list.
 pub(crate) fn list(value: &Value) -> &Vec<Value> {
     value.as_array().expect("a list")
 }
 
-/// Holds everything that both tell to each other: switches and samples of each thread, routines,
-/// and the ready waits, ranks and priorities of watched threads, exactly; processor time but for
-/// the clock's handling, which is not logged.
+/// Compares a trace with its truth. Switches and samples of each thread, routines, and the waits,
+/// ranks and priorities of watched threads must be equal. Processor time may differ by the handling
+/// of the clock, which is not logged.
 pub(crate) fn assert_trace_tells_the_truth(run: &Run) {
     let faults = run.trace.damage().faults();
     assert!(faults.is_empty(), "{faults:?}");
@@ -287,10 +291,11 @@ pub(crate) fn assert_trace_tells_the_truth(run: &Run) {
     assert_runs_agree(run, &stays);
 }
 
-/// The runs of the tables are the threads' stays, and know the ready waits of watched threads.
+/// Checks that the table of CPU runs equals the runs from the context switches, and contains the
+/// ready waits of watched threads.
 fn assert_runs_agree(run: &Run, stays: &[Stay]) {
     let runs = &run.tables.cpu_runs;
-    // At the very beginning the harness tells no switch from a stay that was there before.
+    // At time 0, a switch cannot be distinguished from a run that began before the trace.
     let switched = |row: &usize| runs.starts_at_switch[*row] && runs.start_ns[*row] > 0;
     let mut found: Vec<_> = (0..runs.len())
         .filter(switched)
@@ -354,9 +359,11 @@ fn assert_switches_and_samples_agree(run: &Run, stays: &[Stay]) {
     assert_eq!(idle, number(&run.truth["idle_samples"]));
 }
 
-/// Routines agree exactly, but for the clock's handling in the midst of them, which is not logged.
+/// Checks that routines are equal in trace and truth, except for the handling of the clock inside
+/// them, which is not logged.
 fn assert_routines_agree(run: &Run) {
-    // Count, nanoseconds with and without what ran inside, and pieces.
+    // Count, inclusive nanoseconds, exclusive nanoseconds (without nested routines), and number of
+    // pieces.
     type Sums = BTreeMap<String, (i64, i64, i64, i64)>;
     let mut found = Sums::new();
     for rows in &run.tables.interrupts {
@@ -414,8 +421,8 @@ fn assert_watched_threads_agree(run: &Run, stays: &[Stay]) {
     }
 }
 
-/// What the trace gives a processor's threads, less the routines that ran meanwhile, is what the
-/// model gave them, and at most what it spent on the clock more.
+/// Checks the time of each processor's threads. In the trace, without the routines that interrupt
+/// them, it is the model's time plus at most the model's time for the clock.
 fn assert_processor_time_agrees(run: &Run, stays: &[Stay]) {
     for expected in list(&run.truth["processors"]) {
         let cpu = number(&expected["cpu"]) as u16;

@@ -1,4 +1,4 @@
-//! Service routines and DPCs: those in a trace, and those that the truth tells of.
+//! Helpers that read service routines and DPCs from a trace and from the truth.
 #![allow(
     dead_code,
     reason = "each test program uses its own part of this module"
@@ -12,33 +12,34 @@ use tables::ImageTracker;
 
 use crate::read_back::Run;
 
-/// One run of a routine, as the trace tells it.
+/// An execution of a service routine or DPC in the trace.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Routine {
     /// `isr`, `dpc`, `threaded_dpc` or `timer_dpc`.
     pub(crate) kind: &'static str,
-    /// File of the module that the routine is in.
+    /// File name of the module that contains the routine.
     pub(crate) module: String,
     pub(crate) cpu: u16,
     pub(crate) start: i64,
     pub(crate) end: i64,
-    /// Time that it ran itself, and in how many pieces.
+    /// Time in nanoseconds without nested routines. `fragments` is the number of pieces into which
+    /// they split it.
     pub(crate) exclusive: i64,
     pub(crate) fragments: u64,
 }
 
-/// Sums over runs of routines: count, inclusive and exclusive nanoseconds, fragments.
+/// Sums over executions of routines: count, inclusive and exclusive nanoseconds, fragments.
 pub(crate) type Sums = (u64, i64, i64, u64);
 
 impl Run {
-    /// All service routines and DPCs in the trace, those of each processor by their end.
+    /// Returns all service routines and DPCs in the trace by processor, sorted by their end.
     pub(crate) fn routines(&self) -> Vec<Routine> {
         let tables = &self.tables;
         let images = ImageTracker::new(&tables.images);
         let mut modules: BTreeMap<u64, String> = BTreeMap::new();
         let mut all = Vec::new();
         for rows in &tables.interrupts {
-            // Routines that are inside none seen yet.
+            // Start and end of routines that no later routine in the table contains so far.
             let mut ended: Vec<(i64, i64)> = Vec::new();
             for row in 0..rows.end_ns.len() {
                 let (start, end) = (rows.start_ns.get(row).expect("begun"), rows.end_ns[row]);
@@ -76,7 +77,8 @@ impl Run {
         all
     }
 
-    /// Asserts that the trace tells of every routine what the truth does, in each of its windows.
+    /// Asserts that the trace and the truth agree about all routines, in each time range of the
+    /// truth. Returns the routines in the trace.
     pub(crate) fn assert_routines_agree(&self) -> Vec<Routine> {
         let routines = self.routines();
         for window in self.truth["windows"].as_array().expect("windows") {
@@ -112,7 +114,7 @@ impl Run {
         routines
     }
 
-    /// A routine's sums over all processors in a window, as the truth tells them.
+    /// Returns a routine's sums over all processors in a time range of the truth.
     pub(crate) fn sums(&self, window: &str, routine: &str) -> Sums {
         let all = self.window(window)["routines"]
             .as_array()
@@ -132,7 +134,8 @@ impl Run {
     }
 }
 
-/// What is left of a time without those inside it, and in how many pieces.
+/// Returns the time from `start` to `end` without the nested ranges `inner`, and the number of
+/// pieces that remain.
 fn pieces(start: i64, end: i64, inner: &[(i64, i64)]) -> (i64, u64) {
     let mut inner = inner.to_vec();
     inner.sort_unstable();
@@ -146,7 +149,7 @@ fn pieces(start: i64, end: i64, inner: &[(i64, i64)]) -> (i64, u64) {
     (time, count)
 }
 
-/// Whether two amounts differ by less than a share of the second.
+/// Returns true if `found` differs from `expected` by at most `share` of `expected`.
 pub(crate) fn is_near(found: f64, expected: f64, share: f64) -> bool {
     (found - expected).abs() <= share * expected
 }

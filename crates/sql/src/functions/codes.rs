@@ -1,4 +1,4 @@
-//! Names of codes, and addresses as people write them.
+//! SQL functions that return names of codes, and hexadecimal numbers.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) static ABOUT: &[About] = &[
         arguments: &[("number", DataType::UInt64)],
         optional: 0,
         returns: || DataType::Utf8View,
-        meaning: "A number, an address as a rule, in hexadecimal: `0xfffff80312345678`.",
+        meaning: "Number, usually an address, in hexadecimal: `0xfffff80312345678`.",
         looks_up: None,
     },
     About {
@@ -24,7 +24,7 @@ pub(super) static ABOUT: &[About] = &[
         arguments: &[("code", DataType::UInt8)],
         optional: 0,
         returns: || DataType::Utf8View,
-        meaning: "Name of a wait reason: `WrQueue`, `WrPreempted`, …; the number where it has none.",
+        meaning: "Name of a wait reason: `WrQueue`, `WrPreempted`, …; the number if it has no name.",
         looks_up: None,
     },
     About {
@@ -32,7 +32,7 @@ pub(super) static ABOUT: &[About] = &[
         arguments: &[("code", DataType::UInt8)],
         optional: 0,
         returns: || DataType::Utf8View,
-        meaning: "Name of a thread's state: `Ready`, `Waiting`, …; the number where it has none.",
+        meaning: "Name of a thread state: `Ready`, `Waiting`, …; the number if it has no name.",
         looks_up: None,
     },
 ];
@@ -50,6 +50,7 @@ pub(super) fn body(name: &str) -> Option<Body> {
     })
 }
 
+/// Converts codes to names. If a code has no name, its decimal number is used.
 fn named(arguments: &[ArrayRef], name: impl Fn(u8) -> Option<&'static str>) -> ArrayRef {
     let texts: Vec<String> = (0..=u8::MAX)
         .map(|code| name(code).map_or_else(|| code.to_string(), str::to_owned))

@@ -1,5 +1,6 @@
-//! The functions that SQL has besides DataFusion's own.
+//! SQL functions in addition to DataFusion's own.
 
+pub(crate) mod bounded;
 mod codes;
 mod names;
 mod time;
@@ -22,25 +23,25 @@ use crate::traces::Traces;
 
 pub use names::Symbols;
 
-/// What is known of a function without the traces that it works on.
+/// Description of an SQL function.
 #[derive(Debug)]
 pub(crate) struct About {
-    /// Its name.
+    /// Name of the function.
     pub(crate) name: &'static str,
-    /// Its arguments; they are cast to these types.
+    /// Names and types of the parameters. Arguments are cast to these types.
     pub(crate) arguments: &'static [(&'static str, DataType)],
-    /// How many of the arguments may be left out, from the last.
+    /// Number of optional parameters. They are the last parameters.
     pub(crate) optional: usize,
-    /// What it gives.
+    /// Type of the result.
     pub(crate) returns: fn() -> DataType,
-    /// One sentence.
+    /// Description in one sentence.
     pub(crate) meaning: &'static str,
-    /// The table whose names it looks up.
+    /// Table whose names the function returns, if any.
     pub(crate) looks_up: Option<Table>,
 }
 
 impl About {
-    /// `name(argument, …)`, with those in brackets that may be left out.
+    /// Returns a text of the form `name(argument, …)`, with optional arguments in brackets.
     pub(crate) fn signature(&self) -> String {
         let required = self.arguments.len() - self.optional;
         let mut text = format!("{}(", self.name);
@@ -56,21 +57,21 @@ impl About {
     }
 }
 
-/// What each function is, in the order of the documentation.
+/// Returns the descriptions of all functions, in the order in which they are documented.
 pub(crate) fn about() -> impl Iterator<Item = &'static About> {
     [time::ABOUT, codes::ABOUT, names::ABOUT]
         .into_iter()
         .flatten()
 }
 
-/// Name and arguments of each function, `bucket(ns, width_ns)`, and a sentence on it.
+/// Returns the signature, such as `bucket(ns, width_ns)`, and the description of each function.
 pub fn function_signatures() -> Vec<(String, &'static str)> {
     about()
         .map(|about| (about.signature(), about.meaning))
         .collect()
 }
 
-/// All functions, over these traces.
+/// Creates all functions for these traces.
 pub(crate) fn functions(
     traces: &Arc<Traces>,
     lookups: &Arc<Lookups>,
@@ -90,10 +91,10 @@ pub(crate) fn functions(
         .collect()
 }
 
-/// What a function does with its arguments' arrays, all of one length.
+/// Implementation of a function. All argument arrays have the same length.
 type Body = Box<dyn Fn(&[ArrayRef]) -> Result<ArrayRef> + Send + Sync>;
 
-/// A function as DataFusion calls it.
+/// A function in the form that DataFusion calls.
 struct Function {
     about: &'static About,
     body: Body,
@@ -175,12 +176,12 @@ mod tests {
         assert_eq!(
             functions(&traces, &lookups, None).len(),
             about().count(),
-            "a function without a body is not offered"
+            "every function has an implementation"
         );
     }
 
     #[test]
-    fn signatures_show_what_may_be_left_out() {
+    fn signatures_show_optional_arguments() {
         let of = |name: &str| {
             about()
                 .find(|about| about.name == name)

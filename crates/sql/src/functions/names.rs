@@ -1,4 +1,4 @@
-//! What row numbers and addresses stand for.
+//! SQL functions that return names for row numbers and addresses.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use tables::Table;
 use super::{About, Body};
 use crate::lookups::{DenseRows, Lookups};
 
-/// Names of addresses, from debugging information.
+/// Source of the names of functions at addresses.
 pub trait Symbols: fmt::Debug + Send + Sync {
-    /// The function at an address, `nt!KiSwapContext+0x76` as a rule; nothing if it is not known.
-    /// `image_row` is the row of its image in `images` of the trace, which is the n-th of the
-    /// session.
+    /// Returns the name of the function at an address, usually in the form `nt!KiSwapContext+0x76`, if it is
+    /// known. `trace` is the index of the trace in the session. `image_row` is the row of the image in the
+    /// table `images` of this trace.
     fn name(&self, trace: usize, image_row: u32, address: u64) -> Option<String>;
 }
 
@@ -45,7 +45,7 @@ pub(super) static ABOUT: &[About] = &[
         arguments: &[("thread_row", DataType::UInt32)],
         optional: 0,
         returns: || DataType::Utf8View,
-        meaning: "Name that a thread was given.",
+        meaning: "Name of a thread, as set by its program.",
         looks_up: Some(Table::Threads),
     },
     About {
@@ -64,8 +64,8 @@ pub(super) static ABOUT: &[About] = &[
         ],
         optional: 0,
         returns: || DataType::Utf8View,
-        meaning: "The function at an address; `module+0x1234` where symbols are not known, and the \
-                  address itself where the image is not.",
+        meaning: "Function at an address; `module+0x1234` if its symbols are missing, and the address if \
+                  its image is unknown.",
         looks_up: Some(Table::Images),
     },
 ];
@@ -100,7 +100,7 @@ pub(super) fn body(
 }
 
 fn not_loaded() -> DataFusionError {
-    DataFusionError::Internal("names were not loaded for the statement".to_owned())
+    DataFusionError::Internal("the names for this statement are not loaded".to_owned())
 }
 
 fn by_row(arguments: &[ArrayRef], rows: &DenseRows, names: &StringViewArray) -> Result<ArrayRef> {

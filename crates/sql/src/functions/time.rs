@@ -1,4 +1,4 @@
-//! Times and stretches of time in other units.
+//! SQL functions that convert times and durations to other units.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use datafusion::error::{DataFusionError, Result};
 use super::{About, Body};
 use crate::traces::Traces;
 
-/// The time zone of moments.
+/// Arrow name of the time zone UTC.
 const UTC: &str = "+00:00";
 
 pub(super) static ABOUT: &[About] = &[
@@ -44,7 +44,7 @@ pub(super) static ABOUT: &[About] = &[
         arguments: &[("ns", DataType::Int64), ("width_ns", DataType::Int64)],
         optional: 0,
         returns: || DataType::Int64,
-        meaning: "Where the stretch of that width begins which the time lies in.",
+        meaning: "Start of the time bucket of this width that contains the time.",
         looks_up: None,
     },
     About {
@@ -52,7 +52,7 @@ pub(super) static ABOUT: &[About] = &[
         arguments: &[("time_ns", DataType::Int64), ("trace", DataType::Utf8)],
         optional: 1,
         returns: utc_type,
-        meaning: "The moment in UTC of a time of the trace; of several traces, say which.",
+        meaning: "UTC of a time in the trace. With several traces, pass the name of the trace.",
         looks_up: None,
     },
 ];
@@ -100,7 +100,7 @@ fn bucket(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     ))
 }
 
-/// The greatest multiple of `width` that is not above `time`.
+/// Returns the largest multiple of `width` that is at most `time`.
 fn floor(time: i64, width: i64) -> i64 {
     time.saturating_sub(time.rem_euclid(width))
 }
@@ -122,7 +122,7 @@ fn utc(traces: &Traces, arguments: &[ArrayRef]) -> Result<ArrayRef> {
         (None, [(_, start)]) => times.iter().map(|time| time?.checked_add(*start)).collect(),
         (None, _) => {
             return Err(DataFusionError::Execution(
-                "there are several traces: write utc(time_ns, trace)".to_owned(),
+                "the session has several traces: use utc(time_ns, trace)".to_owned(),
             ));
         }
         (Some(names), starts) => {
@@ -147,17 +147,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_begin_at_multiples_of_their_width() {
+    fn buckets_start_at_multiples_of_their_width() {
         assert_eq!(floor(0, 10), 0);
         assert_eq!(floor(19, 10), 10);
         assert_eq!(floor(20, 10), 20);
-        // Times before the trace's start: rundown of what was there already.
+        // Objects that existed before the trace's start have negative times.
         assert_eq!(floor(-1, 10), -10);
         assert_eq!(floor(i64::MIN, 10), i64::MIN);
     }
 
     #[test]
-    fn a_bucket_has_a_width() {
+    fn a_bucket_without_width_is_refused() {
         let array = |value| Arc::new(Int64Array::from(vec![value])) as ArrayRef;
         assert!(bucket(&[array(5), array(0)]).is_err());
         assert!(bucket(&[array(5), array(-5)]).is_err());

@@ -1,4 +1,4 @@
--- Context switches per tenth of a second and CPU, and how many of them went to a thread that is
+-- Context switches per tenth of a second and CPU, and the number of switches to threads that are
 -- not idle.
 SELECT
     bucket(time_ns, 100000000) AS from_ns,

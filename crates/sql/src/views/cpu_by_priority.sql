@@ -1,6 +1,6 @@
--- CPU time by the priority that threads were switched in with: who got the CPUs, and how long
--- threads of each priority were ready and got none. Idle threads are left out; the priority of
--- runs that began before the trace is unknown.
+-- CPU time by the priority of threads when they were switched in, and the time that threads of each
+-- priority were ready without a CPU. Excludes idle threads. The priority of runs that started before
+-- the trace is unknown.
 SELECT
     priority,
     sum(cpu_ns) AS cpu_ns,

@@ -1,6 +1,6 @@
--- CPU time by process, from context switches: how long it ran, how often, how long its threads
--- were ready and got no CPU. Idle threads are those of process 0; where the process is not known,
--- its id is not either.
+-- CPU time by process, from context switches: time and number of runs, and the time that its threads
+-- were ready without a CPU. Idle threads belong to process 0. If the process is unknown, its id is
+-- unknown too.
 SELECT
     coalesce(process(process_row), CASE process_id WHEN 0 THEN 'Idle (0)' END) AS process,
     cpu_ns,

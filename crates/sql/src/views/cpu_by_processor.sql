@@ -1,4 +1,4 @@
--- How busy each CPU was: time that idle threads had it, and time that others had.
+-- Utilization of each CPU: time of idle threads and time of all others.
 SELECT
     cpu,
     sum(CASE WHEN thread_id <> 0 THEN cpu_ns ELSE 0 END) AS busy_ns,

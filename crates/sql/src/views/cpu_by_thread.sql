@@ -1,4 +1,4 @@
--- CPU time by thread, as `cpu_by_process`. The idle threads of all CPUs are one row.
+-- CPU time by thread, with the columns of `cpu_by_process`. The idle threads of all CPUs are one row.
 SELECT
     process(process_row) AS process,
     thread_id,

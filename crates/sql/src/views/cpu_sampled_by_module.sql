@@ -1,5 +1,5 @@
--- CPU time by process and module, from samples: where the instructions were that ran. `weight_ns`
--- is unknown where the trace does not tell how often samples were taken.
+-- CPU time by process and module, from samples of the instruction pointer. `weight_ns` is unknown if
+-- the trace does not contain the sampling interval.
 SELECT
     process(process_row) AS process,
     module(image_row) AS module,

@@ -1,6 +1,6 @@
--- One row per run of a thread, with the columns of Windows Performance Analyzer's *CPU Usage
--- (Precise)* under its names. `cpu_runs` has the same rows, all columns, and what each is made of.
--- Group by `process_row` or `cpu_by_process` where there are many rows: names cost more than rows.
+-- One row per run of a thread, with the columns and names of *CPU Usage (Precise)* in Windows
+-- Performance Analyzer. `cpu_runs` has the same rows and more columns. For many rows, group by
+-- `process_row` or use `cpu_by_process`: looking up names costs more than reading rows.
 SELECT
     end_ns AS next_switch_out_ns,
     start_ns AS switch_in_ns,

@@ -1,5 +1,5 @@
--- One row per CPU sample, with the columns of Windows Performance Analyzer's *CPU Usage (Sampled)*:
--- what was executing, and how much time the sample stands for.
+-- One row per CPU sample, with the columns of *CPU Usage (Sampled)* in Windows Performance Analyzer:
+-- the executed function and the time that the sample stands for.
 SELECT
     time_ns,
     cpu,

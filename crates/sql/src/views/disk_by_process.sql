@@ -1,5 +1,5 @@
--- Disk requests by process, disk and kind: how many, how much, how long the disk worked on them,
--- how long they stood in its queue, and the longest from start to completion.
+-- Disk requests by process, disk and kind: number, bytes, service time of the disk, time in its queue,
+-- and the longest time from start to completion.
 SELECT
     process(process_row) AS process,
     disk,

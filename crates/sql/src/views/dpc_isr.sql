@@ -1,5 +1,5 @@
--- One row per DPC and interrupt service routine, with the module and function of the routine, as
--- Windows Performance Analyzer's *DPC/ISR*.
+-- One row per DPC and interrupt service routine, with module and function of the routine, like
+-- *DPC/ISR* in Windows Performance Analyzer.
 SELECT
     end_ns,
     start_ns,

@@ -1,5 +1,5 @@
--- Time in DPCs and interrupt service routines by kind and module: how often, how long in all
--- without what interrupted them, and the longest.
+-- Time in DPCs and interrupt service routines by kind and module: number, total time without the
+-- interrupts that interrupted them, and the longest time.
 SELECT
     kind,
     module(image_row) AS module,

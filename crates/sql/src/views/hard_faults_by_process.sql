@@ -1,5 +1,5 @@
--- Page faults that had to wait for a disk, by process: how many, how much was read, how long
--- threads waited for it in all, and the longest.
+-- Page faults that waited for a disk, by process: number, bytes read, total and longest waiting time
+-- of threads.
 SELECT
     process(process_row) AS process,
     faults,

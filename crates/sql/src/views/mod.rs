@@ -1,18 +1,18 @@
-//! Views: questions that are asked often, in SQL, one per file.
+//! Views: frequent queries, one SQL file each.
 //!
-//! The comment at a file's beginning is the view's documentation.
+//! The comment at the start of a file is the documentation of the view.
 
-/// A view.
+/// A view: a named query that is used like a table.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) name: &'static str,
-    /// Its query, with the comment.
+    /// SQL text of the view, with the comment at its start.
     pub(crate) sql: &'static str,
 }
 
 macro_rules! views {
     ($($name:literal,)+) => {
-        /// All views, in the order of their documentation.
+        /// All views, in the order in which they are documented.
         pub(crate) static VIEWS: &[View] = &[
             $(View { name: $name, sql: include_str!(concat!($name, ".sql")) },)+
         ];
@@ -45,7 +45,7 @@ impl View {
         VIEWS.iter().find(|view| view.name == name)
     }
 
-    /// The comment at its beginning.
+    /// Returns the comment at the start of the file, which is the documentation.
     pub(crate) fn prose(&self) -> String {
         let lines = self.sql.lines().map_while(|line| line.strip_prefix("--"));
         let lines: Vec<&str> = lines.map(str::trim).collect();
@@ -53,12 +53,12 @@ impl View {
     }
 }
 
-/// All views: their names, and what they are.
+/// Returns the names and the documentation of all views.
 pub fn views() -> impl Iterator<Item = (&'static str, String)> {
     VIEWS.iter().map(|view| (view.name, view.prose()))
 }
 
-/// The names of all views.
+/// Returns the names of all views.
 pub fn view_names() -> impl Iterator<Item = &'static str> {
     VIEWS.iter().map(|view| view.name)
 }
@@ -68,14 +68,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_view_says_what_it_is() {
+    fn every_view_has_a_description() {
         for view in VIEWS {
-            assert!(view.prose().len() > 40, "{} has no prose", view.name);
+            assert!(view.prose().len() > 40, "{} has no description", view.name);
         }
     }
 
     #[test]
-    fn no_view_has_a_tables_name() {
+    fn no_view_has_the_name_of_a_table() {
         for view in VIEWS {
             assert!(view.name.parse::<tables::Table>().is_err(), "{}", view.name);
         }

@@ -1,5 +1,5 @@
--- One row per process: its name, its parent's, when it lived, what it was started with.
--- The parent is the youngest process with `parent_id` that was there before.
+-- One row per process: its name, the name of its parent, its lifetime and its command line. The parent
+-- is the youngest process with the id `parent_id` that started earlier.
 SELECT
     p.process_row,
     process(p.process_row) AS process,

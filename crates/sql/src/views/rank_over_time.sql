@@ -1,6 +1,6 @@
--- Ranks that threads had when they were switched out, per second and process: rank 0 runs before
--- higher ranks, whatever the priorities. Runs of unknown rank are left out: those of idle threads,
--- and all before Windows 10 1709.
+-- Ranks of threads when they were switched out, per second and process. Rank 0 runs before higher
+-- ranks, regardless of priorities. Excludes runs of unknown rank: those of idle threads, and all runs
+-- before Windows 10 1709.
 SELECT
     from_ns,
     process(process_row) AS process,

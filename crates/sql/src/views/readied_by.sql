@@ -1,5 +1,5 @@
--- Who made whose threads ready, how often, and how long these then waited for a CPU. The readying
--- process is unknown, and `by_dpc` true, where a DPC did it.
+-- Threads that readied other threads: how often, and how long the readied threads then waited for a
+-- CPU. If a DPC readied a thread, `by_dpc` is true and the readying process is unknown.
 SELECT
     CASE WHEN by_dpc THEN NULL ELSE process(readying_process_row) END AS readying_process,
     by_dpc,

@@ -1,5 +1,5 @@
--- One row per time that a thread was ready and had to wait for a CPU: how long, with which priority
--- and rank, and who had made it ready. The longest: `ORDER BY ready_ns DESC LIMIT 20`.
+-- One row per wait of a ready thread for a CPU: its duration, the priority and rank of the thread, and
+-- the thread that readied it. Longest waits: `ORDER BY ready_ns DESC LIMIT 20`.
 SELECT
     ready_ns,
     start_ns - ready_ns AS ready_from_ns,

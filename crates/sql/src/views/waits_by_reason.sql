@@ -1,6 +1,5 @@
--- What threads waited for, by process and wait reason: how often, how long until something made
--- them ready, and how long from there until they ran. Times that a thread was only taken off its
--- CPU (preempted, quantum ended) are left out.
+-- Waits of threads by process and wait reason: number, time until the threads were readied, and time
+-- from then until they ran. Excludes threads that only lost their CPU (preempted, quantum ended).
 SELECT
     process(process_row) AS process,
     wait_reason(previous_wait_reason) AS waited_for,

@@ -1,7 +1,6 @@
--- For every wait of a ready thread of a millisecond or more: who ran meanwhile on the CPU that it
--- got in the end, with which priority and rank, and how long within the wait. A thread of lower
--- priority that ran instead did so for its rank, its affinity, or a ready time that is not what it
--- seems.
+-- Threads that ran while a ready thread waited for 1 ms or more: on the CPU that the ready thread got in
+-- the end, with their priority, rank and time within the wait. A thread of lower priority can run
+-- because of its rank, its affinity, or because the ready time is not what it seems.
 WITH waits AS (
     SELECT
         trace,
@@ -17,8 +16,8 @@ WITH waits AS (
     FROM cpu_runs
     WHERE ready_ns >= 1000000 AND thread_id <> 0
 ),
--- Whatever ran within a wait on its CPU also ended within it, so each run lies in one stretch of
--- time by its end, and a wait in few.
+-- Every run within a wait on the same CPU also ended within the wait. By its end, each run therefore
+-- belongs to one time bucket; a wait belongs to few.
 stretches AS (
     SELECT
         *,

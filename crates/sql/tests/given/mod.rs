@@ -1,7 +1,7 @@
-//! Sessions about traces whose truth is known.
+//! Sessions with traces whose ground truth is known.
 #![allow(
     dead_code,
-    reason = "each test program uses its own part of this module"
+    reason = "each test program uses another part of this module"
 )]
 
 use std::path::{Path, PathBuf};
@@ -15,15 +15,15 @@ use sim::shipped;
 use sql::{NamedTrace, Session, Settings, SqlError};
 use tables::{Cache, Options, Store};
 
-/// A trace and what is known of it from elsewhere.
+/// A trace and its ground truth, which comes from another source than laglab's readers.
 pub(crate) struct Given {
     pub(crate) store: Arc<Store>,
     pub(crate) truth: Value,
-    /// Keeps a simulated trace's file.
+    /// Temporary folder that contains the file of a simulated trace.
     _folder: Option<tempfile::TempDir>,
 }
 
-/// A scenario that ships, with settings over it.
+/// Simulates one of the supplied scenarios with changed settings.
 pub(crate) fn simulated(name: &str, settings: &[&str]) -> Given {
     let text = shipped::text(name).expect("a scenario that ships");
     let named = |name: &str| shipped::text(name).map(str::to_owned);
@@ -42,7 +42,7 @@ pub(crate) fn simulated(name: &str, settings: &[&str]) -> Given {
     }
 }
 
-/// A real trace, and what an independent reader counted in it.
+/// Opens a real trace. Its ground truth is the counts of an independent reader.
 pub(crate) fn real(file: &str) -> Given {
     let path = format!("etl/{file}");
     let truth = testdata::traces()
@@ -60,7 +60,7 @@ fn open(path: &Path) -> Arc<Store> {
     Arc::new(Store::open(files, Cache::Off).expect("a trace"))
 }
 
-/// A session about traces, named `a`, `b`, ….
+/// Creates a session with traces that are named `a`, `b`, ….
 pub(crate) fn session(traces: &[&Given], settings: Settings) -> Session {
     let named = ('a'..).zip(traces).map(|(name, given)| NamedTrace {
         name: name.to_string(),
@@ -69,7 +69,7 @@ pub(crate) fn session(traces: &[&Given], settings: Settings) -> Session {
     Session::new(named.collect(), settings).expect("a session")
 }
 
-/// All rows of the last statement's answer.
+/// Runs all statements and returns the rows of the last one.
 pub(crate) fn ask(session: &Session, text: &str) -> Result<Vec<RecordBatch>, SqlError> {
     let mut rows = Vec::new();
     for statement in sql::parse(text)? {
@@ -79,7 +79,7 @@ pub(crate) fn ask(session: &Session, text: &str) -> Result<Vec<RecordBatch>, Sql
     Ok(rows)
 }
 
-/// The rows as lines of values between `|`.
+/// Returns rows as lines of values, separated by `|`.
 pub(crate) fn lines(rows: &[RecordBatch]) -> Vec<String> {
     let mut lines = Vec::new();
     for batch in rows {
@@ -97,10 +97,10 @@ pub(crate) fn lines(rows: &[RecordBatch]) -> Vec<String> {
     lines
 }
 
-/// The answer as lines.
+/// Runs all statements and returns the rows of the last one as lines.
 ///
 /// # Panics
-/// If there is none.
+/// If a statement fails.
 pub(crate) fn answer(session: &Session, text: &str) -> Vec<String> {
     lines(&ask(session, text).unwrap_or_else(|error| panic!("{text}\n{error}")))
 }

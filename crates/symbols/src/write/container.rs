@@ -1,14 +1,14 @@
-//! The multi-stream file that a PDB is: pages, and streams that lie on them.
+//! Writer of the file format of PDBs, in which pages contain several streams.
 
 use etl::write::Payload;
 
 const PAGE: usize = 4096;
 
-/// The map of free pages, in two versions of which this is the one in use. In every 4096 pages, the
-/// second and the third are theirs.
+/// Page of the active map of free pages. A file has two such maps: the second and the third page of
+/// every 4096 pages belong to them.
 const FREE_MAP: u32 = 1;
 
-/// The pages of a file, handed out one after the other.
+/// Pages of the file. They are allocated in sequence.
 struct Pages {
     bytes: Vec<u8>,
 }
@@ -18,7 +18,7 @@ impl Pages {
         (self.bytes.len() / PAGE) as u32
     }
 
-    /// Puts bytes on new pages, and says which.
+    /// Stores bytes in new pages and returns their numbers.
     fn put(&mut self, bytes: &[u8]) -> Vec<u32> {
         let mut pages = Vec::new();
         for part in bytes.chunks(PAGE) {
@@ -38,7 +38,7 @@ impl Pages {
     }
 }
 
-/// The file of these streams.
+/// Returns a file that contains these streams.
 pub(super) fn container(streams: &[Payload]) -> Vec<u8> {
     let mut pages = Pages {
         bytes: vec![0; PAGE],
@@ -62,8 +62,9 @@ pub(super) fn container(streams: &[Payload]) -> Vec<u8> {
     head.u32(directory.len() as u32).u32(0);
     numbers(&mut head, &directory_at);
 
-    // Bits of pages that are there are 0, not free. The map's own bytes go on through the pages
-    // that are its; one of them has the bits of eight times as many pages as lie between two.
+    // In a map, the bits of used pages are 0 (not free). A map consists of all its pages in the file,
+    // one after another. Each of them has bits for eight times as many pages as there are from one map
+    // page to the next.
     let count = pages.count() as usize;
     let mut file = pages.bytes;
     file[..head.len()].copy_from_slice(&head);

@@ -1,9 +1,9 @@
-//! Writes PDBs: small but whole ones, that say where functions are and nothing else.
+//! Writer of small but complete PDBs that contain only the addresses of functions.
 //!
-//! For programs whose functions are made up, so that what resolves addresses can be tried on them
-//! from end to end. A PDB written here has one compiland, one code section, and for each function a
-//! procedure and a public symbol, with the hash tables that debuggers find names by. Its layout is
-//! that of [LLVM's documentation] of the format and of [Microsoft's own sources].
+//! The PDBs belong to simulated programs with invented functions. With them, tools that resolve
+//! addresses can be tested end to end. A PDB has one compiland and one code section. For each function,
+//! it has a procedure and a public symbol, with the hash tables by which debuggers find names. The
+//! layout follows [LLVM's documentation] of the format and [Microsoft's own sources].
 //!
 //! [LLVM's documentation]: https://llvm.org/docs/PDB/index.html
 //! [Microsoft's own sources]: https://github.com/microsoft/microsoft-pdb
@@ -17,10 +17,11 @@ use crate::PdbId;
 use container::container;
 use name_table::{Public, name_table};
 
-/// Where code begins: sections are aligned so, and the first page of an image is its headers.
+/// Relative address of the first code. Sections are aligned to pages, and the headers of an image are in
+/// its first page.
 const PAGE: u32 = 0x1000;
 
-/// Streams of the file. The first five have their numbers by definition, and that of the old
+/// Numbers of streams in the file. The first five streams have fixed numbers. The stream of the old
 /// directory is empty.
 const SECTION_HEADERS: u16 = 5;
 const SYMBOL_RECORDS: u16 = 6;
@@ -29,50 +30,50 @@ const GLOBALS: u16 = 8;
 const COMPILAND: u16 = 9;
 const NO_STREAM: u16 = 0xFFFF;
 
-/// The only section, by number from 1.
+/// Number of the only section. Section numbers start at 1.
 const CODE_SECTION: u16 = 1;
 
-/// Longest name of a function, in bytes: a record has at most 64 KiB.
+/// Maximum length of a function's name, in bytes. A record has at most 64 KiB.
 const MAX_NAME: usize = 0xFF00;
 
 /// A function of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name.
+    /// Name of the function.
     pub name: String,
-    /// Its address relative to the module's base.
+    /// Address relative to the module's base.
     pub rva: u32,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: u32,
 }
 
-/// Functions that no PDB can describe.
+/// Error: a PDB cannot describe the functions.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// It lies in the image's headers, past the end of the address space, or on the one before, or
-    /// is empty.
+    /// The function is empty, is in the headers of the image, exceeds the address space, or overlaps the
+    /// previous function.
     #[error(
-        "the function `{name}` cannot be {size} bytes at {rva:#x}: functions have bytes, lie past \
-         0xfff, and none on another"
+        "the function `{name}` cannot have {size} bytes at {rva:#x}: functions must not be empty, \
+         start before 0x1000 or overlap"
     )]
     Place {
-        /// The function.
+        /// Name of the function.
         name: String,
-        /// Its address.
+        /// Address of the function, relative to the module's base.
         rva: u32,
-        /// Its size.
+        /// Size of the function, in bytes.
         size: u32,
     },
-    /// Its name is empty, has a NUL in it, or is too long.
-    #[error("a function's name has {0} bytes, or a NUL in it: expected 1 to {MAX_NAME}, none 0")]
+    /// The name is empty, contains a NUL, or is too long.
+    #[error("a function's name must have 1 to {MAX_NAME} bytes and no NUL; it has {0} bytes")]
     Name(usize),
 }
 
-/// A PDB with this identity that describes the functions. `compiland` names what they were compiled
-/// from.
+/// Returns a PDB that has this identity and describes the functions. `compiland` is the name of their
+/// compilation unit.
 ///
 /// # Errors
-/// If a function has a name or a place that cannot be.
+/// If a function has an invalid name or address.
 pub fn write_pdb(
     id: &PdbId,
     compiland: &str,
@@ -92,7 +93,7 @@ pub fn write_pdb(
             size: *size,
         })?;
     }
-    // Offsets in the file are those in its section, which begins where code does.
+    // Addresses in the file are relative to the section, which starts with the first code.
     let section_size = end - PAGE;
     let mut symbols = Payload::new();
     let mut publics = Vec::new();
@@ -123,19 +124,19 @@ pub fn write_pdb(
     ]))
 }
 
-/// The stream that identifies the PDB.
+/// Returns the stream that identifies the PDB.
 fn information(id: &PdbId) -> Payload {
     const VC70: u32 = 20_000_404;
-    const HAS_ID_STREAM: u32 = 20_140_508; // a feature, by the version that brought it
+    const HAS_ID_STREAM: u32 = 20_140_508; // version number that announces this feature
     let mut stream = Payload::new();
     stream.u32(VC70).u32(0).u32(id.age()).guid(id.guid());
-    // Named streams: no bytes of names, and a hash table of none in 1 place.
+    // There are no named streams: no bytes of names, and a hash table with 1 bucket and no entries.
     stream.u32(0).u32(0).u32(1).u32(0).u32(0).u32(0);
     stream.u32(HAS_ID_STREAM);
     stream
 }
 
-/// A stream of types, or of ids, without any.
+/// Returns an empty stream of types or ids.
 fn no_types() -> Payload {
     const V80: u32 = 20_040_203;
     const HEADER_SIZE: u32 = 56;
@@ -148,12 +149,13 @@ fn no_types() -> Payload {
         .u32(FIRST)
         .u32(0);
     stream.u16(NO_STREAM).u16(NO_STREAM);
-    stream.u32(4).u32(0x3FFFF); // size of hashes, number of their buckets
+    stream.u32(4).u32(0x3FFFF); // size of a hash, number of hash buckets
     stream.bytes(&[0; 24]); // three empty tables
     stream
 }
 
-/// The DBI stream: which streams describe what, compilands, and which code is whose.
+/// Returns the DBI stream, which contains the numbers of other streams, the compilands, and the code of
+/// each compiland.
 fn debug_information(age: u32, compiland: &str, symbol_bytes: u32, section_size: u32) -> Payload {
     const V70: u32 = 19_990_903;
     const CONTRIBUTIONS_V60: u32 = 0xeffe_0000 + 19_970_605;
@@ -168,7 +170,7 @@ fn debug_information(age: u32, compiland: &str, symbol_bytes: u32, section_size:
 
     let mut compilands = Payload::new();
     compilands.u32(0).bytes(&contribution).u16(0).u16(COMPILAND);
-    compilands.u32(symbol_bytes).u32(0).u32(0); // no line numbers of either kind
+    compilands.u32(symbol_bytes).u32(0).u32(0); // no line numbers in either format
     compilands.u16(0).u16(0).u32(0).u32(0).u32(0); // no source files
     compilands.utf8_z(compiland).utf8_z(compiland);
     align(&mut compilands);
@@ -177,10 +179,10 @@ fn debug_information(age: u32, compiland: &str, symbol_bytes: u32, section_size:
     contributions.u32(CONTRIBUTIONS_V60).bytes(&contribution);
 
     let mut sources = Payload::new();
-    sources.u16(1).u16(0).u16(0).u16(0); // one compiland, no file
+    sources.u16(1).u16(0).u16(0).u16(0); // one compiland, no source files
 
-    // Names of files that "edit and continue" knows: one that is empty, padded, which compilands
-    // refer to, and its hash table.
+    // The file names for "edit and continue" are one empty name and a hash table. Compilands refer to
+    // the empty name.
     let mut names = Payload::new();
     names.u32(0xEFFE_EFFE).u32(1).u32(4).u32(0);
     names.u32(1).u32(0).u32(0);
@@ -196,7 +198,7 @@ fn debug_information(age: u32, compiland: &str, symbol_bytes: u32, section_size:
 
     let mut stream = Payload::new();
     stream.u32(u32::MAX).u32(V70).u32(age).u16(GLOBALS);
-    stream.u16(0x8000 | 14 << 8); // as if by a linker of version 14
+    stream.u16(0x8000 | 14 << 8); // the version of the linker is 14
     stream.u16(PUBLICS).u16(0).u16(SYMBOL_RECORDS).u16(0);
     stream.u32(compilands.len() as u32);
     stream.u32(contributions.len() as u32).u32(0);
@@ -209,10 +211,10 @@ fn debug_information(age: u32, compiland: &str, symbol_bytes: u32, section_size:
     stream
 }
 
-/// IMAGE_SCN_CNT_CODE, IMAGE_SCN_MEM_EXECUTE and IMAGE_SCN_MEM_READ.
+/// Flags IMAGE_SCN_CNT_CODE, IMAGE_SCN_MEM_EXECUTE and IMAGE_SCN_MEM_READ of the code section.
 const CODE: u32 = 0x6000_0020;
 
-/// The IMAGE_SECTION_HEADER of the code.
+/// Returns the IMAGE_SECTION_HEADER of the code section.
 fn section_header(size: u32) -> Payload {
     let mut header = Payload::new();
     header.bytes(b".text\0\0\0").u32(size).u32(PAGE);
@@ -220,7 +222,7 @@ fn section_header(size: u32) -> Payload {
     header
 }
 
-/// S_PUB32: a name at an address.
+/// Appends an S_PUB32 record, which maps a name to an address.
 fn public(stream: &mut Payload, function: &Function) {
     const S_PUB32: u16 = 0x110E;
     const IS_FUNCTION: u32 = 2;
@@ -233,15 +235,16 @@ fn public(stream: &mut Payload, function: &Function) {
     push(stream, S_PUB32, &record);
 }
 
-/// S_GPROC32 and its S_END: a name at a range of addresses.
+/// Appends an S_GPROC32 record, which maps a name to a range of addresses, and the S_END record that
+/// closes it.
 fn procedure(stream: &mut Payload, function: &Function) {
     const S_GPROC32: u16 = 0x1110;
     const S_END: u16 = 0x0006;
-    /// Of the record before its name, with its head.
+    /// Size of the record up to its name, including the record header.
     const FIXED: usize = 39;
     let end = stream.len() + (FIXED + function.name.len() + 1).next_multiple_of(4);
     let mut record = Payload::new();
-    record.u32(0).u32(end as u32).u32(0); // in none, ends there, next unknown
+    record.u32(0).u32(end as u32).u32(0); // no parent, end of the procedure, next procedure unknown
     record.u32(function.size).u32(0).u32(function.size);
     record
         .u32(0)
@@ -254,22 +257,22 @@ fn procedure(stream: &mut Payload, function: &Function) {
     push(stream, S_END, &Payload::new());
 }
 
-/// Appends a symbol record: its size without that field, its kind, its fields, and padding.
+/// Appends a symbol record: its size (without the size field), its kind, its fields, and padding.
 fn push(stream: &mut Payload, kind: u16, fields: &Payload) {
     let size = (4 + fields.len()).next_multiple_of(4) - 2;
     stream.u16(size as u16).u16(kind).bytes(fields);
     align(stream);
 }
 
-/// Fills up to a multiple of 4.
+/// Pads the stream to a multiple of 4 bytes.
 fn align(bytes: &mut Payload) {
     while !bytes.len().is_multiple_of(4) {
         bytes.u8(0);
     }
 }
 
-/// The stream that leads from names and from addresses to public symbols, which are in the order of
-/// their addresses.
+/// Returns the stream that maps names and addresses to public symbols. It lists the symbols sorted by
+/// address.
 fn public_symbols(publics: &[Public<'_>]) -> Payload {
     let names = name_table(publics);
     let mut stream = Payload::new();

@@ -1,26 +1,26 @@
-//! The hash table by which debuggers find symbols of a name.
+//! Hash table in which debuggers find symbols by name.
 
 use std::cmp::Ordering;
 
 use etl::write::Payload;
 
-/// Number of buckets: IPHR_HASH of Microsoft's sources.
+/// Number of buckets (IPHR_HASH in Microsoft's sources).
 const BUCKETS: usize = 4096;
 
-/// Bytes that a hash record had in the memory of the 32-bit programs the format comes from: buckets
-/// count in these.
+/// Unit of the bucket offsets, in bytes. It is the size that a hash record had in the memory of the
+/// original 32-bit programs.
 const RECORD_IN_MEMORY: u32 = 12;
 
-/// A symbol with a name.
+/// A public symbol with its name.
 pub(super) struct Public<'a> {
-    /// Its name.
+    /// Name of the symbol.
     pub(super) name: &'a str,
-    /// Where its record begins in the stream of symbol records.
+    /// Offset of the symbol's record in the stream of symbol records.
     pub(super) record: u32,
 }
 
-/// The table: a header, the symbols in the order of their buckets, which buckets have any, and where
-/// each of those begins.
+/// Returns the hash table: a header, the symbols sorted by bucket, a bit mask of the non-empty buckets,
+/// and the offset of the first symbol in each non-empty bucket.
 pub(super) fn name_table(symbols: &[Public<'_>]) -> Payload {
     const VERSION: u32 = 0xeffe_0000 + 19_990_810;
     let mut order: Vec<(usize, &Public<'_>)> = symbols
@@ -33,7 +33,7 @@ pub(super) fn name_table(symbols: &[Public<'_>]) -> Payload {
     let mut bitmap = [0u32; BUCKETS / 32 + 1];
     let mut begins = Payload::new();
     for (at, (bucket, symbol)) in order.iter().enumerate() {
-        records.u32(symbol.record + 1).u32(1); // one more, since 0 is none; one use
+        records.u32(symbol.record + 1).u32(1); // offset + 1, because 0 means no symbol; one reference
         if at == 0 || order[at - 1].0 != *bucket {
             bitmap[bucket / 32] |= 1 << (bucket % 32);
             begins.u32(at as u32 * RECORD_IN_MEMORY);
@@ -50,7 +50,8 @@ pub(super) fn name_table(symbols: &[Public<'_>]) -> Payload {
     table
 }
 
-/// Within a bucket, shorter names come first, then case does not count, then addresses decide.
+/// Compares two symbols of a bucket: first by the length of their names, then by name without case, then
+/// by record.
 fn by_name(a: &Public<'_>, b: &Public<'_>) -> Ordering {
     let lower = |public: &Public<'_>| public.name.to_ascii_lowercase();
     (a.name.len().cmp(&b.name.len()))
@@ -58,8 +59,9 @@ fn by_name(a: &Public<'_>, b: &Public<'_>) -> Ordering {
         .then(a.record.cmp(&b.record))
 }
 
-/// The hash of a name (`LHashPbCb` of Microsoft's sources, `hashStringV1` of LLVM's): its 32-bit
-/// words and what is left over xored, folded, and without regard to the case of ASCII letters.
+/// Returns the hash of a name (`LHashPbCb` in Microsoft's sources, `hashStringV1` in LLVM's). It is the
+/// XOR of the 32-bit words of the name and of the remaining bytes, folded. The case of ASCII letters is
+/// ignored.
 fn hash(name: &[u8]) -> u32 {
     let (words, rest) = name.as_chunks::<4>();
     let mut hash = words

@@ -1,5 +1,5 @@
-//! Drivers and PDBs as a real compiler and linker make them: Rust's own, for the target of
-//! Microsoft's tools. They need no Windows SDK, since a driver needs no library.
+//! Compiles drivers and PDBs with the Rust compiler and linker, for the target of Microsoft's tools.
+//! This needs no Windows SDK, because a driver needs no library.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,19 +7,19 @@ use std::process::Command;
 use etl::Guid;
 use symbols::PdbId;
 
-/// A driver with its PDB, and where its exports are.
+/// A driver's PDB, and the addresses of the driver's exports.
 pub(crate) struct Driver {
     _folder: tempfile::TempDir,
     pub(crate) pdb: PathBuf,
     pub(crate) id: PdbId,
-    /// Names and relative addresses of what the image exports.
+    /// Names and relative addresses of the image's exported functions.
     pub(crate) exports: Vec<(String, u32)>,
     /// Relative address of the end of the code.
     pub(crate) code_end: u32,
 }
 
 impl Driver {
-    /// Compiles `tiny.rs`, with or without debug information beyond public symbols.
+    /// Compiles `tiny.rs`. If `full` is false, the PDB contains only public symbols.
     pub(crate) fn compile(full: bool) -> Driver {
         const TARGET: &str = "x86_64-pc-windows-msvc";
         let folder = tempfile::tempdir().unwrap();
@@ -75,16 +75,17 @@ impl Driver {
         }
     }
 
-    /// The address of an export.
+    /// Returns the address of an export.
     pub(crate) fn export(&self, name: &str) -> u32 {
         self.exports.iter().find(|(n, _)| n == name).unwrap().1
     }
 }
 
-/// A PE32+ image, read as its specification says: the truth that PDBs are held to.
+/// Image of the driver in the PE32+ format. The PDB is compared with it. The parser follows the
+/// specification.
 struct Image {
     bytes: Vec<u8>,
-    /// Relative address, size in memory and place in the file.
+    /// Relative address, size in memory and file offset of each section.
     sections: Vec<(u32, u32, u32)>,
     directories: usize,
 }
@@ -119,7 +120,7 @@ impl Image {
         u32::from_le_bytes(self.bytes[at..at + 4].try_into().unwrap())
     }
 
-    /// Place in the file of a relative address.
+    /// Returns the file offset for a relative address.
     fn place(&self, rva: u32) -> usize {
         let holds = |(start, size, _): &&(u32, u32, u32)| (*start..start + size).contains(&rva);
         let (start, _, file) = self.sections.iter().find(holds).unwrap();

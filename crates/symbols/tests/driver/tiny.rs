@@ -1,4 +1,4 @@
-//! A pretend driver: a DPC, and what is inlined. `unsafe` for exported names and volatile access.
+//! Pretend driver: a DPC routine and an inlined function. Exports and volatile access need `unsafe`.
 #![no_std]
 #![no_main]
 #![allow(non_snake_case)]
@@ -11,7 +11,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 #[inline(always)]
 fn count_up(counter: *mut u64) -> u64 {
     unsafe {
-        let before = counter.read_volatile(); // line 14: inlined
+        let before = counter.read_volatile(); // line 14: inlined function
         counter.write_volatile(before + 1);
         before
     }
@@ -19,7 +19,7 @@ fn count_up(counter: *mut u64) -> u64 {
 
 #[unsafe(no_mangle)]
 pub extern "system" fn TinyDpcRoutine(context: *mut u64) -> u64 {
-    let before = count_up(context); // line 22: calls what is inlined
+    let before = count_up(context); // line 22: calls the inlined function
     before.rotate_left(7)
 }
 

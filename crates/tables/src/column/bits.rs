@@ -1,16 +1,16 @@
-//! Which rows are known.
+//! Bitmap of the rows that are not null.
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 
 use crate::column::Place;
 
-/// One bit per row, as Arrow packs them; no bytes as long as all rows have the same bit, as in most
-/// columns of a trace that one system wrote.
+/// One bit per row, packed like Arrow's bitmaps. No bytes are stored while all rows have the same
+/// bit, which is the case for most columns.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bits {
     bytes: Vec<u8>,
     len: usize,
-    /// The bit of all rows, while there are no bytes.
+    /// Bit of all rows; valid only while `bytes` is empty.
     all: bool,
 }
 
@@ -35,8 +35,8 @@ impl Bits {
         self.len += 1;
     }
 
-    /// Adds so many rows, 64 at most, of which the lowest bit of `word` is the first's; the bits
-    /// above them are clear.
+    /// Adds up to 64 rows. The lowest bit of `word` belongs to the first row. Bits from index
+    /// `rows` on must be 0.
     #[inline]
     pub(super) fn extend(&mut self, word: u64, rows: usize) {
         if rows == 0 {
@@ -65,7 +65,7 @@ impl Bits {
         self.bytes.extend_from_slice(&bits.to_le_bytes()[..bytes]);
     }
 
-    /// Adds so many rows, word by word; `bit` is asked for each, counted from 0.
+    /// Adds `rows` rows. `bit` returns the bit of each new row, whose index is counted from 0.
     fn extend_with(&mut self, rows: usize, bit: impl Fn(usize) -> bool) {
         for first in (0..rows).step_by(64) {
             let count = (rows - first).min(64);
@@ -74,7 +74,7 @@ impl Bits {
         }
     }
 
-    /// Gives every row its own bit.
+    /// Stores the bits of all rows as bytes.
     #[cold]
     fn spread(&mut self) {
         self.bytes = vec![if self.all { 0xFF } else { 0 }; self.len.div_ceil(8)];
@@ -119,7 +119,7 @@ impl Bits {
         gathered
     }
 
-    /// Whether there are no rows, or all are known to have the bit.
+    /// Returns true if there are no rows, or if no bytes are stored and all rows have the bit.
     fn is_all(&self, bit: bool) -> bool {
         self.len == 0 || self.bytes.is_empty() && self.all == bit
     }

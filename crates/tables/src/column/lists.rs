@@ -1,4 +1,4 @@
-//! Lists of any length in every row.
+//! Columns of lists.
 
 use std::sync::Arc;
 
@@ -10,15 +10,16 @@ use arrow_schema::{DataType, Field, FieldRef};
 use crate::column::{Cells, Column, Place};
 use crate::view::{AddressesView, BytesView};
 
-/// A column of lists, known in every row. `O` is what Arrow tells their ends in: what would end
-/// beyond its range stays empty.
+/// A column of lists without nulls. `O` is Arrow's type of offsets. If the end of a list is out of
+/// the range of `O`, an empty list is stored.
 #[derive(Clone, Debug)]
 pub struct Lists<T, O> {
     values: Vec<T>,
     offsets: Vec<O>,
 }
 
-/// Addresses of each row, the innermost call first; 2^31 of them at most.
+/// List of addresses in each row, the innermost call first. All rows together have fewer than 2^31
+/// addresses.
 pub type Addresses = Lists<u64, i32>;
 
 /// Bytes of each row.
@@ -46,7 +47,7 @@ impl<T: Copy, O: OffsetSizeTrait> Lists<T, O> {
         self.offsets.push(end);
     }
 
-    /// The list of a row.
+    /// Returns the list of a row.
     ///
     /// # Panics
     /// If there is no such row.

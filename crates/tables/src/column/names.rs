@@ -1,4 +1,4 @@
-//! Names out of a fixed few.
+//! Columns with values of an enumeration.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use arrow_schema::DataType;
 use crate::column::{Cells, Column, Place};
 use crate::view::TextView;
 
-/// Something that has one of a few names.
+/// An enumeration whose values have names.
 pub trait Named: Copy {
-    /// The names, by code.
+    /// Names, indexed by code.
     const NAMES: &'static [&'static str];
 
-    /// Index in [`Named::NAMES`].
+    /// Returns the code of the value, which is its index in [`Named::NAMES`].
     fn code(self) -> i8;
 
-    /// Its name.
+    /// Returns the name.
     fn name(self) -> &'static str {
         Self::NAMES[self.code() as usize]
     }
 }
 
-/// A column of names out of a fixed few: a dictionary in Arrow.
+/// A column of names, stored as an Arrow dictionary.
 #[derive(Clone, Debug)]
 pub struct Names<K>(pub Vec<K>);
 

@@ -1,4 +1,4 @@
-//! Numbers and flags that may be unknown.
+//! Columns of numbers and flags with nulls.
 
 use std::sync::Arc;
 
@@ -11,8 +11,9 @@ use crate::column::bits::Bits;
 use crate::column::{Cells, Column, Place, Primitive};
 use crate::view::{Flags, NullableView};
 
-/// A column of numbers or flags of which some are unknown. No values are stored until one is known:
-/// many columns of a trace stay unknown, since the system that wrote it has no such field.
+/// A column of numbers or flags with nulls. No values are stored until the first value that is not
+/// null. This saves memory, because many columns have only nulls if the system that wrote the trace
+/// has no such field.
 #[derive(Clone, Debug, Default)]
 pub struct Nullable<T> {
     values: Vec<T>,
@@ -32,9 +33,9 @@ impl<T: Copy + Default> Nullable<T> {
         self.known.push(value.is_some());
     }
 
-    /// Adds what `value` tells of each of the rows.
+    /// Adds a value for each of the rows.
     pub(crate) fn extend<R>(&mut self, rows: &[R], value: impl Fn(&R) -> Option<T>) {
-        // 64 at a time, so that what is known of them is one word.
+        // 64 rows are added at a time, because their bits fill one word.
         for rows in rows.chunks(64) {
             let known = (0..).zip(rows).fold(0, |word, (at, row)| {
                 word | u64::from(value(row).is_some()) << at
@@ -48,12 +49,12 @@ impl<T: Copy + Default> Nullable<T> {
         }
     }
 
-    /// Gives every row a value.
+    /// Stores a value for every row.
     fn store_values(&mut self) {
         self.values.resize(self.known.len(), T::default());
     }
 
-    /// The value of a row, if it is known.
+    /// Returns the value of a row, if it is known.
     ///
     /// # Panics
     /// If there is no such row.
@@ -72,17 +73,17 @@ impl<T: Copy + Default> Nullable<T> {
         self.known.set(row, value.is_some());
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Whether there are no rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.known.len() == 0
     }
 
-    /// The rows in order.
+    /// Returns the values of all rows in order.
     pub fn iter(&self) -> impl Iterator<Item = Option<T>> {
         (0..self.len()).map(|row| self.get(row))
     }
@@ -199,9 +200,9 @@ mod tests {
 
     use super::*;
 
-    /// Every change between known and unknown at every place of a byte.
+    /// Tests a change between known and null at every bit of a byte.
     #[test]
-    fn what_is_pushed_is_what_arrow_holds() {
+    fn pushed_values_are_in_the_array() {
         for change in 0..20usize {
             for first in [false, true] {
                 let rows: Vec<Option<u32>> = (0..20)
@@ -220,10 +221,10 @@ mod tests {
         }
     }
 
-    /// However rows come in, go out and come together again, they stay what they are.
+    /// Tests that pushing, splitting, gathering and appending keep the values of rows.
     #[test]
     fn parts_make_the_whole() {
-        // Known by turns in longer and longer stretches, first unknown or first known.
+        // Known and null rows alternate in longer and longer sequences.
         for (length, first) in (0..200).flat_map(|length| [(length, 0), (length, 1)]) {
             let is_known = |row: usize| (row.isqrt() + first) % 2 == 1;
             let rows: Vec<Option<u16>> = (0..length)

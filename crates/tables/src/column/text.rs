@@ -1,4 +1,4 @@
-//! Text that may be unknown.
+//! Columns of text with nulls.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use crate::column::bits::Bits;
 use crate::column::{Cells, Column, Place};
 use crate::view::TextView;
 
-/// A column of text of which some is unknown. Holds up to 2 GiB; what does not fit stays unknown.
+/// A column of text with nulls. All rows together have up to 2 GiB. Text that does not fit becomes
+/// null.
 #[derive(Clone, Debug)]
 pub struct Text {
     bytes: Vec<u8>,
@@ -38,7 +39,7 @@ impl Text {
         self.known.push(text.is_some());
     }
 
-    /// The text of a row, if it is known.
+    /// Returns the text of a row, if it is known.
     ///
     /// # Panics
     /// If there is no such row.
@@ -49,17 +50,17 @@ impl Text {
             .then(|| str::from_utf8(&self.bytes[from..to]).unwrap_or_default())
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Whether there are no rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.known.len() == 0
     }
 
-    /// The rows in order.
+    /// Returns the texts of all rows in order.
     pub fn iter(&self) -> impl Iterator<Item = Option<&str>> {
         (0..self.len()).map(|row| self.get(row))
     }

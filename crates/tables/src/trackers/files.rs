@@ -1,47 +1,56 @@
-//! Files by key and time.
+//! Look-up of files by key and time.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use events::ids::hook;
 use events::kernel::FileName;
 
 use crate::Table;
-use crate::Volumes;
-use crate::kept::KeptEvent;
+use crate::event_buffer::BufferedEvent;
+use crate::register::Reads;
 use crate::unreadable::UnreadableEvents;
+use crate::volumes::Volumes;
 
-/// Opcodes of the events that name files.
-const NAME: u8 = 0;
-const FILE_CREATE: u8 = 32;
+/// Events that give the path of a file: Name, FileCreate, FileDelete and FileRundown.
+pub(crate) const FILE_NAME_EVENTS: Reads = Reads {
+    hooks: &[
+        hook::FILE_NAME..=hook::FILE_NAME,
+        hook::FILE_NAME_CREATE..=hook::FILE_NAME_CREATE,
+        hook::FILE_NAME_DELETE..=hook::FILE_NAME_RUNDOWN,
+    ],
+    ..Reads::NOTHING
+};
 
-/// Finds the file that a key named at a moment.
+/// Look-up of the file to which a key belonged at a time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileTracker {
-    /// What events say of each key, in the order of time.
+    /// Events about each key, in time order.
     keys: HashMap<u64, Vec<Naming>>,
     paths: Vec<String>,
     volumes: Volumes,
 }
 
-/// An event that names a key.
+/// An event that names the file of a key.
 #[derive(Clone, Copy, Debug)]
 struct Naming {
     time_ns: i64,
-    /// The key means that file from then on; else it did so before.
+    /// True if the key belongs to the file from this time on. Otherwise it belonged to the file
+    /// before this time.
     begins: bool,
-    /// Index of the path.
+    /// Index in `paths`.
     path: u32,
 }
 
 impl FileTracker {
-    /// Reads the events Name, FileCreate, FileDelete and FileRundown in time order.
+    /// Reads the events of [`FILE_NAME_EVENTS`] in time order.
     pub(crate) fn read(
-        events: &[KeptEvent<'_>],
-        volumes: &Volumes,
+        events: &[BufferedEvent<'_>],
+        volumes: Volumes,
         unreadable: &mut UnreadableEvents,
     ) -> FileTracker {
         let mut tracker = FileTracker {
-            volumes: volumes.clone(),
+            volumes,
             ..FileTracker::default()
         };
         let mut indices: HashMap<String, u32> = HashMap::new();
@@ -52,35 +61,39 @@ impl FileTracker {
                 continue;
             };
             let nt_path = name.name.to_string();
+            let (paths, volumes) = (&mut tracker.paths, &tracker.volumes);
             let path = *indices.entry(nt_path).or_insert_with_key(|nt_path| {
-                tracker.paths.push(volumes.to_dos(nt_path).into_owned());
-                // Events are longer than 4 bytes each, and counted in 32 bits by their places.
-                (tracker.paths.len() - 1) as u32
+                paths.push(volumes.to_dos(nt_path).into_owned());
+                // There are fewer than 2^32 events.
+                (paths.len() - 1) as u32
             });
-            let of_key = tracker.keys.entry(name.file_object).or_default();
-            of_key.push(Naming {
+            let namings = tracker.keys.entry(name.file_object).or_default();
+            namings.push(Naming {
                 time_ns: event.time_ns,
-                begins: matches!(event.opcode(), NAME | FILE_CREATE),
+                begins: matches!(event.id, hook::FILE_NAME | hook::FILE_NAME_CREATE),
                 path,
             });
         }
         tracker
     }
 
-    /// The path of the file that a key meant, with a drive letter where the trace maps its volume
-    /// to one. A key keeps its file until it gets another, for what is written after its end.
+    /// Returns the path of the file to which a key belonged at a time. The path has a drive letter
+    /// if the trace maps the volume to a drive letter. A key belongs to a file until it belongs to
+    /// another file.
     pub(crate) fn path(&self, key: u64, time_ns: i64) -> Option<&str> {
         let namings = self.keys.get(&key)?;
         let next = namings.partition_point(|naming| naming.time_ns <= time_ns);
-        let told = match next.checked_sub(1) {
+        let naming = match next.checked_sub(1) {
             Some(last) => namings[last],
-            // Who is only told of later was there before, unless it began then.
+            // All events about the key are later. The file of the first event existed before it,
+            // unless the event is the start of the key's use.
             None => *namings.first().filter(|naming| !naming.begins)?,
         };
-        self.paths.get(told.path as usize).map(String::as_str)
+        self.paths.get(naming.path as usize).map(String::as_str)
     }
 
-    /// An NT path with a drive letter, if the trace maps its volume to one.
+    /// Converts an NT path to a path with a drive letter, if the trace maps its volume to a drive
+    /// letter.
     pub(crate) fn to_dos<'p>(&self, nt_path: &'p str) -> Cow<'p, str> {
         self.volumes.to_dos(nt_path)
     }

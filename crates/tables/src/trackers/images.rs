@@ -1,4 +1,4 @@
-//! Images by address, process and time.
+//! Look-up of images by address, process and time.
 
 use std::collections::HashMap;
 
@@ -7,25 +7,26 @@ use crate::Images;
 /// The process id under which the kernel's modules are logged.
 const KERNEL: u32 = 0;
 
-/// Finds the image that covers an address of a process at a moment. Takes time that grows with the
-/// square of the logarithm of their number, whatever the trace claims.
+/// Look-up of the image at an address of a process at a time. A look-up takes O(log² n) time for n
+/// images, even in a hostile trace.
 #[derive(Clone, Debug, Default)]
 pub struct ImageTracker {
     spaces: HashMap<u32, Space>,
 }
 
-/// The images of one process: a segment tree over addresses. Each image is listed at the few nodes
-/// that together cover it, so that an address is covered by the images at the nodes from its leaf
-/// to the root.
+/// Images of one process, in a segment tree over addresses. An image is listed at the few nodes
+/// that together cover its address range. The images that contain an address are listed at the
+/// nodes on the path from the leaf of the address to the root.
 #[derive(Clone, Debug, Default)]
 struct Space {
-    /// Where images begin and end, rising. Leaf `i` covers from bound `i` to the next.
+    /// Start and end addresses of images in ascending order. Leaf `i` covers the addresses from
+    /// bound `i` to bound `i + 1`.
     bounds: Vec<u64>,
-    /// Nodes in the order of a heap; the children of `n` are `2n` and `2n + 1`, leaves come last.
+    /// Nodes in heap order: the children of `n` are `2n` and `2n + 1`; leaves come last.
     nodes: Vec<Vec<Mapping>>,
 }
 
-/// An image at its place, by the moments from the first to the last.
+/// An image, mapped from the time `first` to the time `last`.
 #[derive(Clone, Copy, Debug)]
 struct Mapping {
     first: i64,
@@ -34,8 +35,9 @@ struct Mapping {
 }
 
 impl ImageTracker {
-    /// Reads the lifetimes in the table. An image that has no begin was there since its
-    /// predecessor at the same address, or always.
+    /// Reads the lifetimes in the table. If an image has no load time, it counts as mapped since
+    /// the previous image at its address was unmapped. If there is no previous image, it counts as
+    /// always mapped.
     pub fn new(table: &Images) -> ImageTracker {
         let mut rows: Vec<usize> = (0..table.len()).collect();
         let place = |row: usize| (table.process_id.get(row), table.base_address[row]);
@@ -67,11 +69,12 @@ impl ImageTracker {
         }
     }
 
-    /// The row of the image at an address of a process, in nanoseconds since the trace's start;
-    /// the kernel's modules are in every process. If several are, the one mapped last.
+    /// Returns the row of the image at an address of a process; times are nanoseconds since the
+    /// trace's start. The kernel's modules are in every process. If several images contain the
+    /// address, returns the image that was mapped last.
     pub fn lookup(&self, process_id: u32, address: u64, time_ns: i64) -> Option<usize> {
-        let of = |process_id| self.spaces.get(&process_id)?.row(address, time_ns);
-        of(process_id).or_else(|| of(KERNEL))
+        let in_process = |process_id| self.spaces.get(&process_id)?.row(address, time_ns);
+        in_process(process_id).or_else(|| in_process(KERNEL))
     }
 }
 

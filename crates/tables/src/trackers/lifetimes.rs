@@ -1,59 +1,131 @@
-//! Ids that are given to one thing after another.
+//! Owners of ids over time. Windows reuses the ids of processes and threads.
 
-use crate::column::Nullable;
+/// The time during which something (a process, a thread) had an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// The id.
+    pub id: u32,
+    /// Time of the first event about the process or thread, in nanoseconds since the trace's start.
+    pub first_seen_ns: i64,
+    /// Time at which the process or thread started; `None` if it started before the trace.
+    pub start_ns: Option<i64>,
+    /// Time at which the process or thread ended; `None` if it ended after the trace.
+    pub end_ns: Option<i64>,
+}
 
-/// Rows of a table of lifetimes, by id and time.
+/// Look-up of the process or thread that had an id at a time. A look-up takes logarithmic time. Its
+/// result is an index in the list of lives that was passed to `new`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lifetimes {
-    /// Sorted by id and first moment.
+pub struct Lifetimes {
+    /// Entries of an id, the time from which a life had the id, and the index of the life; sorted
+    /// by id and time.
     entries: Vec<(u32, i64, usize)>,
 }
 
 impl Lifetimes {
-    /// Reads the lifetimes of a table's rows. What has no begin was there since the end of its
-    /// predecessor of the same id, or always.
-    pub(crate) fn new(
-        ids: &[u32],
-        first_seen: &[i64],
-        begin: &Nullable<i64>,
-        end: &Nullable<i64>,
-    ) -> Lifetimes {
-        let mut rows: Vec<usize> = (0..ids.len()).collect();
-        rows.sort_by_key(|row| (ids[*row], first_seen[*row]));
-        let mut entries: Vec<(u32, i64, usize)> = Vec::with_capacity(rows.len());
-        for row in rows {
-            let since = entries
-                .last()
-                .filter(|last| last.0 == ids[row])
-                .map(|last| {
-                    end.get(last.2)
-                        .map_or(first_seen[row], |end| end.saturating_add(1))
-                });
-            let from = begin.get(row).or(since).unwrap_or(i64::MIN);
-            entries.push((ids[row], from, row));
+    /// Creates the look-up from lives in any order.
+    ///
+    /// If a life has no start, it begins after the end of the previous life with the same id. If
+    /// there is no previous life, it begins before all other times.
+    pub fn new(lives: impl IntoIterator<Item = Life>) -> Lifetimes {
+        let mut lives: Vec<(Life, usize)> = lives.into_iter().zip(0..).collect();
+        lives.sort_by_key(|(life, _)| (life.id, life.first_seen_ns));
+        let mut entries: Vec<(u32, i64, usize)> = Vec::with_capacity(lives.len());
+        let mut previous: Option<Life> = None;
+        for (life, index) in lives {
+            let previous = previous.replace(life).filter(|last| last.id == life.id);
+            let since = previous.map(|last| {
+                last.end_ns
+                    .map_or(life.first_seen_ns, |end| end.saturating_add(1))
+            });
+            let from = life.start_ns.or(since).unwrap_or(i64::MIN);
+            entries.push((life.id, from, index));
         }
         entries.sort_by_key(|entry| (entry.0, entry.1));
         Lifetimes { entries }
     }
 
-    /// The row that had the id at a moment. The last to have it keeps it beyond its end, for the
-    /// events that tell of its end.
-    pub(crate) fn row(&self, id: u32, time_ns: i64) -> Option<usize> {
-        self.row_and_span(id, time_ns).0
+    /// Returns the life that had the id at a time. A life keeps its id after its end until another
+    /// life gets the id, because events about the end are logged after the end.
+    pub fn at(&self, id: u32, time_ns: i64) -> Option<usize> {
+        self.span_at(id, time_ns).0
     }
 
-    /// The same, and from which moment until which (not included) the answer holds.
-    pub(crate) fn row_and_span(&self, id: u32, time_ns: i64) -> (Option<usize>, i64, i64) {
+    /// Returns the life that had the id at a time, as [`Lifetimes::at`] does. For a time before the
+    /// first life with the id, returns the first life.
+    pub fn at_or_first(&self, id: u32, time_ns: i64) -> Option<usize> {
+        self.at(id, time_ns).or_else(|| {
+            let first = self.entries.partition_point(|entry| entry.0 < id);
+            let first = self.entries.get(first).filter(|entry| entry.0 == id);
+            first.map(|(.., index)| *index)
+        })
+    }
+
+    /// Returns the life that had the id at a time, and the time range (the end is excluded) in
+    /// which this result is valid.
+    pub(crate) fn span_at(&self, id: u32, time_ns: i64) -> (Option<usize>, i64, i64) {
         let after = self
             .entries
             .partition_point(|entry| (entry.0, entry.1) <= (id, time_ns));
-        let of_id = |entry: &&(u32, i64, usize)| entry.0 == id;
-        let next = self.entries.get(after).filter(of_id);
+        let has_id = |entry: &&(u32, i64, usize)| entry.0 == id;
+        let next = self.entries.get(after).filter(has_id);
         let until = next.map_or(i64::MAX, |entry| entry.1);
         let now = after.checked_sub(1).and_then(|at| self.entries.get(at));
-        match now.filter(of_id) {
-            Some((_, from, row)) => (Some(*row), *from, until),
+        match now.filter(has_id) {
+            Some((_, from, index)) => (Some(*index), *from, until),
             None => (None, i64::MIN, until),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn life(id: u32, first_seen_ns: i64, start: bool, end_ns: Option<i64>) -> Life {
+        Life {
+            id,
+            first_seen_ns,
+            start_ns: start.then_some(first_seen_ns),
+            end_ns,
+        }
+    }
+
+    #[test]
+    fn ids_are_reused() {
+        let lives = [
+            life(8, 200, true, None),
+            life(8, 0, false, Some(100)),
+            life(12, 50, true, None),
+        ];
+        let lifetimes = Lifetimes::new(lives);
+        for (id, time_ns, index) in [
+            (8, -10, Some(1)),
+            (8, 50, Some(1)),
+            (8, 150, Some(1)),
+            (8, 200, Some(0)),
+            (8, 400, Some(0)),
+            (12, 49, None),
+            (12, 50, Some(2)),
+            (16, 50, None),
+        ] {
+            assert_eq!(lifetimes.at(id, time_ns), index, "{id} at {time_ns}");
+        }
+        assert_eq!(lifetimes.at_or_first(12, 49), Some(2));
+        assert_eq!(lifetimes.at_or_first(8, -10), Some(1));
+        assert_eq!(lifetimes.at_or_first(16, 50), None);
+    }
+
+    #[test]
+    fn a_life_without_start_begins_after_the_previous_one() {
+        let lives = [life(4, 100, false, Some(100)), life(4, 200, false, None)];
+        let lifetimes = Lifetimes::new(lives);
+        assert_eq!(lifetimes.at(4, 0), Some(0));
+        assert_eq!(lifetimes.at(4, 100), Some(0));
+        assert_eq!(lifetimes.at(4, 150), Some(1));
+        assert_eq!(lifetimes.span_at(4, 150), (Some(1), 101, i64::MAX));
+        // Two lives without start and end.
+        let lives = [life(4, 100, false, None), life(4, 200, false, None)];
+        assert_eq!(Lifetimes::new(lives).at(4, 150), Some(0));
     }
 }

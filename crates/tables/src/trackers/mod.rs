@@ -1,12 +1,16 @@
-//! Who an id or an address was at a moment.
+//! Trackers, which find the process, thread, image or file to which an id, address or key belonged
+//! at a time.
 
 mod files;
+mod finders;
 mod images;
 mod lifetimes;
 mod processes;
 mod threads;
 
-pub(crate) use files::FileTracker;
+pub(crate) use files::{FILE_NAME_EVENTS, FileTracker};
+pub(crate) use finders::{ImageFinder, KnownThread, ThreadFinder, ThreadIds, Trackers};
 pub use images::ImageTracker;
+pub use lifetimes::{Life, Lifetimes};
 pub use processes::ProcessTracker;
 pub use threads::ThreadTracker;

@@ -1,10 +1,9 @@
-//! Processes by id and time.
+//! Look-up of processes by id and time.
 
-use super::lifetimes::Lifetimes;
+use super::lifetimes::{Life, Lifetimes};
 use crate::Processes;
 
-/// Finds the process that had an id at a moment, in time that grows with the logarithm of their
-/// number.
+/// Look-up of the process that had an id at a time. A look-up takes logarithmic time.
 #[derive(Clone, Debug)]
 pub struct ProcessTracker<'t> {
     table: &'t Processes,
@@ -12,30 +11,34 @@ pub struct ProcessTracker<'t> {
 }
 
 impl<'t> ProcessTracker<'t> {
-    /// Reads the lifetimes in the table.
+    /// Creates a tracker from the lifetimes in the table.
     pub fn new(table: &'t Processes) -> Self {
-        let lifetimes = Lifetimes::new(
-            &table.process_id,
-            &table.first_seen_ns,
-            &table.start_ns,
-            &table.end_ns,
-        );
-        ProcessTracker { table, lifetimes }
+        let lives = (0..table.len()).map(|row| Life {
+            id: table.process_id[row],
+            first_seen_ns: table.first_seen_ns[row],
+            start_ns: table.start_ns.get(row),
+            end_ns: table.end_ns.get(row),
+        });
+        ProcessTracker {
+            table,
+            lifetimes: Lifetimes::new(lives),
+        }
     }
 
-    /// The row of the process that had the id, in nanoseconds since the trace's start. A process
-    /// keeps its id beyond its end until another gets it.
+    /// Returns the row of the process that had the id; times are nanoseconds since the trace's
+    /// start. A process keeps its id after its end until another process gets the id.
     pub fn lookup(&self, process_id: u32, time_ns: i64) -> Option<usize> {
-        self.lifetimes.row(process_id, time_ns)
+        self.lifetimes.at(process_id, time_ns)
     }
 
-    /// As [`ProcessTracker::lookup`], and from when until when (not included) the answer holds.
+    /// Returns the result of [`ProcessTracker::lookup`], and the time range (the end is excluded)
+    /// in which this result is valid.
     pub(crate) fn lookup_span(&self, process_id: u32, time_ns: i64) -> (Option<usize>, i64, i64) {
-        self.lifetimes.row_and_span(process_id, time_ns)
+        self.lifetimes.span_at(process_id, time_ns)
     }
 
-    /// File name of the image of the process that had the id. The ids 0 and 4 are `Idle` and
-    /// `System` on every machine, whether or not the trace says so.
+    /// Returns the file name of the image of the process that had the id. The ids 0 and 4 are
+    /// `Idle` and `System` on every machine.
     pub fn name(&self, process_id: u32, time_ns: i64) -> Option<&'t str> {
         let recorded = self
             .lookup(process_id, time_ns)

@@ -1,10 +1,9 @@
-//! Threads by id and time.
+//! Look-up of threads by id and time.
 
-use super::lifetimes::Lifetimes;
+use super::lifetimes::{Life, Lifetimes};
 use crate::Threads;
 
-/// Finds the thread that had an id at a moment, in time that grows with the logarithm of their
-/// number.
+/// Look-up of the thread that had an id at a time. A look-up takes logarithmic time.
 #[derive(Clone, Debug)]
 pub struct ThreadTracker<'t> {
     table: &'t Threads,
@@ -12,35 +11,38 @@ pub struct ThreadTracker<'t> {
 }
 
 impl<'t> ThreadTracker<'t> {
-    /// Reads the lifetimes in the table.
+    /// Creates a tracker from the lifetimes in the table.
     pub fn new(table: &'t Threads) -> Self {
-        let lifetimes = Lifetimes::new(
-            &table.thread_id,
-            &table.first_seen_ns,
-            &table.start_ns,
-            &table.end_ns,
-        );
-        ThreadTracker { table, lifetimes }
-    }
-
-    /// The row of the thread that had the id, in nanoseconds since the trace's start. A thread
-    /// keeps its id beyond its end until another gets it: its last context switch comes after its
-    /// end. Every CPU has an idle thread of id 0; they share no row.
-    pub fn lookup(&self, thread_id: u32, time_ns: i64) -> Option<usize> {
-        (thread_id != 0)
-            .then(|| self.lifetimes.row(thread_id, time_ns))
-            .flatten()
-    }
-
-    /// As [`ThreadTracker::lookup`], and from when until when (not included) the answer holds.
-    pub(crate) fn lookup_span(&self, thread_id: u32, time_ns: i64) -> (Option<usize>, i64, i64) {
-        match thread_id {
-            0 => (None, i64::MIN, i64::MAX),
-            _ => self.lifetimes.row_and_span(thread_id, time_ns),
+        let lives = (0..table.len()).map(|row| Life {
+            id: table.thread_id[row],
+            first_seen_ns: table.first_seen_ns[row],
+            start_ns: table.start_ns.get(row),
+            end_ns: table.end_ns.get(row),
+        });
+        ThreadTracker {
+            table,
+            lifetimes: Lifetimes::new(lives),
         }
     }
 
-    /// The process of the thread that had the id; of idle threads 0.
+    /// Returns the row of the thread that had the id; times are nanoseconds since the trace's
+    /// start. A thread keeps its id after its end until another thread gets the id, because the
+    /// last context switch of the thread is logged after its end. The idle threads of all CPUs have
+    /// the id 0 and no row.
+    pub fn lookup(&self, thread_id: u32, time_ns: i64) -> Option<usize> {
+        self.lookup_span(thread_id, time_ns).0
+    }
+
+    /// Returns the result of [`ThreadTracker::lookup`], and the time range (the end is excluded) in
+    /// which this result is valid.
+    pub(crate) fn lookup_span(&self, thread_id: u32, time_ns: i64) -> (Option<usize>, i64, i64) {
+        match thread_id {
+            0 => (None, i64::MIN, i64::MAX),
+            _ => self.lifetimes.span_at(thread_id, time_ns),
+        }
+    }
+
+    /// Returns the process of the thread that had the id; 0 for idle threads.
     pub fn process_id(&self, thread_id: u32, time_ns: i64) -> Option<u32> {
         if thread_id == 0 {
             return Some(0);

@@ -1,4 +1,4 @@
-//! Places that say different things of one setting.
+//! Detection of places that contradict each other.
 
 use std::collections::HashMap;
 
@@ -6,30 +6,30 @@ use super::{Finding, Kind, Remark};
 use crate::catalogue::Datum;
 use crate::found::Place;
 
-/// The legacy value whose bit 1 is TCP timestamps, and the setting that says the same now.
+/// Id of the legacy setting. Bit 1 of its value enables TCP timestamps.
 const TCP_1323: &str = "tcp1323opts";
 const TIMESTAMPS: &str = "tcp_timestamps";
 
-/// Adds to findings that another one contradicts what that says.
+/// Adds a remark to each finding whose value contradicts the value of another finding.
 pub(super) fn add(findings: &mut [Finding]) {
     let mut by_setting: HashMap<&str, Vec<usize>> = HashMap::new();
     for (number, finding) in findings.iter().enumerate() {
-        if is_about_the_machine(finding) {
+        if is_machine_wide(finding) {
             let id = finding.setting.id.as_str();
             by_setting.entry(id).or_default().push(number);
         }
     }
     let of = |id: &str| by_setting.get(id).map_or(&[][..], Vec::as_slice);
-    let mut said = Vec::new();
+    let mut remarks = Vec::new();
     for (one, finding) in findings.iter().enumerate() {
         let Some(value) = &finding.value else {
             continue;
         };
         let mut say = |against: &Finding, contrary: &Datum| {
             let (place, origin) = (&against.found.place, &against.found.origin);
-            said.push((one, format!("{place} says {contrary} ({origin}).")));
+            remarks.push((one, format!("{place} is {contrary} ({origin}).")));
         };
-        let others = match is_about_the_machine(finding) {
+        let others = match is_machine_wide(finding) {
             true => of(&finding.setting.id),
             false => &[],
         };
@@ -39,7 +39,7 @@ pub(super) fn add(findings: &mut [Finding]) {
             }
         }
         if finding.setting.id == TCP_1323 {
-            // Each template of TCP has its own.
+            // Each TCP template has its own timestamp setting.
             let stamps = findings
                 .iter()
                 .filter(|other| other.setting.id == TIMESTAMPS);
@@ -51,7 +51,7 @@ pub(super) fn add(findings: &mut [Finding]) {
             }
         }
     }
-    for (one, says) in said {
+    for (one, says) in remarks {
         findings[one].remarks.push(Remark {
             kind: Kind::Contradiction,
             says,
@@ -59,12 +59,13 @@ pub(super) fn add(findings: &mut [Finding]) {
     }
 }
 
-/// Whether a place is there once on a machine, not once for each adapter, device, scheme or policy.
-fn is_about_the_machine(finding: &Finding) -> bool {
+/// Returns whether a place exists only once on a machine. Some places exist for each adapter, device,
+/// power scheme or policy.
+fn is_machine_wide(finding: &Finding) -> bool {
     match &finding.found.place {
         Place::Registry { key, .. } => {
             let places = finding.setting.places.iter();
-            let mut here = places.filter(|place| place.is(&finding.found.place));
+            let mut here = places.filter(|place| place.matches(&finding.found.place));
             here.any(|place| place.open_parts(key).is_empty())
         }
         Place::Answer { object, .. } => object.is_empty(),
@@ -72,14 +73,14 @@ fn is_about_the_machine(finding: &Finding) -> bool {
     }
 }
 
-/// Whether the legacy bit for timestamps says the opposite of what is in effect.
+/// Returns whether the timestamp bit of the legacy setting contradicts the current setting.
 fn are_timestamps_contrary(legacy: &Datum, now: &Datum) -> bool {
     let asked = legacy.number().map(|bits| bits & 2 != 0);
     let now = match now {
         Datum::Number(number) => Some(*number != 0),
         Datum::Text(word) if word.eq_ignore_ascii_case("enabled") => Some(true),
         Datum::Text(word) if word.eq_ignore_ascii_case("disabled") => Some(false),
-        // `allowed` is neither.
+        // `allowed` is neither on nor off.
         Datum::Text(_) => None,
     };
     matches!((asked, now), (Some(asked), Some(now)) if asked != now)

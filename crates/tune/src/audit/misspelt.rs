@@ -1,21 +1,20 @@
-//! Values that somebody set where the setting is not.
+//! Detection of misspelt settings.
 
 use super::{Kind, Remark};
 use crate::catalogue::{Catalogue, Setting};
 use crate::found::{Found, Place};
 
-/// How many letters a misspelt name may differ in.
+/// Maximum edit distance between a misspelt name and the known name, in letters.
 const MOST_LETTERS: usize = 2;
 
-/// Names shorter than this are too near to each other by themselves.
+/// Minimum length of names that are compared. Shorter names are often similar by chance.
 const SHORTEST: usize = 6;
 
-/// The setting that was meant, if one was.
+/// Returns the setting that the user probably meant, if the place of a value is a misspelling.
 pub(super) fn find(
     catalogue: &'static Catalogue,
     found: &Found,
 ) -> Option<(&'static Setting, Remark)> {
-    // What is not set cannot be misspelt.
     found.value.as_ref()?;
     if let Some((setting, misspelling)) = catalogue.misspelt_at(&found.place) {
         let says = misspelling.why.clone();
@@ -29,9 +28,9 @@ pub(super) fn find(
         let in_key = setting.places.iter().filter(|place| place.is_in(key));
         in_key.map(move |place| (setting, place.name()))
     });
-    let near = places.filter(|(_, known)| is_near(known, name));
-    let (setting, known) = near.min_by_key(|(_, known)| distance(known, name))?;
-    let says = format!("Windows knows no {name} there; {known} is called nearly so.");
+    let similar = places.filter(|(_, known)| is_similar(known, name));
+    let (setting, known) = similar.min_by_key(|(_, known)| distance(known, name))?;
+    let says = format!("Windows has no value {name} there; did you mean {known}?");
     let kind = Kind::PerhapsMisspelt;
     Some((setting, Remark { kind, says }))
 }
@@ -40,9 +39,9 @@ fn distance(known: &str, name: &str) -> usize {
     strsim::osa_distance(&known.to_lowercase(), &name.to_lowercase())
 }
 
-/// Whether one name may be the other misspelt. Names that differ in digits are names of their own, as
-/// those for IPv4 and IPv6 are.
-fn is_near(known: &str, name: &str) -> bool {
+/// Returns whether one name may be a misspelling of the other. Names that differ only in digits belong
+/// to different settings, such as those of IPv4 and IPv6.
+fn is_similar(known: &str, name: &str) -> bool {
     let letters = |name: &str| -> String {
         let letters = name.chars().filter(|letter| !letter.is_ascii_digit());
         letters.flat_map(char::to_lowercase).collect()

@@ -15,13 +15,13 @@ fn on(build: u32) -> Machine {
     }
 }
 
-/// The audit of a `.reg` with these lines.
-fn of_reg(lines: &str, machine: &Machine) -> Audit {
+/// Audits a `.reg` file with these lines.
+fn audit_reg(lines: &str, machine: &Machine) -> Audit {
     let text = format!("Windows Registry Editor Version 5.00\r\n{lines}\r\n");
     audit(&read("a.reg", text.as_bytes()).unwrap(), machine)
 }
 
-/// The kinds of the remarks about a setting's value.
+/// Returns the kinds of all remarks on a setting.
 fn kinds(audit: &Audit, id: &str) -> Vec<Kind> {
     let findings = audit
         .findings
@@ -36,17 +36,18 @@ const PROFILE: &str =
     r"[HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Multimedia\SystemProfile]";
 
 #[test]
-fn what_stands_for_the_default_does_not_differ() {
+fn a_value_with_the_effect_of_the_default_does_not_differ() {
     let priority = "[HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Control\\PriorityControl]\r\n";
     let at = |number: &str| {
         let lines = format!("{priority}\"Win32PrioritySeparation\"=dword:{number}");
-        of_reg(&lines, &PRO).findings.remove(0).differs
+        audit_reg(&lines, &PRO).findings.remove(0).differs
     };
     assert_eq!(at("00000002"), Some(false));
     assert_eq!(at("00000018"), Some(true));
-    // Short and variable quanta, three times as long for the foreground: the default of clients.
+    // The value 0x26 means short, variable quanta, three times as long in the foreground. This is the
+    // default of clients.
     assert_eq!(at("00000026"), Some(false));
-    // Bits above the sixth are not read.
+    // Windows uses only the lowest six bits.
     assert_eq!(at("ffffff02"), Some(false));
 }
 
@@ -54,60 +55,60 @@ fn what_stands_for_the_default_does_not_differ() {
 fn a_value_under_the_misspelt_key_fails_and_one_that_windows_rounds_does_not() {
     let misspelt = PROFILE.replace("Windows NT", "WindowsNT");
     let lines = format!("{misspelt}\r\n\"NetworkThrottlingIndex\"=dword:ffffffff");
-    let misspelt = of_reg(&lines, &PRO);
+    let misspelt = audit_reg(&lines, &PRO);
     assert_eq!(kinds(&misspelt, "netthrottling"), [Kind::Misspelt]);
     assert!(misspelt.findings[0].fails());
 
     let lines = format!("{PROFILE}\r\n\"SystemResponsiveness\"=dword:0");
-    let zero = of_reg(&lines, &PRO);
+    let zero = audit_reg(&lines, &PRO);
     assert!(kinds(&zero, "mmcss_responsiveness").contains(&Kind::NoEffect));
     assert!(!zero.findings[0].fails());
 }
 
 #[test]
-fn a_name_that_is_nearly_right_is_found_but_names_that_differ_in_digits_are_others() {
+fn similar_names_are_found_but_not_names_that_differ_in_digits() {
     let lines = format!("{PROFILE}\r\n\"NetworkThrotlingIndex\"=dword:1");
-    let audit = of_reg(&lines, &PRO);
+    let audit = audit_reg(&lines, &PRO);
     assert_eq!(kinds(&audit, "netthrottling"), [Kind::PerhapsMisspelt]);
     assert!(!audit.findings[0].fails());
     let adapter = r"[HKLM\SYSTEM\CurrentControlSet\Control\Class\{4d36e972-e325-11ce-bfc1-08002be10318}\0001]";
-    let audit = of_reg(&format!("{adapter}\r\n\"*LsoV1IPv4\"=\"1\""), &PRO);
+    let audit = audit_reg(&format!("{adapter}\r\n\"*LsoV1IPv4\"=\"1\""), &PRO);
     assert_eq!((audit.findings.len(), audit.others), (0, 1));
 }
 
 #[test]
-fn a_number_where_a_policy_wants_text_is_of_the_wrong_type() {
+fn a_number_in_a_policy_has_the_wrong_type() {
     let policy = r"[HKLM\SOFTWARE\Policies\Microsoft\Windows\QoS\Game]";
-    let audit = of_reg(&format!("{policy}\r\n\"DSCP Value\"=dword:2e"), &PRO);
+    let audit = audit_reg(&format!("{policy}\r\n\"DSCP Value\"=dword:2e"), &PRO);
     assert_eq!(kinds(&audit, "qos_dscp"), [Kind::WrongType]);
     assert!(audit.findings[0].fails());
-    let audit = of_reg(&format!("{policy}\r\n\"DSCP Value\"=\"46\""), &PRO);
+    let audit = audit_reg(&format!("{policy}\r\n\"DSCP Value\"=\"46\""), &PRO);
     assert!(!kinds(&audit, "qos_dscp").contains(&Kind::WrongType));
 }
 
 #[test]
-fn what_this_build_ignores_does_nothing() {
+fn an_unsupported_setting_has_no_effect() {
     let kernel = r"[HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\kernel]";
     let lines = format!("{kernel}\r\n\"GlobalTimerResolutionRequests\"=dword:1");
-    assert!(kinds(&of_reg(&lines, &on(19045)), "globaltimer").contains(&Kind::NoEffect));
-    assert!(!kinds(&of_reg(&lines, &on(22631)), "globaltimer").contains(&Kind::NoEffect));
+    assert!(kinds(&audit_reg(&lines, &on(19045)), "globaltimer").contains(&Kind::NoEffect));
+    assert!(!kinds(&audit_reg(&lines, &on(22631)), "globaltimer").contains(&Kind::NoEffect));
 }
 
 #[test]
-fn a_security_control_that_is_lowered_fails_and_what_nobody_documents_never_does() {
+fn less_protection_fails_and_undocumented_settings_never_do() {
     let lines = "[HKLM\\SYSTEM\\CurrentControlSet\\Services\\BFE]\r\n\"Start\"=dword:4";
-    let bfe = of_reg(lines, &PRO);
+    let bfe = audit_reg(lines, &PRO);
     assert!(kinds(&bfe, "bfe").contains(&Kind::Unprotected));
     assert!(bfe.findings[0].fails());
     let lines = "[HKLM\\SYSTEM\\CurrentControlSet\\Control\\KernelVelocity]\r\n\
                  \"DisableFGBoostDecay\"=\"x\"";
-    let audit = of_reg(lines, &PRO);
+    let audit = audit_reg(lines, &PRO);
     assert_eq!(kinds(&audit, "kernelvelocity_fgboost"), [Kind::WrongType]);
     assert!(!audit.findings[0].fails());
 }
 
 #[test]
-fn the_legacy_value_of_timestamps_contradicts_what_is_in_effect() {
+fn the_legacy_timestamps_contradict_the_effective_value() {
     let reg = "Windows Registry Editor Version 5.00\r\n\
         [HKLM\\SYSTEM\\CurrentControlSet\\Services\\Tcpip\\Parameters]\r\n\"Tcp1323Opts\"=dword:2\r\n";
     let netsh = "Receive-Side Scaling State : enabled\nReceive Window Auto-Tuning Level : normal\n\
@@ -122,7 +123,7 @@ fn the_legacy_value_of_timestamps_contradicts_what_is_in_effect() {
 }
 
 #[test]
-fn the_last_word_counts_and_a_deleted_key_takes_its_values_with_it() {
+fn the_last_value_counts_and_a_deleted_key_deletes_its_values() {
     let reg = |lines: &str| {
         let text = format!("Windows Registry Editor Version 5.00\r\n{lines}\r\n");
         text.into_bytes()
@@ -141,15 +142,15 @@ fn the_last_word_counts_and_a_deleted_key_takes_its_values_with_it() {
 }
 
 #[test]
-fn what_is_asked_for_counts_before_what_inputs_tell() {
+fn given_builds_override_those_of_inputs() {
     let version = "[HKLM\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion]\r\n\
                    \"CurrentBuildNumber\"=\"19045\"\r\n\"EditionID\"=\"Core\"";
-    let told = of_reg(version, &Machine::default()).machine;
+    let machine = audit_reg(version, &Machine::default()).machine;
     assert_eq!(
-        (told.build, told.edition),
+        (machine.build, machine.edition),
         (Some(19045), Some(Edition::Home))
     );
-    let asked = of_reg(version, &PRO).machine;
+    let asked = audit_reg(version, &PRO).machine;
     assert_eq!(
         (asked.build, asked.edition),
         (Some(22631), Some(Edition::Pro))
@@ -157,7 +158,7 @@ fn what_is_asked_for_counts_before_what_inputs_tell() {
 }
 
 #[test]
-fn devices_and_adapters_may_differ_and_one_machine_may_not() {
+fn only_machine_wide_places_contradict() {
     let device = |number: &str, supported: u32| {
         format!(
             "[HKLM\\SYSTEM\\CurrentControlSet\\Enum\\PCI\\VEN_8086\\{number}\\Device Parameters\\\
@@ -165,7 +166,7 @@ fn devices_and_adapters_may_differ_and_one_machine_may_not() {
         )
     };
     let lines = device("1", 1) + &device("2", 0);
-    let devices = of_reg(&lines, &PRO);
+    let devices = audit_reg(&lines, &PRO);
     assert_eq!(devices.findings.len(), 2);
     assert!(!kinds(&devices, "msi").contains(&Kind::Contradiction));
     let server = "[HKLM\\SYSTEM\\CurrentControlSet\\Services\\LanmanServer\\Parameters]\r\n\
@@ -175,6 +176,6 @@ fn devices_and_adapters_may_differ_and_one_machine_may_not() {
     let answer = b"EnableSMB1Protocol       : False\nRequireSecuritySignature : True\n";
     inputs.extend(read("smb.txt", answer).unwrap());
     let contrary = kinds(&audit(&inputs, &PRO), "smb_srv_require");
-    let said = contrary.iter().filter(|kind| **kind == Kind::Contradiction);
-    assert_eq!(said.count(), 2, "each of both places says so of the other");
+    let contradictions = contrary.iter().filter(|kind| **kind == Kind::Contradiction);
+    assert_eq!(contradictions.count(), 2, "both places get a remark");
 }

@@ -1,16 +1,16 @@
-//! A setting's value as the catalogue writes it.
+//! Values of settings, independent of their storage.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// A number or a text: what values of all stores come down to.
+/// A number or a text. Values of all stores are converted to this type.
 #[derive(Clone, Debug, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Datum {
-    /// A number, also where it is kept as decimal text; yes is 1 and no is 0.
+    /// A number, or decimal text. Yes is 1 and no is 0.
     Number(u64),
-    /// A text. Case does not count.
+    /// A text. Comparisons ignore its case.
     Text(String),
 }
 
@@ -25,7 +25,7 @@ impl PartialEq for Datum {
 }
 
 impl Datum {
-    /// The number, if it is one.
+    /// Returns the number, or `None` for text.
     pub fn number(&self) -> Option<u64> {
         match self {
             Datum::Number(number) => Some(*number),
@@ -35,7 +35,7 @@ impl Datum {
 }
 
 impl fmt::Display for Datum {
-    /// A number that people know in one base is written in that one: small ones in decimal.
+    /// Formats a number of 10 or more in decimal and hexadecimal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Datum::Number(number) if *number < 10 => write!(f, "{number}"),

@@ -1,4 +1,4 @@
-//! What a setting is when nobody has set it.
+//! Defaults of a setting.
 
 use std::fmt;
 
@@ -6,31 +6,32 @@ use serde::Deserialize;
 
 use super::{Datum, When};
 
-/// A default and where it holds.
+/// A default and the machines that have it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct DefaultRule {
-    /// Where it holds.
+    /// Machines that have the default.
     pub when: When,
-    /// What it is there.
+    /// The default.
     pub value: DefaultValue,
-    /// What else is to be said.
+    /// Remark on the default for the user.
     pub note: Option<String>,
 }
 
-/// What is there by default.
+/// Default of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DefaultValue {
-    /// A value.
+    /// Windows stores this value.
     Value(Datum),
-    /// Nothing; Windows then acts as if it were this value, if that is known.
+    /// Windows stores no value, and acts as if this value were stored; `None` if its behaviour is
+    /// unknown.
     Absent(Option<Datum>),
-    /// It hangs on what this catalogue does not know: a driver, a memory size.
+    /// The default depends on a fact outside the catalogue, such as the driver or the memory size.
     Varies(String),
 }
 
 impl DefaultValue {
-    /// What Windows acts on by default, if that is known.
+    /// Returns the value with the effect of the default, if known.
     pub fn effective(&self) -> Option<&Datum> {
         match self {
             DefaultValue::Value(value) | DefaultValue::Absent(Some(value)) => Some(value),
@@ -39,7 +40,7 @@ impl DefaultValue {
     }
 }
 
-/// How the files write a [`DefaultRule`]: one of `value`, `absent`, `varies`.
+/// TOML form of a [`DefaultRule`]. Exactly one of `value`, `absent` and `varies` is given.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -61,7 +62,11 @@ impl TryFrom<Written> for DefaultRule {
             (Some(value), false, None) if written.acts_as.is_none() => DefaultValue::Value(value),
             (None, true, None) => DefaultValue::Absent(written.acts_as),
             (None, false, Some(how)) if written.acts_as.is_none() => DefaultValue::Varies(how),
-            _ => return Err("a default is one of value, absent (with acts_as) and varies"),
+            _ => {
+                return Err(
+                    "a default has exactly one of value, absent (with optional acts_as) and varies",
+                );
+            }
         };
         Ok(DefaultRule {
             when: written.when,

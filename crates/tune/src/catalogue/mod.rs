@@ -1,4 +1,4 @@
-//! What is known of settings, as data: `catalogue/*.toml`, a file per group.
+//! Catalogue of settings: `catalogue/*.toml`, one file per group.
 
 mod datum;
 mod default_value;
@@ -18,13 +18,14 @@ pub use place_pattern::PlacePattern;
 pub(crate) use place_pattern::is_open;
 pub use rule::{Rule, Verdict};
 pub use setting::{
-    Allowed, Builds, Confidence, Misspelling, NamedValue, Setting, TakesEffect, Type, WrongType,
+    Allowed, Builds, Checked, Confidence, Misspelling, NamedValue, Setting, TakesEffect, Type,
+    WrongType,
 };
 pub use when::{Kind, Scheme, When};
 
 use crate::found::Place;
 
-/// The groups' files, by name.
+/// Returns the name and the text of each group's file in `catalogue/`.
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
         [$(($name, include_str!(concat!("../../../../catalogue/", $name, ".toml")))),*]
@@ -52,27 +53,27 @@ const FILES: [(&str, &str); 18] = files![
     "ui",
 ];
 
-/// All settings that are known.
+/// All known settings.
 #[derive(Debug)]
 pub struct Catalogue {
     groups: Vec<Group>,
     settings: Vec<Setting>,
-    /// The settings by the last part of their places, in lower case.
+    /// Indexes into `settings`, by the lower-case last part of their places.
     by_name: HashMap<String, Vec<usize>>,
 }
 
 /// A group of settings.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Its name, that of its file.
+    /// Name of the group's file, without `.toml`.
     pub name: &'static str,
-    /// Its title.
+    /// Title.
     pub title: String,
-    /// What its settings have to do with latency.
+    /// Text about the effect of the group's settings on latency.
     pub about: String,
 }
 
-/// A group's file.
+/// Contents of a group's file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -82,7 +83,7 @@ struct File {
 }
 
 impl Catalogue {
-    /// The catalogue that ships.
+    /// Returns the built-in catalogue.
     pub fn get() -> &'static Catalogue {
         static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
             let files = FILES.iter();
@@ -126,27 +127,27 @@ impl Catalogue {
         }
     }
 
-    /// The groups, in the order in which they are told.
+    /// Returns all groups in the order in which they are shown.
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    /// All settings, group by group.
+    /// Returns all settings in the order of their groups.
     pub fn settings(&self) -> &[Setting] {
         &self.settings
     }
 
-    /// The setting that is kept at this place.
+    /// Returns the setting that is stored at this place.
     pub fn at(&self, place: &Place) -> Option<&Setting> {
         self.candidates(place)
-            .find(|setting| setting.places.iter().any(|pattern| pattern.is(place)))
+            .find(|setting| setting.places.iter().any(|pattern| pattern.matches(place)))
     }
 
-    /// The setting that somebody meant who set something at this place, where it does nothing.
+    /// Returns the setting for which this place is a known misspelling.
     pub fn misspelt_at(&self, place: &Place) -> Option<(&Setting, &Misspelling)> {
         self.candidates(place).find_map(|setting| {
             let mut misspellings = setting.misspellings.iter();
-            let misspelling = misspellings.find(|misspelling| misspelling.place.is(place))?;
+            let misspelling = misspellings.find(|misspelling| misspelling.place.matches(place))?;
             Some((setting, misspelling))
         })
     }
@@ -163,18 +164,21 @@ impl Catalogue {
         (numbers.into_iter().flatten()).map(move |number| &self.settings[*number])
     }
 
-    /// The settings that people call so: by id, family, name, alias, or the name of a value or
-    /// symbol. Case does not count. Several, where several are called the same.
+    /// Returns all settings with this name, ignoring case. It may be an id, a family, a name, an alias,
+    /// or the last part of a place.
     pub fn named(&self, name: &str) -> Vec<&Setting> {
-        let is_named =
-            |setting: &&Setting| setting.words().any(|word| word.eq_ignore_ascii_case(name));
+        let is_named = |setting: &&Setting| {
+            setting
+                .names()
+                .any(|known| known.eq_ignore_ascii_case(name))
+        };
         self.settings.iter().filter(is_named).collect()
     }
 }
 
 impl Setting {
-    /// All that it is called.
-    pub fn words(&self) -> impl Iterator<Item = &str> {
+    /// Returns all names of the setting: id, family, name, aliases, and the last parts of its places.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         [self.id.as_str(), self.family(), &self.name]
             .into_iter()
             .chain(self.aliases.iter().map(String::as_str))

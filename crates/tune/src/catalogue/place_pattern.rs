@@ -1,51 +1,51 @@
-//! Where a setting may be kept, on any machine.
+//! Patterns of places, which match the places of a setting on any machine.
 
 use std::fmt;
 
+use registry::Key;
 use serde::Deserialize;
 
 use crate::found::Place;
-use crate::registry::Key;
 
-/// A place with parts that machines differ in, written `<adapter>` or `<interface>`: such a part
-/// stands for one name of a key.
+/// A place in which parts of a registry key may be placeholders, such as `<adapter>` or `<interface>`. A
+/// placeholder matches the name of any one key.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum PlacePattern {
-    /// A value of the registry.
+    /// A registry value.
     Registry {
-        /// The key, with the hive's short name.
+        /// The key, with the abbreviation of its root, such as `HKLM`.
         key: String,
-        /// The value's name.
+        /// Name of the value.
         name: String,
     },
-    /// An element of the boot configuration, as `bcdedit` names it.
+    /// An element of a boot entry.
     Boot {
-        /// The element's name.
+        /// Name of the element in the output of `bcdedit`.
         boot: String,
     },
-    /// A setting of every power scheme.
+    /// A setting of any power scheme.
     Power {
-        /// The setting's GUID, without braces.
+        /// GUID of the setting without braces.
         power: String,
     },
-    /// What a command answers.
+    /// A property in the output of a command.
     Answer {
-        /// The command as it is typed, without what chooses objects.
+        /// The command, without the arguments that select an object.
         command: String,
         /// The property.
         property: String,
     },
-    /// A variable of the kernel.
+    /// A kernel variable.
     Kernel {
-        /// Its symbol without module.
+        /// Name of the symbol, without its module.
         kernel: String,
     },
 }
 
 impl PlacePattern {
-    /// Whether it is where something was found.
-    pub fn is(&self, place: &Place) -> bool {
+    /// Returns whether the pattern matches a place.
+    pub fn matches(&self, place: &Place) -> bool {
         match (self, place) {
             (PlacePattern::Registry { name, .. }, Place::Registry { key, name: found }) => {
                 same(name, found) && self.is_in(key)
@@ -67,7 +67,7 @@ impl PlacePattern {
         }
     }
 
-    /// Whether it is a value of the registry in this key, whatever its name.
+    /// Returns whether `found` is the registry key of the pattern.
     pub fn is_in(&self, found: &Key) -> bool {
         let PlacePattern::Registry { key, .. } = self else {
             return false;
@@ -83,7 +83,7 @@ impl PlacePattern {
         }
     }
 
-    /// What the open parts of its key stand for in the key of a place that it [is](Self::is).
+    /// Returns the parts of the registry key that match the placeholders of the pattern.
     pub fn open_parts<'k>(&self, found: &'k Key) -> Vec<&'k str> {
         let PlacePattern::Registry { key, .. } = self else {
             return Vec::new();
@@ -94,7 +94,8 @@ impl PlacePattern {
             .collect()
     }
 
-    /// The last part of the place: the name of a value, an element, a setting, a property or a symbol.
+    /// Returns the last part of the place: the name of a registry value, boot element, property or
+    /// symbol, or the GUID of a power setting.
     pub fn name(&self) -> &str {
         match self {
             PlacePattern::Registry { name, .. } => name,
@@ -106,12 +107,13 @@ impl PlacePattern {
     }
 }
 
-/// Whether two names are one to Windows.
+/// Returns whether two names are equal. Windows ignores case.
 fn same(one: &str, other: &str) -> bool {
-    one.eq_ignore_ascii_case(other) || one.to_lowercase() == other.to_lowercase()
+    let is_ascii = one.is_ascii() && other.is_ascii();
+    one.eq_ignore_ascii_case(other) || !is_ascii && one.to_lowercase() == other.to_lowercase()
 }
 
-/// Whether a part of a key stands for any name.
+/// Returns whether a part of a registry key is a placeholder, such as `<adapter>`.
 pub(crate) fn is_open(part: &str) -> bool {
     part.starts_with('<') && part.ends_with('>')
 }
@@ -140,27 +142,27 @@ mod tests {
     }
 
     #[test]
-    fn an_open_part_stands_for_one_name() {
+    fn an_open_part_matches_one_name() {
         let acks = PlacePattern::Registry {
             key: r"HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters\Interfaces\<interface>"
                 .to_owned(),
             name: "TcpAckFrequency".to_owned(),
         };
         let base = r"HKLM\System\ControlSet001\Services\Tcpip\Parameters\Interfaces";
-        assert!(acks.is(&place(&format!(r"{base}\{{1234}}"), "tcpackfrequency")));
+        assert!(acks.matches(&place(&format!(r"{base}\{{1234}}"), "tcpackfrequency")));
         let key = Key::new(&format!(r"{base}\{{1234}}")).unwrap();
         assert_eq!(acks.open_parts(&key), ["{1234}"]);
-        assert!(!acks.is(&place(base, "TcpAckFrequency")));
-        assert!(!acks.is(&place(&format!(r"{base}\a\b"), "TcpAckFrequency")));
-        assert!(!acks.is(&place(&format!(r"{base}\a"), "TcpNoDelay")));
+        assert!(!acks.matches(&place(base, "TcpAckFrequency")));
+        assert!(!acks.matches(&place(&format!(r"{base}\a\b"), "TcpAckFrequency")));
+        assert!(!acks.matches(&place(&format!(r"{base}\a"), "TcpNoDelay")));
     }
 
     #[test]
-    fn the_power_setting_is_found_in_every_scheme() {
+    fn a_power_setting_matches_in_every_scheme() {
         let parking = PlacePattern::Power {
             power: "0cc5b647-c1df-4637-891a-dec35c318583".to_owned(),
         };
-        assert!(parking.is(&Place::Power {
+        assert!(parking.matches(&Place::Power {
             scheme: "381b4222-f694-41f0-9685-ff5bb260df2e".to_owned(),
             subgroup: "54533251-82be-4824-96c1-47b60b740d00".to_owned(),
             setting: "{0CC5B647-C1DF-4637-891A-DEC35C318583}".to_owned(),

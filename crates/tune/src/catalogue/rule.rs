@@ -1,4 +1,4 @@
-//! What an audit says of a value.
+//! Rules of the catalogue for the remarks of an audit.
 
 use serde::Deserialize;
 
@@ -6,52 +6,53 @@ use super::{Datum, When};
 use crate::found::Place;
 use crate::machine::Machine;
 
-/// A sentence about some values of a setting, on some machines.
+/// A remark that an audit makes about some values of a setting on some machines.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// On which machines.
+    /// Machines to which the rule applies.
     #[serde(default)]
     pub when: When,
-    /// It is about these values; none is any value that is set.
+    /// Values to which the rule applies; empty for all values.
     #[serde(default)]
     pub is: Vec<Datum>,
-    /// It is about all values but these.
+    /// Values to which the rule does not apply.
     #[serde(default)]
     pub is_not: Vec<Datum>,
-    /// It is about numbers below this one.
+    /// Exclusive upper bound: the rule applies only to smaller numbers.
     pub below: Option<u64>,
-    /// It is about numbers above this one.
+    /// Exclusive lower bound: the rule applies only to larger numbers.
     pub above: Option<u64>,
-    /// What that makes of it.
+    /// Verdict on the value.
     pub verdict: Verdict,
-    /// The sentence.
+    /// Sentence for the user.
     pub says: String,
 }
 
-/// What a rule makes of a value.
+/// Verdict of a rule on a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It has no effect here.
+    /// The value has no effect on this machine.
     NoEffect,
-    /// It is wrong: something does not work, or not as whoever set it believes.
+    /// The value is wrong, so something does not work as intended.
     Fault,
-    /// It costs something, or is worth a look.
+    /// The value costs something or should be checked.
     Doubtful,
-    /// It is to be known when numbers are read.
+    /// The value is neither good nor bad, but the user must know it to interpret measurements.
     Context,
 }
 
 impl Rule {
-    /// Whether it is about this value on this machine; `None` where too little is known to tell.
+    /// Returns whether the rule applies to a value on a machine; `None` if too little is known about the
+    /// machine.
     pub fn applies(&self, value: &Datum, place: Option<&Place>, machine: &Machine) -> Option<bool> {
         let number = value.number();
-        let is_meant = (self.is.is_empty() || self.is.contains(value))
+        let is_covered = (self.is.is_empty() || self.is.contains(value))
             && !self.is_not.contains(value)
             && (self.below).is_none_or(|limit| number.is_some_and(|number| number < limit))
             && (self.above).is_none_or(|limit| number.is_some_and(|number| number > limit));
-        match is_meant {
+        match is_covered {
             true => self.when.holds(machine, place),
             false => Some(false),
         }

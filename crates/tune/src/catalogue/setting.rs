@@ -1,74 +1,86 @@
-//! One setting: all that is known of it.
+//! One setting of the catalogue.
 
 use std::fmt;
 
-use serde::Deserialize;
+use registry::Value;
+use serde::{Deserialize, Serialize};
 
 use super::{Datum, DefaultRule, PlacePattern, Rule, When};
 use crate::found::Place;
 use crate::machine::Machine;
-use crate::registry::Value;
 
-/// What is known of a setting.
-///
-/// Shapes and words are those of `catalogue/*.toml`.
+/// A setting that `catalogue/*.toml` describes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
-    /// Its id, unique in the catalogue; settings of one family share what is before the dot.
+    /// Unique id. Settings of one family have the same text before the dot.
     pub id: String,
-    /// Its group: the name of the file it is in.
+    /// Group of the setting, which is the name of its file.
     #[serde(skip)]
     pub group: &'static str,
-    /// What it is called, in most cases the name of its value.
+    /// Name of the setting, usually the name of its registry value.
     pub name: String,
-    /// What else it is called.
+    /// Other names.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// Types that Windows reads it in.
+    /// Storage types of the value, according to the sources.
     #[serde(rename = "type")]
     pub types: Vec<Type>,
-    /// Where it is kept; none for what is no setting of a machine but a fact that explains one.
+    /// Places of the setting; empty if the entry is a fact and not a setting.
     #[serde(default)]
     pub places: Vec<PlacePattern>,
-    /// Places and names that are mistaken for it and do nothing.
+    /// Wrong places and names that people use although they have no effect.
     #[serde(default)]
     pub misspellings: Vec<Misspelling>,
-    /// What it is when nobody has set it; of those that hold the first counts.
+    /// Defaults. The first default whose condition is true applies.
     pub defaults: Vec<DefaultRule>,
-    /// What it may be.
+    /// Allowed values.
     #[serde(default)]
     pub allowed: Allowed,
-    /// What it does.
+    /// Effect of the setting.
     pub meaning: String,
-    /// Builds that know it.
+    /// Builds of Windows that support the setting.
     #[serde(default)]
     pub builds: Builds,
-    /// When a change takes effect: after any one of these.
+    /// Events after which a change takes effect. One of them is enough.
     pub takes_effect: Vec<TakesEffect>,
-    /// How sure that is, by build.
-    confidence: Sureness,
-    /// What is not sure, and why.
+    /// Confidence in the facts, by build.
+    confidence: ConfidenceRules,
+    /// Text about uncertain facts, with the reason.
     pub confidence_note: Option<String>,
-    /// What a change may break.
+    /// Risks of a change.
     pub risk: Option<String>,
-    /// Values under which it protects the machine; none for what is no security control.
+    /// Values that protect the machine; empty if the setting is not a security control.
     #[serde(default)]
     pub protects: Vec<Datum>,
-    /// What an audit says of values.
+    /// Rules for the remarks of an audit about values.
     #[serde(default)]
     pub rules: Vec<Rule>,
-    /// What to look at before a change.
+    /// Advice for the user: what to check before a change.
     pub advice: Option<String>,
-    /// What in a trace or a measurement would show its effect.
+    /// Evidence of the setting's effect in a trace or a measurement.
     pub evidence: Option<String>,
-    /// The command that tells what is in effect, whatever was set.
+    /// Command that prints the effective value of the setting.
     pub read_with: Option<String>,
-    /// Where all this is from.
+    /// Result of the last check against the sources.
+    pub checked: Checked,
+    /// URLs of the sources.
     pub sources: Vec<String>,
 }
 
-/// How a value is kept.
+/// Result of a check of the facts about a setting against its sources.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checked {
+    /// Date of the check, such as `2026-11-23`.
+    pub on: String,
+    /// Positions of the facts in the sources.
+    pub found: String,
+    /// Facts that no source supports.
+    pub unsupported: Option<String>,
+}
+
+/// Storage type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Type {
@@ -78,125 +90,125 @@ pub enum Type {
     Qword,
     /// REG_SZ.
     Text,
-    /// REG_SZ that holds a decimal number.
+    /// REG_SZ with a decimal number.
     DecimalText,
     /// REG_BINARY.
     Binary,
-    /// Yes or no, of the boot configuration or of a command.
+    /// Yes or no, in a boot entry or in the output of a command.
     Switch,
-    /// One of several words, of the boot configuration or of a command.
+    /// One of several words, in a boot entry or in the output of a command.
     Choice,
-    /// A number, of a power scheme or of a command.
+    /// A number, in a power scheme or in the output of a command.
     Number,
-    /// None: a fact about an interface, a protocol or a device.
+    /// No stored value. The entry is a fact about an interface, a protocol or a device.
     Fact,
 }
 
-/// A place where somebody may have believed the setting to be.
+/// A wrong place or name that people use for a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Misspelling {
-    /// The place.
+    /// The wrong place.
     pub place: PlacePattern,
-    /// What is wrong with it.
+    /// Sentence that states the mistake.
     pub why: String,
 }
 
-/// What a setting may be.
+/// Allowed values of a setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allowed {
-    /// Only these bits are read.
+    /// Bits that Windows reads. Windows ignores all other bits.
     pub mask: Option<u64>,
-    /// The least and the greatest number.
+    /// Smallest and largest allowed number, inclusive.
     pub range: Option<(u64, u64)>,
-    /// Values that have a name or a meaning of their own; without a range there are no others.
+    /// Values with a name or a special meaning. If there is no range, only these values are allowed.
     #[serde(default)]
     pub values: Vec<NamedValue>,
-    /// What cannot be said so.
+    /// Additional restriction, as text.
     pub note: Option<String>,
 }
 
-/// A value with its meaning.
+/// A value with its name and effect.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedValue {
     /// The value.
     pub is: Datum,
-    /// Its name, as commands write it.
+    /// Name of the value in the output of commands.
     pub name: Option<String>,
-    /// What it does.
+    /// Effect of the value.
     pub means: Option<String>,
 }
 
-/// Builds that know a setting.
+/// Builds that support a setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Builds {
-    /// The first that does; none if no bound is known.
+    /// First build that supports the setting, if known.
     pub from: Option<u32>,
-    /// The last that does; none if no bound is known.
+    /// Last build that supports the setting, if known.
     pub until: Option<u32>,
-    /// The same in words.
+    /// Description of the builds for the user.
     pub note: Option<String>,
 }
 
-/// What has to happen until a change counts.
+/// Event after which a change takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TakesEffect {
-    /// Nothing.
+    /// The change takes effect immediately.
     Live,
-    /// Connections have to be made anew.
+    /// Creation of a connection. Existing connections keep the old value.
     NewConnections,
-    /// The machine has to be started anew.
+    /// Restart of the machine.
     Reboot,
-    /// The adapter has to be restarted.
+    /// Restart of the network adapter.
     AdapterRestart,
-    /// The device has to be restarted.
+    /// Restart of the device.
     DeviceRestart,
-    /// A service has to be restarted.
+    /// Restart of the service that reads the setting.
     ServiceRestart,
-    /// The user has to sign out.
+    /// Sign-out of the user.
     SignOut,
-    /// Policies have to be applied anew (`gpupdate`).
+    /// Refresh of policies (`gpupdate`).
     PolicyRefresh,
-    /// It never does.
+    /// The change never takes effect.
     Never,
-    /// Nobody has said.
+    /// The event is not documented.
     Unknown,
 }
 
-/// How well something is supported.
+/// Confidence in the facts about a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
-    /// Hearsay. Nothing may fail because of it.
+    /// Unverified claims. A finding with this confidence never fails an audit.
     Low,
-    /// One good source, or several that agree but do not say all.
+    /// The facts have one good source, or several sources that agree but leave gaps.
     Medium,
-    /// Documented by the vendor, or reproduced.
+    /// The vendor documents the facts, or they were reproduced.
     High,
 }
 
-/// A confidence, or several by build.
+/// One confidence for all builds, or one for each range of builds.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
-enum Sureness {
+enum ConfidenceRules {
     Always(Confidence),
-    ByBuild(Vec<SureWhen>),
+    ByBuild(Vec<ConfidenceRule>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SureWhen {
+struct ConfidenceRule {
     when: When,
     is: Confidence,
 }
 
-/// A value that Windows does not read, because of its type.
+/// Error: the registry type of a value differs from the types in the sources of the setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{setting} is {found}, but Windows reads {wanted} there")]
+#[error("{setting} is {found}, but its sources have {wanted}")]
 pub struct WrongType {
     setting: String,
     found: &'static str,
@@ -204,9 +216,9 @@ pub struct WrongType {
 }
 
 impl Allowed {
-    /// Its range, its values and its note, a text each; `named` puts a value before its name and what
-    /// it does.
-    pub fn told(&self, named: impl Fn(&Datum, &str) -> String) -> Vec<String> {
+    /// Returns one text each for the range, the values and the note. `named` formats a value with its
+    /// name and effect.
+    pub fn describe(&self, named: impl Fn(&Datum, &str) -> String) -> Vec<String> {
         let range = self.range;
         let range = range.map(|(least, greatest)| format!("{least} to {greatest}"));
         let values = self.values.iter().map(|value| {
@@ -223,13 +235,13 @@ impl Allowed {
 }
 
 impl Setting {
-    /// What is before the dot of its id: the same for settings that were made to be set together.
+    /// Returns the part of the id before the dot. The settings of a family should be changed together.
     pub fn family(&self) -> &str {
         self.id.split('.').next().unwrap_or(&self.id)
     }
 
-    /// The defaults that hold on the machine for the setting at `place`: one if all that they hang on
-    /// is known, else all that may hold.
+    /// Returns the default that applies on the machine at `place`. If too little is known about the
+    /// machine, returns all defaults that may apply.
     pub fn defaults_on(&self, machine: &Machine, place: Option<&Place>) -> Vec<&DefaultRule> {
         let mut possible = Vec::new();
         for rule in &self.defaults {
@@ -245,7 +257,8 @@ impl Setting {
         possible
     }
 
-    /// Whether Windows of this build knows the setting; `None` if the build is unknown and matters.
+    /// Returns whether the build of the machine supports the setting; `None` if the build is unknown and
+    /// needed.
     pub fn is_known_to(&self, machine: &Machine) -> Option<bool> {
         let bounds = When {
             from: self.builds.from,
@@ -255,11 +268,11 @@ impl Setting {
         bounds.holds(machine, None)
     }
 
-    /// How sure what is said of it is for this machine; the least that may hold.
+    /// Returns the confidence in the facts for a machine. If several may apply, returns the lowest.
     pub fn confidence(&self, machine: &Machine) -> Confidence {
         match &self.confidence {
-            Sureness::Always(confidence) => *confidence,
-            Sureness::ByBuild(rules) => (rules.iter())
+            ConfidenceRules::Always(confidence) => *confidence,
+            ConfidenceRules::ByBuild(rules) => (rules.iter())
                 .filter(|rule| rule.when.holds(machine, None) != Some(false))
                 .map(|rule| rule.is)
                 .min()
@@ -267,27 +280,28 @@ impl Setting {
         }
     }
 
-    /// The confidences, each with where it holds.
+    /// Returns the confidences with their conditions.
     pub fn confidences(&self) -> Vec<(Option<&When>, Confidence)> {
         match &self.confidence {
-            Sureness::Always(confidence) => vec![(None, *confidence)],
-            Sureness::ByBuild(rules) => (rules.iter())
+            ConfidenceRules::Always(confidence) => vec![(None, *confidence)],
+            ConfidenceRules::ByBuild(rules) => (rules.iter())
                 .map(|rule| (Some(&rule.when), rule.is))
                 .collect(),
         }
     }
 
-    /// Whether only a restart of the machine makes a change count.
+    /// Returns whether a change takes effect only after a restart of the machine.
     pub fn needs_reboot(&self) -> bool {
         self.takes_effect == [TakesEffect::Reboot]
     }
 
-    /// Whether the value protects the machine less than `before` did.
+    /// Returns whether `before` protects the machine and `value` does not.
     pub fn lowers_protection(&self, before: &Datum, value: &Datum) -> bool {
         self.protects.contains(before) && !self.protects.contains(value)
     }
 
-    /// Whether it may be this; `None` if what it may be cannot be told by a range or a list.
+    /// Returns whether a value is allowed; `None` if the catalogue has neither a range nor a list of
+    /// values.
     pub fn allows(&self, value: &Datum) -> Option<bool> {
         let Allowed { range, values, .. } = &self.allowed;
         if values.iter().any(|named| named.is == *value) {
@@ -301,11 +315,11 @@ impl Setting {
         }
     }
 
-    /// The value as the catalogue writes it: without bits that are not read, names and words such as
-    /// `True` as what they stand for.
+    /// Converts a stored value to the form of the catalogue: clears ignored bits, and replaces names of
+    /// values and words such as `True` by their numbers.
     ///
     /// # Errors
-    /// If it is in the registry in another type than Windows reads.
+    /// If a registry value has another type than the sources state.
     pub fn read(&self, place: &Place, value: &Value) -> Result<Datum, WrongType> {
         let read = match place {
             Place::Registry { .. } => self.read_registry(value),
@@ -340,7 +354,7 @@ impl Setting {
         }
     }
 
-    /// A value that was given by the name of one, as that one.
+    /// Replaces the name of a value, such as `enabled`, by the value.
     fn by_name(&self, datum: Datum) -> Datum {
         let named = (self.allowed.values.iter()).find(|value| {
             let name = value.name.as_ref();
@@ -363,7 +377,8 @@ impl Setting {
         }
     }
 
-    /// The value that people typed: a number in decimal or `0x` hexadecimal, a name, or a text.
+    /// Parses a value that the user typed: a decimal or `0x` hexadecimal number, the name of a value, or
+    /// text.
     pub fn parse(&self, text: &str) -> Datum {
         let datum = self.by_name(match number(text) {
             Some(number) if !self.types.contains(&Type::Text) => Datum::Number(number),
@@ -376,7 +391,7 @@ impl Setting {
     }
 }
 
-/// A number as people and commands write it.
+/// Parses a decimal or `0x` hexadecimal number.
 fn number(text: &str) -> Option<u64> {
     let text = text.trim();
     let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
@@ -386,7 +401,7 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// What a command or the boot configuration says: a number, if it is one.
+/// Converts a value of a boot entry or of the output of a command. Text may contain a number.
 fn read_leniently(value: &Value) -> Option<Datum> {
     match value {
         Value::Text(text) | Value::Expandable(text) => Some(match number(text) {
@@ -400,7 +415,7 @@ fn read_leniently(value: &Value) -> Option<Datum> {
     }
 }
 
-/// Bytes as a little-endian number, or as text of them if there are too many.
+/// Converts up to 8 bytes to a little-endian number, and more bytes to text.
 fn mask_of(bytes: &[u8]) -> Datum {
     let mut low = [0; 8];
     match bytes.len() {
@@ -423,7 +438,7 @@ impl fmt::Display for Type {
             Type::Switch => "yes or no",
             Type::Choice => "a word",
             Type::Number => "a number",
-            Type::Fact => "a fact, no setting",
+            Type::Fact => "a fact, not a setting",
         })
     }
 }
@@ -431,14 +446,14 @@ impl fmt::Display for Type {
 impl fmt::Display for TakesEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            TakesEffect::Live => "at once",
+            TakesEffect::Live => "immediately",
             TakesEffect::NewConnections => "for new connections",
             TakesEffect::Reboot => "after a restart of the machine",
             TakesEffect::AdapterRestart => "after a restart of the adapter",
             TakesEffect::DeviceRestart => "after a restart of the device",
             TakesEffect::ServiceRestart => "after a restart of its service",
             TakesEffect::SignOut => "after signing out",
-            TakesEffect::PolicyRefresh => "when policies are applied anew (gpupdate)",
+            TakesEffect::PolicyRefresh => "after a refresh of policies (gpupdate)",
             TakesEffect::Never => "never",
             TakesEffect::Unknown => "unknown",
         })

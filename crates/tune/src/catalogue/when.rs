@@ -1,4 +1,4 @@
-//! On which machines, and in which power schemes, something of the catalogue holds.
+//! Conditions on machines and power schemes.
 
 use std::fmt;
 
@@ -7,36 +7,36 @@ use serde::Deserialize;
 use crate::found::Place;
 use crate::machine::{Edition, Machine};
 
-/// A condition; what it does not name it does not ask for.
+/// A condition of a catalogue entry. Each field that is given must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct When {
-    /// The first build.
+    /// First build of Windows, inclusive.
     pub from: Option<u32>,
-    /// The last build.
+    /// Last build of Windows, inclusive.
     pub until: Option<u32>,
-    /// Editions, by kind.
+    /// Editions, by kind; empty for all editions.
     #[serde(default)]
     pub on: Vec<Kind>,
-    /// The power scheme.
+    /// Power scheme to which the condition is limited.
     pub scheme: Option<Scheme>,
-    /// Whether on battery.
+    /// True to match only values on battery, false to match only values on mains.
     pub on_battery: Option<bool>,
 }
 
-/// Editions that are told together.
+/// Group of editions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Home, Pro, Enterprise.
+    /// Home, Pro, Enterprise and Education.
     Client,
     /// Home.
     Home,
     /// Enterprise and Education.
     Enterprise,
-    /// Clients but Home.
+    /// Pro, Enterprise and Education.
     Business,
-    /// Servers, whether domain controllers or not.
+    /// Servers, including domain controllers.
     Server,
     /// Domain controllers.
     DomainController,
@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// Power schemes that Windows ships.
+/// Power scheme that is part of Windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
@@ -66,7 +66,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// Its GUID.
+    /// Returns the GUID of the scheme.
     ///
     /// Source: <https://learn.microsoft.com/windows/win32/power/power-policy-settings>
     pub fn guid(self) -> &'static str {
@@ -78,8 +78,8 @@ impl Scheme {
 }
 
 impl When {
-    /// Whether it holds on the machine, for the setting at `place`; `None` where too little is known
-    /// of them to tell.
+    /// Returns whether the condition is true for the setting at `place` on a machine; `None` if too
+    /// little is known about the machine.
     pub fn holds(&self, machine: &Machine, place: Option<&Place>) -> Option<bool> {
         let (scheme, on_battery) = match place {
             Some(Place::Power {
@@ -119,7 +119,7 @@ impl When {
 }
 
 impl fmt::Display for When {
-    /// As one says it after a comma: `clients but Home, builds 26100 and later`.
+    /// Formats the condition, for example `clients except Home, builds 26100 and later`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if !self.on.is_empty() {
@@ -128,7 +128,7 @@ impl fmt::Display for When {
                     Kind::Client => "clients",
                     Kind::Home => "Home",
                     Kind::Enterprise => "Enterprise and Education",
-                    Kind::Business => "clients but Home",
+                    Kind::Business => "clients except Home",
                     Kind::Server => "servers",
                     Kind::DomainController => "domain controllers",
                 })
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_left_open() {
+    fn unknown_parts_stay_open() {
         let new_pro = When {
             from: Some(26100),
             on: vec![Kind::Business],
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(When::default().holds(&Machine::default(), None), Some(true));
         assert_eq!(
             new_pro.to_string(),
-            "clients but Home, builds 26100 and later"
+            "clients except Home, builds 26100 and later"
         );
     }
 }

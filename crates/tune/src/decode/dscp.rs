@@ -1,21 +1,28 @@
-//! Why a QoS policy would not mark packets.
+//! Reasons why a QoS policy does not mark packets.
 //!
-//! A policy is a key below `HKLM\SOFTWARE\Policies\Microsoft\Windows\QoS` whose values are all
-//! REG_SZ. Source: "Manage QoS policy" in the documentation of Windows Server.
+//! A policy is a key below `HKLM\SOFTWARE\Policies\Microsoft\Windows\QoS`. Its values are documented as
+//! REG_SZ. The effect of a value of another type is not documented. Sources:
+//! - for the values: the table of registry values in "Implement QoS in Teams clients"
+//!   (<https://learn.microsoft.com/microsoftteams/qos-in-teams-clients>)
+//! - for the meaning of the values and for networks: "Manage QoS policy"
+//!   (<https://learn.microsoft.com/windows-server/networking/technologies/qos/qos-policy-manage>)
+//! - for [`SWITCH`]: "Configuring port ranges"
+//!   (<https://learn.microsoft.com/skypeforbusiness/manage/network-management/qos/configuring-port-ranges-for-your-skype-clients>)
 
+use registry::Value;
 use serde::Serialize;
 
 use crate::found::{Found, Place};
-use crate::registry::Value;
 
-/// Where policies are, each a key below it.
+/// Parent key of the policy keys, with a trailing backslash.
 pub const POLICIES: &str = r"HKLM\SOFTWARE\Policies\Microsoft\Windows\QoS\";
-/// Key and name of the switch that makes them count outside of a domain's network.
+/// Key and name of a value for clients. The value makes registry policies also apply outside domain
+/// networks.
 pub const SWITCH: (&str, &str) = (
     r"HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\QoS",
     "Do not use NLA",
 );
-/// The values of a policy.
+/// Names of the values of a policy. "Version" is known only from exports that users published.
 const NAMES: [&str; 11] = [
     "Version",
     "Application Name",
@@ -30,30 +37,36 @@ const NAMES: [&str; 11] = [
     "Throttle Rate",
 ];
 
-/// What policies are judged for.
+/// Name of the value "Remote IP Prefix Length" in Microsoft's table. Exports have the longer name.
+const REMOTE_PREFIX: &str = "Remote IP Prefix";
+
+/// Program and machine for which policies are judged.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
-    /// The program that is to be marked, as its file's name or path.
+pub struct Scope {
+    /// File name or path of the program that sends the packets; `None` to ignore programs.
     pub program: Option<String>,
-    /// Whether the machine is in a domain.
+    /// True if the machine is in a domain; `None` if unknown.
     pub in_domain: Option<bool>,
+    /// True if the machine has a client edition of Windows; `None` if unknown.
+    pub is_client: Option<bool>,
 }
 
-/// A policy, and what is the matter with it.
+/// A policy and the reasons why it does not or may not work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Policy {
-    /// Its name.
+    /// Name of the policy.
     pub name: String,
-    /// The mark that it gives, 0 to 63; `None` if it gives none.
+    /// DSCP value that the policy sets, 0 to 63; `None` if it sets no valid value.
     pub mark: Option<u8>,
-    /// Why it would not give it.
+    /// Reasons why the policy does not mark packets.
     pub faults: Vec<String>,
-    /// Why it might not, where what was found does not tell.
+    /// Reasons why the policy may not mark packets, because the inputs are incomplete or the effect is
+    /// not documented.
     pub doubts: Vec<String>,
 }
 
-/// Judges every policy that was found.
-pub fn judge(found: &[Found], asked: &Asked) -> Vec<Policy> {
+/// Judges every policy in the findings.
+pub fn judge(found: &[Found], scope: &Scope) -> Vec<Policy> {
     let mut policies: Vec<(String, Vec<(&str, &Value)>)> = Vec::new();
     for Found { place, value, .. } in found {
         let (Place::Registry { key, name }, Some(value)) = (place, value) else {
@@ -70,7 +83,7 @@ pub fn judge(found: &[Found], asked: &Asked) -> Vec<Policy> {
             None => policies.push((policy.to_owned(), vec![(name, value)])),
         }
     }
-    let network = network(found, asked);
+    let network = network(found, scope);
     let judged = policies.into_iter().map(|(name, values)| {
         let mut policy = Policy {
             name,
@@ -78,11 +91,11 @@ pub fn judge(found: &[Found], asked: &Asked) -> Vec<Policy> {
             faults: Vec::new(),
             doubts: Vec::new(),
         };
-        policy.judge(&values, asked);
+        policy.judge(&values, scope);
         match &network {
             Ok(()) => {}
             Err(Network::Ignored(why)) => policy.faults.push(why.clone()),
-            Err(Network::Unknown(why)) => policy.doubts.push((*why).to_owned()),
+            Err(Network::Unknown(why)) => policy.doubts.push(why.clone()),
         }
         policy
     });
@@ -90,57 +103,53 @@ pub fn judge(found: &[Found], asked: &Asked) -> Vec<Policy> {
 }
 
 impl Policy {
-    fn judge(&mut self, values: &[(&str, &Value)], asked: &Asked) {
-        let mut seen = [None; NAMES.len()];
+    fn judge(&mut self, values: &[(&str, &Value)], scope: &Scope) {
+        let mut seen: [Option<String>; NAMES.len()] = std::array::from_fn(|_| None);
         for (name, value) in values {
-            let at = NAMES
-                .iter()
-                .position(|known| known.eq_ignore_ascii_case(name));
-            let (Some(at), Value::Text(text)) = (at, value) else {
-                self.faults.push(match at {
-                    Some(_) => format!(
-                        "\"{name}\" is {}: only REG_SZ is read, so it is ignored",
-                        value.type_name()
-                    ),
-                    None => format!("\"{name}\" is no value of a policy: it is ignored"),
-                });
+            let Some(at) = position(name) else {
+                let doubt = format!("\"{name}\" is not among the known values of a policy");
+                self.doubts.push(doubt);
                 continue;
             };
-            seen[at] = Some(text.trim());
+            if !matches!(value, Value::Text(_)) {
+                self.doubts.push(format!(
+                    "\"{name}\" is {}, but values of a policy are documented as REG_SZ: Windows may ignore it",
+                    value.type_name()
+                ));
+            }
+            seen[at] = Some(as_text(value));
         }
-        let text = |name: &str| {
-            NAMES
-                .iter()
-                .position(|known| *known == name)
-                .and_then(|at| seen[at])
-        };
+        let text = |name: &str| position(name).and_then(|at| seen[at].as_deref());
         let missing: Vec<&str> = NAMES
             .iter()
-            .zip(seen)
+            .zip(&seen)
             .filter(|(_, text)| text.is_none())
             .map(|(name, _)| *name)
             .collect();
         if !missing.is_empty() {
             self.doubts.push(format!(
-                "policies that Windows writes have all {} values; not here: {}",
+                "exported policies have {} values; this one lacks {}",
                 NAMES.len(),
                 missing.join(", ")
             ));
         }
         match text("DSCP Value").map(str::parse::<i32>) {
             Some(Ok(mark @ 0..=63)) => self.mark = u8::try_from(mark).ok(),
-            Some(Ok(-1)) => self.faults.push("\"DSCP Value\" is -1: no mark".to_owned()),
+            Some(Ok(-1)) => self
+                .faults
+                .push("\"DSCP Value\" is -1, which is no mark: marks are 0 to 63".to_owned()),
             Some(_) => self.faults.push(format!(
-                "\"DSCP Value\" is \"{}\": marks are 0 to 63",
+                "\"DSCP Value\" is \"{}\": it must be 0 to 63",
                 text("DSCP Value").unwrap_or_default()
             )),
             None => self
                 .faults
-                .push("there is no \"DSCP Value\" to mark with".to_owned()),
+                .push("\"DSCP Value\" is missing, so there is no mark".to_owned()),
         }
         if let Some(version) = text("Version").filter(|version| *version != "1.0") {
-            self.faults
-                .push(format!("\"Version\" is \"{version}\": it has to be 1.0"));
+            self.doubts.push(format!(
+                "\"Version\" is \"{version}\": exported policies have 1.0, other versions are not documented"
+            ));
         }
         if let Some(protocol) = text("Protocol") {
             let is_known = ["*", "TCP", "UDP"]
@@ -148,37 +157,37 @@ impl Policy {
                 .any(|known| known.eq_ignore_ascii_case(protocol));
             if !is_known {
                 self.faults.push(format!(
-                    "\"Protocol\" is \"{protocol}\": it has to be TCP, UDP or *"
+                    "\"Protocol\" is \"{protocol}\": it must be TCP, UDP or *"
                 ));
             }
         }
         for name in ["Local Port", "Remote Port"] {
             if let Some(ports) = text(name).filter(|ports| !are_ports(ports)) {
                 self.faults.push(format!(
-                    "\"{name}\" is \"{ports}\": it has to be a port, a range such as 1000:2000, or *"
+                    "\"{name}\" is \"{ports}\": it must be a port, a range such as 1000:2000 or 1000-2000, or *"
                 ));
             }
         }
         if let Some(program) = text("Application Name") {
-            self.judge_program(program, asked);
+            self.judge_program(program, scope);
         }
     }
 
-    fn judge_program(&mut self, meant: &str, asked: &Asked) {
+    fn judge_program(&mut self, meant: &str, scope: &Scope) {
         if meant != "*" && !meant.to_ascii_lowercase().ends_with(".exe") {
             self.faults.push(format!(
-                "\"Application Name\" is \"{meant}\": it has to be a program's file name with .exe, \
-                 its path, or *"
+                "\"Application Name\" is \"{meant}\": it must be a file name with .exe, a path, or *"
             ));
         }
-        let Some(program) = &asked.program else {
+        let Some(program) = &scope.program else {
             return;
         };
         let program = program.to_lowercase();
         let meant_is = meant.to_lowercase();
         let file = program.rsplit(['\\', '/']).next().unwrap_or(&program);
         let is_it = match meant_is.contains('\\') {
-            // A path may begin with a variable, which only the machine can expand.
+            // Without the environment of the machine, a variable at the start of a path cannot be
+            // expanded.
             true if meant_is.contains('%') || program == file => {
                 meant_is.rsplit('\\').next() == Some(file)
             }
@@ -187,18 +196,18 @@ impl Policy {
         };
         if !is_it {
             self.faults
-                .push(format!("it is about \"{meant}\", not about {program}"));
+                .push(format!("it applies to \"{meant}\", not to {program}"));
         }
     }
 }
 
-/// Why policies do not count on the machine's networks.
+/// Reason why policies do not apply, or may not apply, on the networks of the machine.
 enum Network {
     Ignored(String),
-    Unknown(&'static str),
+    Unknown(String),
 }
 
-fn network(found: &[Found], asked: &Asked) -> Result<(), Network> {
+fn network(found: &[Found], scope: &Scope) -> Result<(), Network> {
     let switch = found.iter().rev().find_map(|found| match &found.place {
         Place::Registry { key, name } => {
             let is_it =
@@ -207,35 +216,77 @@ fn network(found: &[Found], asked: &Asked) -> Result<(), Network> {
         }
         _ => None,
     });
-    let wrong = match switch {
+    let (now, is_text) = match switch {
         Some(Value::Text(text)) if text.trim() == "1" => return Ok(()),
-        Some(Value::Text(text)) => format!("is \"{text}\""),
-        Some(other) => format!("is {}, but only REG_SZ is read", other.type_name()),
-        None => "is not set".to_owned(),
+        Some(Value::Text(text)) => (format!("is \"{text}\""), true),
+        Some(other) => {
+            let now = format!("is {}, but documented as REG_SZ", other.type_name());
+            (now, false)
+        }
+        None => ("is not set".to_owned(), true),
     };
-    match asked.in_domain {
-        Some(true) => Ok(()),
-        Some(false) => Err(Network::Ignored(format!(
-            "\"{}\" {wrong}: on a machine in no domain policies are ignored unless it is \"1\"",
-            SWITCH.1
-        ))),
-        None => Err(Network::Unknown(
-            "policies are ignored on networks that are not of the machine's domain, unless \"Do not \
-             use NLA\" is \"1\"; it is not, and whether the machine is in a domain is not known",
-        )),
+    // Windows Server 2012 applies policies on all networks. The same is assumed for later servers,
+    // although no page mentions them.
+    if scope.in_domain == Some(true) || scope.is_client == Some(false) {
+        return Ok(());
+    }
+    let unknown: Vec<&str> = [
+        (
+            scope.is_client.is_none(),
+            "whether the machine is a client or a server",
+        ),
+        (
+            scope.in_domain.is_none(),
+            "whether the machine is in a domain",
+        ),
+        (!is_text, "whether Windows reads this type"),
+    ]
+    .into_iter()
+    .filter_map(|(is_unknown, what)| is_unknown.then_some(what))
+    .collect();
+    let rule = format!(
+        "\"{}\" {now}: unless it is \"1\", a client applies policies of the registry only on networks of its domain",
+        SWITCH.1
+    );
+    Err(match unknown.is_empty() {
+        true => Network::Ignored(rule),
+        false => Network::Unknown(format!("{rule}; unknown: {}", unknown.join(", "))),
+    })
+}
+
+/// Returns the index of a value's name in [`NAMES`].
+fn position(name: &str) -> Option<usize> {
+    let name = match name.eq_ignore_ascii_case(REMOTE_PREFIX) {
+        true => "Remote IP Prefix Length",
+        false => name,
+    };
+    NAMES
+        .iter()
+        .position(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Formats a registry value as the text that a policy would have.
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::Text(text) | Value::Expandable(text) => text.trim().to_owned(),
+        Value::Dword(number) => number.to_string(),
+        Value::Qword(number) => number.to_string(),
+        other => other.to_string(),
     }
 }
 
-/// The part of a key below another, if it is one name.
+/// Returns the name of a direct subkey of `above`.
 fn below<'k>(key: &'k str, above: &str) -> Option<&'k str> {
     let head = key.get(..above.len())?;
     let rest = &key[above.len()..];
     (head.eq_ignore_ascii_case(above) && !rest.is_empty() && !rest.contains('\\')).then_some(rest)
 }
 
+/// Returns whether a text is a port, a range of ports or `*`. Ranges have a colon in the wizard of the
+/// group policy editor, and a hyphen in the documented registry example.
 fn are_ports(text: &str) -> bool {
     let port = |text: &str| text.parse::<u16>().ok();
-    match text.split_once(':') {
+    match text.split_once([':', '-']) {
         Some((from, to)) => matches!((port(from), port(to)), (Some(from), Some(to)) if from <= to),
         None => text == "*" || port(text).is_some(),
     }
@@ -245,7 +296,7 @@ fn are_ports(text: &str) -> bool {
 mod tests {
     use super::*;
     use crate::found::{At, Origin};
-    use crate::registry::Key;
+    use registry::Key;
 
     fn found(key: &str, name: &str, value: Value) -> Found {
         Found {
@@ -255,13 +306,14 @@ mod tests {
             },
             value: Some(value),
             origin: Origin {
-                source: "test".to_owned(),
+                source: "test".into(),
                 at: At::Whole,
             },
         }
     }
 
-    /// A policy as the group policy editor writes it, for game.exe and 46, with changes.
+    /// Returns the values that the group policy editor writes for a policy that marks packets of
+    /// game.exe with DSCP 46, after replacing the values in `changes`.
     fn policy(changes: &[(&str, Option<Value>)]) -> Vec<Found> {
         let texts = [
             "1.0", "game.exe", "UDP", "*", "*", "*", "*", "*", "*", "46", "-1",
@@ -286,19 +338,28 @@ mod tests {
         Some(Value::Text(text.to_owned()))
     }
 
-    fn faults(found: &[Found], asked: &Asked) -> String {
-        let policies = judge(found, asked);
+    fn one(found: &[Found], scope: &Scope) -> Policy {
+        let mut policies = judge(found, scope);
         assert_eq!(policies.len(), 1);
-        policies[0].faults.join("; ")
+        policies.remove(0)
+    }
+
+    fn faults(found: &[Found], scope: &Scope) -> String {
+        one(found, scope).faults.join("; ")
+    }
+
+    fn doubts(found: &[Found], scope: &Scope) -> String {
+        one(found, scope).doubts.join("; ")
     }
 
     #[test]
-    fn a_policy_of_windows_own_marks_in_a_domain() {
-        let asked = Asked {
+    fn a_complete_policy_marks_in_a_domain() {
+        let scope = Scope {
             program: Some(r"C:\Games\Game.exe".to_owned()),
             in_domain: Some(true),
+            is_client: None,
         };
-        let policies = judge(&policy(&[]), &asked);
+        let policies = judge(&policy(&[]), &scope);
         assert_eq!(
             (policies[0].mark, policies[0].name.as_str()),
             (Some(46), "Game")
@@ -306,41 +367,108 @@ mod tests {
         assert!(policies[0].faults.is_empty() && policies[0].doubts.is_empty());
     }
 
+    /// Source: "Manage QoS policy", settings for roaming and remote users. Clients apply policies only
+    /// on networks of their enterprise. Windows Server 2012 applies them on all networks.
     #[test]
-    fn outside_of_a_domain_it_wants_the_switch_as_text() {
-        let workgroup = Asked {
-            in_domain: Some(false),
-            ..Asked::default()
+    fn only_clients_need_the_switch_outside_a_domain() {
+        let machine = |in_domain, is_client| Scope {
+            program: None,
+            in_domain,
+            is_client,
         };
+        let client = machine(Some(false), Some(true));
         let mut all = policy(&[]);
-        assert!(faults(&all, &workgroup).contains("is not set"));
-        assert!(!judge(&all, &Asked::default())[0].doubts.is_empty());
+        assert!(faults(&all, &client).contains("is not set"));
+        assert_eq!(doubts(&all, &client), "");
+        for fine in [
+            machine(Some(true), Some(true)),
+            machine(Some(false), Some(false)),
+            machine(None, Some(false)),
+        ] {
+            assert_eq!(faults(&all, &fine) + &doubts(&all, &fine), "");
+        }
+        for (open, unknown) in [
+            (machine(Some(false), None), "a client or a server"),
+            (machine(None, Some(true)), "in a domain"),
+            (machine(None, None), "in a domain"),
+        ] {
+            assert_eq!(faults(&all, &open), "");
+            assert!(doubts(&all, &open).contains(unknown), "{open:?}");
+        }
+        // The type of this value is documented as REG_SZ. The effect of another type is not documented.
         all.push(found(SWITCH.0, SWITCH.1, Value::Dword(1)));
-        assert!(faults(&all, &workgroup).contains("is REG_DWORD"));
+        assert_eq!(faults(&all, &client), "");
+        assert!(doubts(&all, &client).contains("is REG_DWORD, but documented as REG_SZ"));
         all.push(found(SWITCH.0, SWITCH.1, text("1").unwrap()));
-        assert_eq!(faults(&all, &workgroup), "");
+        assert_eq!(faults(&all, &client) + &doubts(&all, &client), "");
     }
 
     #[test]
-    fn what_keeps_a_policy_from_marking_is_named() {
-        let domain = Asked {
+    fn a_value_of_another_type_is_doubtful() {
+        let domain = Scope {
+            in_domain: Some(true),
+            ..Scope::default()
+        };
+        let number = one(&policy(&[("DSCP Value", Some(Value::Dword(46)))]), &domain);
+        assert_eq!((number.mark, number.faults.len()), (Some(46), 0));
+        assert_eq!(number.doubts.len(), 1);
+        let doubt = &number.doubts[0];
+        assert!(doubt.contains("is REG_DWORD, but values"), "{doubt}");
+        assert!(doubt.contains("Windows may ignore it"), "{doubt}");
+        let bytes = Value::Binary(vec![46, 0]);
+        let bytes = one(&policy(&[("DSCP Value", Some(bytes))]), &domain);
+        assert!(bytes.faults[0].contains("must be 0 to 63"), "{bytes:?}");
+        assert_eq!((bytes.mark, bytes.doubts.len()), (None, 1));
+    }
+
+    /// Microsoft's table for Teams has port ranges with a hyphen, and the name "Remote IP Prefix".
+    #[test]
+    fn both_forms_of_ranges_and_of_the_remote_prefix_are_known() {
+        let domain = Scope {
+            in_domain: Some(true),
+            ..Scope::default()
+        };
+        for ports in ["50000-50019", "50000:50019", "443", "*"] {
+            let found = policy(&[("Local Port", text(ports))]);
+            assert_eq!(faults(&found, &domain), "", "{ports}");
+        }
+        let short = [
+            ("Remote IP Prefix Length", None),
+            ("Remote IP Prefix", text("*")),
+        ];
+        assert_eq!(doubts(&policy(&short), &domain), "");
+        assert_eq!(faults(&policy(&short), &domain), "");
+    }
+
+    #[test]
+    fn each_fault_of_a_policy_is_named() {
+        let domain = Scope {
             program: Some("game.exe".to_owned()),
             in_domain: Some(true),
+            is_client: Some(true),
         };
         for (name, value, fault) in [
-            ("DSCP Value", Some(Value::Dword(46)), "only REG_SZ is read"),
-            ("DSCP Value", text("64"), "marks are 0 to 63"),
+            ("DSCP Value", text("64"), "must be 0 to 63"),
             ("DSCP Value", text("-1"), "no mark"),
-            ("DSCP Value", None, "no \"DSCP Value\""),
-            ("DSCP", text("46"), "no value of a policy"),
-            ("Application Name", text("other.exe"), "not about game.exe"),
+            ("DSCP Value", None, "\"DSCP Value\" is missing"),
+            ("Application Name", text("other.exe"), "not to game.exe"),
             ("Application Name", text("game"), "with .exe"),
             ("Protocol", text("17"), "TCP, UDP or *"),
-            ("Remote Port", text("1000-2000"), "a range such as"),
-            ("Version", text("2.0"), "has to be 1.0"),
+            ("Remote Port", text("2000-1000"), "a range such as"),
+            ("Remote Port", text("1000,2000"), "a range such as"),
         ] {
-            let told = faults(&policy(&[(name, value)]), &domain);
-            assert!(told.contains(fault), "{name}: {told}");
+            let faults = faults(&policy(&[(name, value)]), &domain);
+            assert!(faults.contains(fault), "{name}: {faults}");
+        }
+        for (name, value, doubt) in [
+            ("DSCP", text("46"), "not among the known values"),
+            ("Version", text("2.0"), "exported policies have 1.0"),
+            ("Throttle Rate", None, "lacks Throttle Rate"),
+        ] {
+            let policy = policy(&[(name, value)]);
+            let doubts = doubts(&policy, &domain);
+            assert!(doubts.contains(doubt), "{name}: {doubts}");
+            assert_eq!(faults(&policy, &domain), "", "{name}");
         }
     }
 }

@@ -1,53 +1,55 @@
-//! Which two endpoints a packet goes between.
+//! Addresses and ports of a packet.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use thiserror::Error;
 
-/// The addresses and ports of one direction of a conversation.
+/// Addresses and ports of one direction of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow {
-    /// Where from and where to.
+    /// Addresses of sender and receiver.
     pub addresses: Addresses,
-    /// The sender's port.
+    /// Port of the sender.
     pub source_port: u16,
-    /// The receiver's port.
+    /// Port of the receiver.
     pub destination_port: u16,
 }
 
-/// Two addresses of one family.
+/// Addresses of sender and receiver, of one family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Addresses {
-    /// IPv4.
+    /// IPv4 addresses.
     V4 {
-        /// The sender.
+        /// Address of the sender.
         source: Ipv4Addr,
-        /// The receiver.
+        /// Address of the receiver.
         destination: Ipv4Addr,
     },
-    /// IPv6.
+    /// IPv6 addresses.
     V6 {
-        /// The sender.
+        /// Address of the sender.
         source: Ipv6Addr,
-        /// The receiver.
+        /// Address of the receiver.
         destination: Ipv6Addr,
     },
 }
 
-/// One endpoint speaks IPv4 and the other IPv6.
+/// Error: one endpoint has an IPv4 address and the other an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("{source_endpoint} and {destination} are not of one family: use IPv4 or IPv6 for both")]
+#[error(
+    "{source_endpoint} and {destination} have different address families: use IPv4 or IPv6 for both"
+)]
 pub struct MixedFamilies {
     source_endpoint: SocketAddr,
     destination: SocketAddr,
 }
 
 impl Flow {
-    /// The flow from one endpoint to the other.
+    /// Makes the flow of packets from `source` to `destination`.
     ///
     /// # Errors
-    /// When one is IPv4 and the other IPv6.
+    /// If one endpoint has an IPv4 address and the other an IPv6 address.
     pub fn new(source: SocketAddr, destination: SocketAddr) -> Result<Flow, MixedFamilies> {
         let addresses = match (source, destination) {
             (SocketAddr::V4(from), SocketAddr::V4(to)) => Addresses::V4 {
@@ -104,7 +106,7 @@ mod tests {
         let error = Flow::new(endpoint("10.0.0.1:80"), endpoint("[::1]:443")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "10.0.0.1:80 and [::1]:443 are not of one family: use IPv4 or IPv6 for both"
+            "10.0.0.1:80 and [::1]:443 have different address families: use IPv4 or IPv6 for both"
         );
     }
 }

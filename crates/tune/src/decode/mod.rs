@@ -1,7 +1,7 @@
-//! What values of settings stand for, and what settings make of a machine together: a file each.
+//! Effects that depend on more than one value: quanta, sleeps, RSS, SMB sessions, packet marks.
 //!
-//! These are the documented rules, worked out. Where a rule is not documented for a build, the file
-//! says so.
+//! The documentation of each module names the sources of its rules. Comments mark rules that are not
+//! documented at all, or not documented for some builds.
 
 pub mod dscp;
 pub mod flow;

@@ -1,55 +1,61 @@
-//! How long a thread may run before another of its priority gets a turn: the registry value
-//! `Win32PrioritySeparation`, and quantum units as time and as CPU cycles.
+//! Thread quanta: the registry value `Win32PrioritySeparation`, and conversion of quantum units to time
+//! and CPU cycles.
+//!
+//! The source for the bits of the value is Microsoft's page on `Win32PrioritySeparation`
+//! (<https://technet.microsoft.com/library/Cc976120>, of Windows 2000). The sources for the lengths of
+//! quanta are *Windows Internals* (7th edition, part 1, chapter 4) and readings in a debugger
+//! (PC-Tuning, docs/research.md, section 5). Microsoft's documentation does not state the lengths, and
+//! the readings name no build.
 
 use serde::{Deserialize, Serialize};
 
-/// Quantum units in a second. A clock tick is 3 units and, nominally, 1/64 s (15.625 ms).
+/// Quantum units per second. A clock tick is 3 units, nominally 1/64 s (15.625 ms).
 const UNITS_PER_SECOND: u128 = 3 * 64;
 
-/// The quantum of threads of processes in the Idle priority class, in units, whatever
-/// `Win32PrioritySeparation` says.
+/// Quantum of threads in the Idle priority class, in units. `Win32PrioritySeparation` does not change it.
 pub const IDLE_CLASS_UNITS: u8 = 6;
 
-/// The first build whose threads were seen to take turns sooner than the documented table says.
+/// First build on which threads were observed to rotate sooner than the published table states.
 pub const TABLE_DOUBTED_FROM: u32 = 26_100;
 
-/// `HKLM\SYSTEM\CurrentControlSet\Control\PriorityControl\Win32PrioritySeparation`.
+/// Registry value `HKLM\SYSTEM\CurrentControlSet\Control\PriorityControl\Win32PrioritySeparation`.
 ///
-/// Windows reads its low six bits, `AABBCC`, and ignores the others.
+/// Windows reads the low six bits, which are three fields of two bits, and ignores the other bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Win32PrioritySeparation(pub u32);
 
 impl Default for Win32PrioritySeparation {
-    /// 2, which Windows installs.
+    /// Returns 2, the value after installation.
     fn default() -> Win32PrioritySeparation {
         Win32PrioritySeparation(2)
     }
 }
 
-/// The quanta that a [`Win32PrioritySeparation`] stands for, in quantum units: 3 units are a clock
-/// tick.
+/// Decoded [`Win32PrioritySeparation`]. Quanta are in quantum units, 3 per clock tick.
 ///
-/// The table is the documented one. Builds from 26100 on have been seen to rotate threads of equal
-/// priority sooner than it says (after a ninth of a tick, 1.74 ms); there it is the quantum that is
-/// charged against, and no more than that is known.
+/// The bits are documented. The lengths are from *Windows Internals* and from readings in a debugger. On
+/// builds from 26100 on, threads of equal priority were observed to rotate sooner (after a ninth of a
+/// tick, 1.74 ms). On these builds, the table is the quantum against which Windows charges CPU cycles.
+/// More is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Quantum {
-    /// Long quanta (the default of servers) rather than short ones (of clients).
+    /// True for long quanta (default of servers), false for short quanta (default of clients).
     pub long: bool,
-    /// The foreground process has longer quanta than others, by `separation`.
+    /// True if the foreground process gets longer quanta, depending on `separation`.
     pub variable: bool,
-    /// `PsPrioritySeparation`, 0 to 2: which quantum the foreground process has, and also by how
-    /// much a thread of it is boosted when its wait ends, even where quanta are fixed.
+    /// Kernel variable `PsPrioritySeparation`, 0 to 2. It selects the quantum of the foreground process.
+    /// It is also the priority boost of the process's threads after a wait, even if quanta are fixed.
     pub separation: u8,
-    /// The quantum of threads of the foreground process.
+    /// Quantum of threads of the foreground process, in quantum units.
     pub foreground_units: u8,
-    /// The quantum of other threads.
+    /// Quantum of other threads, in quantum units.
     pub background_units: u8,
 }
 
 impl Win32PrioritySeparation {
-    /// A value for each meaning that is the same on clients and servers, but for the wake boost of
-    /// fixed quanta: shorter names of all 2³² values.
+    /// One value for each combination of quanta that clients and servers can have. Each of the 2³²
+    /// possible values has the same effect as one of them, except for the priority boost after a wait if
+    /// quanta are fixed.
     pub const TABLE: [Win32PrioritySeparation; 8] = [
         Win32PrioritySeparation(0x14),
         Win32PrioritySeparation(0x15),
@@ -61,12 +67,12 @@ impl Win32PrioritySeparation {
         Win32PrioritySeparation(0x28),
     ];
 
-    /// The six bits that Windows reads.
+    /// Returns the six bits that Windows reads.
     pub fn bits(self) -> u32 {
         self.0 & 0x3f
     }
 
-    /// What the value means on a server or a client, which differ in their defaults.
+    /// Decodes the value for a server or a client. Some bits select a default that differs between them.
     pub fn decode(self, server: bool) -> Quantum {
         let long = match self.0 >> 4 & 3 {
             1 => true,
@@ -83,7 +89,8 @@ impl Win32PrioritySeparation {
     }
 }
 
-/// `PspForegroundQuantum`: units by `PsPrioritySeparation`.
+/// Returns the kernel variable `PspForegroundQuantum`: quanta in units, indexed by
+/// `PsPrioritySeparation`.
 fn table(long: bool, variable: bool) -> [u8; 3] {
     match (variable, long) {
         (true, false) => [6, 12, 18],
@@ -105,8 +112,9 @@ impl Quantum {
         }
     }
 
-    /// What a debugger's view of the kernel says: `PsPrioritySeparation` (`dd`, 1 number) and
-    /// `PspForegroundQuantum` (`db`, 3 bytes). `None` if no value of the documented table gives them.
+    /// Decodes the kernel variables `PsPrioritySeparation` (1 number, displayed by `dd`) and
+    /// `PspForegroundQuantum` (3 bytes, displayed by `db`). Returns `None` if the published table has no
+    /// such values.
     pub fn from_kernel(separation: u32, foreground_quantum: [u8; 3]) -> Option<Quantum> {
         let separation = u8::try_from(separation).ok().filter(|&units| units < 3)?;
         [(false, true), (true, true), (false, false), (true, false)]
@@ -115,20 +123,20 @@ impl Quantum {
             .map(|(long, variable)| Quantum::new(long, variable, separation))
     }
 
-    /// How many times longer the foreground's quantum is than that of others.
+    /// Returns the ratio of the foreground quantum to the background quantum.
     pub fn ratio(self) -> u8 {
         self.foreground_units / self.background_units
     }
 }
 
-/// So many quantum units in milliseconds, at the nominal clock tick of 15.625 ms.
+/// Converts quantum units to milliseconds at the nominal clock tick of 15.625 ms.
 pub fn units_to_ms(units: u8) -> f64 {
     f64::from(units) * 1_000.0 / UNITS_PER_SECOND as f64
 }
 
-/// The cycles of a CPU of `cpu_hz` (its nominal speed) in so many quantum units, rounded down.
+/// Converts quantum units to CPU cycles at the nominal frequency `cpu_hz`, rounded down.
 ///
-/// Since Vista, Windows charges quanta in cycles, not in clock ticks.
+/// Since Vista, Windows charges quanta in cycles instead of clock ticks.
 pub fn units_to_cycles(units: u64, cpu_hz: u64) -> u64 {
     let cycles = u128::from(units) * u128::from(cpu_hz) / UNITS_PER_SECOND;
     u64::try_from(cycles).unwrap_or(u64::MAX)
@@ -143,7 +151,7 @@ mod tests {
     const SERVER: bool = true;
 
     #[test]
-    fn every_value_means_what_the_documented_table_says() {
+    fn every_value_matches_the_published_table() {
         let rows = include_str!("../../tests/data/win32_priority_separation.csv");
         let mut seen = 0;
         for row in rows.lines().filter(|row| !row.starts_with('#')) {
@@ -163,7 +171,8 @@ mod tests {
         assert_eq!(seen, 128);
     }
 
-    /// The table of PC-Tuning's "Win32PrioritySeparation" notes, the same for clients and servers.
+    /// The rows are from PC-Tuning's "Win32PrioritySeparation" notes. They are valid for clients and
+    /// servers.
     #[test]
     fn published_rows_hold_on_clients_and_servers() {
         for (value, long, variable, foreground, background) in [
@@ -185,8 +194,8 @@ mod tests {
         }
     }
 
-    /// `PsPrioritySeparation` and `PspForegroundQuantum` as a kernel debugger showed them
-    /// (PC-Tuning): 2 and `06 0c 12` for the value 2, 1 and `0c 18 24` for 0xffff3f91.
+    /// The readings are kernel debugger output from PC-Tuning. The value 2 gives the separation 2 and
+    /// the quanta `06 0c 12`. The value 0xffff3f91 gives the separation 1 and the quanta `0c 18 24`.
     #[test]
     fn debugger_readings_hold() {
         for (value, separation, quantum) in [
@@ -218,9 +227,9 @@ mod tests {
     #[test]
     fn units_are_thirds_of_a_nominal_tick_in_cycles() {
         assert_eq!(units_to_cycles(3, 64_000_000), 1_000_000);
-        // Read from the context switches of a 3187 MHz machine: 16,209.9 × 1024 cycles a unit.
+        // Context switches on a machine with 3187 MHz gave 16,209.9 × 1024 cycles per unit.
         assert_eq!(units_to_cycles(10, 3_187_000_000) / 1024, 162_099);
-        // The default foreground quantum, 93.75 ms, at 3 GHz.
+        // The default foreground quantum is 18 units (93.75 ms). At 3 GHz, this is 281,250,000 cycles.
         assert_eq!(units_to_cycles(18, 3_000_000_000), 281_250_000);
         assert_eq!(units_to_cycles(u64::MAX, u64::MAX), u64::MAX);
     }

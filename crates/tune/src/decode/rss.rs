@@ -1,8 +1,8 @@
-//! Receive side scaling: which CPU handles a packet that an adapter received.
+//! Receive side scaling (RSS), which selects the CPU that handles a received packet.
 //!
-//! The adapter hashes the packet's addresses (and ports), and the low bits of the hash choose an
-//! entry of the indirection table, which names a CPU. One conversation thus stays on one CPU.
-//! Source: Windows driver documentation, "Receive Side Scaling".
+//! The adapter hashes the addresses (and ports) of a packet. The low bits of the hash select an entry of
+//! the indirection table, and the entry names a CPU. So all packets of a connection are handled by one
+//! CPU. Source: Windows driver documentation, "Receive Side Scaling".
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -10,41 +10,43 @@ use thiserror::Error;
 use super::flow::{Addresses, Flow};
 use super::topology::{Processor, Topology};
 
-/// The secret key of Microsoft's "Verifying the RSS Hash Calculation", which many drivers ship.
+/// Hash key in Microsoft's page "Verifying the RSS Hash Calculation". Many drivers use it.
 const KEY: [u8; 40] = [
     0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0,
     0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30, 0xf2, 0x0c,
     0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
 ];
 
-/// Entries of the indirection table: the most that Windows uses for an adapter.
+/// Number of entries in the indirection table: the maximum that Windows uses.
 const TABLE_ENTRIES: usize = 128;
 
-/// An adapter's RSS settings, named after its standardized keywords.
+/// RSS settings of an adapter. The fields correspond to standardized keywords.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rss {
-    /// `*RSS`. Without it one CPU, the first that RSS might use, handles all packets.
+    /// Keyword `*RSS`. If false, the first CPU that RSS could use handles all packets.
     pub enabled: bool,
-    /// `*RssBaseProcGroup`: the group of the first CPU that RSS may use.
+    /// Keyword `*RssBaseProcGroup`: processor group of the first CPU that RSS may use.
     pub base_group: u16,
-    /// `*RssBaseProcNumber`: the first CPU that RSS may use, by its number in the group.
+    /// Keyword `*RssBaseProcNumber`: number, within its group, of the first CPU that RSS may use.
     pub base_processor: u8,
-    /// `*RssMaxProcGroup`: the group of the last CPU that RSS may use.
+    /// Keyword `*RssMaxProcGroup`: processor group of the last CPU that RSS may use.
     pub max_group: u16,
-    /// `*RssMaxProcNumber`: the last CPU that RSS may use; none is no limit.
+    /// Keyword `*RssMaxProcNumber`: number, within its group, of the last CPU that RSS may use; `None`
+    /// for no limit.
     pub max_processor_number: Option<u8>,
-    /// `*MaxRssProcessors`: the most CPUs that RSS may use. On Server 2008 R2, the machine-wide
-    /// `MaxNumRssCpus` (4 unless set) limits it too: give the lower of the two.
+    /// Keyword `*MaxRssProcessors`: maximum number of CPUs that RSS may use. On Server 2008 R2,
+    /// `MaxNumRssCpus` (default 4) also limits all adapters. The caller must then set the lower of both
+    /// numbers.
     pub max_processors: u16,
-    /// `*NumRssQueues`: the adapter's receive queues.
+    /// Keyword `*NumRssQueues`: number of receive queues.
     pub queues: u16,
-    /// `*NumaNodeId`: the node whose CPUs are used; none is any.
+    /// Keyword `*NumaNodeId`: NUMA node whose CPUs RSS may use; `None` for all nodes.
     pub node: Option<u16>,
 }
 
 impl Default for Rss {
-    /// What the keywords default to.
+    /// Defaults of the keywords.
     fn default() -> Rss {
         Rss {
             enabled: true,
@@ -59,28 +61,27 @@ impl Default for Rss {
     }
 }
 
-/// The settings leave RSS no CPU.
+/// Error: the settings exclude all CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "these RSS settings leave no processor of the machine's {processors}: look at the base and \
-     maximum processor, the NUMA node, and at queues and processors of 0 in {settings:?}"
+    "the RSS settings leave no processor of {processors}; check the base and maximum processor, the NUMA \
+     node, and that no count of queues or processors is 0"
 )]
 pub struct NoProcessor {
     processors: usize,
-    settings: Box<Rss>,
 }
 
 impl Rss {
-    /// The CPUs that handle packets, by CPU index, lowest first: those that the settings allow,
-    /// without further threads of a core, cut to the largest power of two that CPUs, queues and
-    /// `max_processors` allow.
+    /// Returns the indexes of the CPUs that handle packets, lowest first. They are the first of the
+    /// [usable](Self::usable) CPUs. Their number is the largest power of two that the number of usable
+    /// CPUs, the queues and `max_processors` allow.
     ///
-    /// The documentation says "power of two" of the table's size only. That it also limits the
-    /// CPUs is what was seen on machines with six cores per node; that the lowest are taken is the
-    /// profile `ClosestProcessor`, the only one of Windows 7.
+    /// That the number is a power of two is an inference. The documentation states it only for the size
+    /// of the table, and a published case with four of six cores has other explanations. RSS takes the
+    /// lowest CPUs in the profile `ClosestProcessor`, which is the only profile of Windows 7.
     ///
     /// # Errors
-    /// When the settings leave no CPU.
+    /// If the settings exclude all CPUs.
     pub fn processors(&self, topology: &Topology) -> Result<Vec<usize>, NoProcessor> {
         let mut usable = self.usable(topology);
         let limit = match self.enabled {
@@ -94,15 +95,14 @@ impl Rss {
             None => {
                 return Err(NoProcessor {
                     processors: topology.processors().len(),
-                    settings: Box::new(self.clone()),
                 });
             }
         }
         Ok(usable)
     }
 
-    /// The CPUs that RSS may choose from, by CPU index: those of the range and node that it is set to,
-    /// without further threads of a core.
+    /// Returns the indexes of the CPUs that RSS may choose from: the first hardware thread of each core
+    /// in the configured range and node.
     pub fn usable(&self, topology: &Topology) -> Vec<usize> {
         let processors = topology.processors().iter().enumerate();
         processors
@@ -121,50 +121,51 @@ impl Rss {
             && self.node.is_none_or(|node| processor.node == node)
     }
 
-    /// The table that spreads hashes evenly over [the CPUs](Rss::processors).
+    /// Returns the indirection table that distributes hashes evenly over [the CPUs](Rss::processors).
     ///
     /// # Errors
-    /// When the settings leave no CPU.
+    /// If the settings exclude all CPUs.
     pub fn indirection_table(&self, topology: &Topology) -> Result<IndirectionTable, NoProcessor> {
         Ok(IndirectionTable::over(&self.processors(topology)?))
     }
 }
 
-/// Which CPU handles the packets of which hash.
+/// Indirection table, which maps hashes to CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndirectionTable {
     entries: [usize; TABLE_ENTRIES],
 }
 
 impl IndirectionTable {
-    /// The table that spreads hashes evenly over these CPUs, in turn.
+    /// Makes a table that assigns its entries to these CPUs in turn.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `processors` is empty.
     pub fn over(processors: &[usize]) -> IndirectionTable {
         IndirectionTable {
             entries: std::array::from_fn(|entry| processors[entry % processors.len()]),
         }
     }
 
-    /// The CPU index for a packet with this hash.
+    /// Returns the index of the CPU that handles packets with this hash.
     pub fn processor_for(&self, hash: u32) -> usize {
         self.entries[Self::entry_for(hash)]
     }
 
-    /// The entry of the table that a hash chooses: its low bits.
+    /// Returns the index of the table entry for a hash, which is the low bits of the hash.
     pub fn entry_for(hash: u32) -> usize {
         hash as usize % TABLE_ENTRIES
     }
 }
 
-/// The hash of a flow by its addresses alone (`NDIS_HASH_IPV4`, `NDIS_HASH_IPV6`), as adapters do
-/// for UDP unless told to look at its ports.
+/// Returns the hash of the addresses of a flow (`NDIS_HASH_IPV4`, `NDIS_HASH_IPV6`). Adapters use it for
+/// UDP by default.
 pub fn two_tuple_hash(flow: &Flow) -> u32 {
     hash(&flow.addresses, &[])
 }
 
-/// The hash of a flow by addresses and ports (`NDIS_HASH_TCP_IPV4`, `NDIS_HASH_UDP_IPV6` and so on).
+/// Returns the hash of the addresses and ports of a flow (`NDIS_HASH_TCP_IPV4`, `NDIS_HASH_UDP_IPV6` and
+/// so on).
 pub fn four_tuple_hash(flow: &Flow) -> u32 {
     let ports = [flow.source_port, flow.destination_port].map(u16::to_be_bytes);
     hash(&flow.addresses, ports.as_flattened())
@@ -189,8 +190,8 @@ fn hash(addresses: &Addresses, ports: &[u8]) -> u32 {
     }
 }
 
-/// `NdisHashFunctionToeplitz`: each set bit of the input, from the first on, adds (by exclusive or)
-/// the 32 bits of the key that begin at its place.
+/// Computes the Toeplitz hash (`NdisHashFunctionToeplitz`). For each set bit of the input, it XORs the
+/// 32 bits of the key that start at the position of this bit.
 fn toeplitz(addresses: &[u8], ports: &[u8]) -> u32 {
     let (first, rest) = KEY.split_at(8);
     let mut rest = rest.iter();
@@ -219,10 +220,10 @@ mod tests {
         Flow::new(endpoint(source), endpoint(destination)).expect("one family")
     }
 
-    /// The vectors of Microsoft's "Verifying the RSS Hash Calculation": source, destination, the
-    /// hash by addresses, and by addresses and ports.
+    /// Test vectors of Microsoft's "Verifying the RSS Hash Calculation". A row has the source, the
+    /// destination, the hash of the addresses, and the hash of the addresses and ports.
     #[test]
-    fn published_hashes_hold() {
+    fn published_hashes_match() {
         for (source, destination, addresses, ports) in [
             (
                 "66.9.149.187:2794",
@@ -279,13 +280,13 @@ mod tests {
         }
     }
 
-    /// Two sockets of six cores with two threads each.
+    /// Returns a machine with two sockets. Each socket has six cores with two hardware threads each.
     fn two_sockets() -> Topology {
         Topology::new(24, 2, 2, 64).expect("a server")
     }
 
-    /// Four locked CPUs of 24, "0, 2, 4 and 6 … located on NUMA node 0", in the published case of a
-    /// backup server; that case's advice for more adapters is two CPUs each, from a base of its own.
+    /// A published case of a backup server has four busy CPUs of 24: "0, 2, 4 and 6 … located on NUMA
+    /// node 0". It advises to give two CPUs to each of several adapters, from different base CPUs.
     #[test]
     fn six_cores_of_a_node_make_four_processors() {
         let on_node = |node| Rss {
@@ -301,7 +302,7 @@ mod tests {
             ..on_node(0)
         };
         assert_eq!(processors(&third_adapter), [8, 10]);
-        // The other explanation of that case: Server 2008 R2 uses four CPUs unless told otherwise.
+        // The case is documented as follows: Server 2008 R2 uses four CPUs by default.
         let by_default = Rss {
             max_processors: 4,
             ..Rss::default()
@@ -322,7 +323,7 @@ mod tests {
             used[table.processor_for(hash)] += 1;
         }
         assert_eq!(used, [640, 640, 0, 0, 0, 0]);
-        // One conversation stays on one CPU: its hash ends in a bit that the table knows.
+        // All packets of a connection have the same hash, so one CPU handles them.
         assert_eq!(table.processor_for(0x51cc_c178), 0);
         assert_eq!(table.processor_for(0x2cc1_8cd5), 1);
     }
@@ -337,12 +338,13 @@ mod tests {
             max_processor_number: Some(8),
             ..Rss::default()
         };
-        // Group 1 begins at CPU 36; numbers 4, 6 and 8 are usable, of which two are used.
+        // Group 1 begins at CPU 36. RSS may use the numbers 4, 6 and 8 of this group. Rounded down to a
+        // power of two, it uses two of them.
         assert_eq!(rss.processors(&large).expect("processors"), [40, 42]);
     }
 
     #[test]
-    fn without_rss_one_cpu_does_it_all() {
+    fn without_rss_one_cpu_handles_all_packets() {
         let off = Rss {
             enabled: false,
             base_processor: 3,

@@ -1,46 +1,53 @@
-//! Why RSS uses as few processors as it does: each limit, and whether it would be enough alone.
+//! Limits on the number of CPUs that RSS uses.
+//!
+//! Microsoft documents a power of two only for the size of the indirection table ("Choosing a network
+//! adapter", "Understanding RSS performance"). That the number of CPUs is also rounded down to a power
+//! of two is an inference.
 
 use serde::Serialize;
 
 use super::rss::{NoProcessor, Rss};
 use super::topology::Topology;
 
-/// The last build that has no limits of an adapter's own but its base: Server 2008 and Vista.
+/// Last build (Server 2008 and Vista) on which the base processor is the only RSS setting of an adapter.
 const NO_KEYWORDS: u32 = 6_003;
-/// The last build whose limit for all adapters is documented to hold beside each adapter's own:
-/// Server 2008 R2 and Windows 7.
+/// Last build (Server 2008 R2 and Windows 7) whose documentation has a limit for all adapters in
+/// addition to the limit for each adapter.
 const MACHINE_LIMIT: u32 = 7_601;
-/// `MaxNumRssCpus` unless it is set.
+/// Default of the registry value `MaxNumRssCpus`, which limits all adapters.
 const MACHINE_DEFAULT: u16 = 4;
 
-/// A rule that takes processors away.
+/// A rule that limits the number of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Limit {
-    /// What it says.
+    /// Sentence that states the rule.
     pub says: String,
-    /// How many processors are left by it alone of those that are usable: a power of two.
+    /// Number of usable CPUs after applying the rule.
     pub leaves: usize,
-    /// Whether it alone explains what is used in the end.
+    /// True if the rule explains the number of CPUs that RSS uses.
     pub explains: bool,
+    /// True if Microsoft documents the rule; false if it is an inference.
+    pub documented: bool,
 }
 
-/// The processors that RSS uses, and why no more.
+/// CPUs that RSS uses, and the rules that limit their number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Used {
-    /// The processors, by CPU index, lowest first.
+    /// Indexes of the CPUs, lowest first, assuming that their number is rounded down to a power of two.
     pub processors: Vec<usize>,
-    /// Processors that RSS may choose from: of the node and range that it is set to, one for each
-    /// core.
+    /// Number of CPUs after applying only the documented rules. RSS uses at most this number.
+    pub at_most: usize,
+    /// Number of CPUs that RSS may choose from: one for each core in the configured node and range.
     pub usable: usize,
-    /// The limits, as far as they leave fewer than are usable.
+    /// Rules that reduce the number of usable CPUs.
     pub limits: Vec<Limit>,
 }
 
-/// Which processors an adapter is served by on a build of Windows. `machine_limit` is
+/// Returns the CPUs that handle packets of an adapter. `machine_limit` is the registry value
 /// `MaxNumRssCpus`, if it is set.
 ///
 /// # Errors
-/// When the settings leave no processor.
+/// If the settings exclude all CPUs.
 pub fn used(
     rss: &Rss,
     machine_limit: Option<u16>,
@@ -63,47 +70,65 @@ pub fn used(
     let processors = effective.processors(topology)?;
     let usable = rss.usable(topology).len();
     let mut limits = Vec::new();
-    let mut limit = |says: String, limit: usize| {
-        if limit < usable {
-            let leaves = power_of_two(limit);
+    let mut limit = |says: String, leaves: usize| {
+        if leaves < usable {
             limits.push(Limit {
                 says,
                 leaves,
                 explains: leaves == processors.len(),
+                documented: true,
             });
         }
     };
     if !rss.enabled {
         limit(
-            "*RSS is off: one processor handles everything".to_owned(),
+            "*RSS is off: one processor handles all packets".to_owned(),
             1,
         );
     } else {
         if let Some(all) = all_adapters {
-            let whose = match machine_limit {
+            let source = match machine_limit {
                 Some(_) => "set",
-                None => "the default of this build",
+                None => "default of this build",
             };
-            limit(format!("MaxNumRssCpus is {all} ({whose})"), all.into());
+            limit(format!("MaxNumRssCpus is {all} ({source})"), all.into());
         }
         limit(format!("*MaxRssProcessors is {own}"), own.into());
         limit(
             format!("*NumRssQueues is {}", rss.queues),
             rss.queues.into(),
         );
-        limit(
-            format!("processors are used in powers of two, and {usable} are usable"),
-            power_of_two(usable),
-        );
     }
+    let at_most = limits.iter().map(|limit| limit.leaves).min();
+    let at_most = at_most.unwrap_or(usable);
+    limits.extend(rounding(usable, at_most, processors.len()));
     Ok(Used {
         processors,
+        at_most,
         usable,
         limits,
     })
 }
 
-/// The largest power of two that is not more.
+/// Returns the inferred limit to a power of two; `None` if `used` is not rounded. `used` is the power of
+/// two below the number of usable CPUs, or below the number of CPUs that the documented rules leave.
+fn rounding(usable: usize, at_most: usize, used: usize) -> Option<Limit> {
+    let of = match power_of_two(usable) == used {
+        true => usable,
+        false => at_most,
+    };
+    (used < of).then(|| Limit {
+        says: format!(
+            "RSS may use only {used} of {of} processors, a power of two: this is an inference, not documented \
+             (Microsoft documents a power of two only for the size of the indirection table)"
+        ),
+        leaves: used,
+        explains: true,
+        documented: false,
+    })
+}
+
+/// Returns the largest power of two that is at most `count`.
 fn power_of_two(count: usize) -> usize {
     count.checked_ilog2().map_or(0, |power| 1 << power)
 }
@@ -112,9 +137,10 @@ fn power_of_two(count: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// A published case: Server 2008 R2 with two sockets of six cores of two threads, adapters on
-    /// node 0, CPUs 0, 2, 4 and 6 busy. Powers of two explain four of six cores, and so does the
-    /// default of MaxNumRssCpus.
+    /// A published case has Server 2008 R2, two sockets, six cores each, two hardware threads per core,
+    /// adapters on NUMA node 0, and busy CPUs 0, 2, 4 and 6. Two rules explain why four of six cores are
+    /// used: the documented default of MaxNumRssCpus, and rounding down to a power of two, which is not
+    /// documented.
     #[test]
     fn four_of_six_cores_have_two_explanations() {
         let server = Topology::new(24, 2, 2, 64).expect("a server");
@@ -126,32 +152,41 @@ mod tests {
             |build, limit| used(&adapter, limit, Some(build), &server).expect("processors");
         let old = used_on(7601, None);
         assert_eq!(old.processors, [0, 2, 4, 6]);
-        assert_eq!((old.usable, old.limits.len()), (6, 2));
+        assert_eq!((old.usable, old.at_most, old.limits.len()), (6, 4, 2));
         assert!(old.limits.iter().all(|limit| limit.explains));
-        // Raised, powers of two still hold, and are all that is left to explain it.
+        let documented: Vec<bool> = old.limits.iter().map(|limit| limit.documented).collect();
+        assert_eq!(documented, [true, false]);
+        // If `MaxNumRssCpus` is 16, the documented rules allow six CPUs.
         let raised = used_on(7601, Some(16));
-        assert_eq!(raised.processors, [0, 2, 4, 6]);
+        assert_eq!((raised.processors.len(), raised.at_most), (4, 6));
         assert_eq!(raised.limits.len(), 1);
-        assert!(raised.limits[0].says.contains("powers of two"));
-        // Later builds have no default for all adapters.
+        assert!(!raised.limits[0].documented);
+        let says = &raised.limits[0].says;
+        assert!(says.starts_with("RSS may use only 4 of 6"), "{says}");
+        assert!(says.contains("not documented"), "{says}");
+        // Later builds have no default limit that applies to all adapters.
         assert_eq!(used_on(17763, None).limits.len(), 1);
     }
 
     #[test]
-    fn a_limit_that_is_no_power_of_two_explains_the_one_below() {
+    fn rounding_down_is_no_part_of_a_documented_limit() {
         let desktop = Topology::new(8, 1, 1, 64).expect("a desktop");
         let six = Rss {
             max_processors: 6,
             ..Rss::default()
         };
         let used = used(&six, None, None, &desktop).expect("processors");
-        assert_eq!(used.processors, [0, 1, 2, 3]);
-        assert_eq!(used.limits.len(), 1);
-        assert!(used.limits[0].explains);
+        assert_eq!((used.processors.len(), used.at_most), (4, 6));
+        let limits: Vec<_> = (used.limits.iter())
+            .map(|limit| (limit.leaves, limit.explains, limit.documented))
+            .collect();
+        assert_eq!(limits, [(6, false, true), (4, true, false)]);
+        let says = &used.limits[1].says;
+        assert!(says.starts_with("RSS may use only 4 of 6"), "{says}");
     }
 
     #[test]
-    fn queues_explain_what_they_limit() {
+    fn queues_limit_processors() {
         let desktop = Topology::new(16, 2, 1, 64).expect("a desktop");
         let two_queues = Rss {
             queues: 2,

@@ -1,4 +1,4 @@
-//! Several adapters spread over processors so that none shares one with another.
+//! Assignment of CPUs to network adapters, so that adapters share no CPU.
 
 use serde::Serialize;
 use thiserror::Error;
@@ -6,23 +6,23 @@ use thiserror::Error;
 use super::rss::Rss;
 use super::topology::{Processor, Topology};
 
-/// What to set for an adapter, and which processors serve it then.
+/// RSS settings of an adapter, and the CPUs that handle its packets with these settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Assignment {
-    /// `*NumaNodeId`.
+    /// Keyword `*NumaNodeId`.
     pub node: u16,
-    /// `*RssBaseProcGroup`.
+    /// Keyword `*RssBaseProcGroup`.
     pub base_group: u16,
-    /// `*RssBaseProcNumber`.
+    /// Keyword `*RssBaseProcNumber`.
     pub base_processor: u8,
-    /// `*MaxRssProcessors`.
+    /// Keyword `*MaxRssProcessors`.
     pub max_processors: u16,
-    /// The processors, by CPU index.
+    /// Indexes of the CPUs.
     pub processors: Vec<usize>,
 }
 
 impl Assignment {
-    /// The settings of the adapter.
+    /// Returns the RSS settings of the adapter.
     pub fn settings(&self) -> Rss {
         Rss {
             base_group: self.base_group,
@@ -36,37 +36,38 @@ impl Assignment {
     }
 }
 
-/// Why adapters cannot be spread.
+/// Reason why adapters cannot be assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// There is no such node.
-    #[error("there is no NUMA node {0}: nodes are counted from 0")]
+    /// The NUMA node does not exist.
+    #[error("no NUMA node {0}: nodes count from 0")]
     NoNode(u16),
-    /// A node has fewer cores than adapters.
+    /// The NUMA node has fewer cores than adapters.
     #[error(
-        "node {node} has {adapters} adapters for {cores} cores: give some of them to another node, \
-         or let them share processors"
+        "NUMA node {node} has {adapters} adapters for {cores} cores: move some adapters to another node, or \
+         let them share processors"
     )]
     TooMany {
-        /// The node.
+        /// Number of the NUMA node.
         node: u16,
-        /// Adapters on it.
+        /// Number of adapters on the node.
         adapters: usize,
-        /// Cores of it.
+        /// Number of cores of the node.
         cores: usize,
     },
 }
 
-/// Spreads adapters, each given by the NUMA node that its slot is on, over the cores of their nodes:
-/// as many each as the largest power of two that all adapters of the node can have, one after the
-/// other from the lowest.
+/// Assigns cores to adapters. `nodes` has the NUMA node of each adapter's slot. All adapters of a node
+/// get the same number of cores: the largest power of two for which the node has enough cores. The
+/// number is a power of two because RSS may round other numbers down, which is an inference and not
+/// documented. Cores are assigned in ascending order.
 ///
-/// A node of several processor groups is used as far as its first group goes: a range that is set by
-/// base and maximum is in one group.
+/// If a node has several processor groups, only the first group is used, because a range from base to
+/// maximum is in one group.
 ///
 /// # Errors
-/// When a node does not exist or has too few cores.
-pub fn spread(topology: &Topology, nodes: &[u16]) -> Result<Vec<Assignment>, PlanError> {
+/// If a node does not exist or has too few cores.
+pub fn assign(topology: &Topology, nodes: &[u16]) -> Result<Vec<Assignment>, PlanError> {
     let mut taken = vec![0; nodes.len()];
     let mut plan = Vec::new();
     for &node in nodes {
@@ -101,7 +102,7 @@ pub fn spread(topology: &Topology, nodes: &[u16]) -> Result<Vec<Assignment>, Pla
     Ok(plan)
 }
 
-/// The first hardware thread of each core of a node, with its CPU index.
+/// Returns the first hardware thread of each core of a NUMA node, with its CPU index.
 fn first_threads(topology: &Topology, node: u16) -> Vec<(usize, Processor)> {
     let processors = topology.processors().iter().copied().enumerate();
     processors
@@ -114,12 +115,13 @@ mod tests {
     use super::*;
     use testdata::Rng;
 
-    /// The advice of a published case: three adapters on each of two nodes of six cores with two
-    /// threads have two cores each, from the cores 0, 2, 4, 6, 8 and 10.
+    /// A published case has three adapters on each of two NUMA nodes. A node has six cores with two
+    /// hardware threads each. The case advises to give each adapter two of the cores 0, 2, 4, 6, 8 and
+    /// 10 of its node.
     #[test]
-    fn six_adapters_have_two_cores_each() {
+    fn six_adapters_get_two_cores_each() {
         let server = Topology::new(24, 2, 2, 64).expect("a server");
-        let plan = spread(&server, &[0, 0, 0, 1, 1, 1]).expect("a plan");
+        let plan = assign(&server, &[0, 0, 0, 1, 1, 1]).expect("a plan");
         let first_cores: Vec<u32> = plan
             .iter()
             .map(|one| server.processors()[one.processors[0]].core)
@@ -129,9 +131,9 @@ mod tests {
         assert_eq!(plan[4].base_processor, 16);
     }
 
-    /// What RSS makes of each adapter's settings is what the plan says, and nothing is shared.
+    /// RSS with the planned settings must use the planned CPUs, and no two adapters may share a CPU.
     #[test]
-    fn settings_give_what_the_plan_says() {
+    fn settings_give_the_planned_processors() {
         let mut rng = Rng(11);
         let mut made = 0;
         for _ in 0..3_000 {
@@ -142,7 +144,7 @@ mod tests {
             let adapters: Vec<u16> = (0..count)
                 .map(|_| rng.below(usize::from(nodes)) as u16)
                 .collect();
-            let Ok(plan) = spread(&topology, &adapters) else {
+            let Ok(plan) = assign(&topology, &adapters) else {
                 continue;
             };
             made += 1;
@@ -164,13 +166,13 @@ mod tests {
     fn too_many_adapters_are_refused() {
         let small = Topology::new(4, 2, 1, 64).expect("a desktop");
         assert_eq!(
-            spread(&small, &[0, 0, 0]),
+            assign(&small, &[0, 0, 0]),
             Err(PlanError::TooMany {
                 node: 0,
                 adapters: 3,
                 cores: 2
             })
         );
-        assert_eq!(spread(&small, &[1]), Err(PlanError::NoNode(1)));
+        assert_eq!(assign(&small, &[1]), Err(PlanError::NoNode(1)));
     }
 }

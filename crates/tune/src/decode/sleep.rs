@@ -1,76 +1,78 @@
-//! How long a sleep becomes: whose request for a finer timer counts, and which clock interrupt ends
-//! the sleep.
+//! Durations of sleeps: the timer request that applies to a process, and the clock interrupt that ends a
+//! sleep.
 //!
-//! Times are in units of 100 ns, as the interfaces of timers have them. Sources: documentation of
-//! `timeBeginPeriod` and `SetProcessInformation`; measurements published by PC-Tuning and by
-//! B. Dawson ("Windows Timer Resolution: The Great Rule Change").
+//! Times are in units of 100 ns, as in the timer interfaces. Sources: documentation of `timeBeginPeriod`
+//! and `SetProcessInformation`; measurements published by PC-Tuning and by B. Dawson ("Windows Timer
+//! Resolution: The Great Rule Change").
 
 use serde::Serialize;
 
-/// The period of the clock interrupt unless somebody asks for a shorter one: 15.625 ms.
+/// Default period of the clock interrupt, 15.625 ms, in units of 100 ns.
 pub const COARSEST: u32 = 156_250;
 
-/// The shortest period that most machines have: 0.5 ms.
+/// Shortest period of the clock interrupt on most machines, 0.5 ms, in units of 100 ns.
 pub const FINEST: u32 = 5_000;
 
-/// From this build on (Windows 10 2004) a request counts for the process that made it.
+/// First build (Windows 10 2004) on which a request applies only to the process that made it.
 const PER_PROCESS: u32 = 19_041;
-/// From this build on (Server 2022) a value of the registry makes requests global again.
+/// First build (Server 2022) on which a registry value can make requests apply to all processes.
 const GLOBAL_SWITCH: u32 = 20_348;
-/// From this build on (Windows 11) requests of processes that nobody sees or hears are ignored.
+/// First build (Windows 11) that ignores requests of processes without visible windows and sound.
 const HIDDEN_IGNORED: u32 = 22_000;
 
 /// A process's request for a timer resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Request {
-    /// The period asked for.
+    /// Requested period, in units of 100 ns.
     pub period: u32,
-    /// Whether all its windows are covered, minimised or otherwise hidden, and it is not heard.
+    /// True if all windows of the process are covered, minimised or hidden, and the process plays no
+    /// sound.
     pub hidden: bool,
-    /// Whether it said that its requests count all the same
-    /// (`PROCESS_POWER_THROTTLING_IGNORE_TIMER_RESOLUTION` in the mask and not in the state).
+    /// True if the process requires that Windows honours its request even while it is hidden. The bit
+    /// `PROCESS_POWER_THROTTLING_IGNORE_TIMER_RESOLUTION` is then set in its mask and clear in its
+    /// state.
     pub opted_out: bool,
 }
 
-/// What a process that sleeps, and Windows around it, have asked for.
+/// Timer requests on a machine that may affect a sleeping process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Timers {
-    /// The sleeping process's own request.
+    /// Request of the sleeping process.
     pub own: Option<Request>,
-    /// The finest request of another process.
+    /// Request of another process with the shortest period.
     pub other: Option<Request>,
-    /// `GlobalTimerResolutionRequests` is 1.
+    /// True if the registry value `GlobalTimerResolutionRequests` is 1.
     pub global: bool,
 }
 
-/// Which clock interrupt a process's timers wait for, and why.
+/// Effective timer resolution of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Resolution {
-    /// The time between interrupts that end its sleeps.
+    /// Time between two clock interrupts that can end a sleep of the process, in units of 100 ns.
     pub period: u32,
-    /// Why it is that, a sentence for each rule that had a say.
+    /// Reasons for the period: one sentence for each rule that applied.
     pub because: Vec<&'static str>,
 }
 
 impl Timers {
-    /// The period that counts on a build of Windows.
+    /// Returns the effective resolution on a build of Windows.
     pub fn resolution(&self, build: u32) -> Resolution {
         let mut because = Vec::new();
         let mut period = COARSEST;
         let mut take =
             |request: Request| period = period.min(request.period.clamp(FINEST, COARSEST));
-        let mut is_heard = |request: Request| {
+        let mut counts = |request: Request| {
             let is_ignored = build >= HIDDEN_IGNORED && request.hidden && !request.opted_out;
             if is_ignored {
                 because.push(
-                    "Windows 11 ignores the request of a process that nobody sees or hears, unless \
-                     it opts out (PROCESS_POWER_THROTTLING_IGNORE_TIMER_RESOLUTION)",
+                    "Windows 11 ignores the request of a process that is hidden and silent, unless it opts \
+                     out (PROCESS_POWER_THROTTLING_IGNORE_TIMER_RESOLUTION)",
                 );
             }
             !is_ignored
         };
-        let own = self.own.filter(|request| is_heard(*request));
-        let other = self.other.filter(|request| is_heard(*request));
+        let own = self.own.filter(|request| counts(*request));
+        let other = self.other.filter(|request| counts(*request));
         if let Some(own) = own {
             take(own);
         }
@@ -78,36 +80,36 @@ impl Timers {
             None => {}
             Some(other) if build < PER_PROCESS => {
                 take(other);
-                because.push("before Windows 10 2004 a request of any process counts for all");
+                because.push("before Windows 10 2004, a request of any process applies to all");
             }
             Some(other) if build >= GLOBAL_SWITCH && self.global => {
                 take(other);
-                because
-                    .push("GlobalTimerResolutionRequests makes requests count for all processes");
+                because.push("GlobalTimerResolutionRequests makes requests apply to all processes");
             }
             Some(_) => {
                 because.push(
-                    "from Windows 10 2004 on a request counts for the process that made it alone",
+                    "since Windows 10 2004, a request applies only to the process that made it",
                 );
                 if self.global {
                     because.push(
-                        "this build does not know GlobalTimerResolutionRequests: it does nothing here",
+                        "this build does not know GlobalTimerResolutionRequests, so it has no effect",
                     );
                 }
             }
         }
         if self.own.is_none() {
-            because.push("the process that sleeps has not asked for a finer timer");
+            because.push("the sleeping process has not requested a finer timer");
         }
         because.dedup();
         Resolution { period, because }
     }
 }
 
-/// How long a sleep takes in a loop that sleeps again at once: the thread runs shortly after an
-/// interrupt, so the sleep is due shortly after a later one and ends with the one after that.
+/// Returns the duration of each sleep of a thread that sleeps in a loop, in units of 100 ns. The thread
+/// always starts to sleep shortly after a clock interrupt. So its sleep is due shortly after a later
+/// interrupt, and the next interrupt ends it.
 ///
-/// A sleep that begins at any time takes from `asked` to `asked + period`.
+/// A sleep that starts at any other time takes from `asked` to `asked + period`.
 pub fn sleep_takes(asked: u32, period: u32) -> u64 {
     let period = u64::from(period.max(1));
     (u64::from(asked) / period + 1) * period
@@ -127,10 +129,11 @@ mod tests {
         })
     }
 
-    /// Sleep(1) as published for Windows 10 21H2 and Windows 11 22H2 (PC-Tuning), in 100 ns: all
-    /// measured values lie at most a clock tick's jitter (0.15 ms) below what the rule gives.
+    /// Published durations of Sleep(1) on Windows 10 21H2 and Windows 11 22H2 (PC-Tuning), in units of
+    /// 100 ns. Each measured duration is less than the calculated one by at most the jitter of a clock
+    /// tick (0.15 ms).
     #[test]
-    fn published_sleeps_hold() {
+    fn published_sleeps_match() {
         let other = asks(FINEST);
         let hidden = other.map(|request| Request {
             hidden: true,
@@ -157,7 +160,8 @@ mod tests {
         }
     }
 
-    /// TimerResolution's issue 10: 0.507 ms gives 1.012 ms where 0.5 ms gives 1.496 ms.
+    /// Source: PC-Tuning, docs/research.md, section 7. With a period of 0.507 ms, Sleep(1) takes 1.012
+    /// ms; with 0.5 ms, it takes 1.496 ms.
     #[test]
     fn a_little_more_than_half_a_millisecond_is_better() {
         assert_eq!(sleep_takes(MS, 5_070), 10_140);
@@ -167,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_count_for_all_before_windows_10_2004() {
+    fn requests_are_global_before_windows_10_2004() {
         let timers = Timers {
             other: asks(MS),
             ..Timers::default()
@@ -178,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_request_counts_on_every_build() {
+    fn the_own_request_applies_on_every_build() {
         let timers = Timers {
             own: asks(1),
             ..Timers::default()

@@ -1,7 +1,7 @@
-//! What two machines do to what they send each other by SMB: sign, encrypt, and with what.
+//! SMB sessions between two machines: dialect, signing and encryption.
 //!
-//! Source: "Overview of Server Message Block signing" in the documentation of Windows Server; the
-//! dialects of releases from "Overview of file sharing using the SMB 3 protocol".
+//! Sources: "Overview of Server Message Block signing" in the Windows Server documentation; for the
+//! dialects of Windows releases, "Overview of file sharing using the SMB 3 protocol".
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::catalogue::{Catalogue, Datum};
 use crate::machine::Machine;
 
-/// Versions of the protocol.
+/// Version of the SMB protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Dialect {
     /// SMB 1.
@@ -34,7 +34,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The newest that a build of Windows speaks.
+    /// Returns the newest dialect that a build of Windows supports.
     pub fn of_build(build: u32) -> Dialect {
         match build {
             0..=6000 => Dialect::V1,
@@ -60,48 +60,50 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// What makes a signature or a cipher.
+/// Algorithm that signs or encrypts messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Algorithm {
-    /// MD5, of SMB 1.
+    /// MD5 signatures of SMB 1.
     #[serde(rename = "MD5")]
     Md5,
-    /// HMAC-SHA256, of SMB 2.
+    /// HMAC-SHA256 signatures of SMB 2.
     #[serde(rename = "HMAC-SHA256")]
     HmacSha256,
-    /// AES-128-CMAC, of SMB 3.
+    /// AES-CMAC signatures of SMB 3.
     #[serde(rename = "AES-128-CMAC")]
     AesCmac,
-    /// AES-128-GMAC, of Windows 11, Server 2022 and later on both sides.
+    /// AES-GMAC signatures of SMB 3.1.1, if both sides are Windows 11, Server 2022 or later.
     #[serde(rename = "AES-128-GMAC")]
     AesGmac,
-    /// AES-128-CCM: encryption of SMB 3.0 and 3.0.2.
+    /// AES-CCM encryption of SMB 3.0 and 3.0.2.
     #[serde(rename = "AES-128-CCM")]
     AesCcm,
-    /// AES-128-GCM: encryption of SMB 3.1.1.
+    /// AES-GCM encryption of SMB 3.1.1.
     #[serde(rename = "AES-128-GCM")]
     AesGcm,
 }
 
 impl Algorithm {
-    /// What it costs, in words: figures hang on processors.
+    /// Returns a description of the cost for the user. Actual costs depend on the processor.
     pub fn cost(self) -> &'static str {
         match self {
-            Algorithm::Md5 => "a hash of every byte without help of the processor",
+            Algorithm::Md5 => "a hash of every byte without CPU instructions for it",
             Algorithm::HmacSha256 => {
-                "a hash of every byte without help of the processor: the dearest. In a published case \
-                 of Server 2008 R2 a copy went from 400 to 80 Mb/s"
+                "a hash of every byte without CPU instructions for it: the most expensive. In a published \
+                 case of Server 2008 R2 a copy slowed from 400 to 80 Mb/s"
             }
             Algorithm::AesCmac => {
-                "AES instructions, but one block after the other; dearer than encryption by \
-                 AES-128-GCM, cheaper than by AES-128-CCM"
+                "AES instructions, one block after the other: more expensive than encryption with \
+                 AES-128-GCM, cheaper than with AES-128-CCM"
             }
             Algorithm::AesGmac => {
                 "AES instructions on several blocks at once: the cheapest signature"
             }
-            Algorithm::AesCcm => "AES twice over every byte: dearer than signatures of SMB 3.0",
+            Algorithm::AesCcm => {
+                "AES twice over every byte: more expensive than signatures of SMB 3.0"
+            }
             Algorithm::AesGcm => {
-                "AES instructions on several blocks at once: cheaper than signatures by AES-128-CMAC"
+                "AES instructions on several blocks at once: cheaper than signatures with AES-128-CMAC"
             }
         }
     }
@@ -120,39 +122,39 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// One of the two machines.
+/// Client or server of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Side {
-    /// Its build.
+    /// Build of Windows.
     pub build: u32,
-    /// Its `RequireSecuritySignature`: the client's value of a client, the server's of a server.
+    /// Value of `RequireSecuritySignature` on the client or the server.
     pub requires: bool,
 }
 
-/// What becomes of a session.
+/// Properties of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Session {
-    /// The dialect that both speak.
+    /// Newest dialect that both sides support.
     pub dialect: Dialect,
-    /// Whether messages are signed.
+    /// True if messages are signed.
     pub signed: bool,
-    /// Whether messages are encrypted, which replaces signatures.
+    /// True if messages are encrypted. Encrypted messages are not signed.
     pub encrypted: bool,
-    /// What works on every byte; none if nothing does.
+    /// Algorithm that signs or encrypts every byte; `None` if messages are neither signed nor encrypted.
     pub algorithm: Option<Algorithm>,
-    /// Whether RDMA adapters can place data directly.
+    /// True if RDMA adapters can use direct data placement in this session.
     pub direct_placement: bool,
 }
 
-/// From this build on (Server 2022; Windows 11 is later) both sides can sign by AES-128-GMAC, and
-/// RDMA keeps direct placement when messages are signed or encrypted.
+/// First build (Server 2022; Windows 11 is later) that can sign with AES-128-GMAC. From this build on,
+/// RDMA keeps direct data placement for signed or encrypted messages.
 const GMAC: u32 = 20_348;
 
-/// The session of a client and a server; `wants_encryption` if the share or the server is set to
-/// encrypt. SMB 2 and before cannot.
+/// Returns the session of a client and a server. `wants_encryption` is true if the share or the server
+/// is set to encrypt. Dialects before SMB 3 ignore this setting.
 ///
-/// `EnableSecuritySignature` has no say from SMB 2 on; in SMB 1 two sides that have it on sign too,
-/// which is left out here.
+/// From SMB 2 on, `EnableSecuritySignature` has no effect. In SMB 1, two sides with this setting also
+/// sign, but the function ignores this case.
 pub fn session(client: Side, server: Side, wants_encryption: bool) -> Session {
     let dialect = Dialect::of_build(client.build).min(Dialect::of_build(server.build));
     let is_new = client.build.min(server.build) >= GMAC;
@@ -172,13 +174,14 @@ pub fn session(client: Side, server: Side, wants_encryption: bool) -> Session {
         signed,
         encrypted,
         algorithm,
-        // RDMA came with SMB 3.0.
+        // RDMA requires SMB 3.0 or later.
         direct_placement: dialect >= Dialect::V30 && (algorithm.is_none() || is_new),
     }
 }
 
-/// Whether a machine requires signatures by default, as a client (`smb_cli_require`) or a server
-/// (`smb_srv_require`); `None` if that hangs on what is not known of it.
+/// Returns whether a machine requires signatures by default. `id` is `smb_cli_require` for a client or
+/// `smb_srv_require` for a server. Returns `None` if the default depends on an unknown field of the
+/// machine.
 pub fn requires_by_default(id: &str, machine: &Machine) -> Option<bool> {
     let mut settings = Catalogue::get().settings().iter();
     let setting = settings.find(|setting| setting.id == id)?;
@@ -214,7 +217,8 @@ mod tests {
         }
     }
 
-    /// "SMB signing overview": MD5, HMAC-SHA256, AES-CMAC, and AES-GMAC if both sides have it.
+    /// "SMB signing overview" names the algorithms MD5, HMAC-SHA256, AES-CMAC, and AES-GMAC if both
+    /// sides support it.
     #[test]
     fn the_older_side_decides_the_algorithm() {
         for (client, server, dialect, algorithm) in [

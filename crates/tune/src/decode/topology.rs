@@ -1,69 +1,68 @@
-//! How a machine's logical processors are numbered: groups, cores and NUMA nodes.
+//! Numbers of logical processors, and their groups, cores and NUMA nodes.
 
 use thiserror::Error;
 
-/// Windows supports no more logical processors than this.
+/// Maximum number of logical processors that Windows supports.
 const MAX_PROCESSORS: u32 = 2048;
 
-/// A processor group holds no more logical processors than this: the bits of an affinity mask.
+/// Maximum number of processors in a group, which is the number of bits of an affinity mask.
 pub const MAX_GROUP_SIZE: u8 = 64;
 
 /// One logical processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Processor {
-    /// The processor group it is in.
+    /// Processor group.
     pub group: u16,
-    /// Its number in that group.
+    /// Number within the group, from 0.
     pub number: u8,
-    /// The physical core it is on, counted through the machine.
+    /// Number of the physical core, counted over the whole machine.
     pub core: u32,
-    /// The NUMA node it is on.
+    /// NUMA node.
     pub node: u16,
-    /// Whether it is a further hardware thread of a core whose first one has a lower number.
+    /// True if this is not the first hardware thread of its core.
     pub smt_sibling: bool,
 }
 
-/// The logical processors of a machine, in the order of their CPU index: the number by which a trace
-/// names them, counted through all groups.
+/// Logical processors of a machine, ordered by CPU index. Traces number CPUs by this index, over all
+/// groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     processors: Vec<Processor>,
 }
 
-/// A machine that cannot be.
+/// Error: Windows cannot run on a machine with these numbers of processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TopologyError {
-    /// Too few or too many processors.
-    #[error("a machine has 1 to {MAX_PROCESSORS} processors, found {0}")]
+    /// There are too few or too many processors.
+    #[error("invalid number of processors {0}: give 1 to {MAX_PROCESSORS}")]
     Processors(u32),
-    /// The processors do not make whole cores and equal nodes.
+    /// The processors cannot be divided into equal NUMA nodes of whole cores.
     #[error(
-        "{processors} processors do not make equal NUMA nodes (found {nodes}) of whole cores (found \
-         {threads_per_core} threads each)"
+        "{processors} processors do not form {nodes} equal NUMA nodes of cores with {threads_per_core} threads"
     )]
     Uneven {
-        /// Logical processors asked for.
+        /// Number of logical processors.
         processors: u32,
-        /// Hardware threads of a core asked for.
+        /// Number of hardware threads per core.
         threads_per_core: u32,
-        /// NUMA nodes asked for.
+        /// Number of NUMA nodes.
         nodes: u16,
     },
-    /// A group of a size that Windows does not make, or that would tear a core apart.
+    /// The group size is out of range or would split a core.
     #[error(
-        "a processor group holds up to {MAX_GROUP_SIZE} processors and whole cores: \
-         found a size of {size} with {threads_per_core} threads per core"
+        "invalid group size {size}: a processor group has up to {MAX_GROUP_SIZE} processors and whole cores \
+         (of {threads_per_core} threads)"
     )]
     GroupSize {
-        /// Processors of a group asked for.
+        /// Number of processors per group.
         size: u8,
-        /// Hardware threads of a core asked for.
+        /// Number of hardware threads per core.
         threads_per_core: u32,
     },
 }
 
 impl TopologyError {
-    /// The number that is wrong: `processors` or `group_size`.
+    /// Returns the name of the invalid field: `processors` or `group_size`.
     pub fn field(&self) -> &'static str {
         match self {
             TopologyError::Processors(_) | TopologyError::Uneven { .. } => "processors",
@@ -73,14 +72,14 @@ impl TopologyError {
 }
 
 impl Topology {
-    /// Numbers the processors as Windows does: the threads of a core are neighbours (0 and 1 share
-    /// a core), nodes are contiguous, and groups hold whole nodes ("Processor Groups" in the Win32
-    /// documentation). A node larger than a group fills it and continues in the next one, under the
-    /// same node number as on Windows 11; older releases make several nodes of it, which the model
-    /// does not.
+    /// Numbers the processors like Windows. The hardware threads of a core have successive numbers (0
+    /// and 1 share a core). Nodes are contiguous, and groups contain whole nodes ("Processor Groups" in
+    /// the Win32 documentation). A node that is larger than a group fills the group and continues in the
+    /// next group under the same node number, as on Windows 11. Older releases split such a node into
+    /// several nodes, which the model does not do.
     ///
     /// # Errors
-    /// When the numbers do not make a machine of equal nodes with whole cores.
+    /// If the processors cannot be divided into equal nodes of whole cores, or the group size is invalid.
     pub fn new(
         processors: u32,
         threads_per_core: u32,
@@ -129,7 +128,7 @@ impl Topology {
         })
     }
 
-    /// The processors, by their CPU index.
+    /// Returns the processors, indexed by CPU index.
     pub fn processors(&self) -> &[Processor] {
         &self.processors
     }
@@ -203,7 +202,7 @@ mod tests {
         );
         assert_eq!(
             Topology::new(6, 4, 1, 64).unwrap_err().to_string(),
-            "6 processors do not make equal NUMA nodes (found 1) of whole cores (found 4 threads each)"
+            "6 processors do not form 1 equal NUMA nodes of cores with 4 threads"
         );
         assert!(Topology::new(8, 2, 0, 64).is_err());
         assert!(Topology::new(8, 2, 1, 65).is_err());

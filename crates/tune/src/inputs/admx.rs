@@ -1,33 +1,35 @@
-//! ADMX and ADML: which policies write which values, and what they are called.
+//! Reader of ADMX files (registry values of policies) and ADML files (display names of policies).
 //!
 //! Format: <https://learn.microsoft.com/previous-versions/windows/desktop/Policy/admx-schema>
 
+use std::collections::HashMap;
+
+use registry::Key;
 use roxmltree::{Document, Node};
 
 use super::reading::Reading;
 use super::text::Text;
 use super::xml;
 use super::{Format, InputError};
-use crate::registry::Key;
 
-/// The root elements: of the policies, and of what they are called in a language.
+/// Root element of ADMX files (policies), and root element of ADML files (strings of a language).
 pub(super) const POLICIES: &str = "policyDefinitions";
 pub(super) const LANGUAGE: &str = "policyDefinitionResources";
 
-/// What writes a value of the registry.
+/// Policy that writes a registry value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyName {
-    /// The key.
+    /// The registry key.
     pub key: Key,
-    /// The value's name.
+    /// Name of the registry value.
     pub name: String,
-    /// What people call the policy. Of an ADMX alone it is only the policy's own short name.
+    /// Display name of the policy; its short name if there is no ADML file.
     pub policy: String,
-    /// The string in the ADML that is what people call it.
+    /// Id of the display name in the ADML file.
     pub(super) string: Option<String>,
 }
 
-/// Texts of an ADML by their id.
+/// Ids and texts of the strings in an ADML file.
 pub(super) type Strings = Vec<(String, String)>;
 
 pub(super) fn read(name: &str, text: &Text) -> Result<Reading, InputError> {
@@ -43,7 +45,7 @@ pub(super) fn read(name: &str, text: &Text) -> Result<Reading, InputError> {
     Ok(reading)
 }
 
-/// The texts of an ADML.
+/// Reads the strings of an ADML file.
 pub(super) fn strings(name: &str, text: &Text) -> Result<Strings, InputError> {
     let document: Document<'_> = xml::parse(name, &text.text)?;
     let nodes = document.descendants();
@@ -53,18 +55,17 @@ pub(super) fn strings(name: &str, text: &Text) -> Result<Strings, InputError> {
         .collect())
 }
 
-/// Gives policies the names that their language's file has for them.
+/// Replaces the names of policies by the display names in a language.
 pub(super) fn translate(policies: &mut [PolicyName], strings: &Strings) {
+    let strings: HashMap<_, _> = strings.iter().map(|(id, text)| (id, text)).collect();
     for policy in policies {
-        let id = policy.string.as_ref();
-        let text = id.and_then(|id| strings.iter().find(|(known, _)| known == id));
-        if let Some((_, text)) = text {
+        if let Some(text) = policy.string.as_ref().and_then(|id| strings.get(id)) {
             policy.policy.clone_from(text);
         }
     }
 }
 
-/// Adds the values that a policy writes: its own and those of its elements.
+/// Adds the registry values that a policy and its elements write.
 fn add(reading: &mut Reading, policy: Node<'_, '_>) {
     let hives: &[&str] = match policy.attribute("class") {
         Some("User") => &["HKCU"],
@@ -106,7 +107,7 @@ mod tests {
     use crate::inputs::text::decode;
 
     #[test]
-    fn a_policy_is_called_what_its_language_says() {
+    fn a_policy_gets_its_display_name() {
         let admx = r#"<policyDefinitions revision="1.0" schemaVersion="1.0"><policies>
             <policy name="NoLockScreen" class="Machine" displayName="$(string.Lock)"
                 key="Software\Policies\Microsoft\Windows\Personalization" valueName="NoLockScreen"/>
@@ -124,12 +125,12 @@ mod tests {
             &mut policies,
             &strings("a.adml", &decode(adml.as_bytes())).unwrap(),
         );
-        let told: Vec<String> = policies
+        let lines: Vec<String> = policies
             .iter()
             .map(|policy| format!("{}\\{}: {}", policy.key, policy.name, policy.policy))
             .collect();
         assert_eq!(
-            told,
+            lines,
             [
                 r"HKLM\Software\Policies\Microsoft\Windows\Personalization\NoLockScreen: Do not display the lock screen",
                 r"HKLM\Software\Policies\B\Number: Two",

@@ -1,31 +1,31 @@
-//! Archives and folders that settings come in: baselines as zip or cabinet, and backups of group
-//! policies, which are folders.
+//! Archives and folders with settings: baselines as zip files or cabinets, and backups of group
+//! policies.
 //!
-//! An archive is hostile: names in it are labels, never paths, what a file expands to is measured as
-//! it is read, and archives inside are not opened.
+//! An archive is hostile input. Names in it are used as labels, never as paths. The extracted size is
+//! limited, and archives inside an archive are not opened.
 
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use super::InputError;
 
-/// How many files an archive or folder may hold.
+/// Maximum number of files in an archive or folder.
 const MAX_FILES: usize = 20_000;
 
-/// How deep folders may lie in each other.
+/// Maximum depth of nested folders.
 const MAX_DEPTH: usize = 16;
 
-/// How much the files taken out of an archive may be in all, in bytes.
-const MAX_TAKEN: usize = 256 << 20;
+/// Maximum total size of files extracted from an archive, in bytes.
+const MAX_EXTRACTED: usize = 256 << 20;
 
-/// A file taken out of an archive.
+/// A file extracted from an archive.
 pub(super) struct Member {
-    /// The archive's name and that of the file in it.
+    /// Name of the archive, followed by the name of the file in it.
     pub(super) name: String,
     pub(super) bytes: Vec<u8>,
 }
 
-/// Whether these are the first bytes of an archive.
+/// Returns whether the first bytes are those of an archive.
 pub(super) fn starts(bytes: &[u8]) -> bool {
     is_zip(bytes) || is_cabinet(bytes)
 }
@@ -38,7 +38,8 @@ fn is_cabinet(bytes: &[u8]) -> bool {
     bytes.starts_with(b"MSCF")
 }
 
-/// Whether a file of that name may say something of settings. Documents and programs lie beside them.
+/// Returns whether a file with this name may contain settings. Archives also contain documents and
+/// programs.
 fn is_wanted(name: &str) -> bool {
     const ENDS: [&str; 14] = [
         "adml",
@@ -65,7 +66,7 @@ fn is_wanted(name: &str) -> bool {
             .is_some_and(|(_, end)| ENDS.contains(&end))
 }
 
-/// The files of an archive that may say something of settings.
+/// Extracts the files that may contain settings.
 pub(super) fn members(name: &str, bytes: &[u8]) -> Result<Vec<Member>, InputError> {
     let members = if is_zip(bytes) {
         zip(bytes)
@@ -89,30 +90,30 @@ type Files = Vec<(String, Vec<u8>)>;
 
 fn zip(bytes: &[u8]) -> io::Result<Files> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes))?;
-    let mut taken = Taken::default();
+    let mut extracted = Extracted::default();
     for index in 0..archive.len().min(MAX_FILES) {
         let file = archive.by_index(index)?;
         let name = String::from_utf8_lossy(file.name_raw()).into_owned();
         if is_wanted(&name) {
-            taken.take(name, file)?;
+            extracted.add(name, file)?;
         }
     }
-    Ok(taken.files)
+    Ok(extracted.files)
 }
 
 fn cabinet(bytes: &[u8]) -> io::Result<Files> {
-    etl::cabinet_files(Cursor::new(bytes), is_wanted, MAX_TAKEN as u64)
+    etl::cabinet_files(Cursor::new(bytes), is_wanted, MAX_EXTRACTED as u64)
 }
 
 #[derive(Default)]
-struct Taken {
+struct Extracted {
     files: Files,
     size: usize,
 }
 
-impl Taken {
-    fn take(&mut self, name: String, file: impl Read) -> io::Result<()> {
-        let left = MAX_TAKEN - self.size;
+impl Extracted {
+    fn add(&mut self, name: String, file: impl Read) -> io::Result<()> {
+        let left = MAX_EXTRACTED - self.size;
         let mut bytes = Vec::new();
         file.take(left as u64 + 1).read_to_end(&mut bytes)?;
         if bytes.len() > left {
@@ -127,11 +128,11 @@ impl Taken {
 fn too_large() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        format!("its files expand to more than {MAX_TAKEN} bytes, which no baseline does"),
+        format!("its files expand to more than {MAX_EXTRACTED} bytes, more than any baseline"),
     )
 }
 
-/// The files below a folder that may say something of settings, in the order of their names.
+/// Returns the files below a folder that may contain settings, sorted by name.
 pub(super) fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![(folder.to_owned(), 0)];
@@ -148,9 +149,7 @@ pub(super) fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
             if files.len() + folders.len() > MAX_FILES {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidInput,
-                    format!(
-                        "more than {MAX_FILES} files lie in it: name the folder of one baseline"
-                    ),
+                    format!("it has more than {MAX_FILES} files: give the folder of one baseline"),
                 ));
             }
         }

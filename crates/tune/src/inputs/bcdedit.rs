@@ -1,17 +1,18 @@
-//! What `bcdedit /enum` prints, in any language as far as its elements go.
+//! Reader of the output of `bcdedit /enum` in any language.
 //!
-//! An entry is a heading, a line of hyphens, and lines of an element and its value; the first names
-//! the entry, under a word that is translated, as headings and Yes and No are.
+//! A boot entry is a heading, a line of hyphens, and lines with the name and value of an element. The
+//! first of these lines has the identifier of the entry. Headings, the word for "identifier", Yes and No
+//! are translated; names of elements are not.
 //! <https://learn.microsoft.com/windows-hardware/drivers/devtest/bcdedit--enum>
 
+use registry::{Value, bcd};
+
 use super::Format;
-use super::bcd;
 use super::reading::{Reading, line};
 use super::text::Text;
 use crate::found::Place;
-use crate::registry::Value;
 
-/// What Windows prints for yes and for no, in lower case.
+/// Translations of "Yes" and "No", in lower case.
 const YES: [&str; 17] = [
     "yes", "ja", "oui", "sí", "si", "sì", "sim", "да", "tak", "ano", "áno", "igen", "evet",
     "kyllä", "はい", "是", "예",
@@ -34,7 +35,8 @@ const NO: [&str; 15] = [
     "아니요",
 ];
 
-/// Whether the text holds an entry: a line of hyphens under a heading, then an identifier.
+/// Returns whether the text has a boot entry: a heading, a line of hyphens, and a line with an
+/// identifier.
 pub(super) fn starts(text: &str) -> bool {
     let lines: Vec<&str> = text.lines().take(40).map(str::trim_end).collect();
     lines.windows(3).any(|lines| {
@@ -52,7 +54,7 @@ fn is_id(value: &str) -> bool {
     value.starts_with('{') && value.ends_with('}')
 }
 
-/// An element's name and value.
+/// Splits a line into the name of an element and its value.
 fn element(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once(char::is_whitespace)?;
     (!name.is_empty()).then_some((name, value.trim()))
@@ -68,7 +70,7 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
             after_rule = true;
             continue;
         }
-        // Lists go on in lines that begin with spaces.
+        // An indented line continues the list of the line above it. Lists are not read.
         if written.is_empty() || written.starts_with(char::is_whitespace) {
             continue;
         }
@@ -79,11 +81,14 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
             after_rule = false;
             entry = is_id(value).then(|| value.to_ascii_lowercase());
             if entry.is_none() {
-                reading.complain(line(index), format!("no entry is called so: {value}"));
+                reading.complain(
+                    line(index),
+                    format!("not an identifier of a boot entry: {value}"),
+                );
             }
             continue;
         }
-        // Headings stand between entries, and lines of the shell before them.
+        // Skip headings between entries, and output of the shell before the first entry.
         let Some(entry) = entry.as_ref().filter(|_| is_element(element)) else {
             continue;
         };
@@ -93,7 +98,7 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
             (true, _) => {
                 reading.complain(
                     line(index),
-                    format!("{element} is either on or off, and {value} is neither"),
+                    format!("{element} must be yes or no, not {value}"),
                 );
                 continue;
             }
@@ -108,7 +113,8 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
     reading
 }
 
-/// Whether a word may be an element: they are of small ASCII letters and digits in every language.
+/// Returns whether a word can be the name of an element: in every language, names have only lower-case
+/// ASCII letters and digits.
 fn is_element(word: &str) -> bool {
     word.bytes()
         .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
@@ -151,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_translated_listing_says_the_same() {
+    fn a_translated_listing_is_read_alike() {
         let text = "Windows-Startladeprogramm\n-------------------------\n\
             Bezeichner              {current}\n\
             disabledynamictick      Ja\n\

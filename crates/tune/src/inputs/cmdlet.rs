@@ -1,6 +1,6 @@
-//! What PowerShell's commands about networks answer: as a list, as a table, or as JSON.
+//! Reader of the output of PowerShell network cmdlets as list, table or JSON.
 //!
-//! Which command it was is told by properties that only its answer has.
+//! The reader identifies a cmdlet by properties that no other cmdlet has.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::text::Text;
 use super::{Format, InputError};
 use crate::found::At;
 
-/// The commands, with properties of which one tells its answer.
+/// Cmdlets, and properties that only their output has.
 const COMMANDS: [(&str, &[&str]); 8] = [
     (
         "Get-SmbServerConfiguration",
@@ -50,10 +50,10 @@ const COMMANDS: [(&str, &[&str]); 8] = [
     ("Get-NetLbfoTeam", &["LoadBalancingAlgorithm", "TeamNics"]),
 ];
 
-/// One object of an answer.
+/// One object in the output of a cmdlet.
 #[derive(Default)]
 struct Object {
-    /// Its properties with their values and where they stand.
+    /// Names, values and positions of the properties.
     properties: Vec<(String, String, At)>,
 }
 
@@ -66,7 +66,7 @@ impl Object {
     }
 }
 
-/// The command whose answer has these properties.
+/// Returns the cmdlet whose output has one of these properties.
 fn command<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'static str> {
     let names: BTreeSet<String> = names.map(str::to_ascii_lowercase).collect();
     let has = |name: &str| names.contains(&name.to_ascii_lowercase());
@@ -76,17 +76,17 @@ fn command<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'static str> {
         .map(|(command, _)| *command)
 }
 
-/// Whether the text is such an answer.
+/// Returns whether the text is the output of a known cmdlet.
 pub(super) fn starts(text: &str) -> bool {
     let objects = if is_table(text) {
         table(text, &mut |_, _| {})
     } else {
         list(text)
     };
-    objects.iter().any(|object| of(object).is_some())
+    objects.iter().any(|object| command_of(object).is_some())
 }
 
-fn of(object: &Object) -> Option<&'static str> {
+fn command_of(object: &Object) -> Option<&'static str> {
     command(object.properties.iter().map(|(name, ..)| name.as_str()))
 }
 
@@ -103,18 +103,18 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
     reading
 }
 
-/// Reads the answer as `ConvertTo-Json` writes it.
+/// Reads the output of a cmdlet that `ConvertTo-Json` formatted.
 pub(super) fn read_json(name: &str, text: &Text) -> Result<Reading, InputError> {
-    let json: Json = serde_json::from_str(&text.text).map_err(|error| InputError::Json {
+    let json: Json = serde_json::from_str(&text.text).map_err(|source| InputError::Json {
         name: name.to_owned(),
-        line: error.line(),
-        what: error.to_string(),
+        source,
     })?;
     let objects = match json {
         Json::Array(objects) => objects,
         object => vec![object],
     };
     let mut reading = Reading::new(name, Format::Cmdlet);
+    let mut is_known = false;
     for object in objects {
         let Json::Object(properties) = object else {
             reading.complain(At::Whole, "not an object with properties");
@@ -126,18 +126,19 @@ pub(super) fn read_json(name: &str, text: &Text) -> Result<Reading, InputError> 
                 .filter_map(|(name, value)| Some((name, plain(&value)?, At::Whole)))
                 .collect(),
         };
+        is_known |= command_of(&object).is_some();
         add(&mut reading, &object);
     }
-    if reading.input.found.is_empty() {
+    if !is_known {
         return Err(InputError::Unknown {
             name: name.to_owned(),
-            found: "JSON, but of none of the commands that are known".to_owned(),
+            found: "JSON that is not the output of a known cmdlet".to_owned(),
         });
     }
     Ok(reading)
 }
 
-/// The value of a property as PowerShell prints it; of lists that hold one value that one.
+/// Formats the value of a property in the form that PowerShell prints.
 fn plain(value: &Json) -> Option<String> {
     match value {
         Json::Null => Some(String::new()),
@@ -149,52 +150,53 @@ fn plain(value: &Json) -> Option<String> {
             let values: Option<Vec<String>> = values.iter().map(plain).collect();
             Some(values?.join(", "))
         }
-        // Bookkeeping of CIM.
+        // The object is CIM metadata, not a setting.
         Json::Object(_) => None,
     }
 }
 
-/// Adds what an object says.
+/// Adds the properties of an object to the findings.
 fn add(reading: &mut Reading, object: &Object) {
-    let Some(command) = of(object) else {
+    let Some(command) = command_of(object) else {
         if let Some((name, _, at)) = object.properties.first() {
-            let what = format!("the answer of no command that is known: it has {name}");
+            let what = format!("unknown output: no known cmdlet has the property {name}");
             reading.complain(*at, what);
         }
         return;
     };
-    let whose = ["Name", "SettingName", "InterfaceAlias"];
-    let whose = whose.iter().find_map(|name| object.get(name)).unwrap_or("");
+    let names = ["Name", "SettingName", "InterfaceAlias"];
+    let owner = names.iter().find_map(|name| object.get(name)).unwrap_or("");
     if command == "Get-NetAdapterAdvancedProperty" {
-        // An object is one property: its keyword is what the registry calls it.
+        // Each object describes one property of the driver. Its `RegistryKeyword` is the name of the
+        // registry value.
         let value = (object.get("RegistryValue").or(object.get("DisplayValue"))).unwrap_or("");
         let value = value.trim_start_matches('{').trim_end_matches('}');
         let at = object.properties[0].2;
         match object.get("RegistryKeyword") {
             Some(keyword) if keyword.ends_with("...") || keyword.ends_with('…') => {
                 let what =
-                    format!("the table cuts {keyword} off: use Format-List or ConvertTo-Json");
+                    format!("the table cuts off {keyword}: use Format-List or ConvertTo-Json");
                 reading.complain(at, what);
             }
-            Some(keyword) => reading.answer(command, whose, keyword, value, at),
+            Some(keyword) => reading.answer(command, owner, keyword, value, at),
             None => {}
         }
         return;
     }
     for (name, value, at) in &object.properties {
-        // Lists show the two numbers of a processor as one, `group:number`.
+        // List output shows a processor as `group:number`.
         match (name.as_str(), value.split_once(':')) {
             ("BaseProcessor" | "MaxProcessor", Some((group, number))) => {
-                reading.answer(command, whose, &format!("{name}Group"), group.trim(), *at);
-                reading.answer(command, whose, &format!("{name}Number"), number.trim(), *at);
+                reading.answer(command, owner, &format!("{name}Group"), group.trim(), *at);
+                reading.answer(command, owner, &format!("{name}Number"), number.trim(), *at);
             }
-            _ => reading.answer(command, whose, name, value, *at),
+            _ => reading.answer(command, owner, name, value, *at),
         }
     }
 }
 
-/// Reads `Name : value` lines; an empty line ends an object, and a line without a name goes on with
-/// the value before.
+/// Reads lines of the form `Name : value`. An empty line ends an object. A line without a name continues
+/// the previous value.
 fn list(text: &str) -> Vec<Object> {
     let mut objects = Vec::new();
     let mut object = Object::default();
@@ -207,7 +209,8 @@ fn list(text: &str) -> Vec<Object> {
             Some((name, value)) => (name, value),
             None => match written.trim_end().strip_suffix(" :") {
                 Some(name) => (name, ""),
-                // `IndirectionTable: [Group:Number]: 0:0 …` has no space before its last colon.
+                // The line `IndirectionTable: [Group:Number]: 0:0 …` has no space before the colon that
+                // precedes the value.
                 None => match written.split_once(": [") {
                     Some((name, rest)) if !name.starts_with(' ') => {
                         (name, rest.split_once("]:").map_or("", |(_, value)| value))
@@ -216,7 +219,7 @@ fn list(text: &str) -> Vec<Object> {
                 },
             },
         };
-        // `BaseProcessor: [Group:Number]   : 0:0` has a colon in its name.
+        // The name in `BaseProcessor: [Group:Number]   : 0:0` contains a colon.
         let name = name.split(':').next().unwrap_or("").trim();
         let (name, value) = (name.to_owned(), value.trim().to_owned());
         match object.properties.last_mut() {
@@ -233,12 +236,12 @@ fn list(text: &str) -> Vec<Object> {
     objects
 }
 
-/// Whether the text has a line of hyphens under the names of columns.
+/// Returns whether the text has a line of hyphens below column names.
 fn is_table(text: &str) -> bool {
     rule(text).is_some()
 }
 
-/// The index of the line of hyphens.
+/// Returns the index of the line of hyphens.
 fn rule(text: &str) -> Option<usize> {
     let is_rule = |line: &str| {
         let line = line.trim();
@@ -247,7 +250,7 @@ fn rule(text: &str) -> Option<usize> {
     text.lines().take(40).position(is_rule)
 }
 
-/// Reads a table: each column begins where its hyphens do.
+/// Reads a table. The hyphens below a column name start where the values of the column start.
 fn table(text: &str, complain: &mut dyn FnMut(At, String)) -> Vec<Object> {
     let lines: Vec<&str> = text.lines().collect();
     let Some(rule) = rule(text).filter(|rule| *rule > 0) else {
@@ -276,7 +279,7 @@ fn table(text: &str, complain: &mut dyn FnMut(At, String)) -> Vec<Object> {
         }
         let values = cells(written);
         if values.first().is_none_or(String::is_empty) {
-            complain(line(index), "a row without its first column".to_owned());
+            complain(line(index), "a row with an empty first column".to_owned());
             continue;
         }
         let properties = names.iter().cloned().zip(values);
@@ -294,7 +297,7 @@ mod tests {
     use super::*;
     use crate::inputs::text::decode;
 
-    fn told(reading: &Reading) -> Vec<String> {
+    fn lines(reading: &Reading) -> Vec<String> {
         let found = reading.input.found.iter();
         found
             .map(|found| match &found.value {
@@ -316,16 +319,18 @@ mod tests {
             IndirectionTable: [Group:Number]: 0:0\t0:4\t0:0\n\
             \x20                                 0:4\n\n";
         assert!(starts(text));
-        let told = told(&read("rss.txt", &decode(text.as_bytes())));
-        assert!(told.contains(&r#"Get-NetAdapterRss "Ethernet" NumberOfReceiveQueues "2""#.into()));
-        assert!(told.contains(&r#"Get-NetAdapterRss "Ethernet" BaseProcessorNumber "4""#.into()));
-        assert!(told.contains(
+        let found = lines(&read("rss.txt", &decode(text.as_bytes())));
+        assert!(
+            found.contains(&r#"Get-NetAdapterRss "Ethernet" NumberOfReceiveQueues "2""#.into())
+        );
+        assert!(found.contains(&r#"Get-NetAdapterRss "Ethernet" BaseProcessorNumber "4""#.into()));
+        assert!(found.contains(
             &r#"Get-NetAdapterRss "Ethernet" IndirectionTable "0:0\t0:4\t0:0 0:4""#.into()
         ));
     }
 
     #[test]
-    fn a_table_and_json_say_the_same() {
+    fn a_table_and_json_are_read_alike() {
         let table = "\nName       DisplayName            DisplayValue  RegistryKeyword       RegistryValue\n\
             ----       -----------            ------------  ---------------       -------------\n\
             Ethernet   Interrupt Moderation   Enabled       *InterruptModeration  {1}\n\
@@ -338,9 +343,9 @@ mod tests {
             r#"Get-NetAdapterAdvancedProperty "Ethernet" *ReceiveBuffers "512""#,
         ];
         assert!(starts(table));
-        assert_eq!(told(&read("a.txt", &decode(table.as_bytes()))), expected);
+        assert_eq!(lines(&read("a.txt", &decode(table.as_bytes()))), expected);
         let json = read_json("a.json", &decode(json.as_bytes())).unwrap();
-        assert_eq!(told(&json), expected);
+        assert_eq!(lines(&json), expected);
     }
 
     #[test]
@@ -348,15 +353,35 @@ mod tests {
         let server = "EnableSMB1Protocol       : False\nRequireSecuritySignature : True\n";
         let client = "EnableBandwidthThrottling : True\nRequireSecuritySignature  : False\n";
         let both = format!("{server}\n{client}");
-        let told = told(&read("smb.txt", &decode(both.as_bytes())));
+        let found = lines(&read("smb.txt", &decode(both.as_bytes())));
         assert_eq!(
-            told[1],
+            found[1],
             "Get-SmbServerConfiguration RequireSecuritySignature \"True\""
         );
         assert_eq!(
-            told[3],
+            found[3],
             "Get-SmbClientConfiguration RequireSecuritySignature \"False\""
         );
+    }
+
+    /// The cmdlet Get-DfsnServerConfiguration prints all properties empty in Microsoft's example. JSON
+    /// output has null.
+    #[test]
+    fn empty_properties_are_unknown() {
+        let expected = [r#"Get-SmbServerConfiguration EnableSMB1Protocol "False""#];
+        let list = "EnableSMB1Protocol : False\nEncryptData        :\nRejectUnencryptedAccess : \n";
+        assert_eq!(lines(&read("smb.txt", &decode(list.as_bytes()))), expected);
+        let table = "EnableSMB1Protocol EncryptData RejectUnencryptedAccess\n\
+            ------------------ ----------- -----------------------\n\
+            False\n";
+        assert_eq!(lines(&read("smb.txt", &decode(table.as_bytes()))), expected);
+        let json =
+            r#"{"EnableSMB1Protocol":false,"EncryptData":null,"RejectUnencryptedAccess":""}"#;
+        let json = read_json("smb.json", &decode(json.as_bytes())).unwrap();
+        assert_eq!(lines(&json), expected);
+        // A property without a value still identifies the cmdlet.
+        let none = read_json("smb.json", &decode(br#"{"EnableSMB1Protocol":null}"#)).unwrap();
+        assert!(lines(&none).is_empty());
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The report of `powercfg /energy`, as XML (`/xml`) or HTML: who asked for which timer resolution,
-//! and what else it noticed.
+//! Reader of the report of `powercfg /energy`, as XML (`/xml`) or HTML. It contains timer requests by
+//! process, and the power plan.
 //!
 //! <https://learn.microsoft.com/windows-hardware/design/device-experiences/powercfg-command-line-options>
 
@@ -8,13 +8,13 @@ use super::text::Text;
 use super::xml::{self, Lines};
 use super::{Format, InputError};
 
-/// The root element of the XML.
+/// Root element of the XML.
 pub(super) const ROOT: &str = "EnergyReport";
 
-/// The command, as origin of what is found.
+/// Command in the places of the findings.
 const COMMAND: &str = "powercfg /energy";
 
-/// Details that tell of timers and of the machine, as the report names them in English.
+/// English names of details about timers and the power plan.
 const DETAILS: [&str; 5] = [
     "Current Timer Resolution (100ns units)",
     "Maximum Timer Period (100ns units)",
@@ -23,7 +23,7 @@ const DETAILS: [&str; 5] = [
     "Plan Type",
 ];
 
-/// Whether the text is such a report in HTML.
+/// Returns whether the text is a report of `powercfg /energy` in HTML.
 pub(super) fn is_html(text: &str) -> bool {
     let start: String = text.chars().take(200_000).collect();
     start.contains("<html") && start.contains("Power Efficiency Diagnostics Report")
@@ -31,7 +31,7 @@ pub(super) fn is_html(text: &str) -> bool {
 
 pub(super) fn read_xml(name: &str, text: &Text) -> Result<Reading, InputError> {
     let document = xml::parse(name, &text.text)?;
-    let lines = Lines::of(&text.text);
+    let lines = Lines::new(&text.text);
     let mut reading = Reading::new(name, Format::EnergyReport);
     let entries = document.descendants();
     for entry in entries.filter(|node| node.tag_name().name() == "LogEntry") {
@@ -46,7 +46,7 @@ pub(super) fn read_xml(name: &str, text: &Text) -> Result<Reading, InputError> {
                 ))
             })
             .collect();
-        // Who asked is the object that the period is of.
+        // The object of a requested period is the process that requested it.
         let process = details
             .iter()
             .find(|(name, _)| *name == "Requesting Process Path");
@@ -60,7 +60,7 @@ pub(super) fn read_xml(name: &str, text: &Text) -> Result<Reading, InputError> {
     Ok(reading)
 }
 
-/// Reads the HTML as the texts between its tags: each detail's name is followed by its value.
+/// Reads the texts between the tags of the HTML. The name of a detail is the text before its value.
 pub(super) fn read_html(name: &str, text: &Text) -> Reading {
     let mut reading = Reading::new(name, Format::EnergyReport);
     let texts = texts(&text.text);
@@ -70,7 +70,7 @@ pub(super) fn read_html(name: &str, text: &Text) -> Reading {
             break;
         };
         match detail.as_str() {
-            // The process is told after what it asked for.
+            // The path of the process follows the period that the process requested.
             "Requested Period" => period = Some((value, *index)),
             "Requesting Process Path" => {
                 if let Some((period, index)) = period.take() {
@@ -86,7 +86,7 @@ pub(super) fn read_html(name: &str, text: &Text) -> Reading {
     reading
 }
 
-/// The texts between tags, each with the index of its line.
+/// Returns the texts between tags, with the indexes of their lines.
 fn texts(html: &str) -> Vec<(usize, String)> {
     let mut texts = Vec::new();
     let mut index = 0;
@@ -110,7 +110,7 @@ mod tests {
 
     const PATH: &str = r"\Device\HarddiskVolume3\Games\game.exe";
 
-    fn told(reading: &Reading) -> Vec<String> {
+    fn lines(reading: &Reading) -> Vec<String> {
         let found = reading.input.found.iter();
         found
             .map(|found| format!("{} {}", found.place, found.value.as_ref().unwrap()))
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asked_for_a_timer_is_read_from_both_forms() {
+    fn timer_requests_are_read_from_both_forms() {
         let xml = format!(
             "<EnergyReport xmlns=\"http://schemas.microsoft.com/energy/2007\"><Troubleshooter>\
              <AnalysisLog><LogEntry><Name>Outstanding Timer Request</Name><Severity>Warning</Severity>\
@@ -133,10 +133,10 @@ mod tests {
         );
         let expected = format!("powercfg /energy \"{PATH}\" Requested Period \"5000\"");
         let xml = read_xml("energy.xml", &decode(xml.as_bytes())).unwrap();
-        assert_eq!(told(&xml)[0], expected);
+        assert_eq!(lines(&xml)[0], expected);
         assert!(is_html(&html));
         assert_eq!(
-            told(&read_html("energy.html", &decode(html.as_bytes()))),
+            lines(&read_html("energy.html", &decode(html.as_bytes()))),
             [expected]
         );
     }

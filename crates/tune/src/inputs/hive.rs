@@ -1,14 +1,41 @@
-//! Hives as files: SYSTEM, SOFTWARE, a user's NTUSER.DAT, and the BCD store.
+//! Reader of hive files: SYSTEM, SOFTWARE, NTUSER.DAT (settings of a user), and the BCD store.
+
+use registry::{Hive, HiveError, HiveKey, HiveValue, Key, Value, bcd};
 
 use super::Format;
-use super::bcd;
 use super::reading::Reading;
-use super::regf::{Hive, HiveError, Node};
-use super::walk::{KeyTree, read_wanted};
+use super::walk::{KeyTree, KeyValue, read_wanted};
 use crate::found::{At, Place};
-use crate::registry::{Key, Value};
 
-/// What a hive is loaded as.
+impl KeyTree for HiveKey<'_> {
+    type Error = HiveError;
+
+    fn child(&self, name: &str) -> Result<Option<Self>, HiveError> {
+        HiveKey::child(self, name)
+    }
+
+    fn children(&self) -> Result<Vec<(String, Self)>, HiveError> {
+        let children = HiveKey::children(self)?.into_iter();
+        Ok(children.map(|child| (child.name(), child)).collect())
+    }
+
+    fn values(&self) -> Result<Vec<Result<KeyValue, HiveError>>, HiveError> {
+        let values = HiveKey::values(self)?.into_iter();
+        Ok(values.map(|value| value.map(KeyValue::from)).collect())
+    }
+}
+
+impl From<HiveValue> for KeyValue {
+    fn from(value: HiveValue) -> Self {
+        KeyValue {
+            name: value.name,
+            value: value.value,
+            at: At::Offset(value.offset),
+        }
+    }
+}
+
+/// Kind of a hive, which determines the registry key below which Windows loads it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     System,
@@ -17,7 +44,7 @@ enum Kind {
     Boot,
 }
 
-/// Reads what the hive holds of settings.
+/// Reads the settings of a hive.
 pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Reading, HiveError> {
     let hive = Hive::open(bytes)?;
     let root = hive.root()?;
@@ -27,7 +54,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Reading, HiveError> {
         reading.complain(
             At::Whole,
             format!(
-                "the file is cut off: {} of {claimed} bytes are there, and what is in the others is missing",
+                "the file is cut off: {} of {claimed} bytes; settings in the rest are missing",
                 bytes.len()
             ),
         );
@@ -35,31 +62,32 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Reading, HiveError> {
     match kind(&root)? {
         Some(Kind::Boot) => boot(&mut reading, &root)?,
         Some(Kind::System) => {
-            // What is called so on a running machine is a link to the control set in use.
+            // CurrentControlSet is a link to the control set in use, which exists only on a running
+            // machine.
             let name = control_set(&mut reading, &root)?;
             match root.child(&name)? {
                 Some(set) => {
                     read_wanted(&mut reading, &set, &key(r"HKLM\SYSTEM\CurrentControlSet"));
                 }
-                None => reading.complain(At::Whole, format!("there is no key {name}")),
+                None => reading.complain(At::Whole, format!("the key {name} is missing")),
             }
         }
         Some(Kind::Software) => read_wanted(&mut reading, &root, &key(r"HKLM\SOFTWARE")),
         Some(Kind::User) => read_wanted(&mut reading, &root, &key("HKCU")),
         None => reading.complain(
             At::Whole,
-            "neither SYSTEM, SOFTWARE, a user's hive nor a BCD store: no setting is looked for in it",
+            "not SYSTEM, SOFTWARE, a user's hive or a BCD store: no settings were read",
         ),
     }
     Ok(reading)
 }
 
 fn key(text: &str) -> Key {
-    Key::new(text).expect("the hive is known")
+    Key::new(text).expect("a known hive")
 }
 
-/// What the hive is, by the keys that only it has.
-fn kind(root: &Node<'_>) -> Result<Option<Kind>, HiveError> {
+/// Determines the kind of a hive by keys that only this kind has.
+fn kind(root: &HiveKey<'_>) -> Result<Option<Kind>, HiveError> {
     for (key, kind) in [
         ("Select", Kind::System),
         ("Objects", Kind::Boot),
@@ -73,8 +101,8 @@ fn kind(root: &Node<'_>) -> Result<Option<Kind>, HiveError> {
     Ok(None)
 }
 
-/// The name of the control set that is in use, in SYSTEM.
-fn control_set(reading: &mut Reading, root: &Node<'_>) -> Result<String, HiveError> {
+/// Returns the name of the control set in use, for a SYSTEM hive.
+fn control_set(reading: &mut Reading, root: &HiveKey<'_>) -> Result<String, HiveError> {
     let current = match root.child("Select")? {
         Some(select) => select.value("Current")?,
         None => None,
@@ -84,55 +112,57 @@ fn control_set(reading: &mut Reading, root: &Node<'_>) -> Result<String, HiveErr
         None => {
             reading.complain(
                 At::Whole,
-                r"Select\Current does not say which control set is in use: ControlSet001 is taken",
+                r"Select\Current does not name the control set in use: ControlSet001 was read",
             );
             Ok("ControlSet001".to_owned())
         }
     }
 }
 
-/// Reads the entries of a BCD store.
-fn boot(reading: &mut Reading, root: &Node<'_>) -> Result<(), HiveError> {
+/// Reads the boot entries of a BCD store.
+fn boot(reading: &mut Reading, root: &HiveKey<'_>) -> Result<(), HiveError> {
     let Some(objects) = root.child("Objects")? else {
         return Ok(());
     };
     let entries = objects.children()?;
-    // The entry that is started unless somebody chooses another; `bcdedit` shows it as {default}.
+    // The output of `bcdedit` shows the default boot entry as {default}.
     let default = entries
         .iter()
-        .find(|(id, _)| id.eq_ignore_ascii_case(bcd::BOOT_MANAGER))
-        .and_then(|(_, entry)| element_text(entry, bcd::DEFAULT_OBJECT));
-    for (id, entry) in entries {
+        .find(|entry| entry.name().eq_ignore_ascii_case(bcd::BOOT_MANAGER))
+        .and_then(|entry| element_text(entry, bcd::DEFAULT_OBJECT));
+    for entry in entries {
+        let id = entry.name();
         let name = match &default {
             Some(default) if default.eq_ignore_ascii_case(&id) => "{default}".to_owned(),
-            _ => bcd::well_known(&id).map_or(id, str::to_owned),
+            _ => bcd::entry_name(&id).map_or(id, str::to_owned),
         };
         let Some(elements) = entry.child("Elements")? else {
             continue;
         };
-        for (number, element) in elements.children()? {
-            let Ok(number) = u32::from_str_radix(&number, 16) else {
-                reading.complain(At::Whole, format!("no element is numbered {number}"));
+        for element in elements.children()? {
+            let Ok(number) = u32::from_str_radix(&element.name(), 16) else {
+                let name = element.name();
+                reading.complain(At::Whole, format!("not a number of a boot element: {name}"));
                 continue;
             };
             let Some(value) = element.value("Element")? else {
                 continue;
             };
-            // What a device or a list of objects is says nothing about how the machine runs.
-            let Some(text) = bcd::stored(number, &value.value) else {
+            // Elements that are devices or lists of objects do not affect the running machine.
+            let Some(text) = bcd::element_text(number, &value.value) else {
                 continue;
             };
             let place = Place::Boot {
                 entry: name.clone(),
-                element: bcd::name(number),
+                element: bcd::element_name(number),
             };
-            reading.found(place, Some(Value::Text(text)), value.at);
+            reading.found(place, Some(Value::Text(text)), At::Offset(value.offset));
         }
     }
     Ok(())
 }
 
-fn element_text(entry: &Node<'_>, number: u32) -> Option<String> {
+fn element_text(entry: &HiveKey<'_>, number: u32) -> Option<String> {
     let element = entry
         .descendant(&format!(r"Elements\{number:08x}"))
         .ok()??;

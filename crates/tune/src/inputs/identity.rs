@@ -1,21 +1,22 @@
-//! Which machine it is, by its registry.
+//! Identification of a machine by its registry values.
+
+use registry::{Key, Value};
 
 use crate::found::{Found, Place};
 use crate::machine::{Edition, Machine};
-use crate::registry::{Key, Value};
 
-/// Where the registry says which Windows it is.
+/// Registry key with the build and edition.
 const VERSION: &str = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion";
-/// Where it says what kind: `WinNT`, `ServerNT`, or `LanmanNT` on a domain controller.
+/// Registry key with the product type: `WinNT`, `ServerNT`, or `LanmanNT` on a domain controller.
 const PRODUCT: &str = r"HKLM\SYSTEM\CurrentControlSet\Control\ProductOptions";
-/// Where it says the machine's name.
+/// Registry key with the name of the machine.
 const NAME: &str = r"HKLM\SYSTEM\CurrentControlSet\Control\ComputerName\ComputerName";
 
-/// The keys that tell of the machine.
+/// Registry keys that identify the machine.
 pub(super) const KEYS: [&str; 3] = [VERSION, PRODUCT, NAME];
 
-/// What the values of the registry among `found` tell.
-pub(super) fn of(found: &[Found]) -> Machine {
+/// Identifies the machine from registry values.
+pub(super) fn identify(found: &[Found]) -> Machine {
     let mut machine = Machine::default();
     let [version, product, computer] = KEYS.map(Key::new);
     for Found { place, value, .. } in found {
@@ -33,7 +34,8 @@ pub(super) fn of(found: &[Found]) -> Machine {
                 _ => {}
             }
         } else if key == product.as_ref() && name == "producttype" {
-            // Says more of a server than its edition does, and nothing of which client it is.
+            // The product type shows that a machine is a server or a domain controller, but not which
+            // client edition it has.
             machine.edition = match text.to_ascii_lowercase().as_str() {
                 "servernt" => Some(Edition::Server),
                 "lanmannt" => Some(Edition::DomainController),
@@ -46,7 +48,8 @@ pub(super) fn of(found: &[Found]) -> Machine {
     machine
 }
 
-/// The edition of an `EditionID`, such as `Core` (Home), `ProfessionalWorkstation`, `EnterpriseS`.
+/// Returns the edition for an `EditionID`, such as `Core` (Home), `ProfessionalWorkstation`,
+/// `EnterpriseS`.
 fn edition(id: &str) -> Option<Edition> {
     let starts = |prefix: &str| {
         let start = id.get(..prefix.len());
@@ -65,12 +68,13 @@ fn edition(id: &str) -> Option<Edition> {
     }
 }
 
-/// Completes what is known of a machine by what another input tells of it.
+/// Fills the unknown fields of `machine` from `other`.
 pub fn complete(machine: &mut Machine, other: &Machine) {
     machine.name = machine.name.take().or_else(|| other.name.clone());
     machine.build = machine.build.or(other.build);
     machine.edition = match (machine.edition, other.edition) {
-        // A member server by its edition may be a domain controller by its product type.
+        // The edition in `machine` is only "server". The product type in another input shows a domain
+        // controller.
         (Some(Edition::Server), Some(Edition::DomainController)) => other.edition,
         (known, other) => known.or(other),
     };

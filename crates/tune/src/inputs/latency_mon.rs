@@ -1,4 +1,4 @@
-//! The report of LatencyMon: which machine it was, and the longest delays that it saw.
+//! Reader of LatencyMon reports: machine and longest delays.
 //!
 //! <https://www.resplendence.com/latencymon>
 
@@ -7,10 +7,10 @@ use super::reading::{Reading, line};
 use super::text::Text;
 use crate::machine::Edition;
 
-/// The tool, as origin of what is found.
+/// Tool in the places of the findings.
 const TOOL: &str = "LatencyMon";
 
-/// What is told of delays, up to the unit: that is not always spelt right in saved reports.
+/// Labels of delays without the unit. Saved reports often misspell the unit.
 const FIGURES: [&str; 12] = [
     "Highest measured interrupt to process latency",
     "Average measured interrupt to process latency",
@@ -38,7 +38,7 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
         } else if let Some(value) = written.strip_prefix("OS version:") {
             os_version(&mut reading, value);
         } else if let Some((label, value)) = figure(written) {
-            // Some languages write a comma in numbers.
+            // In some languages, reports have a decimal comma.
             let value = match value.replace(',', ".").parse::<f64>() {
                 Ok(_) => value.replace(',', "."),
                 Err(_) => value.to_owned(),
@@ -49,7 +49,7 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
     reading
 }
 
-/// The build in `Windows 10, 10.0, version 2009, build: 19043 (x64)`.
+/// Reads the build in a value such as `Windows 10, 10.0, version 2009, build: 19043 (x64)`.
 fn os_version(reading: &mut Reading, value: &str) {
     let build = value.split_once("build: ").map(|(_, build)| build);
     let build = build.and_then(|build| build.split_whitespace().next());
@@ -58,7 +58,7 @@ fn os_version(reading: &mut Reading, value: &str) {
     machine.edition = value.contains("Server").then_some(Edition::Server);
 }
 
-/// The label and value of a line; between them are at least two spaces.
+/// Splits a line into its label and value.
 fn figure(written: &str) -> Option<(&'static str, &str)> {
     let label = FIGURES.iter().find(|label| written.starts_with(**label))?;
     let rest = written[label.len()..].trim_start();
@@ -85,11 +85,11 @@ mod tests {
             Total time spent in DPCs (%)                          0,019358\n";
         assert!(starts(text));
         let read = read("report.txt", &decode(text.as_bytes())).input;
-        let told: Vec<String> = (read.found.iter())
+        let lines: Vec<String> = (read.found.iter())
             .map(|found| format!("{} {}", found.place, found.value.as_ref().unwrap()))
             .collect();
         assert_eq!(
-            told,
+            lines,
             [
                 "LatencyMon Highest DPC routine execution time \"682.5\"",
                 "LatencyMon Driver with highest DPC routine execution time \"ndis.sys - Network Driver Interface\"",

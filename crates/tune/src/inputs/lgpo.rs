@@ -1,16 +1,17 @@
-//! LGPO text: policies as `LGPO.exe /parse` writes them, in blocks of four lines.
+//! Reader of LGPO text, the output of `LGPO.exe /parse`. A policy is a block of four lines.
 //!
-//! Format: the document that comes with LGPO in the Security Compliance Toolkit,
+//! Format: document of LGPO in the Security Compliance Toolkit,
 //! <https://learn.microsoft.com/windows/security/operating-system-security/device-management/windows-security-configuration-framework/security-compliance-toolkit-10>
+
+use registry::{Key, Value};
 
 use super::Format;
 use super::reading::{Reading, line};
 use super::text::Text;
-use crate::registry::{Key, Value};
 
-/// Whether the text's first lines are a block.
+/// Returns whether the text starts with a block of LGPO text.
 pub(super) fn starts(text: &str) -> bool {
-    let mut lines = text.lines().map(str::trim).filter(|line| is_said(line));
+    let mut lines = text.lines().map(str::trim).filter(|line| is_content(line));
     lines.next().is_some_and(|first| hive(first).is_some())
         && lines.next().is_some_and(|key| key.contains('\\'))
         && lines.next().is_some()
@@ -19,14 +20,14 @@ pub(super) fn starts(text: &str) -> bool {
         })
 }
 
-fn is_said(line: &str) -> bool {
+fn is_content(line: &str) -> bool {
     !line.is_empty() && !line.starts_with(';')
 }
 
-/// Whose policy it is: the computer's, all users' or that of some.
+/// Returns the registry root for the first line of a block: a policy for the computer or for users.
 fn hive(line: &str) -> Option<&'static str> {
-    let whose = line.split(':').next().unwrap_or("");
-    match whose.to_ascii_lowercase().as_str() {
+    let target = line.split(':').next().unwrap_or("");
+    match target.to_ascii_lowercase().as_str() {
         "computer" => Some("HKLM"),
         "user" => Some("HKCU"),
         _ => None,
@@ -36,42 +37,42 @@ fn hive(line: &str) -> Option<&'static str> {
 pub(super) fn read(name: &str, text: &Text) -> Reading {
     let mut reading = Reading::new(name, Format::Lgpo);
     let mut lines = text.text.lines().enumerate().map(|(index, line)| {
-        // A value's name and data may end in spaces; no line begins with some.
+        // Names and data may end with spaces, but no line of the format starts with a space.
         (index, line.trim_start())
     });
     while let Some((index, first)) = lines.next() {
-        if !is_said(first.trim_end()) {
+        if !is_content(first.trim_end()) {
             continue;
         }
         let Some(hive) = hive(first.trim_end()) else {
             reading.complain(
                 line(index),
-                format!("a block begins with Computer or User, not with {first}"),
+                format!("a block starts with Computer or User, not with {first}"),
             );
             continue;
         };
         let (Some((_, path)), Some((_, value_name)), Some((at, action))) =
             (lines.next(), lines.next(), lines.next())
         else {
-            reading.complain(line(index), "a block of fewer than four lines");
+            reading.complain(line(index), "a block with fewer than four lines");
             break;
         };
         let Some(key) = Key::new(&format!("{hive}\\{}", path.trim_end())) else {
             continue;
         };
-        // The default value's name is written *: an empty line would end the block for a reader.
+        // An empty line ends a block, so the name of a key's default value is written as *.
         let value_name = if value_name == "*" { "" } else { value_name };
         match action.trim_end() {
             "DELETE" => reading.registry(&key, value_name, None, line(at)),
             "DELETEALLVALUES" => reading.complain(
                 line(at),
-                format!("all values of {key} are deleted before others are set"),
+                format!("deletes all values of {key} before it sets others; not applied"),
             ),
             "DELETEKEYS" => reading.deleted(key, line(at)),
             "CREATEKEY" => {}
             _ => match value(action) {
                 Some(value) => reading.registry(&key, value_name, Some(value), line(at)),
-                None => reading.complain(line(at), format!("no action is written so: {action}")),
+                None => reading.complain(line(at), format!("unknown action: {action}")),
             },
         }
     }
@@ -98,7 +99,8 @@ fn value(action: &str) -> Option<Value> {
     })
 }
 
-/// Bytes as pairs of hexadecimal digits. The document gives no example, so they may stand together or apart.
+/// Parses pairs of hexadecimal digits, with or without separators. The format document has no example of
+/// binary data.
 fn bytes(data: &str) -> Option<Vec<u8>> {
     let digits: Vec<u8> = (data.bytes())
         .filter(|byte| !matches!(byte, b' ' | b',' | b':' | b'-'))
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn any_block_is_read_as_it_was_written() {
+    fn any_block_is_read() {
         let mut rng = Rng(7);
         for _ in 0..200 {
             let number = rng.bits();

@@ -1,7 +1,8 @@
-//! The registry of the running system: what it says of settings, and single values, read and written.
+//! Access to the live registry: reads all settings, and reads and writes single values.
 
 use std::io;
 
+use registry::{Entry, Key, Value};
 use windows_registry::{
     CLASSES_ROOT, CURRENT_CONFIG, CURRENT_USER, Key as Open, LOCAL_MACHINE, Type, USERS,
 };
@@ -10,16 +11,14 @@ use super::reading::Reading;
 use super::walk::{KeyTree, KeyValue, read_wanted};
 use super::{Format, Input, identity};
 use crate::found::At;
-use crate::registry::{Entry, Key, Value};
 
-/// The registry's name as an input.
+/// Name of the live registry as an input of findings.
 pub const NAME: &str = "the live registry";
 
-/// What is not there: `ERROR_FILE_NOT_FOUND` as an `HRESULT`.
+/// `ERROR_FILE_NOT_FOUND` as an `HRESULT`.
 const NOT_FOUND: i32 = 0x8007_0002_u32.cast_signed();
 
-/// Reads what the registry of the running system says of settings. Keys that may not be read are
-/// complaints.
+/// Reads the settings of the live registry. A key that cannot be read is reported as a complaint.
 pub fn read() -> Input {
     let mut reading = Reading::new(NAME, Format::Live);
     for (hive, path, name) in [
@@ -27,18 +26,18 @@ pub fn read() -> Input {
         (LOCAL_MACHINE, "SOFTWARE", r"HKLM\SOFTWARE"),
         (CURRENT_USER, "", "HKCU"),
     ] {
-        let key = Key::new(name).expect("the hive is known");
+        let key = Key::new(name).expect("a known hive");
         match hive.open(path) {
             Ok(root) => read_wanted(&mut reading, &Tree(root), &key),
             Err(error) => reading.complain(At::Whole, format!("{key}: {error}")),
         }
     }
     let mut input = reading.input;
-    input.machine = identity::of(&input.found);
+    input.machine = identity::identify(&input.found);
     input
 }
 
-/// A key of the running system.
+/// A key of the live registry.
 struct Tree(Open);
 
 impl KeyTree for Tree {
@@ -55,7 +54,7 @@ impl KeyTree for Tree {
     fn children(&self) -> Result<Vec<(String, Self)>, Self::Error> {
         let mut children = Vec::new();
         for name in self.0.keys()? {
-            // Some keys may be seen but not opened, those of other users for instance.
+            // Some listed keys cannot be opened, for instance keys of other users.
             if let Ok(child) = self.0.open(&name) {
                 children.push((name, Self(child)));
             }
@@ -77,11 +76,11 @@ impl KeyTree for Tree {
     }
 }
 
-/// What is where the entry says; `None` as its value if there is nothing.
+/// Reads the current value of an entry. The value of the returned entry is `None` if it is not set.
 ///
 /// # Errors
-/// If it may not be read.
-pub fn now(entry: &Entry) -> io::Result<Entry> {
+/// If the value cannot be read.
+pub fn current(entry: &Entry) -> io::Result<Entry> {
     let (hive, path) = split(&entry.key)?;
     let value = match hive.open(path).and_then(|key| key.get_value(&entry.name)) {
         Ok(value) => Some(Value::from_bytes(value.ty().into(), &value)),
@@ -94,11 +93,11 @@ pub fn now(entry: &Entry) -> io::Result<Entry> {
     })
 }
 
-/// Makes what is where the entry says what it says: sets the value, making the key if it is not there,
-/// or removes it. A key that was made stays.
+/// Sets the value of an entry, or removes it if the value is `None`. To set a value, it creates the key
+/// if necessary. Removing a value does not remove its key.
 ///
 /// # Errors
-/// If it may not be written.
+/// If the value cannot be written.
 pub fn write(entry: &Entry) -> io::Result<()> {
     let (hive, path) = split(&entry.key)?;
     let outcome = match &entry.value {
@@ -119,10 +118,10 @@ pub fn write(entry: &Entry) -> io::Result<()> {
 }
 
 fn failed(key: &Key, error: &windows_result::Error) -> io::Error {
-    io::Error::other(format!("{key}: {error}"))
+    io::Error::other(format!("cannot access {key}: {error}"))
 }
 
-/// The hive of a key, and the path below it.
+/// Splits a key into its root and the path below the root.
 fn split(key: &Key) -> io::Result<(&'static Open, &str)> {
     let (hive, path) = key.as_str().split_once('\\').unwrap_or((key.as_str(), ""));
     let hive = match hive {
@@ -131,7 +130,7 @@ fn split(key: &Key) -> io::Result<(&'static Open, &str)> {
         "HKU" => USERS,
         "HKCR" => CLASSES_ROOT,
         "HKCC" => CURRENT_CONFIG,
-        other => return Err(io::Error::other(format!("no hive is called {other}"))),
+        other => return Err(io::Error::other(format!("unknown hive {other}"))),
     };
     Ok((hive, path))
 }
@@ -141,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_there_until_it_is_removed() {
+    fn a_value_is_written_read_and_removed() {
         let key = Key::new(r"HKCU\Software\laglab-test-of-live").unwrap();
         let entry = |value| Entry {
             key: key.clone(),
@@ -156,18 +155,18 @@ mod tests {
             Value::Qword(1 << 40),
         ] {
             write(&entry(Some(value.clone()))).unwrap();
-            assert_eq!(now(&entry(None)).unwrap().value, Some(value));
+            assert_eq!(current(&entry(None)).unwrap().value, Some(value));
         }
         write(&entry(None)).unwrap();
         write(&entry(None)).unwrap();
-        assert_eq!(now(&entry(None)).unwrap().value, None);
+        assert_eq!(current(&entry(None)).unwrap().value, None);
         CURRENT_USER
             .remove_tree(r"Software\laglab-test-of-live")
             .unwrap();
     }
 
     #[test]
-    fn the_running_system_tells_which_windows_it_is() {
+    fn the_live_registry_identifies_the_build() {
         let input = read();
         assert!(input.machine.build.is_some());
     }

@@ -1,17 +1,15 @@
-//! Files that say how a machine is set: exports, hives, policies, what commands print.
+//! Readers of files that contain settings: exports, hives, policies, outputs of commands.
 //!
-//! [`read_files`] reads files and folders, [`read`] the bytes of one. What a file is, its content
-//! tells; a name that claims something else is an error. A line that cannot be read is counted and
-//! shown, and the rest is read.
+//! [`read_files`] reads files and folders, and [`read`] reads the bytes of one file. The content
+//! determines the format. If a file has the name of another format, it is an error. Unreadable lines are
+//! counted and reported, and the rest is read.
 
 mod admx;
 mod archive;
-mod bcd;
 mod bcdedit;
 mod cmdlet;
 mod energy_report;
 mod hive;
-mod hive_logs;
 mod identity;
 mod latency_mon;
 mod lgpo;
@@ -22,7 +20,6 @@ mod policy_rules;
 mod power_scheme;
 mod reading;
 pub mod reg;
-mod regf;
 mod registry_pol;
 mod security_template;
 mod text;
@@ -31,108 +28,107 @@ mod windbg;
 mod xml;
 
 use std::fmt;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 pub use admx::PolicyName;
 pub use identity::complete;
-pub use regf::HiveError;
 
 use crate::found::{At, Found, Origin};
 use crate::machine::Machine;
-use crate::registry::Key;
 use archive::Member;
-use hive_logs::Log;
 use reading::Reading;
+use registry::{HiveError, HiveLog, Key, is_hive, is_hive_log, is_log_name_of, replay};
 
-/// The largest file that is read, in bytes: hives are at most 2 GiB.
+/// Maximum size of a file, in bytes. A hive has at most 2 GiB.
 const MAX_FILE: u64 = 2 << 30;
 
-/// The longest text that is read, in bytes. A `.reg` export of a whole machine is about as long.
+/// Maximum size of a text file, in bytes. A `.reg` export of a whole machine is about this large.
 const MAX_TEXT: usize = 512 << 20;
 
-/// What one file says.
+/// Content of one file.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// Its name; of a file in an archive the archive's name before it.
+    /// File name. For a file in an archive, the name of the archive is in front.
     pub name: String,
-    /// What it is.
+    /// Format of the file.
     pub format: Format,
-    /// What it says of settings, in its order.
+    /// Values that the file sets or deletes, in the order of the file.
     pub found: Vec<Found>,
-    /// Keys that it deletes, with all that is below them.
+    /// Registry keys that the file deletes with all subkeys.
     pub deleted_keys: Vec<(Key, Origin)>,
-    /// Which policies write which values, of an ADMX.
+    /// Names of the policies that write registry values, if the file is an ADMX file.
     pub policy_names: Vec<PolicyName>,
-    /// What it tells of the machine.
+    /// Name, build and edition of the machine, if the file states them.
     pub machine: Machine,
-    /// What could not be read.
+    /// Parts of the file that could not be read.
     pub complaints: Complaints,
 }
 
-/// What could not be read of an input.
+/// Unreadable parts of an input.
 #[derive(Clone, Debug, Default)]
 pub struct Complaints {
-    /// The first ones.
+    /// The first [`MAX_LISTED`](Self::MAX_LISTED) complaints.
     pub first: Vec<Complaint>,
-    /// How many there are.
+    /// Number of complaints.
     pub count: u64,
 }
 
 impl Complaints {
-    /// How many are kept.
-    pub const KEPT: usize = 20;
+    /// Maximum number of complaints that are listed.
+    pub const MAX_LISTED: usize = 20;
 }
 
-/// Something that could not be read.
+/// An unreadable part of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
-    /// Where it is.
+    /// Position of the part in the input.
     pub at: At,
-    /// What is wrong with it.
+    /// Sentence that describes the problem.
     pub what: String,
 }
 
-/// What a file is.
+/// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// `.reg`.
+    /// Export of the Registry Editor (`.reg`).
     Reg,
-    /// A hive of the registry.
+    /// Registry hive file.
     Hive,
-    /// `registry.pol`.
+    /// Registry values of a group policy (`registry.pol`).
     RegistryPol,
-    /// LGPO text.
+    /// Text in the format of `LGPO.exe /parse`.
     Lgpo,
-    /// A security template, such as `GptTmpl.inf`.
+    /// Security template, such as `GptTmpl.inf`.
     SecurityTemplate,
-    /// `.PolicyRules`.
+    /// Baseline of Policy Analyzer (`.PolicyRules`).
     PolicyRules,
-    /// ADMX.
+    /// Definitions of policies (ADMX).
     Admx,
-    /// ADML.
+    /// Display names of policies (ADML).
     Adml,
-    /// A zip archive or a cabinet.
+    /// Zip archive or cabinet.
     Archive,
-    /// `bcdedit /enum`.
+    /// Output of `bcdedit /enum`.
     BcdEdit,
-    /// What one of PowerShell's commands answers.
+    /// Output of a PowerShell cmdlet, as list or table.
     Cmdlet,
-    /// The same as JSON.
+    /// Output of a PowerShell cmdlet, as JSON.
     CmdletJson,
-    /// `netsh int tcp show global`.
+    /// Output of `netsh int tcp show global`.
     Netsh,
-    /// `powercfg /query`.
+    /// Output of `powercfg /query`.
     PowerScheme,
-    /// `powercfg /energy` as XML.
+    /// Report of `powercfg /energy`, as XML.
     EnergyReport,
-    /// The same as HTML.
+    /// Report of `powercfg /energy`, as HTML.
     EnergyReportHtml,
-    /// A log of WinDbg.
+    /// Log of WinDbg.
     WinDbg,
-    /// A report of LatencyMon.
+    /// Report of LatencyMon.
     LatencyMon,
-    /// The registry of the running system.
+    /// Live registry of the running system.
     Live,
 }
 
@@ -140,126 +136,122 @@ impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Reg => "a .reg export",
-            Self::Hive => "a hive of the registry",
-            Self::RegistryPol => "a registry.pol",
+            Self::Hive => "a registry hive",
+            Self::RegistryPol => "a registry.pol file",
             Self::Lgpo => "LGPO text",
             Self::SecurityTemplate => "a security template",
             Self::PolicyRules => "a .PolicyRules file",
             Self::Admx => "an ADMX file",
             Self::Adml => "an ADML file",
             Self::Archive => "an archive",
-            Self::BcdEdit => "a listing of bcdedit",
-            Self::Cmdlet => "an answer of PowerShell",
+            Self::BcdEdit => "bcdedit output",
+            Self::Cmdlet => "PowerShell output",
             Self::CmdletJson => "JSON",
-            Self::Netsh => "a listing of netsh",
-            Self::PowerScheme => "a listing of powercfg",
-            Self::EnergyReport | Self::EnergyReportHtml => "a report of powercfg /energy",
-            Self::WinDbg => "a log of WinDbg",
-            Self::LatencyMon => "a report of LatencyMon",
+            Self::Netsh => "netsh output",
+            Self::PowerScheme => "powercfg output",
+            Self::EnergyReport | Self::EnergyReportHtml => "a powercfg /energy report",
+            Self::WinDbg => "a WinDbg log",
+            Self::LatencyMon => "a LatencyMon report",
             Self::Live => "the registry of the running system",
         })
     }
 }
 
-/// Why a file cannot be read at all.
+/// Reason why a file cannot be read at all. The error message does not include the source error.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
-    /// It cannot be opened or read.
-    #[error("{}: {source}", path.display())]
+    /// The file or folder cannot be opened or read.
+    #[error("cannot read {}", path.display())]
     Io {
-        /// The file.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// It is larger than any that says something of settings.
-    #[error("{name}: {size} bytes are more than such a file has (at most {limit})")]
+    /// The file is larger than the limit for its format.
+    #[error("{name} is too large: {size} bytes, at most {limit} are read")]
     TooLarge {
-        /// The file.
+        /// File name.
         name: String,
-        /// Its size, in bytes.
+        /// Size in bytes.
         size: u64,
-        /// The most that is read, in bytes.
+        /// Maximum size in bytes.
         limit: u64,
     },
-    /// It is nothing that is known.
+    /// The format is unknown.
     #[error(
-        "{name}: {found}, and nothing that says how a machine is set: give a .reg export, a hive, a \
-         policy or baseline, or what bcdedit, netsh, powercfg, WinDbg, LatencyMon or PowerShell printed"
+        "unknown format of {name}: {found}; give a .reg export, a hive, a policy or baseline, or the output of \
+         bcdedit, netsh, powercfg, WinDbg, LatencyMon or PowerShell"
     )]
     Unknown {
-        /// The file.
+        /// File name.
         name: String,
-        /// What it is, as far as that can be told.
+        /// Description of the content.
         found: String,
     },
-    /// It is not what its name says.
-    #[error("{name}: by its name it is {claimed}, but it is {found}")]
+    /// The file name belongs to another format than the content.
+    #[error("{name} does not match its name: expected {claimed}, found {found}")]
     NotWhatItClaims {
-        /// The file.
+        /// File name.
         name: String,
-        /// What it should be.
+        /// Format to which the file name belongs.
         claimed: Format,
-        /// What it is, as far as that can be told.
+        /// Description of the content.
         found: String,
     },
-    /// A hive that cannot be read.
-    #[error("{name}: the hive cannot be read: {source}")]
+    /// The hive is damaged.
+    #[error("cannot read the hive {name}")]
     Hive {
-        /// The file.
+        /// File name.
         name: String,
-        /// Why.
+        /// Cause.
         source: HiveError,
     },
-    /// XML that cannot be read, or may not be.
-    #[error("{name}:{line}: {what}")]
+    /// The XML is invalid or has a document type (DTD). The reader refuses all DTDs.
+    #[error("cannot read the XML of {name}")]
     Xml {
-        /// The file.
+        /// File name.
         name: String,
-        /// The line, counted from 1.
-        line: u32,
-        /// Why.
-        what: String,
+        /// Cause, with its position.
+        source: roxmltree::Error,
     },
-    /// JSON that cannot be read.
-    #[error("{name}:{line}: {what}")]
+    /// The JSON is invalid.
+    #[error("cannot read the JSON of {name}")]
     Json {
-        /// The file.
+        /// File name.
         name: String,
-        /// The line, counted from 1.
-        line: usize,
-        /// Why.
-        what: String,
+        /// Cause, with its position.
+        source: serde_json::Error,
     },
-    /// An archive that cannot be read.
-    #[error("{name}: the archive cannot be read: {source}")]
+    /// The archive is damaged.
+    #[error("cannot read the archive {name}")]
     Archive {
-        /// The archive.
+        /// File name of the archive.
         name: String,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// A transaction log of a hive, without the hive.
+    /// The file is the transaction log of a hive, and the hive is missing.
     #[error(
-        "{name}: this is the log of a hive, which holds no settings by itself: give the hive, beside which \
-         its logs are looked for"
+        "{name} is the transaction log of a hive and has no settings on its own: give the hive; its logs are \
+         found next to it"
     )]
     LogOfHive {
-        /// The file.
+        /// File name.
         name: String,
     },
-    /// A folder or archive without a file that says something of settings.
-    #[error("{name}: no policy, baseline or export is in it")]
+    /// The folder or archive contains no file with settings.
+    #[error("no policy, baseline or export in {name}")]
     Nothing {
-        /// The folder or archive.
+        /// Name of the folder or archive.
         name: String,
     },
 }
 
-/// Reads files, and the folders of backups and baselines with all that is in them.
+/// Reads files, and all files in folders of backups and baselines.
 ///
 /// # Errors
-/// If one cannot be read at all, is nothing that is known, or not what its name says.
+/// If a file cannot be read at all, has an unknown format, or does not match its name.
 pub fn read_files(paths: &[impl AsRef<Path>]) -> Result<Vec<Input>, InputError> {
     let mut inputs = Vec::new();
     for path in paths {
@@ -271,30 +263,30 @@ pub fn read_files(paths: &[impl AsRef<Path>]) -> Result<Vec<Input>, InputError> 
         if path.is_dir() {
             let files = archive::files_below(path).map_err(failed)?;
             let files = files.iter().map(|file| read_file(file));
-            inputs.extend(known(&path.display().to_string(), files)?);
+            inputs.extend(known_inputs(&path.display().to_string(), files)?);
         } else {
             match read_file(path) {
-                // The hive that it belongs to is read with it.
-                Err(InputError::LogOfHive { .. }) if is_log_of_one(path, paths) => {}
+                // The hive of this log is also in `paths` and is read together with the log.
+                Err(InputError::LogOfHive { .. }) if is_log_of_any(path, paths) => {}
                 file => inputs.extend(file?),
             }
         }
     }
-    Ok(named(inputs))
+    Ok(with_policy_names(inputs))
 }
 
-/// Whether a file is by its name a log of a hive that is among the others.
-fn is_log_of_one(log: &Path, paths: &[impl AsRef<Path>]) -> bool {
+/// Returns whether the name of a file is the name of a transaction log of a hive in `paths`.
+fn is_log_of_any(log: &Path, paths: &[impl AsRef<Path>]) -> bool {
     let mut hives = paths.iter().map(|path| path.as_ref().to_string_lossy());
-    hives.any(|hive| hive_logs::is_named_after(&log.to_string_lossy(), &hive))
+    hives.any(|hive| is_log_name_of(&log.to_string_lossy(), &hive))
 }
 
-/// What is known of the files of a folder or archive, in which others lie too: those are passed over
-/// unless their names claim something.
-fn known(
+/// Returns the inputs of a folder or archive. A file of an unknown format is skipped, unless its name
+/// belongs to a known format.
+fn known_inputs(
     name: &str,
-    files: impl Iterator<Item = Result<Vec<Translated>, InputError>>,
-) -> Result<Vec<Translated>, InputError> {
+    files: impl Iterator<Item = Result<Vec<Localized>, InputError>>,
+) -> Result<Vec<Localized>, InputError> {
     let mut inputs = Vec::new();
     for file in files {
         match file {
@@ -310,27 +302,39 @@ fn known(
     Ok(inputs)
 }
 
-fn read_file(path: &Path) -> Result<Vec<Translated>, InputError> {
+fn read_file(path: &Path) -> Result<Vec<Localized>, InputError> {
     let failed = |source| InputError::Io {
         path: path.to_owned(),
         source,
     };
     let name = path.display().to_string();
-    let size = std::fs::metadata(path).map_err(failed)?.len();
-    if size > MAX_FILE {
-        return Err(InputError::TooLarge {
-            name,
-            size,
-            limit: MAX_FILE,
-        });
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    // The size of a device or pipe is unknown, and reading it may never end.
+    let limit = if metadata.is_file() {
+        MAX_FILE
+    } else {
+        MAX_TEXT as u64
+    };
+    let too_large = |size| InputError::TooLarge {
+        name: name.clone(),
+        size,
+        limit,
+    };
+    if metadata.len() > limit {
+        return Err(too_large(metadata.len()));
     }
-    let bytes = std::fs::read(path).map_err(failed)?;
-    read_any(&name, bytes, &|| logs_beside(path))
+    let mut bytes = Vec::new();
+    (file.take(limit + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() as u64 > limit {
+        return Err(too_large(bytes.len() as u64));
+    }
+    read_any(&name, bytes, &|| logs_next_to(path))
 }
 
-/// The logs that lie beside a hive. One that cannot be read is as if it were not there: what is missing
-/// then, is said.
-fn logs_beside(hive: &Path) -> Vec<Log> {
+/// Reads the transaction logs next to a hive. An unreadable log is handled like a missing log, so the
+/// missing changes are reported.
+fn logs_next_to(hive: &Path) -> Vec<HiveLog> {
     let (Some(name), Some(folder)) = (hive.file_name(), hive.parent()) else {
         return Vec::new();
     };
@@ -342,30 +346,34 @@ fn logs_beside(hive: &Path) -> Vec<Log> {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let logs = files.filter_map(|file| {
         let name = file.file_name().to_string_lossy().into_owned();
-        let is_wanted = hive_logs::is_named_after(&name, &hive)
+        let is_wanted = is_log_name_of(&name, &hive)
             && file.metadata().is_ok_and(|data| data.len() <= MAX_FILE);
         let bytes = is_wanted.then(|| std::fs::read(file.path()).ok())??;
-        Some(Log { name, bytes })
+        Some(HiveLog { name, bytes })
     });
     logs.collect()
 }
 
-/// Reads the bytes of a file: one input, or those in it if it is an archive. Of a hive, logs are looked for
-/// in the archive only.
+/// Reads the bytes of a file. Returns one input, or several if the file is an archive. Transaction logs
+/// of a hive are found only in the same archive.
 ///
 /// # Errors
-/// As [`read_files`].
+/// See [`read_files`].
 pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Input>, InputError> {
-    Ok(named(read_any(name, bytes.to_vec(), &Vec::new)?))
+    Ok(with_policy_names(read_any(
+        name,
+        bytes.to_vec(),
+        &Vec::new,
+    )?))
 }
 
-/// An input, with the texts of policies if it is an ADML.
-struct Translated {
+/// An input, with its strings if it is an ADML file.
+struct Localized {
     input: Input,
     strings: admx::Strings,
 }
 
-impl From<Reading> for Translated {
+impl From<Reading> for Localized {
     fn from(reading: Reading) -> Self {
         Self {
             input: reading.input,
@@ -374,18 +382,18 @@ impl From<Reading> for Translated {
     }
 }
 
-/// Gives the policies of each ADMX the names in the ADML that is called as it is.
-fn named(inputs: Vec<Translated>) -> Vec<Input> {
+/// Replaces the policy names of each ADMX file by those of the ADML file with the same name.
+fn with_policy_names(inputs: Vec<Localized>) -> Vec<Input> {
     let stem = |input: &Input| {
         let base = input.name.rsplit(['/', '\\']).next().unwrap_or("");
         let stem = base.rsplit_once('.').map_or(base, |(stem, _)| stem);
         stem.to_lowercase()
     };
     let strings: Vec<_> = (inputs.iter())
-        .filter(|translated| translated.input.format == Format::Adml)
-        .map(|translated| (stem(&translated.input), translated.strings.clone()))
+        .filter(|localized| localized.input.format == Format::Adml)
+        .map(|localized| (stem(&localized.input), localized.strings.clone()))
         .collect();
-    let inputs = inputs.into_iter().map(|translated| translated.input);
+    let inputs = inputs.into_iter().map(|localized| localized.input);
     inputs
         .map(|mut input| {
             if input.format == Format::Admx {
@@ -402,48 +410,47 @@ fn named(inputs: Vec<Translated>) -> Vec<Input> {
 fn read_any(
     name: &str,
     bytes: Vec<u8>,
-    logs: &dyn Fn() -> Vec<Log>,
-) -> Result<Vec<Translated>, InputError> {
+    logs: &dyn Fn() -> Vec<HiveLog>,
+) -> Result<Vec<Localized>, InputError> {
     if !archive::starts(&bytes) {
         return Ok(vec![read_one(name, bytes, logs)?]);
     }
     check_claim(name, Format::Archive)?;
     let members = archive::members(name, &bytes)?.into_iter();
-    let (logs, members): (Vec<_>, Vec<_>) =
-        members.partition(|member| hive_logs::is_log(&member.bytes));
-    let logs: Vec<Log> = (logs.into_iter())
-        .map(|Member { name, bytes }| Log { name, bytes })
+    let (logs, members): (Vec<_>, Vec<_>) = members.partition(|member| is_hive_log(&member.bytes));
+    let logs: Vec<HiveLog> = (logs.into_iter())
+        .map(|Member { name, bytes }| HiveLog { name, bytes })
         .collect();
     let members = members.into_iter().map(|member| {
         let own = || {
             let own = logs.iter();
-            let own = own.filter(|log| hive_logs::is_named_after(&log.name, &member.name));
+            let own = own.filter(|log| is_log_name_of(&log.name, &member.name));
             own.cloned().collect()
         };
         Ok(vec![read_one(&member.name, member.bytes, &own)?])
     });
-    known(name, members)
+    known_inputs(name, members)
 }
 
 fn read_one(
     name: &str,
     mut bytes: Vec<u8>,
-    logs: &dyn Fn() -> Vec<Log>,
-) -> Result<Translated, InputError> {
-    let mut translated = if hive_logs::is_log(&bytes) {
+    logs: &dyn Fn() -> Vec<HiveLog>,
+) -> Result<Localized, InputError> {
+    let mut localized = if is_hive_log(&bytes) {
         return Err(InputError::LogOfHive {
             name: name.to_owned(),
         });
-    } else if regf::starts(&bytes) {
+    } else if is_hive(&bytes) {
         check_claim(name, Format::Hive)?;
-        let said = hive_logs::replay(&mut bytes, logs);
+        let notes = replay(&mut bytes, logs);
         let read = hive::read(name, &bytes);
         let mut reading = read.map_err(|source| InputError::Hive {
             name: name.to_owned(),
             source,
         })?;
-        for what in said {
-            reading.complain(At::Whole, what);
+        for note in notes {
+            reading.complain(At::Whole, note.to_string());
         }
         reading.into()
     } else if registry_pol::starts(&bytes) {
@@ -452,12 +459,13 @@ fn read_one(
     } else {
         read_text(name, &bytes)?
     };
-    let input = &mut translated.input;
-    complete(&mut input.machine, &identity::of(&input.found));
-    Ok(translated)
+    let input = &mut localized.input;
+    complete(&mut input.machine, &identity::identify(&input.found));
+    Ok(localized)
 }
 
-/// Reads a `registry.pol` for the machine or for users: which of the two, only its folder says.
+/// Reads a `registry.pol` file. The name of its folder is the only sign that its policies apply to
+/// users.
 fn read_policy(name: &str, bytes: &[u8]) -> Reading {
     let mut folders = name.rsplit(['/', '\\']).skip(1);
     let folder = folders.next().unwrap_or("").to_ascii_lowercase();
@@ -466,13 +474,13 @@ fn read_policy(name: &str, bytes: &[u8]) -> Reading {
     if folder != "user" && folder != "machine" {
         reading.complain(
             At::Whole,
-            "whose policy it is, only a folder Machine or User would say: taken for the machine's",
+            "read as a policy of the machine: policies of users are in a folder User",
         );
     }
     reading
 }
 
-fn read_text(name: &str, bytes: &[u8]) -> Result<Translated, InputError> {
+fn read_text(name: &str, bytes: &[u8]) -> Result<Localized, InputError> {
     if bytes.len() > MAX_TEXT {
         return Err(InputError::TooLarge {
             name: name.to_owned(),
@@ -515,26 +523,26 @@ fn read_text(name: &str, bytes: &[u8]) -> Result<Translated, InputError> {
         Format::WinDbg => windbg::read(name, &text),
         Format::LatencyMon => latency_mon::read(name, &text),
         Format::Hive | Format::RegistryPol | Format::Archive | Format::Live => {
-            unreachable!("no text is recognised as such")
+            unreachable!("these formats are not text")
         }
     };
     if text.guessed {
         reading.complain(
             At::Whole,
-            "neither UTF-8 nor UTF-16: letters beyond ASCII are guessed",
+            "neither UTF-8 nor UTF-16: letters other than ASCII are guessed",
         );
     }
-    Ok(Translated {
+    Ok(Localized {
         input: reading.input,
         strings,
     })
 }
 
-/// What a text is; the surest signs are looked for first.
+/// Recognises the format of a text. The most reliable signs are checked first.
 fn recognise(text: &str) -> Option<Format> {
     let start = text.trim_start();
     if start.starts_with('<') {
-        // Where a document type stands before it, the reader will refuse it.
+        // A document type may precede the root element. The parser refuses it later.
         let head: String = start.chars().take(8192).collect();
         let has_root = |root: &str| head.contains(&format!("<{root}"));
         return [
@@ -568,7 +576,7 @@ fn recognise(text: &str) -> Option<Format> {
     found.map(|(_, format)| format)
 }
 
-/// What a name says that the file is, if it says so.
+/// Returns the format to which a file name belongs, if any.
 fn claim(name: &str) -> Option<Format> {
     let base = name.rsplit(['/', '\\']).next()?.to_ascii_lowercase();
     if ["system", "software", "bcd", "ntuser.dat"].contains(&base.as_str()) {
@@ -599,7 +607,7 @@ fn check_claim(name: &str, found: Format) -> Result<(), InputError> {
     }
 }
 
-/// How a file that is not known begins.
+/// Describes the first words of a file of unknown format.
 fn first_words(bytes: &[u8], text: &str) -> String {
     if bytes.is_empty() {
         return "an empty file".to_owned();
@@ -613,14 +621,11 @@ fn first_words(bytes: &[u8], text: &str) -> String {
                 .any(|c| c.is_control() && !c.is_whitespace()) =>
         {
             let words: String = first.chars().take(60).collect();
-            format!("text that begins with {words:?}")
+            format!("text starting with {words:?}")
         }
         _ => {
             let bytes = bytes.iter().take(8).map(|byte| format!("{byte:02x}"));
-            format!(
-                "data that begins with {}",
-                bytes.collect::<Vec<_>>().join(" ")
-            )
+            format!("data starting with {}", bytes.collect::<Vec<_>>().join(" "))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What `netsh int tcp show global` prints.
+//! Reader of the output of `netsh int tcp show global`.
 //!
 //! <https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface>
 
@@ -6,11 +6,11 @@ use super::Format;
 use super::reading::{Reading, line};
 use super::text::Text;
 
-/// The command, as origin of what is found.
+/// Command in the places of the findings.
 const COMMAND: &str = "netsh int tcp show global";
 
-/// What is in a label whatever the version, and the label in full. The last ones hold what is not
-/// translated either.
+/// Part of a label that is the same in all versions of Windows, and the full label. The last labels are
+/// not translated in any language.
 const LABELS: [(&str, &str); 17] = [
     ("Receive-Side Scaling", "Receive-Side Scaling State"),
     ("Auto-Tuning Level", "Receive Window Auto-Tuning Level"),
@@ -37,7 +37,8 @@ const LABELS: [(&str, &str); 17] = [
     ("RTO", "Initial RTO"),
 ];
 
-/// Values, which newer versions translate no more. The provider of congestion control has others.
+/// Known values in English. Newer versions no longer translate values. The congestion control provider
+/// has other values.
 const WORDS: [&str; 13] = [
     "allowed",
     "application",
@@ -54,8 +55,9 @@ const WORDS: [&str; 13] = [
     "restricted",
 ];
 
-/// What the first labels are, by how many stand before that of RFC 1323, which holds its number in every
-/// language: on Windows 7 to 10 (1607), and later.
+/// First labels in the order of the output: Windows 7 to 10 (1607), and later versions. The label RFC
+/// 1323 contains its number in every language. The number of lines before it selects one of the two
+/// lists.
 const ORDERS: [&[&str]; 2] = [
     &[
         "Receive-Side Scaling State",
@@ -74,16 +76,16 @@ const ORDERS: [&[&str]; 2] = [
     ],
 ];
 
-/// How many labels make a text such a listing.
+/// Minimum number of known labels that identify the output.
 const ENOUGH: usize = 3;
 
 pub(super) fn starts(text: &str) -> bool {
     let lines = text.lines().take(80).filter_map(setting);
-    let known = lines.filter(|(label, _)| known(label).is_some());
+    let known = lines.filter(|(label, _)| full_label(label).is_some());
     known.count() >= ENOUGH
 }
 
-/// The label and value of a line.
+/// Splits a line into label and value.
 fn setting(line: &str) -> Option<(&str, &str)> {
     let (label, value) = line.split_once(" : ").or_else(|| line.split_once(": "))?;
     let value = value.trim();
@@ -91,8 +93,8 @@ fn setting(line: &str) -> Option<(&str, &str)> {
     is_word.then_some((label.trim(), value))
 }
 
-/// The label in full that holds what is known of one.
-fn known(label: &str) -> Option<&'static str> {
+/// Returns the full English label for a label of any version.
+fn full_label(label: &str) -> Option<&'static str> {
     let label = label.to_lowercase();
     let words: Vec<&str> = label
         .split(|letter: char| !letter.is_alphanumeric())
@@ -100,7 +102,8 @@ fn known(label: &str) -> Option<&'static str> {
     let mut labels = LABELS.iter();
     let found = labels.find(|(part, _)| {
         let part = part.to_lowercase();
-        // Abbreviations are within words of other languages.
+        // A short part is an abbreviation, which can occur inside words of other languages. So it must
+        // be a whole word.
         match part.len() {
             ..=4 => words.contains(&part.as_str()),
             _ => label.contains(&part),
@@ -124,7 +127,7 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
     let mut foreign = Vec::new();
     for (place, (index, label, value)) in settings.iter().enumerate() {
         let by_order = order.and_then(|order| order.get(place).copied());
-        let label_in_full = known(label).or(by_order);
+        let label_in_full = full_label(label).or(by_order);
         let is_known_word = WORDS.contains(&value.to_ascii_lowercase().as_str())
             || value.bytes().all(|byte| byte.is_ascii_digit())
             || label_in_full == Some("Add-On Congestion Control Provider");
@@ -137,8 +140,8 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
         reading.complain(
             line(*index),
             format!(
-                "{} of {} lines are not known, such as \"{first}\": netsh prints the language of Windows. \
-                 Get-NetTCPSetting and Get-NetOffloadGlobalSetting, each piped into ConvertTo-Json, do not",
+                "unknown text in {} of {} lines, such as \"{first}\": netsh translates its output; use \
+                 Get-NetTCPSetting and Get-NetOffloadGlobalSetting with ConvertTo-Json",
                 foreign.len(),
                 settings.len()
             ),
@@ -153,7 +156,7 @@ mod tests {
     use crate::inputs::text::decode;
 
     #[test]
-    fn labels_are_told_in_full() {
+    fn full_labels_are_reported() {
         let text = "Querying active state...\n\nTCP Global Parameters\n\
             ----------------------------------------------\n\
             Receive-Side Scaling State          : enabled\n\
@@ -182,7 +185,7 @@ mod tests {
         assert_eq!(read.complaints.count, 1);
     }
 
-    /// Labels as a German Windows 10 shows them, with and without its values translated.
+    /// The labels are those of a German Windows 10. The test has values with and without translation.
     #[test]
     fn translated_labels_are_told_by_their_order_and_translated_values_are_refused() {
         let text = "Der aktive Status wird abgefragt...\n\nGlobale TCP-Parameter\n\

@@ -1,9 +1,10 @@
-//! `.PolicyRules`: what Policy Analyzer keeps baselines in.
+//! Reader of `.PolicyRules` files, the baselines of Policy Analyzer.
 //!
-//! Each `ComputerConfig` and `UserConfig` is a value of the registry; each `LineItem` of a
-//! `SecurityTemplate` a line of a security template.
+//! Each element `ComputerConfig` or `UserConfig` is a registry value. Each `LineItem` of a
+//! `SecurityTemplate` is a line of a security template.
 //! <https://learn.microsoft.com/windows/security/operating-system-security/device-management/windows-security-configuration-framework/security-compliance-toolkit-10>
 
+use registry::{Key, Value};
 use roxmltree::Node;
 
 use super::reading::Reading;
@@ -11,14 +12,13 @@ use super::text::Text;
 use super::xml::{self, Lines};
 use super::{Format, InputError, security_template};
 use crate::found::At;
-use crate::registry::{Key, Value};
 
-/// The document's root element.
+/// Root element of the document.
 pub(super) const ROOT: &str = "PolicyRules";
 
 pub(super) fn read(name: &str, text: &Text) -> Result<Reading, InputError> {
     let document = xml::parse(name, &text.text)?;
-    let lines = Lines::of(&text.text);
+    let lines = Lines::new(&text.text);
     let mut reading = Reading::new(name, Format::PolicyRules);
     for rule in document.root_element().children() {
         match rule.tag_name().name() {
@@ -40,7 +40,7 @@ pub(super) fn read(name: &str, text: &Text) -> Result<Reading, InputError> {
 
 fn registry_value(reading: &mut Reading, rule: Node<'_, '_>, hive: &str, at: At) {
     let (Some(path), Some(name)) = (xml::text(rule, "Key"), xml::text(rule, "Value")) else {
-        reading.complain(at, "a rule without Key and Value");
+        reading.complain(at, "a rule without Key or Value");
         return;
     };
     let Some(key) = Key::new(&format!("{hive}\\{}", path.trim())) else {
@@ -48,14 +48,14 @@ fn registry_value(reading: &mut Reading, rule: Node<'_, '_>, hive: &str, at: At)
     };
     let kind = xml::text(rule, "RegType").unwrap_or("").trim();
     let data = xml::text(rule, "RegData").unwrap_or("");
-    // As in registry.pol, names of that form delete.
+    // Names with this prefix delete the value, as in registry.pol.
     if let Some(name) = name.strip_prefix("**del.") {
         reading.registry(&key, name, None, at);
         return;
     }
     match value(kind, data) {
         Some(value) => reading.registry(&key, name, Some(value), at),
-        None => reading.complain(at, format!("no {kind} is written so: {data}")),
+        None => reading.complain(at, format!("invalid {kind}: {data}")),
     }
 }
 

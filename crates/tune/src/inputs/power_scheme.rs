@@ -1,15 +1,16 @@
-//! What `powercfg /query` (`/q`, `/qh`) prints, in any language: of a setting only its GUID and its two
-//! numbers count, the first for when the machine is plugged in, the second for when it runs on battery.
+//! Reader of the output of `powercfg /query` (`/q`, `/qh`) in any language. It reads only the GUID of a
+//! setting and its two numbers. The first number applies on mains, the second on battery.
 //!
 //! <https://learn.microsoft.com/windows-hardware/design/device-experiences/powercfg-command-line-options>
+
+use registry::Value;
 
 use super::Format;
 use super::reading::{Reading, line};
 use super::text::Text;
 use crate::found::Place;
-use crate::registry::Value;
 
-/// What a GUID in a line stands for, by how far the line is indented.
+/// Indentations of lines with the GUID of a scheme, a subgroup or a setting, in spaces.
 const SCHEME: usize = 0;
 const SUBGROUP: usize = 2;
 const SETTING: usize = 4;
@@ -21,7 +22,7 @@ pub(super) fn starts(text: &str) -> bool {
     levels.first() == Some(&SCHEME) && levels.contains(&SUBGROUP)
 }
 
-/// How far a line with a GUID is indented, and the GUID.
+/// Returns the indentation and the GUID of a line.
 fn guid(line: &str) -> Option<(usize, &str)> {
     let level = line.len() - line.trim_start().len();
     let (_, rest) = line.split_once(": ")?;
@@ -53,7 +54,7 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
             }
             continue;
         }
-        // Bounds and steps are numbers too, but stand deeper.
+        // Bounds and steps of a setting are also numbers, but their lines are indented more.
         let level = written.len() - written.trim_start().len();
         let number = written.rsplit_once(": 0x").filter(|_| level == SETTING);
         let ((Some(scheme), Some(subgroup), Some(setting)), Some((_, digits))) =
@@ -71,8 +72,8 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
                 };
                 reading.found(place, Some(Value::Dword(number)), line(index));
             }
-            Ok(_) => reading.complain(line(index), "a third number of one setting"),
-            Err(_) => reading.complain(line(index), format!("no hexadecimal number: {digits}")),
+            Ok(_) => reading.complain(line(index), "a third number of a setting"),
+            Err(_) => reading.complain(line(index), format!("not a hexadecimal number: {digits}")),
         }
         numbers += 1;
     }
@@ -111,11 +112,11 @@ mod tests {
         for text in [english, &german] {
             assert!(starts(text));
             let read = read("power.txt", &decode(text.as_bytes())).input;
-            let told: Vec<String> = (read.found.iter())
+            let lines: Vec<String> = (read.found.iter())
                 .map(|found| format!("{} {}", found.place, found.value.as_ref().unwrap()))
                 .collect();
             assert_eq!(
-                told,
+                lines,
                 [
                     format!("power {scheme} {setting} AC 0x64"),
                     format!("power {scheme} {setting} DC 0x5"),

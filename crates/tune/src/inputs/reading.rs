@@ -1,17 +1,21 @@
-//! What a reader has read so far.
+//! State of an input while it is read.
 
-use super::{Complaint, Complaints, Input};
+use std::sync::Arc;
+
+use registry::{Key, Value};
+
+use super::{Complaint, Complaints, Format, Input};
 use crate::found::{At, Found, Origin, Place};
 use crate::machine::Machine;
-use crate::registry::{Key, Value};
 
-/// An input while it is read.
+/// Collects the findings and complaints of one input.
 pub(super) struct Reading {
     pub(super) input: Input,
+    source: Arc<str>,
 }
 
 impl Reading {
-    pub(super) fn new(name: &str, format: super::Format) -> Self {
+    pub(super) fn new(name: &str, format: Format) -> Self {
         Self {
             input: Input {
                 name: name.to_owned(),
@@ -22,10 +26,11 @@ impl Reading {
                 machine: Machine::default(),
                 complaints: Complaints::default(),
             },
+            source: name.into(),
         }
     }
 
-    /// The input says that `place` is `value`.
+    /// Adds a value that the input sets. If `value` is `None`, the input deletes the value.
     pub(super) fn found(&mut self, place: Place, value: Option<Value>, at: At) {
         let origin = self.origin(at);
         self.input.found.push(Found {
@@ -35,7 +40,7 @@ impl Reading {
         });
     }
 
-    /// The input says that a value of the registry is `value`.
+    /// Adds a registry value. If `value` is `None`, the input deletes the value.
     pub(super) fn registry(&mut self, key: &Key, name: &str, value: Option<Value>, at: At) {
         let place = Place::Registry {
             key: key.clone(),
@@ -44,47 +49,47 @@ impl Reading {
         self.found(place, value, at);
     }
 
-    /// The input says that a command answers `value`, if that is not empty.
+    /// Adds a property in the output of a command. An empty value is not added, so the property stays
+    /// unknown.
     pub(super) fn answer(&mut self, command: &str, object: &str, name: &str, value: &str, at: At) {
+        if value.trim().is_empty() {
+            return;
+        }
         let place = Place::Answer {
             command: command.to_owned(),
             object: object.to_owned(),
             property: name.to_owned(),
         };
-        let value = (!value.is_empty()).then(|| Value::Text(value.to_owned()));
-        self.found(place, value, at);
+        self.found(place, Some(Value::Text(value.to_owned())), at);
     }
 
-    /// The input deletes a key.
+    /// Adds a registry key that the input deletes.
     pub(super) fn deleted(&mut self, key: Key, at: At) {
         let origin = self.origin(at);
         self.input.deleted_keys.push((key, origin));
     }
 
-    /// Something in the input could not be read.
+    /// Adds a complaint, unless the list already contains it.
     pub(super) fn complain(&mut self, at: At, what: impl Into<String>) {
         let complaints = &mut self.input.complaints;
         let what = what.into();
         let complaint = Complaint { at, what };
-        // What is said once need not be said again.
         if complaints.first.contains(&complaint) {
             return;
         }
         complaints.count += 1;
-        if complaints.first.len() < Complaints::KEPT {
+        if complaints.first.len() < Complaints::MAX_LISTED {
             complaints.first.push(complaint);
         }
     }
 
     fn origin(&self, at: At) -> Origin {
-        Origin {
-            source: self.input.name.clone(),
-            at,
-        }
+        let source = Arc::clone(&self.source);
+        Origin { source, at }
     }
 }
 
-/// The number of a line, for its index.
+/// Returns the position for the index of a line. Line numbers start at 1.
 pub(super) fn line(index: usize) -> At {
     At::Line(u32::try_from(index + 1).unwrap_or(u32::MAX))
 }

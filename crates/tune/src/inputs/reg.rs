@@ -1,19 +1,43 @@
-//! `.reg`: what the Registry Editor exports, versions 4 and 5, and what scripts write by hand.
+//! Reader and writer of `.reg` files: exports of the Registry Editor, versions 4 and 5, and files
+//! written by hand.
 //!
-//! Syntax: <https://learn.microsoft.com/troubleshoot/windows-server/performance/distribute-registry-changes>
+//! Syntax:
+//! <https://learn.microsoft.com/troubleshoot/windows-server/performance/distribute-registry-changes>
 
 use std::fmt::Write as _;
+
+use registry::{Entry, Key, Value};
 
 use super::Format;
 use super::reading::{Reading, line};
 use super::text::Text;
-use crate::registry::{Entry, Key, Value};
 
-/// The first lines of the versions.
+/// First lines of the two versions of the format.
 const VERSION_5: &str = "Windows Registry Editor Version 5.00";
 const VERSION_4: &str = "REGEDIT4";
 
-/// Whether the text starts as a `.reg` does.
+/// Reason why a value cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum RegError {
+    #[error("the text has no closing quotation mark")]
+    OpenText,
+    #[error("the name has no closing quotation mark: {0}")]
+    OpenName(String),
+    #[error("a name without = : {0}")]
+    NoEquals(String),
+    #[error("unexpected text after the value: {0}")]
+    AfterText(String),
+    #[error("unknown form of a value: {0}")]
+    Form(String),
+    #[error("unknown type: {0}")]
+    Type(String),
+    #[error("dword: needs up to eight hexadecimal digits, found {0}")]
+    Dword(String),
+    #[error("not a hexadecimal byte: {0}")]
+    Byte(String),
+}
+
+/// Returns whether the first line is that of a `.reg` file.
 pub(super) fn starts(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or("").trim_end();
     first.eq_ignore_ascii_case(VERSION_5) || first == VERSION_4
@@ -45,24 +69,24 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
                 index = next;
                 whole
             }
-            Err(what) => {
-                reading.complain(line(start), what);
+            Err(error) => {
+                reading.complain(line(start), error.to_string());
                 continue;
             }
         };
         match (&key, parse_value(&whole, utf16)) {
             (Some(key), Ok((name, value))) => reading.registry(key, &name, value, line(start)),
-            (None, Ok(_)) => reading.complain(line(start), "a value that stands in no known key"),
-            (_, Err(what)) => reading.complain(line(start), what),
+            (None, Ok(_)) => reading.complain(line(start), "a value outside a known key"),
+            (_, Err(error)) => reading.complain(line(start), error.to_string()),
         }
     }
     reading
 }
 
-/// Reads the line of a key without its opening bracket.
+/// Parses the line of a key, given without its opening bracket.
 fn read_key(reading: &mut Reading, inner: &str, start: usize) -> Option<Key> {
     let Some((path, _)) = inner.rsplit_once(']') else {
-        reading.complain(line(start), "the key is not closed by ]");
+        reading.complain(line(start), "the key has no closing ]");
         return None;
     };
     let (path, deleted) = match path.strip_prefix('-') {
@@ -70,7 +94,7 @@ fn read_key(reading: &mut Reading, inner: &str, start: usize) -> Option<Key> {
         None => (path, false),
     };
     let Some(key) = Key::new(path) else {
-        reading.complain(line(start), format!("no hive is called so: {path}"));
+        reading.complain(line(start), format!("unknown hive: {path}"));
         return None;
     };
     if deleted {
@@ -81,17 +105,18 @@ fn read_key(reading: &mut Reading, inner: &str, start: usize) -> Option<Key> {
     }
 }
 
-/// A value with the lines that it goes on in, and the index of the line after it: numbers go on
-/// after a backslash, text until its quotation mark.
-fn whole_value(lines: &[&str], start: usize) -> Result<(String, usize), String> {
+/// Joins a value with its continuation lines, and returns the index of the next line. Numbers continue
+/// after a backslash at the end of a line. Text continues until its closing quotation mark.
+fn whole_value(lines: &[&str], start: usize) -> Result<(String, usize), RegError> {
     let mut whole = lines[start].trim().to_owned();
     let mut next = start + 1;
     if let Some(text) = text_of(&whole) {
-        // Only looked for once in a file: without a mark, no later text is closed either.
+        // This search to the end of the file happens only once. If one closing mark is missing, all
+        // later text lacks one too.
         let mut open = is_open(text);
         while open {
             let Some(more) = lines.get(next) else {
-                return Err("the text is not closed by a quotation mark".to_owned());
+                return Err(RegError::OpenText);
             };
             whole.push('\n');
             whole.push_str(more);
@@ -103,7 +128,7 @@ fn whole_value(lines: &[&str], start: usize) -> Result<(String, usize), String> 
             whole.pop();
             let Some(more) = lines.get(next) else { break };
             let more = more.trim();
-            // A comment may stand within.
+            // A comment line may be between the lines of a value.
             if !more.starts_with(';') {
                 whole.push_str(more);
             } else {
@@ -115,18 +140,18 @@ fn whole_value(lines: &[&str], start: usize) -> Result<(String, usize), String> 
     Ok((whole, next))
 }
 
-/// What follows the quotation mark that opens the text of a value, if it is text.
+/// Returns the part after the opening quotation mark of a text value.
 fn text_of(written: &str) -> Option<&str> {
     let (_, rest) = split_name(written).ok()?;
     rest.trim_start().strip_prefix('"')
 }
 
-/// Whether text that is open before is still open after.
+/// Returns whether a line of text has no closing quotation mark.
 fn is_open(text: &str) -> bool {
     closing_mark(text).is_none()
 }
 
-/// Where the quotation mark that closes the text is.
+/// Returns the position of the closing quotation mark.
 fn closing_mark(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.char_indices().find_map(|(place, character)| {
@@ -136,47 +161,46 @@ fn closing_mark(text: &str) -> Option<usize> {
     })
 }
 
-/// The name of a value, and what follows its `=`.
-fn split_name(written: &str) -> Result<(String, &str), String> {
+/// Splits a line into the name of a value and the part after `=`.
+fn split_name(written: &str) -> Result<(String, &str), RegError> {
     let (name, rest) = if let Some(rest) = written.strip_prefix('@') {
         (String::new(), rest)
     } else {
         let quoted = &written[1..];
-        let end = closing_mark(quoted)
-            .ok_or_else(|| format!("the name is not closed by a quotation mark: {written}"))?;
+        let end = closing_mark(quoted).ok_or_else(|| RegError::OpenName(written.to_owned()))?;
         (unescaped(&quoted[..end]), &quoted[end + 1..])
     };
     let rest = rest
         .trim_start()
         .strip_prefix('=')
-        .ok_or_else(|| format!("a name without = : {written}"))?;
+        .ok_or_else(|| RegError::NoEquals(written.to_owned()))?;
     Ok((name, rest))
 }
 
-/// The name and value of a whole value; `None` where it is deleted.
-fn parse_value(written: &str, utf16: bool) -> Result<(String, Option<Value>), String> {
+/// Parses a value whose lines are joined. The returned value is `None` if the file deletes the value.
+fn parse_value(written: &str, utf16: bool) -> Result<(String, Option<Value>), RegError> {
     let (name, rest) = split_name(written)?;
     let rest = rest.trim_start();
     if let Some(text) = rest.strip_prefix('"') {
-        let end = closing_mark(text).ok_or("the text is not closed by a quotation mark")?;
+        let end = closing_mark(text).ok_or(RegError::OpenText)?;
         let after = text[end + 1..].trim_start();
         if !after.is_empty() && !after.starts_with(';') {
-            return Err(format!("more after the text: {after}"));
+            return Err(RegError::AfterText(after.to_owned()));
         }
         return Ok((name, Some(Value::Text(unescaped(&text[..end])))));
     }
-    // Whatever follows a ; is a comment, as the Registry Editor takes it.
+    // For the Registry Editor, everything after a semicolon is a comment.
     let rest = rest.split(';').next().unwrap_or("").trim_end();
     if rest == "-" {
         return Ok((name, None));
     }
     let (kind, data) = rest
         .split_once(':')
-        .ok_or_else(|| format!("a value of no known form: {rest}"))?;
+        .ok_or_else(|| RegError::Form(rest.to_owned()))?;
     let kind = kind.to_ascii_lowercase();
     if kind == "dword" {
-        let number = u32::from_str_radix(data.trim(), 16)
-            .map_err(|_| format!("dword: takes up to eight hexadecimal digits, not {data}"))?;
+        let number =
+            u32::from_str_radix(data.trim(), 16).map_err(|_| RegError::Dword(data.to_owned()))?;
         return Ok((name, Some(Value::Dword(number))));
     }
     let number = match kind.strip_prefix("hex") {
@@ -187,7 +211,7 @@ fn parse_value(written: &str, utf16: bool) -> Result<(String, Option<Value>), St
             .and_then(|digits| u32::from_str_radix(digits, 16).ok()),
         None => None,
     };
-    let number = number.ok_or_else(|| format!("no type is called so: {kind}"))?;
+    let number = number.ok_or(RegError::Type(kind))?;
     let mut bytes = hexadecimal(data)?;
     if !utf16 && matches!(number, 1 | 2 | 7) {
         bytes = bytes.iter().flat_map(|byte| [*byte, 0]).collect();
@@ -195,18 +219,16 @@ fn parse_value(written: &str, utf16: bool) -> Result<(String, Option<Value>), St
     Ok((name, Some(Value::from_bytes(number, &bytes))))
 }
 
-/// Bytes in hexadecimal with commas between them.
-fn hexadecimal(data: &str) -> Result<Vec<u8>, String> {
+/// Parses hexadecimal bytes separated by commas.
+fn hexadecimal(data: &str) -> Result<Vec<u8>, RegError> {
     data.split(',')
         .map(str::trim)
         .filter(|byte| !byte.is_empty())
-        .map(|byte| {
-            u8::from_str_radix(byte, 16).map_err(|_| format!("{byte} is no hexadecimal byte"))
-        })
+        .map(|byte| u8::from_str_radix(byte, 16).map_err(|_| RegError::Byte(byte.to_owned())))
         .collect()
 }
 
-/// Text without the backslashes that stand before backslashes and quotation marks.
+/// Removes the backslashes before backslashes and quotation marks.
 fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -222,14 +244,38 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// Writes a `.reg` of version 5 that sets or deletes each entry, in their order.
+/// Error: a name contains a control character. In a `.reg` file, it would end the line and so change
+/// other keys.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "cannot write \"{}\" to a .reg file: the name has a control character; use the PowerShell command that \
+     sets it",
+    .0.escape_debug()
+)]
+pub struct ControlCharacter(pub String);
+
+/// Makes a `.reg` file of version 5 that sets or deletes the entries in their order. The encoding is
+/// UTF-16 with a byte order mark, like that of the Registry Editor.
 ///
-/// To be saved as UTF-16 with a byte order mark, as the Registry Editor does, or as UTF-8 without
-/// one if all is ASCII.
-pub fn write<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
+/// # Errors
+/// If the name of a key or value contains a control character other than a tab.
+pub fn to_bytes(entries: &[Entry]) -> Result<Vec<u8>, ControlCharacter> {
+    let text = format(entries)?;
+    let units = [0xFEFF].into_iter().chain(text.encode_utf16());
+    Ok(units.flat_map(u16::to_le_bytes).collect())
+}
+
+fn format(entries: &[Entry]) -> Result<String, ControlCharacter> {
+    let is_refused = |letter: char| letter.is_control() && letter != '\t';
     let mut text = format!("{VERSION_5}\r\n");
     let mut last: Option<&Key> = None;
     for Entry { key, name, value } in entries {
+        if let Some(text) = [key.as_str(), name]
+            .into_iter()
+            .find(|text| text.contains(is_refused))
+        {
+            return Err(ControlCharacter(text.to_owned()));
+        }
         if last != Some(key) {
             let _ = write!(text, "\r\n[{}]\r\n", key.long());
             last = Some(key);
@@ -242,7 +288,7 @@ pub fn write<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
         text.push('=');
         match value {
             None => text.push('-'),
-            // Text of several lines would be cut into lines by whatever handles the file as text.
+            // Text with line breaks is written as bytes, so that text tools cannot split it.
             Some(Value::Text(plain)) if !plain.contains(['\r', '\n', '\0']) => {
                 let _ = write!(text, "\"{}\"", escaped(plain));
             }
@@ -253,7 +299,7 @@ pub fn write<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
         }
         text.push_str("\r\n");
     }
-    text
+    Ok(text)
 }
 
 fn write_bytes(text: &mut String, value: &Value) {
@@ -353,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn version_4_writes_text_as_bytes() {
+    fn version_4_has_text_as_bytes() {
         let read = read_text("REGEDIT4\n\n[HKEY_USERS\\X]\n\"e\"=hex(2):25,41,25,00\n");
         assert_eq!(
             entries(&read)[0].value,
@@ -362,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said_and_the_rest_is_read() {
+    fn unreadable_lines_are_reported_and_the_rest_is_read() {
         let read = read_text(
             "Windows Registry Editor Version 5.00\n[HKLM\\A]\nnonsense\n\"a\"=dword:xyz\n\
              \"b\"=dword:1\n[C:\\A]\n\"c\"=dword:1\n\"d\"=\"open\n",
@@ -382,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_files_are_read_back() {
         let mut rng = Rng(9);
         let letters: Vec<char> = "aZ09 \\\"=;,[]()-@%äß漢😀\t".chars().collect();
         for _ in 0..500 {
@@ -411,11 +457,29 @@ mod tests {
                     }
                 })
                 .collect();
-            let text = write(&written);
+            let text = format(&written).unwrap();
             let read = read_text(&text);
             assert_eq!(read.input.complaints.count, 0, "{text}");
             assert_eq!(entries(&read), written, "{text}");
         }
+    }
+
+    #[test]
+    fn names_with_control_characters_are_refused() {
+        let entry = |key: &str, name: &str| Entry {
+            key: Key::new(key).unwrap(),
+            name: name.to_owned(),
+            value: None,
+        };
+        for (key, name) in [
+            ("HKLM\\A\r\n[HKEY_CURRENT_USER", "b"),
+            ("HKLM\\A\u{85}B", "b"),
+            ("HKLM\\A", "b\n[HKEY_CURRENT_USER]"),
+            ("HKLM\\A", "b\0"),
+        ] {
+            assert!(to_bytes(&[entry(key, name)]).is_err(), "{key:?} {name:?}");
+        }
+        assert!(to_bytes(&[entry("HKLM\\A", "a\tb")]).is_ok());
     }
 
     #[test]

@@ -1,24 +1,26 @@
-//! `registry.pol`: the registry's part of a policy, format PReg.
+//! Reader of `registry.pol` files, which contain the registry values of a policy in the format PReg.
 //!
-//! Format: <https://learn.microsoft.com/openspecs/windows_protocols/ms-gpreg/5c092c22-bf6b-4e7f-b180-b20743d368f5>
+//! Format:
+//! <https://learn.microsoft.com/openspecs/windows_protocols/ms-gpreg/5c092c22-bf6b-4e7f-b180-b20743d368f5>
+
+use registry::{Key, Value};
 
 use super::Format;
 use super::reading::Reading;
 use crate::found::At;
-use crate::registry::{Key, Value};
 
-/// The first bytes: signature and version 1.
+/// First bytes of a file: the signature and the version 1.
 const START: &[u8] = b"PReg\x01\0\0\0";
 
-/// Whether these are the first bytes of such a file.
+/// Returns whether the file starts with the signature and a known version.
 pub(super) fn starts(bytes: &[u8]) -> bool {
     bytes.starts_with(START)
 }
 
-/// Reads the policy below the hive: `HKLM` for the machine's policy, `HKCU` for that of users.
+/// Reads a policy. Its values apply to the registry root `hive`: `HKLM` for the machine's policy, `HKCU`
+/// for that of users.
 ///
-/// After the first entry that makes no sense nothing more is read: only a whole entry says where the
-/// next one begins.
+/// Reading stops at the first damaged entry, because the start of the next entry is unknown.
 pub(super) fn read(name: &str, bytes: &[u8], hive: &str) -> Reading {
     let mut reading = Reading::new(name, Format::RegistryPol);
     let mut cursor = Cursor {
@@ -32,7 +34,7 @@ pub(super) fn read(name: &str, bytes: &[u8], hive: &str) -> Reading {
             reading.complain(
                 At::Offset(cursor.at as u64),
                 format!(
-                    "no entry [key;value;type;size;data]: {left} bytes from there are not read"
+                    "damaged entry, expected [key;value;type;size;data]: the last {left} bytes were not read"
                 ),
             );
             break;
@@ -52,16 +54,16 @@ struct Entry<'a> {
     data: &'a [u8],
 }
 
-/// Adds what an entry does: it sets a value, or by names of its own deletes values and keys.
+/// Adds an entry. It sets a value or, if its name is special, deletes values and keys.
 fn add(reading: &mut Reading, key: &Key, entry: &Entry<'_>, at: At) {
     let value = Value::from_bytes(entry.kind, entry.data);
     let list = || match Value::from_bytes(1, entry.data) {
         Value::Text(names) => names.split(';').map(str::to_owned).collect(),
         _ => Vec::new(),
     };
-    // Names of commands are told apart without regard to case.
+    // Windows ignores the case of special names.
     let lower = entry.name.to_ascii_lowercase();
-    // The command's name is ASCII, so what follows it begins at the same byte.
+    // The prefixes are ASCII, so converting the name to lower case does not change their length.
     if lower.starts_with("**del.") {
         reading.registry(key, &entry.name["**del.".len()..], None, at);
     } else if lower.starts_with("**soft.") {
@@ -77,12 +79,12 @@ fn add(reading: &mut Reading, key: &Key, entry: &Entry<'_>, at: At) {
     } else if lower.starts_with("**delvals") {
         reading.complain(
             at,
-            format!("all values of {key} are deleted before others are set"),
+            format!("deletes all values of {key} before it sets others; not applied"),
         );
     } else if lower.starts_with("**securekey") {
-        // About rights, no value.
+        // This name sets permissions of the key, not a value.
     } else if entry.name.is_empty() && entry.data.is_empty() && entry.kind == 0 {
-        // Only makes the key.
+        // This entry only creates the key.
     } else {
         reading.registry(key, &entry.name, Some(value), at);
     }
@@ -94,7 +96,7 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// The next entry; on none the cursor stays where it is.
+    /// Reads the next entry. If the entry is damaged, the cursor does not move.
     fn entry(&mut self) -> Option<Entry<'a>> {
         let start = self.at;
         let entry = self.whole_entry();
@@ -139,7 +141,7 @@ impl<'a> Cursor<'a> {
         (self.take(2)? == [mark as u8, 0]).then_some(())
     }
 
-    /// Text up to its NUL.
+    /// Reads text up to its terminating NUL.
     fn text(&mut self) -> Option<String> {
         let mut units = Vec::new();
         loop {
@@ -162,7 +164,7 @@ mod tests {
         text.encode_utf16().flat_map(u16::to_le_bytes).collect()
     }
 
-    /// An entry, by the document's grammar.
+    /// Returns the bytes of an entry according to the grammar of the specification.
     fn entry(key: &str, name: &str, kind: u32, data: &[u8]) -> Vec<u8> {
         let size = u32::try_from(data.len()).unwrap();
         [
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn values_and_what_is_deleted_are_read() {
+    fn values_and_deletions_are_read() {
         let key = r"Software\Policies\Microsoft\Windows\QoS\Game";
         let bytes = [
             START.to_vec(),

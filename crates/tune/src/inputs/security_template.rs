@@ -1,15 +1,16 @@
-//! Security templates, such as `GptTmpl.inf` of a group policy: values of the registry and how
-//! services start.
+//! Reader of security templates, such as `GptTmpl.inf` of a group policy: registry values and start
+//! types of services.
 //!
 //! Format: <https://learn.microsoft.com/openspecs/windows_protocols/ms-gpsb/>
+
+use registry::{Key, Value};
 
 use super::Format;
 use super::reading::{Reading, line};
 use super::text::Text;
 use crate::found::At;
-use crate::registry::{Key, Value};
 
-/// Whether the text is an `.inf` with the sections of a security template.
+/// Returns whether the text is an `.inf` file that has sections of a security template.
 pub(super) fn starts(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with(';'));
@@ -47,7 +48,7 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
     reading
 }
 
-/// Reads `MACHINE\path\name=type,data`.
+/// Reads a registry value from a line of the form `MACHINE\path\name=type,data`.
 pub(super) fn registry_value(reading: &mut Reading, written: &str, at: At) {
     let parsed = || {
         let (path, data) = written.split_once('=')?;
@@ -58,7 +59,10 @@ pub(super) fn registry_value(reading: &mut Reading, written: &str, at: At) {
     };
     match parsed() {
         Some((key, name, value)) => reading.registry(&key, name, Some(value), at),
-        None => reading.complain(at, format!("no MACHINE\\key\\name=type,value: {written}")),
+        None => reading.complain(
+            at,
+            format!("expected MACHINE\\key\\name=type,value: {written}"),
+        ),
     }
 }
 
@@ -81,7 +85,8 @@ fn value(kind: u32, data: &str) -> Option<Value> {
     })
 }
 
-/// Reads `"service",start,"rights"`: 2 automatic, 3 by hand, 4 disabled.
+/// Reads a service from a line of the form `"service",start,"rights"`. The start type is 2 (automatic),
+/// 3 (manual) or 4 (disabled).
 fn service(reading: &mut Reading, written: &str, at: At) {
     let parsed = || {
         let mut parts = written.splitn(3, ',');
@@ -92,7 +97,10 @@ fn service(reading: &mut Reading, written: &str, at: At) {
     };
     match parsed() {
         Some((key, start)) => reading.registry(&key, "Start", Some(Value::Dword(start)), at),
-        None => reading.complain(at, format!("no \"service\",start,\"rights\": {written}")),
+        None => reading.complain(
+            at,
+            format!("expected \"service\",start,\"rights\": {written}"),
+        ),
     }
 }
 

@@ -1,15 +1,15 @@
-//! The text of a file, in whichever of Windows' encodings it was written.
+//! Decoding of text files in the encodings of Windows.
 
-/// What a file says as text.
+/// Decoded text of a file.
 pub(super) struct Text {
-    /// Its text without a byte order mark.
+    /// The text, without its byte order mark.
     pub(super) text: String,
-    /// Whether its bytes are neither UTF-8 nor UTF-16, so that what is beyond ASCII is a guess.
+    /// True if the bytes are neither UTF-8 nor UTF-16, so that characters other than ASCII may be wrong.
     pub(super) guessed: bool,
 }
 
-/// Reads UTF-16 (either byte order) and UTF-8, with and without a byte order mark; anything else as
-/// Latin-1, which is right about ASCII at least, in which all formats here write what matters.
+/// Decodes UTF-16 (either byte order) and UTF-8, with or without byte order mark. Other bytes are
+/// decoded as Latin-1. This is correct for ASCII, and the keywords of all formats are ASCII.
 pub(super) fn decode(bytes: &[u8]) -> Text {
     let certain = |text| Text {
         text,
@@ -40,14 +40,15 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
         .collect()
 }
 
-/// Which bytes of the pairs at the start are zero.
+/// Position of zero bytes in pairs of bytes.
 enum Zeros {
     First,
     Second,
     Elsewhere,
 }
 
-/// ASCII in UTF-16 has a zero in every pair; one pair in eight may hold anything else.
+/// Finds zero bytes in the first pairs. ASCII text in UTF-16 has one in every pair. One pair in eight
+/// may lack it.
 fn zeros(bytes: &[u8]) -> Zeros {
     let (pairs, _) = bytes.as_chunks::<2>();
     let pairs = &pairs[..pairs.len().min(64)];

@@ -1,38 +1,39 @@
-//! The keys of a registry that settings are kept in, found in whatever holds it.
+//! Search for the keys of settings in a hive or in the live registry.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
+
+use registry::{Key, Value};
 
 use super::identity;
 use super::reading::Reading;
 use crate::catalogue::{Catalogue, PlacePattern, is_open};
 use crate::found::At;
-use crate::registry::{Key, Value};
 
-/// A key with the keys below it: of a hive, or of the running system.
+/// A registry key with its subkeys, in a hive or in the live registry.
 pub(super) trait KeyTree: Sized {
-    /// Why a key cannot be read.
+    /// Error of reading a key.
     type Error: Display;
 
-    /// The key of that name below this one, whatever its case.
+    /// Returns the subkey of this name, ignoring case.
     fn child(&self, name: &str) -> Result<Option<Self>, Self::Error>;
 
-    /// The keys below this one, with their names.
+    /// Returns all subkeys with their names.
     fn children(&self) -> Result<Vec<(String, Self)>, Self::Error>;
 
-    /// The values of this key: those that can be read, and what is wrong with the others.
+    /// Returns all values of this key. Each value can have its own error.
     fn values(&self) -> Result<Vec<Result<KeyValue, Self::Error>>, Self::Error>;
 }
 
-/// A value of a key.
+/// A registry value of a key.
 pub(super) struct KeyValue {
     pub(super) name: String,
     pub(super) value: Value,
     pub(super) at: At,
 }
 
-/// The keys that settings of the catalogue are kept in, or are mistaken to be, and those that tell
-/// what machine it is; parts in `<…>` stand for any name.
+/// Returns the keys of all settings and of their misspellings, and the keys that identify the machine. A
+/// part in `<…>` matches any name.
 pub(super) fn wanted_keys() -> BTreeSet<&'static str> {
     let settings = Catalogue::get().settings().iter();
     let places = settings.flat_map(|setting| {
@@ -46,9 +47,9 @@ pub(super) fn wanted_keys() -> BTreeSet<&'static str> {
     keys.chain(identity::KEYS).collect()
 }
 
-/// Reads all values of the wanted keys below `root`, which is loaded as the key `at`.
+/// Reads all values of the wanted keys below `root`, which corresponds to the registry key `at`.
 ///
-/// All, not only those of the catalogue: a name that is nearly one's is worth knowing.
+/// Values with unknown names are also read, because they may be misspelt settings.
 pub(super) fn read_wanted<T: KeyTree>(reading: &mut Reading, root: &T, at: &Key) {
     let prefix = format!("{}\\", at.as_str());
     for wanted in wanted_keys() {

@@ -1,27 +1,32 @@
-//! Logs of WinDbg: variables of the kernel that were displayed, with `dd`, `db`, `dw`, `dq` and `dt`.
+//! Reader of WinDbg logs: kernel variables displayed by `dd`, `db`, `dw`, `dq` and `dt`.
 //!
-//! Commands: <https://learn.microsoft.com/windows-hardware/drivers/debuggercmds/d--da--db--dc--dd--dd--df--dp--dq--du--dw--dw--dyb--dyd--display-memory->
+//! Commands:
+//! <https://learn.microsoft.com/windows-hardware/drivers/debuggercmds/d--da--db--dc--dd--dd--df--dp--dq--du--dw--dw--dyb--dyd--display-memory->
+
+use registry::Value;
 
 use super::Format;
 use super::reading::{Reading, line};
 use super::text::Text;
 use crate::found::{At, Place};
 use crate::machine::Edition;
-use crate::registry::Value;
 
-/// A command whose output is to come.
+/// A command that displays memory, and the part of its output that was read.
 struct Command {
-    /// The size of what is displayed, in bytes.
+    /// Size of a displayed unit, in bytes.
     unit: usize,
-    /// How many of them.
+    /// Number of displayed units.
     count: usize,
     symbol: String,
-    /// What was displayed so far.
+    /// Displayed bytes.
     bytes: Vec<u8>,
     at: At,
 }
 
-/// The most bytes that are taken from one command.
+/// Error: the debugger could not read the memory.
+struct Unreadable;
+
+/// Maximum number of bytes that are read from the output of one command.
 const MAX_BYTES: usize = 4096;
 
 pub(super) fn starts(text: &str) -> bool {
@@ -30,7 +35,7 @@ pub(super) fn starts(text: &str) -> bool {
         .any(|line| prompt(line).is_some() || banner(line).is_some())
 }
 
-/// What was typed after the debugger's prompt: `lkd> `, `kd> `, `0: kd> `.
+/// Returns the command after a debugger prompt, such as `lkd> `, `kd> ` or `0: kd> `.
 fn prompt(line: &str) -> Option<&str> {
     let (before, typed) = line.split_once("kd> ")?;
     let before = before.trim_start();
@@ -40,7 +45,7 @@ fn prompt(line: &str) -> Option<&str> {
     is_prompt.then(|| typed.trim())
 }
 
-/// The build in the debugger's first words: `Windows 10 Kernel Version 19041 MP (4 procs) Free x64`.
+/// Returns the build in a banner such as `Windows 10 Kernel Version 19041 MP (4 procs) Free x64`.
 fn banner(line: &str) -> Option<u32> {
     let (before, after) = line.split_once(" Kernel Version ")?;
     before.trim().starts_with("Windows").then_some(())?;
@@ -60,7 +65,7 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
             reading.input.machine.build = Some(build);
         }
         if let Some(product) = written.trim().strip_prefix("Product: ") {
-            // `WinNt` is every client, so no edition.
+            // All client editions have the product `WinNt`.
             reading.input.machine.edition = match product.split(',').next().unwrap_or("") {
                 "Server" | "ServerNt" => Some(Edition::Server),
                 "LanManNt" => Some(Edition::DomainController),
@@ -80,12 +85,13 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
             reading.complain(
                 line(index),
                 format!(
-                    "the kernel has no symbol {}, or its symbols were not found",
+                    "unknown symbol {}: the kernel does not have it, or symbols were not loaded",
                     command.symbol
                 ),
             );
             open = None;
-        } else if let Err(what) = display(command, written) {
+        } else if let Err(Unreadable) = display(command, written) {
+            let what = format!("the memory of {} was not readable", command.symbol);
             reading.complain(line(index), what);
         }
     }
@@ -93,7 +99,7 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
     reading
 }
 
-/// A command that displays a variable: `dd nt!PsPrioritySeparation L1`.
+/// Parses a command that displays a variable, such as `dd nt!PsPrioritySeparation L1`.
 fn command(typed: &str, at: At) -> Option<Command> {
     let mut words = typed.split_whitespace();
     let unit = match words.next()? {
@@ -105,7 +111,7 @@ fn command(typed: &str, at: At) -> Option<Command> {
     };
     let symbol = words.next()?;
     let symbol = symbol.rsplit('!').next()?;
-    // Addresses are no settings.
+    // A number is an address, which does not identify a setting.
     symbol
         .starts_with(|first: char| first.is_ascii_alphabetic())
         .then_some(())?;
@@ -115,7 +121,7 @@ fn command(typed: &str, at: At) -> Option<Command> {
     });
     Some(Command {
         unit,
-        // Without a count the whole line is not the variable: one unit is.
+        // If the command has no count, the variable is the first unit of the output.
         count: count.unwrap_or(1),
         symbol: symbol.to_owned(),
         bytes: Vec::new(),
@@ -123,8 +129,8 @@ fn command(typed: &str, at: At) -> Option<Command> {
     })
 }
 
-/// Takes a line of output: an address, then units in hexadecimal; of `db`, letters follow.
-fn display(command: &mut Command, written: &str) -> Result<(), String> {
+/// Adds a line of output. It has an address, units in hexadecimal and, for `db`, their characters.
+fn display(command: &mut Command, written: &str) -> Result<(), Unreadable> {
     let mut words = written.split_whitespace();
     let is_address = |word: &str| {
         word.len() >= 8
@@ -136,7 +142,7 @@ fn display(command: &mut Command, written: &str) -> Result<(), String> {
         return Ok(());
     }
     let wanted = command.count.saturating_mul(command.unit).min(MAX_BYTES);
-    // The eighth and ninth byte of a line have a hyphen between them.
+    // The output of `db` has a hyphen between the eighth and ninth byte.
     let units = words.flat_map(|word| word.split('-'));
     for word in units {
         if command.bytes.len() >= wanted {
@@ -144,7 +150,7 @@ fn display(command: &mut Command, written: &str) -> Result<(), String> {
         }
         let digits = word.replace('`', "");
         if digits.starts_with('?') {
-            return Err(format!("{} could not be read from memory", command.symbol));
+            return Err(Unreadable);
         }
         let Ok(number) = u64::from_str_radix(&digits, 16) else {
             break;
@@ -170,7 +176,7 @@ fn finish(reading: &mut Reading, command: Option<Command>) {
     reading.found(place, Some(value), command.at);
 }
 
-/// A field that `dt` displays: `   +0x281 QuantumReset : 18 ''`.
+/// Parses a field in the output of `dt`, such as `   +0x281 QuantumReset : 18 ''`.
 fn field(written: &str) -> Option<(String, u32)> {
     let rest = written.trim_start().strip_prefix("+0x")?;
     let (offset, rest) = rest.split_once(' ')?;
@@ -207,14 +213,14 @@ mod tests {
             fffff803`1a52b874  ?? ?? ??                                         ???\n";
         assert!(starts(text));
         let read = read("log.txt", &decode(text.as_bytes())).input;
-        let told: Vec<String> = (read.found.iter())
+        let lines: Vec<String> = (read.found.iter())
             .map(|found| {
                 let value = found.value.as_ref().unwrap();
                 format!("{} {value} {}", found.place, found.origin)
             })
             .collect();
         assert_eq!(
-            told,
+            lines,
             [
                 "nt!PsPrioritySeparation 0x2 log.txt:3",
                 "nt!PspForegroundQuantum 06,0c,12 log.txt:5",

@@ -1,4 +1,5 @@
-//! Places that only a command can change: which one does, how it takes a value, and what shows the value.
+//! Settings that only a command can change: the command, its words for values, and the command that
+//! reads the value.
 //!
 //! Sources: <https://learn.microsoft.com/powershell/module/smbshare/set-smbserverconfiguration>,
 //! <https://learn.microsoft.com/powershell/module/smbshare/set-smbclientconfiguration>,
@@ -9,28 +10,30 @@
 //! <https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface>,
 //! <https://learn.microsoft.com/windows-hardware/design/device-experiences/powercfg-command-line-options>
 
+use registry::Value;
+
 use super::powershell::quoted;
 use crate::catalogue::{Datum, PlacePattern, Setting};
 use crate::found::Place;
-use crate::registry::Value;
 
-/// What changes what a command answers.
+/// Command that sets a property.
 enum Setter {
-    /// A cmdlet with a parameter that is called as the property.
+    /// Cmdlet whose parameter has the name of the property.
     Cmdlet {
         set: &'static str,
-        /// The parameter that names the object, if there are several.
+        /// Parameter that selects the object, if there are several.
         object: Option<&'static str>,
-        /// Properties that are `$true` or `$false`; all others are words or numbers.
+        /// Properties with the values `$true` and `$false`. All other properties are words or numbers.
         switches: &'static [&'static str],
     },
-    /// `Set-NetAdapterAdvancedProperty`, whose properties are the keywords of the registry.
+    /// `Set-NetAdapterAdvancedProperty`, whose properties are registry keywords.
     AdvancedProperty,
     /// `netsh int tcp set global`.
     Netsh,
 }
 
-/// The parameters of `netsh int tcp set global`, by the label of what `show` prints.
+/// Label in the output of `netsh int tcp show global`, and the parameter of `netsh int tcp set global`
+/// for it.
 const NETSH: [(&str, &str); 6] = [
     ("Receive-Side Scaling State", "rss"),
     ("Receive Window Auto-Tuning Level", "autotuninglevel"),
@@ -70,7 +73,7 @@ fn setter(command: &str) -> Option<Setter> {
     })
 }
 
-/// Whether a plan can write there.
+/// Returns whether a plan can write to a place.
 pub(super) fn is_writable(pattern: &PlacePattern) -> bool {
     match pattern {
         PlacePattern::Registry { .. } | PlacePattern::Boot { .. } | PlacePattern::Power { .. } => {
@@ -84,28 +87,28 @@ pub(super) fn is_writable(pattern: &PlacePattern) -> bool {
     }
 }
 
-/// What has to be given so that the present value is known.
-pub(super) fn told_by(pattern: &PlacePattern) -> String {
+/// Returns a description of the input that contains the current value of a place.
+pub(super) fn input_for(pattern: &PlacePattern) -> String {
     match pattern {
         PlacePattern::Registry { .. } => "the hive or an export of its whole key".to_owned(),
-        PlacePattern::Boot { .. } => "what bcdedit /enum prints, or the BCD store".to_owned(),
-        PlacePattern::Power { .. } => "what powercfg /qh prints".to_owned(),
-        PlacePattern::Answer { command, .. } => format!("what {command} prints"),
-        PlacePattern::Kernel { .. } => "a log of WinDbg".to_owned(),
+        PlacePattern::Boot { .. } => "the output of bcdedit /enum, or the BCD store".to_owned(),
+        PlacePattern::Power { .. } => "the output of powercfg /qh".to_owned(),
+        PlacePattern::Answer { command, .. } => format!("the output of {command}"),
+        PlacePattern::Kernel { .. } => "a WinDbg log".to_owned(),
     }
 }
 
-/// Whether the command restarts the adapter, so that connections over it break off.
+/// Returns whether the command for a place restarts the network adapter, which closes its connections.
 pub(super) fn restarts_adapter(place: &Place) -> bool {
     matches!(place, Place::Answer { command, .. } if command.starts_with("Get-NetAdapter"))
 }
 
-/// Whether the setting can be taken away from there, so that its default counts.
+/// Returns whether the value of a place can be removed, so that the default applies.
 pub(super) fn is_removable(place: &Place) -> bool {
     matches!(place, Place::Registry { .. } | Place::Boot { .. })
 }
 
-/// Whether what was found there can be brought back by a command.
+/// Returns whether a command can restore the current value.
 pub(super) fn is_undoable(setting: &Setting, place: &Place, found: Option<&Value>) -> bool {
     let (Place::Answer { .. }, Some(found)) = (place, found) else {
         return found.is_some() || is_removable(place);
@@ -113,12 +116,12 @@ pub(super) fn is_undoable(setting: &Setting, place: &Place, found: Option<&Value
     let read = setting.read(place, found).ok();
     read.is_some_and(|datum| match datum {
         Datum::Number(_) => word(setting, place, &datum).is_some(),
-        // A word that is not known may be a translation.
+        // An unknown word may be a translation of a known word.
         Datum::Text(_) => setting.allows(&datum) == Some(true),
     })
 }
 
-/// What the command calls a value; `None` if it has no word for it.
+/// Returns the word that the command accepts for a value, if there is one.
 pub(super) fn word(setting: &Setting, place: &Place, value: &Datum) -> Option<String> {
     let Place::Answer {
         command, property, ..
@@ -145,7 +148,7 @@ pub(super) fn word(setting: &Setting, place: &Place, value: &Datum) -> Option<St
     }
 }
 
-/// The command that makes the property what the word says.
+/// Returns the command line that sets a property to a word.
 pub(super) fn set(command: &str, object: &str, property: &str, word: &str) -> Option<String> {
     Some(match setter(command)? {
         Setter::Cmdlet {
@@ -164,7 +167,7 @@ pub(super) fn set(command: &str, object: &str, property: &str, word: &str) -> Op
         }
         Setter::AdvancedProperty => {
             let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
-            // What the driver shows instead of the number, it takes as well.
+            // Drivers also accept the text that Windows displays for a number.
             let parameter = if is_number {
                 "RegistryValue"
             } else {
@@ -172,7 +175,7 @@ pub(super) fn set(command: &str, object: &str, property: &str, word: &str) -> Op
             };
             format!(
                 "Set-NetAdapterAdvancedProperty -Name {} -RegistryKeyword {} -{parameter} {}",
-                quoted(object),
+                quoted(&without_wildcards(object)),
                 quoted(property),
                 quoted(word)
             )
@@ -185,7 +188,7 @@ pub(super) fn set(command: &str, object: &str, property: &str, word: &str) -> Op
     })
 }
 
-/// An expression that is what the property is now.
+/// Returns a PowerShell expression for the current value of a property.
 pub(super) fn get(command: &str, object: &str, property: &str) -> Option<String> {
     Some(match setter(command)? {
         Setter::Cmdlet {
@@ -195,7 +198,7 @@ pub(super) fn get(command: &str, object: &str, property: &str) -> Option<String>
         }
         Setter::AdvancedProperty => format!(
             "({command} -Name {} -RegistryKeyword {}).RegistryValue",
-            quoted(object),
+            quoted(&without_wildcards(object)),
             quoted(property)
         ),
         Setter::Netsh => format!(
@@ -205,9 +208,23 @@ pub(super) fn get(command: &str, object: &str, property: &str) -> Option<String>
     })
 }
 
-/// The argument that names the object.
+/// Returns the argument that selects the object, such as ` -Name 'Ethernet'`.
 fn argument(parameter: Option<&str>, object: &str) -> String {
-    parameter.map_or(String::new(), |name| format!(" -{name} {}", quoted(object)))
+    parameter.map_or(String::new(), |name| {
+        format!(" -{name} {}", quoted(&without_wildcards(object)))
+    })
+}
+
+/// Escapes the characters in a name that cmdlets interpret as wildcards.
+fn without_wildcards(name: &str) -> String {
+    let mut escaped = String::new();
+    for letter in name.chars() {
+        if matches!(letter, '*' | '?' | '[' | ']' | '`') {
+            escaped.push('`');
+        }
+        escaped.push(letter);
+    }
+    escaped
 }
 
 fn is_one_of(names: &[&str], name: &str) -> bool {

@@ -1,23 +1,24 @@
-//! A plan as scripts for Windows PowerShell 5.1 and later.
+//! Scripts of a plan for Windows PowerShell 5.1 and later.
 
 use std::fmt::Write as _;
 
+use registry::{Key, Value};
+
 use super::{Change, Plan, command};
 use crate::found::Place;
-use crate::registry::{Key, Value};
 
 const START: &str = "#Requires -RunAsAdministrator\r\n$ErrorActionPreference = 'Stop'\r\n";
 
-/// Makes the changes.
+/// Returns the script that applies the changes.
 pub(super) fn apply(plan: &Plan) -> String {
     script(
-        "Makes the changes of plan.md",
+        "Applies the changes of plan.md",
         plan.changes.iter(),
         |change| &change.to,
     )
 }
 
-/// Undoes them, the last first.
+/// Returns the script that undoes the changes in reverse order.
 pub(super) fn undo(plan: &Plan) -> String {
     let changes = plan.changes.iter().rev();
     script("Undoes the changes of plan.md", changes, |change| {
@@ -73,7 +74,8 @@ fn script<'a>(
                 Some(Value::Dword(value)),
             ) => {
                 let supply = if *on_battery { "dc" } else { "ac" };
-                // What is set of the scheme in use counts once it is made active again.
+                // Changed values of the active power scheme take effect when the scheme is activated
+                // again.
                 let _ = write!(
                     text,
                     "powercfg.exe /set{supply}valueindex {scheme} {subgroup} {setting} {value}\r\n{}\
@@ -98,14 +100,14 @@ fn script<'a>(
                     }
                 }
             }
-            // A plan has no other places.
+            // Plans contain no other kinds of places.
             _ => {}
         }
     }
     text
 }
 
-/// Programs do not stop a script by failing.
+/// Returns the line that stops the script if `program` failed. By default, PowerShell continues.
 fn stop(program: &str) -> String {
     format!("if ($LASTEXITCODE -ne 0) {{ throw '{program} failed' }}\r\n")
 }
@@ -129,10 +131,10 @@ fn remove(text: &mut String, key: &Key, name: &str) {
     );
 }
 
-/// Says of each place what is there, and whether that is as before or as after the change.
+/// Returns the script that prints the value of each place, and whether it is the old or the new value.
 pub(super) fn check(plan: &Plan) -> String {
     let mut text = String::from(
-        "# Says whether the places of plan.md are as before or as after the change. Changes nothing.\r\n\
+        "# Prints whether each value of plan.md is the one before or after the change. Changes nothing.\r\n\
          $ErrorActionPreference = 'Stop'\r\n\
          function Get-Shown($Key, $Name) {\r\n\
          \x20 $item = Get-Item -LiteralPath $Key -ErrorAction SilentlyContinue\r\n\
@@ -176,7 +178,7 @@ pub(super) fn check(plan: &Plan) -> String {
     text
 }
 
-/// An expression that is what the place holds now, as [`shown`] shows it.
+/// Returns a PowerShell expression for the current value of a place, in the form of [`shown`].
 fn now(place: &Place) -> String {
     match place {
         Place::Registry { key, name } => format!(
@@ -193,7 +195,8 @@ fn now(place: &Place) -> String {
             setting,
             on_battery,
         } => {
-            // The value on battery is the last number that is printed, that on mains the one before.
+            // The last number that `powercfg` prints is the value on battery, and the number before it
+            // is the value on mains.
             let last = if *on_battery { 1 } else { 2 };
             format!("Get-Power '{scheme}' '{subgroup}' '{setting}' {last}")
         }
@@ -205,12 +208,12 @@ fn now(place: &Place) -> String {
             let now = command::get(command, object, property).unwrap_or_default();
             format!("([string]({now})).ToLowerInvariant()")
         }
-        // A plan has no other places.
+        // Plans contain no kernel variables.
         Place::Kernel { .. } => String::new(),
     }
 }
 
-/// A value's kind and how a script writes it.
+/// Returns the registry type and the PowerShell literal of a value.
 fn typed(value: &Value) -> (&'static str, String) {
     let bytes = |bytes: &[u8]| {
         let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:#04x}")).collect();
@@ -219,7 +222,7 @@ fn typed(value: &Value) -> (&'static str, String) {
     match value {
         Value::Text(text) => ("String", quoted(text)),
         Value::Expandable(text) => ("ExpandString", quoted(text)),
-        // What .NET keeps of both is signed.
+        // In .NET, DWord and QWord values are signed numbers.
         Value::Dword(number) => ("DWord", format!("[int]({})", number.cast_signed())),
         Value::Qword(number) => ("QWord", format!("[long]({})", number.cast_signed())),
         Value::List(lines) => {
@@ -227,20 +230,20 @@ fn typed(value: &Value) -> (&'static str, String) {
             ("MultiString", format!("[string[]]@({})", lines.join(", ")))
         }
         Value::Binary(data) => ("Binary", bytes(data)),
-        // Bytes of types that .NET cannot write: undo.reg can.
+        // The .NET functions cannot write these types, but undo.reg can.
         Value::None => ("None", bytes(&[])),
         Value::Other(_, data) => ("None", bytes(data)),
     }
 }
 
-/// The value as `check.ps1` shows it.
+/// Formats a value in the same form as `check.ps1`.
 fn shown(change: &Change, value: Option<&Value>) -> String {
     match (&change.place, value) {
         (_, None) => "not set".to_owned(),
         (Place::Registry { .. }, Some(value)) => shown_in_registry(value),
         (Place::Power { .. }, Some(Value::Dword(number))) => number.to_string(),
         (place, Some(value)) => {
-            // JSON has numbers where PowerShell shows words.
+            // In JSON output a property has a number where PowerShell text output has a word.
             let datum = change.setting.read(place, value).ok();
             let word = datum.and_then(|datum| command::word(change.setting, place, &datum));
             let text = match (place, value, word) {
@@ -265,8 +268,8 @@ fn shown_in_registry(value: &Value) -> String {
     }
 }
 
-/// Text in single quotation marks, between which PowerShell takes all but those as it is; it takes
-/// typographic ones for the same.
+/// Quotes text in single quotation marks. Inside them, PowerShell interprets only single quotation marks
+/// and their typographic variants.
 pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::from("'");
     for letter in text.chars() {

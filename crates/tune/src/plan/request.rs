@@ -1,32 +1,32 @@
-//! What is asked to be changed, as people type it.
+//! Changes that the user requests, as text.
 
 use std::str::FromStr;
 
-/// `NAME=VALUE`, `NAME@PART=VALUE` for a setting that an adapter or a policy has, and `absent` as the
-/// value for none.
+/// Requested change: `NAME=VALUE`. `NAME@PART=VALUE` selects one of several adapters or policies. The
+/// value `absent` removes the setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The setting's name or id.
+    /// Name or id of the setting.
     pub name: String,
-    /// Whose it is: the part of its key that differs.
+    /// Name of the adapter, policy or other object to change; `None` if there is only one.
     pub part: Option<String>,
-    /// The value; `None` if it is to be removed.
+    /// New value; `None` to remove the setting.
     pub value: Option<String>,
 }
 
-/// Text that asks for no change.
+/// Error of parsing a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "\"{0}\" is no change: give NAME=VALUE, NAME@PART=VALUE (an adapter's key or a policy, for \
-     instance), or NAME=absent to remove the value"
+    "invalid change \"{0}\": give NAME=VALUE, NAME@PART=VALUE (for one adapter or policy), or NAME=absent to remove \
+     the value"
 )]
-pub struct NotARequest(String);
+pub struct RequestError(String);
 
 impl FromStr for Request {
-    type Err = NotARequest;
+    type Err = RequestError;
 
-    fn from_str(text: &str) -> Result<Self, NotARequest> {
-        let refused = || NotARequest(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, RequestError> {
+        let refused = || RequestError(text.to_owned());
         let (name, value) = text.split_once('=').ok_or_else(refused)?;
         let (name, part) = match name.split_once('@') {
             Some((name, part)) => (name, Some(part.trim().to_owned())),

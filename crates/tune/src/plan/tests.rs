@@ -25,13 +25,13 @@ fn plan(requests: &[&str], lines: &str, accepted: &[&str]) -> Result<Plan, PlanE
 }
 
 fn file(plan: &Plan, name: &str) -> Vec<u8> {
-    let files = plan.files().into_iter();
+    let files = plan.files().unwrap().into_iter();
     let mut named = files.filter(|(known, _)| *known == name);
     named.next().unwrap().1
 }
 
 #[test]
-fn the_undo_brings_back_what_was_and_deletes_what_was_not() {
+fn the_undo_restores_old_values_and_deletes_new_ones() {
     let lines = format!("{PROFILE}\r\n\"SystemResponsiveness\"=dword:14");
     let requests = ["SystemResponsiveness=10", "NetworkThrottlingIndex=70"];
     let plan = plan(&requests, &lines, &[]).unwrap();
@@ -50,8 +50,32 @@ fn the_undo_brings_back_what_was_and_deletes_what_was_not() {
     assert_eq!(values(UNDO), [Some(Value::Dword(20)), None]);
 }
 
+/// A line break in the name of a policy would start another registry key in the `.reg` file.
 #[test]
-fn what_lowers_protection_is_refused_until_it_is_accepted() {
+fn a_key_with_a_line_break_is_not_written() {
+    let key = "HKLM\\SOFTWARE\\Policies\\Microsoft\\Windows\\QoS\\a]\n[HKEY_CURRENT_USER";
+    let place = Place::Registry {
+        key: Key::new(key).unwrap(),
+        name: "DSCP Value".to_owned(),
+    };
+    let setting = Catalogue::get().at(&place).unwrap();
+    let change = Change {
+        setting,
+        place,
+        from: None,
+        found: None,
+        to: Some(Value::Text("46".to_owned())),
+        lowers: None,
+        has_effect: None,
+    };
+    let changes = vec![change];
+    let machine = PRO;
+    let files = Plan { machine, changes }.files();
+    assert!(matches!(files, Err(PlanError::Name(_))), "{files:?}");
+}
+
+#[test]
+fn a_change_that_lowers_protection_must_be_accepted() {
     let lines = "[HKLM\\SYSTEM\\CurrentControlSet\\Services\\BFE]\r\n\"Start\"=dword:2";
     let refused = plan(&["bfe=4"], lines, &[]).unwrap_err();
     assert!(
@@ -64,14 +88,14 @@ fn what_lowers_protection_is_refused_until_it_is_accepted() {
 }
 
 #[test]
-fn what_nobody_knows_cannot_be_undone_and_is_refused() {
+fn an_unknown_current_value_is_refused() {
     let lines = "[HKLM\\SOFTWARE\\Other]\r\n\"a\"=dword:1";
     let refused = plan(&["SystemResponsiveness=10"], lines, &[]).unwrap_err();
     assert!(matches!(refused, PlanError::UnknownNow { .. }), "{refused}");
 }
 
 #[test]
-fn of_several_adapters_one_has_to_be_named() {
+fn one_of_several_adapters_must_be_named() {
     let class =
         r"HKLM\SYSTEM\CurrentControlSet\Control\Class\{4d36e972-e325-11ce-bfc1-08002be10318}";
     let lines = format!("[{class}\\0001]\r\n\"*RSS\"=\"1\"\r\n[{class}\\0002]\r\n\"*RSS\"=\"1\"");
@@ -86,12 +110,12 @@ fn of_several_adapters_one_has_to_be_named() {
         plan.changes[0].place.to_string(),
         format!(r"{class}\0002\*RSS")
     );
-    // RSS is kept as text.
+    // The `*RSS` value is stored as text.
     assert_eq!(plan.changes[0].to, Some(Value::Text("0".to_owned())));
 }
 
 #[test]
-fn a_value_that_is_none_is_refused() {
+fn an_invalid_value_is_refused() {
     let lines = format!("{PROFILE}\r\n\"SystemResponsiveness\"=dword:14");
     let refused = plan(&["NetworkThrottlingIndex=5000000000"], &lines, &[]).unwrap_err();
     assert!(matches!(refused, PlanError::Value { .. }), "{refused}");
@@ -127,7 +151,7 @@ fn an_element_of_the_boot_configuration_is_set_and_deleted_by_scripts() {
     );
 }
 
-/// A plan from what a command printed.
+/// Makes a plan from the output of a command.
 fn plan_from(name: &str, printed: &str, requests: &[&str]) -> Result<Plan, PlanError> {
     let inputs = read(name, printed.as_bytes()).unwrap();
     let requests: Vec<Request> = (requests.iter())
@@ -136,7 +160,7 @@ fn plan_from(name: &str, printed: &str, requests: &[&str]) -> Result<Plan, PlanE
     Plan::new(&requests, &inputs, &PRO, &[])
 }
 
-/// The lines of the plan's script that do something, which a grammar of PowerShell takes.
+/// Returns the commands of a script. Asserts that a PowerShell grammar accepts the script.
 fn commands(plan: &Plan, name: &str) -> Vec<String> {
     let script = file(plan, name);
     assert!(parses(&script), "{}", String::from_utf8_lossy(&script));
@@ -153,9 +177,10 @@ const RSS: &str = "\nName                            : Ethernet 2\n\
     Profile                         : NUMAStatic\nBaseProcessor: [Group:Number]   : 0:0\n\
     MaxProcessors                   : 8\n";
 
-/// Parameters: <https://learn.microsoft.com/powershell/module/netadapter/set-netadapterrss>.
+/// Source of the parameters:
+/// <https://learn.microsoft.com/powershell/module/netadapter/set-netadapterrss>.
 #[test]
-fn rss_of_an_adapter_is_set_by_powershells_command() {
+fn rss_of_an_adapter_is_set_by_its_cmdlet() {
     let requests = [
         "*RssBaseProcNumber=4",
         "*RSSProfile@ethernet 2=Closest",
@@ -186,7 +211,7 @@ fn rss_of_an_adapter_is_set_by_powershells_command() {
     assert!(check.contains(row), "{check}");
     let text = String::from_utf8(file(&plan, "plan.md")).unwrap();
     assert!(text.contains("**Restarts the adapter**"), "{text}");
-    // JSON has numbers where the command shows words.
+    // In JSON output, properties have numbers where the text output of the cmdlet has words.
     let json = r#"{"Name":"Ethernet 2","NumberOfReceiveQueues":4,"Profile":4,"Enabled":true}"#;
     let plan = plan_from("rss.json", json, &["*RSSProfile=Closest"]).unwrap();
     let check = String::from_utf8(file(&plan, "check.ps1")).unwrap();
@@ -197,7 +222,7 @@ fn rss_of_an_adapter_is_set_by_powershells_command() {
 }
 
 #[test]
-fn a_keyword_of_a_driver_is_set_by_its_name() {
+fn a_driver_keyword_is_set_by_name() {
     let printed = "\nName      DisplayName           DisplayValue RegistryKeyword      RegistryValue\n\
         ----      -----------           ------------ ---------------      -------------\n\
         Ethernet  Interrupt Moderation  Enabled      *InterruptModeration {1}\n\
@@ -220,7 +245,7 @@ fn a_keyword_of_a_driver_is_set_by_its_name() {
 }
 
 #[test]
-fn what_signs_smb_is_set_by_its_command_and_only_knowingly_unset() {
+fn smb_signing_is_set_by_its_cmdlet_and_unset_only_if_accepted() {
     let printed = "EnableSMB1Protocol       : False\nRequireSecuritySignature : True\n";
     let refused = plan_from("smb.txt", printed, &["smb_srv_require=0"]).unwrap_err();
     assert!(
@@ -234,7 +259,8 @@ fn what_signs_smb_is_set_by_its_command_and_only_knowingly_unset() {
     assert_eq!(commands(&plan, "undo.ps1"), [format!("{command} $false")]);
 }
 
-/// Commands: <https://learn.microsoft.com/windows-hardware/design/device-experiences/powercfg-command-line-options>.
+/// Source:
+/// <https://learn.microsoft.com/windows-hardware/design/device-experiences/powercfg-command-line-options>.
 #[test]
 fn a_power_scheme_is_changed_for_mains_or_battery() {
     let (scheme, group, setting) = (
@@ -275,7 +301,7 @@ fn a_power_scheme_is_changed_for_mains_or_battery() {
 }
 
 #[test]
-fn netsh_is_asked_in_its_own_words() {
+fn netsh_gets_its_own_words() {
     let printed = "TCP Global Parameters\n----------\nReceive-Side Scaling State : enabled\n\
         Receive Window Auto-Tuning Level : disabled\nECN Capability : disabled\n\
         RFC 1323 Timestamps : allowed\n";
@@ -305,7 +331,7 @@ fn netsh_is_asked_in_its_own_words() {
 }
 
 #[test]
-fn what_a_plan_needs_to_be_told_is_said() {
+fn errors_name_the_missing_input() {
     let refused = plan_from("rss.txt", RSS, &["procmin@ac=100"]).unwrap_err();
     assert!(refused.to_string().contains("powercfg /qh"), "{refused}");
     let refused = plan_from("rss.txt", RSS, &["rss_global=0"]).unwrap_err();
@@ -322,12 +348,12 @@ fn what_a_plan_needs_to_be_told_is_said() {
 }
 
 #[test]
-fn no_key_is_made_for_an_adapter_that_is_none() {
+fn no_key_is_created_for_an_unknown_adapter() {
     let class =
         r"HKLM\SYSTEM\CurrentControlSet\Control\Class\{4d36e972-e325-11ce-bfc1-08002be10318}";
     let lines = format!("[{class}\\0001]\r\n\"DriverDesc\"=\"An adapter\"");
     assert!(plan(&["*RssBaseProcNumber@0001=2"], &lines, &[]).is_ok());
-    // Of two adapters, one of which has the value, none is chosen unasked.
+    // There are two adapters, and only one has the value. The user must choose between them.
     let two = format!("{lines}\r\n[{class}\\0002]\r\n\"*RssBaseProcNumber\"=\"0\"");
     let refused = plan(&["*RssBaseProcNumber=2"], &two, &[]).unwrap_err();
     assert!(matches!(refused, PlanError::WhichPart { .. }), "{refused}");
@@ -338,7 +364,7 @@ fn no_key_is_made_for_an_adapter_that_is_none() {
     );
 }
 
-/// A change of any value, for looking at scripts.
+/// Returns a plan with one change between the given values, to test scripts.
 fn change_of(name: &str, from: Option<Value>, to: Option<Value>) -> Plan {
     let setting = Catalogue::get().named("SystemResponsiveness")[0];
     Plan {
@@ -358,7 +384,7 @@ fn change_of(name: &str, from: Option<Value>, to: Option<Value>) -> Plan {
     }
 }
 
-/// Whether a grammar of PowerShell that is not ours takes the script.
+/// Returns whether an independent PowerShell grammar parses the script.
 fn parses(script: &[u8]) -> bool {
     let script = std::str::from_utf8(script).unwrap();
     let script = script.strip_prefix('\u{FEFF}').expect("marked as UTF-8");
@@ -370,7 +396,7 @@ fn parses(script: &[u8]) -> bool {
 }
 
 #[test]
-fn scripts_parse_whatever_names_and_values_hold() {
+fn scripts_parse_for_any_names_and_values() {
     assert!(!parses("\u{FEFF}if ( {".as_bytes()), "the test can fail");
     let nasty = "it's ‘here’ $(Remove-Item x) `n \"quoted\" #; @{";
     let values = [
@@ -394,7 +420,7 @@ fn scripts_parse_whatever_names_and_values_hold() {
 }
 
 #[test]
-fn no_text_leaves_its_quotation_marks() {
+fn no_text_escapes_its_quotation_marks() {
     let plan = change_of("a'b’c", None, Some(Value::Text("'; evil; '".to_owned())));
     let script = String::from_utf8(file(&plan, "apply.ps1")).unwrap();
     assert!(script.contains("'a''b’’c'"), "{script}");

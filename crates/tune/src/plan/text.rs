@@ -1,40 +1,40 @@
-//! A plan for people to read before they carry it out.
+//! Description of a plan for the user, as Markdown.
 
 use std::fmt::Write as _;
+
+use registry::Value;
 
 use super::{Change, Plan, command};
 use crate::catalogue::TakesEffect;
 use crate::found::Place;
-use crate::registry::Value;
 
-/// The plan as Markdown.
+/// Formats the plan as Markdown.
 pub(super) fn describe(plan: &Plan) -> String {
     let mut text = String::from("# Plan\n\n");
     let machine = &plan.machine;
     let name = machine
         .name
         .as_deref()
-        .unwrap_or("a machine without a known name");
+        .unwrap_or("a machine of unknown name");
+    let unknown = || "unknown".to_owned();
     let build = machine
         .build
-        .map_or("unknown".to_owned(), |build| build.to_string());
-    let edition = machine
-        .edition
-        .map_or("unknown".to_owned(), |edition| edition.to_string());
+        .map_or_else(unknown, |build| build.to_string());
+    let edition = (machine.edition).map_or_else(unknown, |edition| edition.to_string());
     let _ = writeln!(text, "For {name}, build {build}, edition {edition}.");
     for change in &plan.changes {
         describe_change(&mut text, change);
     }
     text.push_str(
         "\n## Steps\n\n\
-         1. Measure, as said above, and keep what was measured.\n\
-         2. Run check.ps1: each place must be as before.\n\
-         3. Run apply.ps1 as administrator, or import apply.reg; on the machine itself \
-         `laglab tune apply DIR --apply` does the same after it wrote a backup.\n\
-         4. Do what makes the changes take effect.\n\
-         5. Run check.ps1: each place must be as after.\n\
+         1. Measure as described above, and keep the results.\n\
+         2. Run check.ps1: every value must be the one before.\n\
+         3. Run apply.ps1 as administrator, or import apply.reg. On the machine itself, \
+         `laglab tune apply DIR --apply` does the same and writes a backup first.\n\
+         4. Make the changes take effect.\n\
+         5. Run check.ps1: every value must be the one after.\n\
          6. Measure again under the same load, and compare.\n\
-         7. To go back, run undo.ps1 or import undo.reg (`laglab tune apply DIR --undo --apply`).\n",
+         7. To undo, run undo.ps1 or import undo.reg (`laglab tune apply DIR --undo --apply`).\n",
     );
     text
 }
@@ -46,71 +46,69 @@ fn describe_change(text: &mut String, change: &Change) {
         (Some(value), Place::Registry { .. }) => format!("{value} ({})", value.type_name()),
         (Some(value), _) => value.to_string(),
     };
-    let _ = writeln!(
-        text,
-        "\n## {}\n\n- Where: `{}`\n- Now: {}\n- Then: {}\n- {}",
-        setting.name,
-        change.place,
-        shown(&change.from),
-        shown(&change.to),
-        setting.meaning
-    );
+    // A name from an input may contain line breaks.
+    let place = change
+        .place
+        .to_string()
+        .replace(char::is_control, "\u{FFFD}");
+    let _ = writeln!(text, "\n## {}\n", setting.name);
+    let mut item = |label: &str, what: &str| {
+        let _ = writeln!(text, "- {label}: {what}");
+    };
+    item("Where", &format!("`{place}`"));
+    item("Now", &shown(&change.from));
+    item("Then", &shown(&change.to));
+    item("Effect", &setting.meaning);
     if let Some(found) = &change.found {
-        let _ = writeln!(text, "- Found in {}", found.origin);
+        item("Found in", &found.origin.to_string());
     }
-    let effects: Vec<String> = setting
-        .takes_effect
-        .iter()
-        .map(TakesEffect::to_string)
-        .collect();
-    let _ = writeln!(text, "- Takes effect: {}", effects.join(", or "));
+    let effects = setting.takes_effect.iter().map(TakesEffect::to_string);
+    item("Takes effect", &effects.collect::<Vec<_>>().join(", or "));
     if let Some(risk) = &change.lowers {
-        let _ = writeln!(text, "- **Lowers protection**, which was accepted: {risk}");
+        item("**Lowers protection** (accepted)", risk);
     } else if let Some(risk) = &setting.risk {
-        let _ = writeln!(text, "- Risk: {risk}");
+        item("Risk", risk);
     }
     if change.has_effect == Some(false) {
-        text.push_str(
-            "- **Does nothing here**: Windows of this build does not know the setting.\n",
+        item(
+            "**No effect here**",
+            "this build of Windows does not know the setting",
         );
     }
     if let Some(advice) = &setting.advice {
-        let _ = writeln!(text, "- Before: {advice}");
+        item("Before", advice);
     }
-    let _ = writeln!(text, "- Measure with: {}", measure_with(setting.group));
+    item("Measure with", measure_with(setting.group));
     if let Some(evidence) = &setting.evidence {
-        let _ = writeln!(text, "- Look at: {evidence}");
+        item("Look at", evidence);
     }
     if let Some(command) = &setting.read_with {
-        let _ = writeln!(text, "- What is in effect, tells: `{command}`");
+        item("Effective value", &format!("`{command}`"));
     }
     let program = match &change.place {
         Place::Boot { .. } => Some("bcdedit"),
         Place::Power { .. } => Some("powercfg"),
         Place::Answer { command, .. } if command.starts_with("netsh") => Some("netsh"),
-        Place::Answer { .. } => Some("PowerShell's own command"),
+        Place::Answer { .. } => Some("a PowerShell cmdlet"),
         Place::Registry { .. } | Place::Kernel { .. } => None,
     };
     if let Some(program) = program {
-        let _ = writeln!(
-            text,
-            "- Only in the scripts, which call {program}: the .reg files lack it."
+        item(
+            "Only in the scripts",
+            &format!("they call {program}; the .reg files do not have this change"),
         );
     }
     if command::restarts_adapter(&change.place) {
-        text.push_str("- **Restarts the adapter**: connections over it break off, yours too if it is remote.\n");
+        item(
+            "**Restarts the adapter**",
+            "connections over it end, including a remote session",
+        );
     }
-    let _ = writeln!(
-        text,
-        "- Sure: {}",
-        match &setting.confidence_note {
-            Some(note) => note.clone(),
-            None => "see `laglab tune explain`".to_owned(),
-        }
-    );
+    let note = setting.confidence_note.as_deref();
+    item("Confidence", note.unwrap_or("see `laglab tune explain`"));
 }
 
-/// What shows whether a change to a setting of the group did anything.
+/// Returns the commands that measure the effect of a change in a group of settings.
 fn measure_with(group: &str) -> &'static str {
     match group {
         "timer" => "`laglab measure sleep`",

@@ -1,21 +1,21 @@
-//! Random columns, and ways to hand them over.
+//! Random columns for tests.
 
 use std::ops::Range;
 
 use testdata::Rng;
 use views::{NULL, NULL_ID};
 
-/// Of every so many values one is unknown.
+/// On average, one value of this number of values is unknown.
 const UNKNOWN: usize = 12;
 
-/// Times below `end`, some before 0, sorted, the unknown first.
+/// Returns sorted times below `end`. Unknown times come first, and some times are below 0.
 pub(crate) fn times(rng: &mut Rng, len: usize, end: usize) -> Vec<i64> {
     let mut times = values(rng, len, end);
     times.sort_unstable();
     times
 }
 
-/// From -5 to below `end`, some unknown.
+/// Returns values from -5 to below `end`. Some values are unknown.
 pub(crate) fn values(rng: &mut Rng, len: usize, end: usize) -> Vec<i64> {
     let value = |rng: &mut Rng| rng.below(end + 5) as i64 - 5;
     (0..len)
@@ -29,7 +29,7 @@ pub(crate) fn values(rng: &mut Rng, len: usize, end: usize) -> Vec<i64> {
         .collect()
 }
 
-/// Ids below `bound`, some unknown and some beyond.
+/// Returns ids below `bound`. Some ids are unknown, and some are at or above the bound.
 pub(crate) fn ids(rng: &mut Rng, len: usize, bound: u32) -> Vec<u32> {
     (0..len)
         .map(|_| match rng.below(UNKNOWN) {
@@ -39,12 +39,13 @@ pub(crate) fn ids(rng: &mut Rng, len: usize, bound: u32) -> Vec<u32> {
         .collect()
 }
 
-/// An id as the kernels take it.
+/// Returns an id as the kernels interpret it: `None` if it is unknown or not below `bound`.
 pub(crate) fn known(id: u32, bound: u32) -> Option<u32> {
     (id < bound).then_some(id)
 }
 
-/// Ends of intervals: mostly short, some long, some empty, some before their start, some unknown.
+/// Returns the ends of intervals. Most intervals are short. Some are long or empty, and some ends
+/// are before the start or unknown.
 pub(crate) fn ends(rng: &mut Rng, starts: &[i64]) -> Vec<i64> {
     let mut end = |start: &i64| match rng.below(UNKNOWN) {
         0 => NULL,
@@ -56,7 +57,7 @@ pub(crate) fn ends(rng: &mut Rng, starts: &[i64]) -> Vec<i64> {
     starts.iter().map(&mut end).collect()
 }
 
-/// Chunks of so many rows, some empty.
+/// Splits `len` rows into chunks, some of which are empty.
 pub(crate) fn chunks(rng: &mut Rng, len: usize) -> Vec<Range<usize>> {
     let mut edges: Vec<usize> = (0..rng.below(4)).map(|_| rng.below(len + 1)).collect();
     edges.extend([0, len]);

@@ -1,4 +1,4 @@
-//! Call trees, against maps from whole call paths.
+//! Tests of call trees. The expected weights come from maps of whole call paths.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use views::{CallTree, Flame, NULL, NULL_ID, Rows, Stacks};
 
 use crate::columns::{chunks, ids, known, values};
 
-/// Own and total weight by path from the root.
+/// Own weight and total weight of each path from the root.
 type Tree = BTreeMap<Vec<u32>, (i64, i64)>;
 
-/// The tree of these paths, root first.
-fn expected(paths: &[(Vec<u32>, i64)], min_share: f64) -> Tree {
+/// Computes the expected tree of paths that start at the root.
+fn expected(paths: &[(Vec<u32>, i64)]) -> Tree {
     let mut tree = Tree::from([(vec![], (0, 0))]);
     for (path, weight) in paths {
         for depth in 0..=path.len() {
@@ -19,12 +19,10 @@ fn expected(paths: &[(Vec<u32>, i64)], min_share: f64) -> Tree {
         }
         tree.entry(path.clone()).or_default().0 += weight;
     }
-    let least = min_share * tree[&vec![]].1 as f64;
-    tree.retain(|path, (_, total)| path.is_empty() || *total as f64 >= least);
     tree
 }
 
-/// A tree's nodes by path, having looked that each comes after its parent, in order.
+/// Returns the weights of a tree's nodes by path. Checks that the nodes are in depth-first order.
 fn by_path(tree: &CallTree) -> Tree {
     let mut paths: Vec<Vec<u32>> = vec![vec![]];
     let root = tree.nodes[0];
@@ -43,11 +41,11 @@ fn by_path(tree: &CallTree) -> Tree {
 }
 
 #[test]
-fn trees_and_butterflies_hold_what_whole_paths_say() {
+fn trees_and_butterflies_have_the_weights_of_whole_paths() {
     let mut rng = Rng(31);
     for _ in 0..300 {
         let stacks = rng.below(12);
-        // Few frames, so that stacks begin alike and frames recur.
+        // Only four different frames occur, so that stacks share callers and frames recur.
         let lists: Vec<Vec<u32>> = (0..stacks)
             .map(|_| (0..rng.below(7)).map(|_| rng.below(4) as u32).collect())
             .collect();
@@ -83,13 +81,7 @@ fn trees_and_butterflies_hold_what_whole_paths_say() {
                 (root_first.collect(), *weight)
             })
             .collect();
-        let skipped = weights.iter().filter(|weight| **weight < 0).count();
-        assert_eq!(flame.skipped(), skipped as u64);
-        let share = rng.below(4) as f64 / 10.0;
-        assert_eq!(
-            by_path(&flame.finish(&table, share)),
-            expected(&paths, share)
-        );
+        assert_eq!(by_path(&flame.finish(&table)), expected(&paths));
 
         let frame = rng.below(4) as u32;
         let (mut callers, mut callees) = (Vec::new(), Vec::new());
@@ -100,22 +92,23 @@ fn trees_and_butterflies_hold_what_whole_paths_say() {
                 callers.push((up.collect(), *weight));
             }
         }
-        let butterfly = flame.butterfly(&table, frame, share);
-        assert_eq!(by_path(&butterfly.callers), expected(&callers, share));
-        assert_eq!(by_path(&butterfly.callees), expected(&callees, share));
+        let butterfly = flame.butterfly(&table, frame);
+        assert_eq!(by_path(&butterfly.callers), expected(&callers));
+        assert_eq!(by_path(&butterfly.callees), expected(&callees));
     }
 }
 
 #[test]
 fn a_recursive_frame_counts_once() {
-    // main > f > g > f, callee first.
+    // The stack is main > f > g > f, stored with the innermost frame first. The frame ids are 0 for
+    // main, 1 for f and 2 for g.
     let table = Stacks {
         offsets: &[0, 4],
         frames: &[1, 2, 1, 0],
     };
     let mut flame = Flame::new(1).expect("one stack");
     assert_eq!(flame.add(&[0, 0], &[3, 4], &Rows::of(0..2)), Ok(()));
-    let butterfly = flame.butterfly(&table, 1, 0.0);
+    let butterfly = flame.butterfly(&table, 1);
     let totals = |tree: &CallTree| -> Vec<(u32, i64)> {
         let nodes = tree.nodes.iter().skip(1);
         nodes.map(|node| (node.frame, node.total_weight)).collect()
@@ -136,8 +129,7 @@ fn damaged_stacks_have_no_frames_and_weights_saturate() {
     let mut flame = Flame::new(3).expect("few stacks");
     let (stacks, weights) = ([0, 0, 7, NULL_ID], [i64::MAX, i64::MAX, i64::MAX, NULL]);
     assert_eq!(flame.add(&stacks, &weights, &Rows::of(0..4)), Ok(()));
-    let tree = flame.finish(&table, f64::NAN);
+    let tree = flame.finish(&table);
     assert_eq!(tree.nodes.len(), 1);
     assert_eq!(tree.nodes[0].total_weight, i64::MAX);
-    assert_eq!(flame.skipped(), 1);
 }

@@ -1,4 +1,5 @@
-//! Histograms, against looking at every class's bounds.
+//! Tests of histograms. The expected counts come from a check of all values against the bounds of
+//! each class.
 
 use testdata::Rng;
 use views::{Bounds, Histogram, NULL, Rows};

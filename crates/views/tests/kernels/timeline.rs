@@ -1,4 +1,4 @@
-//! Timelines, against the same nanosecond by nanosecond.
+//! Tests of timelines. The expected values come from a computation for each nanosecond.
 
 use std::collections::HashMap;
 
@@ -10,20 +10,20 @@ use views::{
 
 use crate::columns::{chunks, ends, ids, known, times, values};
 
-/// What each lane's buckets hold, by lane and bucket.
+/// Values by lane and bucket.
 type Cells = HashMap<(Lane, usize), Vec<i64>>;
 
 fn lane(id: Option<u32>) -> Lane {
     id.map_or(Lane::Unknown, Lane::Id)
 }
 
-/// Count, sum, least, greatest.
+/// Returns the count, sum, minimum and maximum.
 fn numbers(summary: &Summary) -> (u64, Option<i64>, Option<i64>, Option<i64>) {
     (summary.count(), summary.sum(), summary.min(), summary.max())
 }
 
-/// The ranking of ids by their sums, and the others together, from the definition.
-fn assert_series(series: &[Series], cells: &Cells, buckets: TimeBuckets, top: usize) {
+/// Checks the order of the series and their values against the definition.
+fn assert_series(series: &[Series], cells: &Cells, buckets: TimeBuckets) {
     let mut sums: HashMap<u32, i64> = HashMap::new();
     for ((lane, _), values) in cells {
         if let Lane::Id(id) = lane {
@@ -32,27 +32,19 @@ fn assert_series(series: &[Series], cells: &Cells, buckets: TimeBuckets, top: us
     }
     let mut ranked: Vec<u32> = sums.keys().copied().collect();
     ranked.sort_by_key(|id| (-sums[id], *id));
-    let shown = &ranked[..top.min(ranked.len())];
-    let mut expected: Vec<Lane> = shown.iter().copied().map(Lane::Id).collect();
-    if ranked.len() > top {
-        expected.push(Lane::Other);
-    }
+    let mut expected: Vec<Lane> = ranked.into_iter().map(Lane::Id).collect();
     if cells.keys().any(|(lane, _)| *lane == Lane::Unknown) {
         expected.push(Lane::Unknown);
     }
     let lanes: Vec<Lane> = series.iter().map(|series| series.lane).collect();
     assert_eq!(lanes, expected);
     for series in series {
-        let of = |lane: &Lane| match (series.lane, lane) {
-            (Lane::Other, Lane::Id(id)) => !shown.contains(id),
-            (mine, lane) => mine == *lane,
-        };
         let mut all = Vec::new();
         assert_eq!(series.buckets.len(), buckets.len());
         for (index, bucket) in series.buckets.iter().enumerate() {
             let here = cells
                 .iter()
-                .filter(|((lane, at), _)| *at == index && of(lane));
+                .filter(|((lane, at), _)| *at == index && *lane == series.lane);
             let values: Vec<i64> = here.flat_map(|(_, values)| values.clone()).collect();
             assert_eq!(numbers(bucket), expected_numbers(&values));
             all.extend(values);
@@ -71,7 +63,8 @@ fn expected_numbers(values: &[i64]) -> (u64, Option<i64>, Option<i64>, Option<i6
     )
 }
 
-/// A random range and number of buckets, mostly not dividing it.
+/// Returns buckets with a random range and a random number. The number rarely divides the length of the
+/// range.
 fn random_buckets(rng: &mut Rng) -> TimeBuckets {
     let start = rng.below(100) as i64 - 20;
     let range = TimeRange::new(start, start + rng.below(250) as i64);
@@ -118,8 +111,7 @@ fn values_are_added_to_their_bucket_and_lane() {
                     .push(values[row]);
             }
         }
-        let top = rng.below(5);
-        assert_series(&timeline.finish(top), &cells, buckets, top);
+        assert_series(&timeline.finish(), &cells, buckets);
     }
 }
 
@@ -146,11 +138,10 @@ fn intervals_are_spread_over_the_buckets_they_cover() {
         let [mut timeline, other] = halves;
         timeline.merge(&other);
 
-        let (mut cells, mut skipped) = (Cells::new(), 0);
+        let mut cells = Cells::new();
         for row in 0..len {
             let (start, end) = (starts[row], ends[row]);
             if start == NULL || end == NULL || end < start {
-                skipped += 1;
                 continue;
             }
             for bucket in 0..buckets.len() {
@@ -162,9 +153,7 @@ fn intervals_are_spread_over_the_buckets_they_cover() {
                 }
             }
         }
-        assert_eq!(timeline.skipped(), skipped);
-        let top = rng.below(5);
-        assert_series(&timeline.finish(top), &cells, buckets, top);
+        assert_series(&timeline.finish(), &cells, buckets);
     }
 }
 
@@ -179,7 +168,7 @@ fn chosen_ids_have_lanes_and_the_others_share_one() {
         Ok(())
     );
     let sums: Vec<_> = timeline
-        .finish(10)
+        .finish()
         .iter()
         .map(|series| (series.lane, [0, 1].map(|at| series.buckets[at].sum())))
         .collect();
@@ -204,9 +193,9 @@ fn hostile_intervals_do_no_harm() {
     let buckets = TimeBuckets::new(TimeRange::new(i64::MIN, i64::MAX), 3);
     let mut timeline = Timeline::new(buckets, Lanes::every(2)).expect("few cells");
     assert_eq!(timeline.add_intervals(intervals, &Rows::of(0..6)), Ok(()));
-    assert_eq!(timeline.skipped(), 3);
-    let series = timeline.finish(9);
-    // From the least time to the greatest, which a sum cannot hold; and 1 ns.
+    let series = timeline.finish();
+    // Two intervals count: one from the minimum to the maximum, whose length is greater than the maximum of a
+    // sum, and one of 1 ns. Three intervals are invalid, and one starts at the end of the range.
     let sums: Vec<_> = series.iter().map(|s| (s.lane, s.total.sum())).collect();
     assert_eq!(
         sums,
@@ -216,21 +205,21 @@ fn hostile_intervals_do_no_harm() {
 }
 
 #[test]
-fn an_empty_timeline_has_no_lines_and_a_huge_one_is_refused() {
+fn an_empty_timeline_has_no_series_and_a_huge_one_is_refused() {
     let buckets = TimeBuckets::new(TimeRange::new(5, 5), 10);
     let mut timeline = Timeline::new(buckets, Lanes::every(3)).expect("no cells");
     assert_eq!(
         timeline.add_values(&[5], &[0], &[1], &Rows::of(0..1)),
         Ok(())
     );
-    assert_eq!(timeline.finish(3), []);
+    assert_eq!(timeline.finish(), []);
     let buckets = TimeBuckets::new(TimeRange::new(0, 1_000_000), 10_000);
     let refused = Timeline::new(buckets, Lanes::every(999)).map(|_| ());
     assert_eq!(refused, Err(TooLarge { cells: 10_000_000 }));
 }
 
 #[test]
-fn a_cancelled_pass_says_so() {
+fn a_cancelled_pass_returns_an_error() {
     let flag = std::sync::atomic::AtomicBool::new(true);
     let buckets = TimeBuckets::new(TimeRange::new(0, 10), 2);
     let mut timeline = Timeline::new(buckets, Lanes::every(1)).expect("few cells");

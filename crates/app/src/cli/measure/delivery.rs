@@ -1,24 +1,25 @@
-//! Where the results of a probe go: to the terminal, as JSON, into a file.
+//! Output of results: to the terminal, as JSON, or into a file.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use answer::Shown;
 use measure::{End, HeatScale};
+use session::NewFile;
 
-use crate::answer::{self, Shown};
-use crate::cli::{Failure, NewFile, say};
+use crate::cli::{Failure, say};
 use crate::measured::{self, Report};
 use crate::output;
 
-/// What to do with the results.
+/// Options for the output of results.
 #[derive(clap::Args)]
 pub(super) struct Delivery {
-    /// Write to this file too: samples as .parquet, .csv, .jsonl (or .json), .arrow or .txt; a heat map
-    /// as .png or .svg; a page as .html
+    /// Also write a file: samples as .parquet, .csv, .jsonl (or .json), .arrow or .txt; a heat map as
+    /// .png or .svg; a page as .html
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// How latencies go up heat maps
+    /// Scale of latencies in heat maps
     #[arg(
         long,
         value_enum,
@@ -28,16 +29,16 @@ pub(super) struct Delivery {
     scale: Scale,
 }
 
-/// How latencies go up heat maps.
+/// Scale of latencies in heat maps.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum Scale {
-    /// The same length for the same factor
+    /// Logarithmic
     Log,
-    /// The same length for the same difference
+    /// Linear
     Linear,
 }
 
-/// What a file is to hold.
+/// Content of an output file, selected by its extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Samples(answer::Format),
@@ -56,7 +57,7 @@ impl Kind {
             _ => answer::Format::of_file(path)
                 .map(Kind::Samples)
                 .ok_or_else(|| {
-                    let known = "its name must end in .parquet, .csv, .jsonl (or .json), .arrow or .txt \
+                    let known = "unknown format; use .parquet, .csv, .jsonl (or .json), .arrow or .txt \
                                  for samples, .png or .svg for a heat map, or .html for a page";
                     Failure::input(path, known)
                 }),
@@ -64,30 +65,31 @@ impl Kind {
     }
 }
 
-/// How results are shown on standard output.
+/// Format in which results are printed to standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Show {
     /// A page of text.
     Text,
     /// JSON.
     Json,
-    /// A line for every sample of sleep, as the programs SleepBenchmark print.
+    /// One line per sleep, as the program SleepBenchmark prints it.
     Lines,
 }
 
-/// A place for the results, made before anything is measured: it can be written, or nothing is done.
+/// Output of results. It creates its file before the measurement. If the file cannot be written, no time is
+/// lost on a measurement.
 pub(super) struct Destination {
     scale: HeatScale,
     file: Option<(Kind, PathBuf, NewFile)>,
 }
 
 impl Delivery {
-    /// Whether results are to go to a file.
-    pub(super) fn is_asked(&self) -> bool {
+    /// Returns true if the options name an output file.
+    pub(super) fn has_file(&self) -> bool {
         self.output.is_some()
     }
 
-    /// Makes the file that is asked for.
+    /// Creates the output file, if the options name one.
     pub(super) fn prepare(&self) -> Result<Destination, Failure> {
         let file = match &self.output {
             None => None,
@@ -104,8 +106,10 @@ impl Delivery {
 }
 
 impl Destination {
-    /// Shows the results, then writes the file: if that cannot be written to its end, they have been
-    /// seen. If the user stopped the measurement, this is said last.
+    /// Prints the results, then writes the file. An error of the file therefore loses no results.
+    ///
+    /// # Errors
+    /// [`Failure::Interrupted`] if the user stopped the measurement.
     pub(super) fn deliver(self, report: &Report<'_>, show: Show) -> Result<(), Failure> {
         let measurement = report.measurement();
         match show {
@@ -123,7 +127,7 @@ impl Destination {
                 .map_err(|error| Failure::input(&path, error))?;
             new.finish()?;
             if show == Show::Text && io::stdout().is_terminal() {
-                say(&format!("written: {}", path.display()));
+                say(&format!("wrote {}", path.display()));
             }
         }
         match measurement.end {
@@ -164,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_what_a_file_holds() {
+    fn extensions_select_the_content() {
         for (name, kind) in [
             ("a.parquet", Some(Kind::Samples(answer::Format::Parquet))),
             ("a.CSV", Some(Kind::Samples(answer::Format::Csv))),

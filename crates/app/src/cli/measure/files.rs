@@ -16,20 +16,20 @@ use crate::cli::{Failure, say};
 use crate::measured::Report;
 use crate::watch;
 
-/// Measures how long it takes to read many files: each way that the system has, in turn, again and
-/// again. All of them must find the same bytes.
+/// Measures the time to read many files. It runs the read methods of the system in turn, several times.
+/// All methods must find the same bytes.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    laglab measure files --make set                     4,000 files of 4 KiB, made first\n  \
+    laglab measure files --make set                     creates 4,000 files of 4 KiB first\n  \
     laglab measure files --make=mixed set --cache dropped,direct\n  \
     laglab measure files C:\\Windows\\System32 --method ReadFile,ioring\n  \
     laglab measure files set --rounds 30 -o files.parquet\n\n\
-    Opening, setting up, reading and summing are timed apart. Ratios are to the first method, run by \
-    run, with 95 % confidence.")]
+    Opening, setting up, reading and summing are timed separately. Ratios compare runs with the first \
+    method, with 95 % confidence.")]
 pub(super) struct Args {
-    /// Read the files of this folder, and of those in it
+    /// Read the files in this folder and its subfolders
     folder: PathBuf,
-    /// Make files there first, in a new or empty folder: small (4 KiB each) or mixed (1 KiB to 1 MiB)
+    /// Create files first, in a new or empty folder: small (4 KiB each) or mixed (1 KiB to 1 MiB)
     #[arg(
         long,
         value_name = "SIZES",
@@ -39,34 +39,35 @@ pub(super) struct Args {
         value_parser = str::parse::<FileSizes>
     )]
     make: Option<FileSizes>,
-    /// What the content of files that are made is drawn from: the same number, the same files
+    /// Random seed for the created files: equal seeds give equal files
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "make")]
     seed: u64,
-    /// Remove the files that were made when all is measured
+    /// Remove the created files afterwards
     #[arg(long, requires = "make")]
     remove: bool,
-    /// Read so many files at most, or make so many
+    /// Maximum number of files to read, or number to create
     #[arg(long, value_name = "COUNT", default_value = "4000", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     count: u32,
-    /// Only these ways to read (comma-separated), compared to the first [default: all that are here]
+    /// Use only these read methods (comma-separated), compared with the first [default: all on this
+    /// system]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = str::parse::<FilesMethod>)]
     method: Vec<FilesMethod>,
-    /// What the system's file cache holds before each run (comma-separated): warm, dropped (Linux,
-    /// root), evicted (Linux), direct (read past it) [default: warm,evicted; not on Linux: warm,direct]
+    /// State of the system's file cache before each run (comma-separated): warm, dropped (Linux, root),
+    /// evicted (Linux), direct (bypass the cache) [default: warm,evicted; not on Linux: warm,direct]
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = str::parse::<CacheState>)]
     cache: Vec<CacheState>,
-    /// How many runs of each, after one that does not count
+    /// Number of runs of each method, after a warm-up run that does not count
     #[arg(
         long,
         value_name = "COUNT",
         default_value = "10",
-        value_parser = clap::value_parser!(u32).range(1..=Comparison::MOST_PAIRS as i64)
+        value_parser = clap::value_parser!(u32).range(1..=Comparison::MAX_PAIRS as i64)
     )]
     rounds: u32,
-    /// Begin no round after this time, for each state of the cache; six rounds are made first
+    /// For each state of the cache, start no round after this time; at least six rounds are made
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
-    /// End as soon as every median is known to within so many percent
+    /// End as soon as every median is known to within this percentage
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     precision: Option<f64>,
     #[command(flatten)]
@@ -77,12 +78,12 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let destination = args.delivery.prepare()?;
-    // Ticks are wanted, and that is what has them; where it is not to be trusted, the usual clock.
+    // Only the time-stamp counter counts CPU ticks. The usual clock is used if this counter is unreliable.
     let clock = Clock::open(ClockSource::Tsc).unwrap_or_else(|_| Clock::best());
     let stop = || watch::check().is_err();
     let set = set(args, &stop)?;
     if io::stderr().is_terminal() {
-        say("measuring; Ctrl-C ends it and keeps what was measured");
+        say("measuring; press Ctrl-C to end and keep the results so far");
     }
     let probe = probe(args, set);
     let measured = probe.measure(&clock, &stop);
@@ -96,7 +97,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let show = if json { Show::Json } else { Show::Text };
     let delivered = destination.deliver(&Report::of(&measured.measurement), show);
     match measured.failure {
-        // What was measured until then has been shown.
+        // The results up to the failure have been shown above.
         Some(failure) => Err(failure.into()),
         None => delivered,
     }
@@ -113,21 +114,21 @@ fn set(args: &Args, stop: measure::Stop<'_>) -> Result<FileSet, Failure> {
     }
 }
 
-/// Whether a method is used unless others are asked for: of files that were not made here, only what
-/// their changes cannot end the program by.
-fn is_usual(args: &Args, method: FilesMethod) -> bool {
-    args.make.is_some() || method.bears_changes()
+/// Returns true if a method is used by default. Other programs may change files that --make did not create. A
+/// method that does not tolerate such changes could crash this program, so it is not used for these files.
+fn is_default(args: &Args, method: FilesMethod) -> bool {
+    args.make.is_some() || method.tolerates_changes()
 }
 
-/// What is not measured unless it is asked for.
+/// Returns the method that is left out by default, and the reason.
 fn left_out(args: &Args) -> Option<Unavailable> {
     let mut all = FilesMethod::all().filter(|_| args.method.is_empty());
-    let method = all.find(|method| !is_usual(args, *method))?;
+    let method = all.find(|method| !is_default(args, *method))?;
     Some(Unavailable {
         method: method.to_string(),
         why: format!(
-            "left out for files that --make did not make: if one is cut short while it is read so, the \
-             system ends the program; --method {method} measures it nevertheless"
+            "skipped for files that --make did not create: if a file is truncated during a read, the \
+             system ends the program; measure it with --method {method}"
         ),
     })
 }
@@ -135,7 +136,7 @@ fn left_out(args: &Args) -> Option<Unavailable> {
 fn probe(args: &Args, set: FileSet) -> FilesProbe {
     let methods = match args.method.is_empty() {
         true => FilesMethod::all()
-            .filter(|method| is_usual(args, *method))
+            .filter(|method| is_default(args, *method))
             .collect(),
         false => args.method.clone(),
     };
@@ -145,7 +146,7 @@ fn probe(args: &Args, set: FileSet) -> FilesProbe {
         false => args.cache.clone(),
     };
     let is_open_ended = args.time.is_some() || args.precision.is_some();
-    let least = Comparison::LEAST_PAIRS as u32;
+    let least = Comparison::MIN_PAIRS as u32;
     FilesProbe {
         set,
         methods,
@@ -154,7 +155,7 @@ fn probe(args: &Args, set: FileSet) -> FilesProbe {
             warm_up: 1,
             at_least: if is_open_ended { least } else { args.rounds },
             at_most: if is_open_ended {
-                Comparison::MOST_PAIRS as u32
+                Comparison::MAX_PAIRS as u32
             } else {
                 args.rounds
             },

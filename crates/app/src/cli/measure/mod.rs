@@ -1,4 +1,4 @@
-//! `laglab measure`: one file per probe, and what they have in common.
+//! `laglab measure`: one source file per probe, and options that all probes share.
 
 mod delivery;
 mod files;
@@ -12,7 +12,7 @@ use clap::Subcommand;
 
 use super::Failure;
 
-/// Probes the machine that it runs on.
+/// Measures latencies of this machine.
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -21,11 +21,11 @@ pub(super) struct Args {
 
 #[derive(Subcommand)]
 enum Probe {
-    /// How late sleeps end, by way to sleep, scheduling and timer resolution
+    /// Measure the lateness of sleeps, by method, scheduling and timer resolution
     Sleep(Box<sleep::Args>),
-    /// How long files take to be read, by way to read them
+    /// Measure the time to read many files, by method
     Files(Box<files::Args>),
-    /// How long packets take to a reflector and back, and how many get through
+    /// Measure round trips of packets to a reflector, or throughput
     Net(Box<net::Args>),
 }
 
@@ -37,24 +37,24 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Settings that are compared must differ; else `option` can say another.
+/// Returns an error if two of the compared settings are equal. The error advises to change `option`.
 fn differ(settings: &[impl PartialEq + Display], option: &str) -> Result<(), Failure> {
     for (number, setting) in settings.iter().enumerate() {
         if settings[..number].contains(setting) {
             return Err(Failure::Input(format!(
-                "the setting `{setting}` is to be compared with itself; let {option} say another"
+                "cannot compare the setting `{setting}` with itself; give another with {option}"
             )));
         }
     }
     Ok(())
 }
 
-/// A share, given in percent.
+/// Parses a share in percent, from 0.01 to 100. Returns it as a fraction.
 fn percent(text: &str) -> Result<f64, String> {
     text.trim_end_matches('%')
         .parse()
         .ok()
         .filter(|percent| (0.01..=100.0).contains(percent))
         .map(|percent: f64| percent / 100.0)
-        .ok_or_else(|| "expected a number of percent, 0.01 to 100".to_owned())
+        .ok_or_else(|| "expected a percentage from 0.01 to 100".to_owned())
 }

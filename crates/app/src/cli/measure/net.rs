@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use measure::net::throughput::{Method, ThroughputPlan};
 use measure::net::{
-    Carrier, Family, Interface, LONGEST_SPIN, NetError, NetSetting, Pace, Place, RoundTripPlan,
-    Route, Runs, Testbed, UdpOptions,
+    Carrier, Family, Interface, MAX_SPIN, NetError, NetSetting, Pace, Place, RoundTripPlan, Route,
+    Runs, Testbed, UdpOptions,
 };
 use measure::{Clock, Comparison, End, Plan, Scheduling};
 
@@ -22,51 +22,50 @@ use crate::cli::{Failure, say};
 use crate::measured::{self, Report};
 use crate::watch::{self, Watch};
 
-/// Measures how long packets take to a reflector and back, or how many get through.
+/// Measures round trips of packets to a reflector, or throughput.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab measure net                                     both ends here, UDP, four rates\n  \
-    laglab measure net --rate 20k --vs fifo:50 -o net.html normal against real-time scheduling\n  \
-    laglab measure net --rate ping-pong --peers            beside sockperf\n  \
-    laglab measure net --throughput --size 1000            by blocking calls, poll, io_uring, GSO …\n  \
+    laglab measure net --rate 20k --vs fifo:50 -o net.html normal and real-time scheduling\n  \
+    laglab measure net --rate ping-pong --peers            compared with sockperf\n  \
+    laglab measure net --throughput --size 1000            with blocking calls, poll, io_uring, GSO …\n  \
     laglab measure net --role reflector --port 7600        on one machine …\n  \
     laglab measure net --role source --to 10.0.0.7:7600    … and on another\n  \
-    laglab measure net --throughput --role reflector       the end that counts, and from another machine …\n  \
+    laglab measure net --throughput --role reflector       counts packets from another machine:\n  \
     laglab measure net --throughput --role source --to 10.0.0.7\n  \
     laglab measure net --role source --group 239.255.7.6 --interface eth0 --dscp EF\n  \
-    laglab measure net --transport udp,pgm                 reliable multicast beside UDP\n  \
-    laglab measure net --transport pgm,openpgm,epgm        … and beside OpenPGM's and ZeroMQ's\n\n\
-    Both ends here means two network namespaces joined by a virtual cable, which the program makes \
-    and which vanish with it. That takes root on Linux; without, it is the loopback.")]
+    laglab measure net --transport udp,pgm                 reliable multicast compared with UDP\n  \
+    laglab measure net --transport pgm,openpgm,epgm        … and with OpenPGM and ZeroMQ\n\n\
+    \"Both ends here\" uses two temporary network namespaces with a virtual link. This needs Linux and \
+    root; otherwise the loopback is used.")]
 pub(super) struct Args {
-    /// Which end this is; the other runs elsewhere [default: both are here]
+    /// Role of this machine, if another machine has the other role [default: both roles on this machine]
     #[arg(long, value_enum)]
     role: Option<Role>,
-    /// Both ends are here; fail where no network namespaces can be made
+    /// Run source and reflector on this machine, and fail if network namespaces cannot be created
     #[arg(long, conflicts_with_all = ["role", "loopback"])]
     self_test: bool,
-    /// Both ends are here, on the loopback
+    /// Run source and reflector on this machine, on the loopback
     #[arg(long, conflicts_with = "role")]
     loopback: bool,
-    /// The reflector's address, and its port if it is not --port
+    /// Address of the reflector, and its port if it differs from --port
     #[arg(long, value_name = "HOST[:PORT]", requires = "role")]
     to: Option<String>,
-    /// The port that a reflector listens at, and that a group uses
+    /// Port of the reflector or of the multicast group
     #[arg(long, default_value_t = 7600)]
     port: u16,
-    /// The address that a reflector listens at [default: all of its family]
+    /// Address that the reflector listens on [default: all addresses of its family]
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<IpAddr>,
-    /// Talk with this multicast group: both ways go through it
+    /// Use this multicast group in both directions
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["to", "bind"])]
     group: Option<IpAddr>,
-    /// The interface for the group: its name, number or address
+    /// Network interface for the multicast group: name, number or address
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
-    /// What carries the packets; of several (comma-separated) each is measured. PGM, which sends again
-    /// what is lost, needs a group [with it the default is 239.255.76.76, or ff18::7676] and has the two
-    /// ports after --port; OpenPGM and epgm need a group, too, and have the third port after it, and the
-    /// fourth and fifth
+    /// Transports to measure (comma-separated). pgm, openpgm and epgm retransmit lost packets and need a
+    /// group [default: 239.255.76.76, or ff18::7676]. pgm uses the first two ports after --port, openpgm
+    /// the third, epgm the fourth and fifth
     #[arg(
         long,
         value_enum,
@@ -75,78 +74,78 @@ pub(super) struct Args {
         default_value = "udp"
     )]
     transport: Vec<Transport>,
-    /// Use IPv6 where no address says which
+    /// Use IPv6 if no given address decides between IPv4 and IPv6
     #[arg(long)]
     ipv6: bool,
-    /// Packets a second, such as 500 or 20k, or ping-pong: each when the one before is back. Of
-    /// several (comma-separated) each is measured [default: 10k,20k,30k,40k]
+    /// Packets per second, such as 500 or 20k (comma-separated), or ping-pong: send each packet when the
+    /// previous one is back [default: 10k,20k,30k,40k]
     #[arg(long, value_name = "RATES", value_delimiter = ',', value_parser = pace)]
     rate: Vec<Pace>,
-    /// Bytes of payload in a packet
+    /// Payload of a packet, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 100)]
     size: usize,
-    /// How long a run is; of a reflector, for how long it works [default: 1s; of a reflector without
-    /// end]
+    /// Duration of a run; for a reflector, total duration [default: 1s; for a reflector unlimited]
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
-    /// Runs of each rate and setting, in turns
+    /// Number of runs of each rate and setting; the runs alternate
     #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// How long the other end may be silent
+    /// Maximum time without any packet from the reflector
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "2s")]
     patience: Duration,
-    /// Mark packets: 0 to 63, or a name such as EF, AF41, CS6
+    /// Mark packets with this DSCP value: 0 to 63, or a name such as EF, AF41, CS6
     #[arg(long, value_name = "MARK", value_parser = dscp, help_heading = "Sockets")]
     dscp: Option<u8>,
-    /// Linux: have the kernel poll the network card for so long (SO_BUSY_POLL)
+    /// Linux: time for which the kernel polls the network card (SO_BUSY_POLL)
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Sockets")]
     busy_poll: Option<Duration>,
-    /// Spin for so long, at most 1ms, before a thread sleeps for a packet (UDP: Linux only)
+    /// Time that a thread spins before it sleeps, at most 1ms (UDP: Linux only)
     #[arg(long, value_name = "TIME", value_parser = spin, help_heading = "Sockets")]
     spin: Option<Duration>,
-    /// Bytes of socket buffers to ask for [default: the system's; with --throughput 33554432]
+    /// Size of socket buffers to request, in bytes [default: of the system; with --throughput 33554432]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=(1 << 30)), help_heading = "Sockets")]
     buffer: Option<u32>,
-    /// Measure under a second setting, in turn with the first: words such as usual, fifo:50, cpu:1,
-    /// slack:1ns, spin:50us, busy-poll:50us, dscp:EF, separated by commas
+    /// Compare with a second setting; runs of both alternate. The setting is a comma-separated list of words
+    /// such as usual (default scheduling), fifo:50, cpu:1, slack:1ns, spin:50us, busy-poll:50us, dscp:EF
     #[arg(long, value_name = "WORDS", value_parser = setting)]
     vs: Option<NetSetting>,
     #[command(flatten)]
     scheduling: SchedulingOptions,
-    /// Also have sockperf (with --throughput iperf3) measure the same, in turns, where installed
+    /// Also run sockperf (with --throughput: iperf3) for comparison, if installed; its runs alternate with
+    /// the others
     #[arg(long, conflicts_with = "role")]
     peers: bool,
-    /// Measure how many packets get through, by each way to send and receive; a reflector counts them
+    /// Measure throughput, for each method of sending and receiving; a reflector counts the packets
     #[arg(long, conflicts_with_all = ["group", "rate", "vs", "dscp", "busy_poll", "spin", "output"])]
     throughput: bool,
-    /// Only these ways (comma-separated) [default: all that are here]
+    /// Use only these methods (comma-separated) [default: all on this system]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = method)]
     method: Vec<Method>,
     #[command(flatten)]
     delivery: Delivery,
 }
 
-/// One of two ends.
+/// Role of a machine in a measurement.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// Sends packets and notes when they are back
+    /// Sends packets and measures their return
     Source,
-    /// Sends every packet back
+    /// Echoes every packet
     Reflector,
 }
 
-/// What carries packets.
+/// Transport of packets.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum Transport {
     /// UDP
     Udp,
-    /// PGM (RFC 3208) in UDP
+    /// PGM (RFC 3208) over UDP
     Pgm,
-    /// The same by OpenPGM's library, where that is installed
+    /// PGM of the OpenPGM library, if installed
     #[cfg(target_os = "linux")]
     #[value(name = "openpgm")]
     OpenPgm,
-    /// ZeroMQ's epgm by its library, where that is installed
+    /// epgm of the ZeroMQ library, if installed
     #[cfg(target_os = "linux")]
     Epgm,
 }
@@ -164,17 +163,18 @@ impl Transport {
     }
 }
 
-/// Groups that are free to use at one's own site (RFC 2365, RFC 4291).
+/// Default multicast groups for PGM. Their addresses are for local use (RFC 2365, RFC 4291).
 const GROUP_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(239, 255, 76, 76));
 const GROUP_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xff18, 0, 0, 0, 0, 0, 0, 0x7676));
 
-/// How long a run is unless told.
+/// Default duration of a run.
 const TIME: Duration = Duration::from_secs(1);
 
-/// What is sent before packets count.
+/// Time at the start of a run whose packets do not count.
 const WARM_UP: Duration = Duration::from_millis(100);
 
-/// Socket buffers that hold what a scheduler's pause lets pile up.
+/// Size of socket buffers in bytes. Buffers of this size hold all packets that arrive while the scheduler
+/// does not run the receiver.
 const LARGE_BUFFER: u32 = 32 << 20;
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
@@ -189,48 +189,47 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// What was asked for and cannot be had together, if anything.
+/// Returns an error message if options contradict each other.
 fn contradiction(args: &Args) -> Option<&'static str> {
-    let reflects = args.role == Some(Role::Reflector);
-    let of_a_source = args.to.is_some()
+    let is_reflector = args.role == Some(Role::Reflector);
+    let has_source_options = args.to.is_some()
         || !args.rate.is_empty()
         || args.vs.is_some()
         || !args.method.is_empty()
-        || args.delivery.is_asked();
+        || args.delivery.has_file();
     let rules = [
         (
             args.interface.is_some() && group(args).is_none(),
-            "--interface is for a group, and there is none: name it with --group",
+            "--interface needs a group: give one with --group",
         ),
         (
             args.interface.is_some() && args.role.is_none(),
-            "--interface is for an end whose other is elsewhere (--role): where both are here, the test bed \
-             has its own",
+            "--interface needs --role: with both ends here, the test bed has its own interfaces",
         ),
         (
             args.throughput && args.role.is_some() && group(args).is_some(),
-            "between two machines it is UDP's throughput that is measured: for others leave out --role, so \
-             that both ends are here",
+            "--throughput with --role measures only UDP: for other transports, leave out --role to run both \
+             ends here",
         ),
         (
             !args.method.is_empty() && !args.throughput,
-            "--method is for --throughput",
+            "--method needs --throughput",
         ),
         (
-            args.bind.is_some() && !reflects,
-            "--bind is where a reflector listens: --role reflector",
+            args.bind.is_some() && !is_reflector,
+            "--bind needs --role reflector",
         ),
         (
-            reflects && of_a_source,
-            "a reflector has no --to, --rate, --vs, --method and --output: those are for its source",
+            is_reflector && has_source_options,
+            "a reflector has no --to, --rate, --vs, --method or --output; give them to its source",
         ),
         (
-            reflects && args.throughput && args.buffer.is_some(),
-            "the source says which buffers the end that counts is to ask for: --buffer there",
+            is_reflector && args.throughput && args.buffer.is_some(),
+            "--buffer must be given to the source, which also sets the buffers of the reflector",
         ),
         (
-            reflects && args.port == 0,
-            "a reflector's port must be known to its source: name one with --port",
+            is_reflector && args.port == 0,
+            "a reflector needs a known port: give one with --port",
         ),
     ];
     let broken = rules.into_iter().find(|(is_broken, _)| *is_broken);
@@ -241,16 +240,16 @@ fn has_stopped() -> bool {
     watch::check().is_err()
 }
 
-/// Says on a terminal that it takes a while, and shows how far it is: between runs, which drawing
-/// would disturb.
+/// Prints a message if stderr is a terminal. Returns a function that draws progress. The measurement calls it
+/// only between runs, because drawing would disturb them.
 fn announce() -> impl Fn(Runs) {
     if io::stderr().is_terminal() {
-        say("measuring; Ctrl-C ends it and keeps what was measured");
+        say("measuring; press Ctrl-C to end and keep the results so far");
     }
     let watch = OnceCell::new();
     move |runs| {
-        let watch = watch.get_or_init(|| Watch::new("measuring", runs.of.into()).in_percent());
-        // That it shall stop is asked for elsewhere.
+        let watch = watch.get_or_init(|| Watch::new("measuring", runs.total.into()).in_percent());
+        // The error is ignored, because the measurement checks for cancellation itself.
         let _ = watch.reach(runs.done.into());
     }
 }
@@ -261,7 +260,8 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
         udp: sockets(args),
     };
     let mut settings: Vec<NetSetting> = std::iter::once(first).chain(args.vs.clone()).collect();
-    // Timers that may be 50 µs late cannot keep an interval of 25 µs.
+    // At 40,000 packets per second, the interval is 25 µs. The default timer slack of Linux makes timers up
+    // to 50 µs late, so a slack of 1 ns is requested.
     if cfg!(target_os = "linux") {
         for setting in &mut settings {
             let slack = &mut setting.scheduling.timer_slack;
@@ -307,7 +307,7 @@ fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
                 .copied()
                 .filter(|method| carriers(args).contains(&method.carrier()))
                 .collect(),
-            false => once(args.method.iter().copied(), |known, method| {
+            false => deduplicate(args.method.iter().copied(), |known, method| {
                 known.name == method.name
             }),
         },
@@ -328,10 +328,10 @@ fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Each once: the first of those that are the same.
-fn once<T>(asked: impl IntoIterator<Item = T>, is_same: impl Fn(&T, &T) -> bool) -> Vec<T> {
+/// Removes duplicates. The first item of several equal ones is kept.
+fn deduplicate<T>(items: impl IntoIterator<Item = T>, is_same: impl Fn(&T, &T) -> bool) -> Vec<T> {
     let mut all: Vec<T> = Vec::new();
-    for one in asked {
+    for one in items {
         if !all.iter().any(|known| is_same(known, &one)) {
             all.push(one);
         }
@@ -339,18 +339,18 @@ fn once<T>(asked: impl IntoIterator<Item = T>, is_same: impl Fn(&T, &T) -> bool)
     all
 }
 
-/// The runs that were asked for, however long they take.
+/// Returns a plan for the requested number of runs, without a time limit.
 fn turns(args: &Args) -> Plan {
     Plan {
         warm_up: 0,
-        at_least: args.runs.min(Comparison::LEAST_PAIRS as u32),
+        at_least: args.runs.min(Comparison::MIN_PAIRS as u32),
         at_most: args.runs,
         time: Duration::MAX,
         precision: None,
     }
 }
 
-/// What is asked of sockets.
+/// Returns the socket options.
 fn sockets(args: &Args) -> UdpOptions {
     UdpOptions {
         buffer_bytes: args.buffer.map(|bytes| bytes as usize),
@@ -360,13 +360,14 @@ fn sockets(args: &Args) -> UdpOptions {
     }
 }
 
-/// What carries packets: each once.
+/// Returns the selected transports of packets without duplicates.
 fn carriers(args: &Args) -> Vec<Carrier> {
     let carriers = args.transport.iter().map(|of| of.carrier());
-    once(carriers, |known, carrier| known == carrier)
+    deduplicate(carriers, |known, carrier| known == carrier)
 }
 
-/// The group, if it goes through one. Whatever is measured beside PGM goes through the same.
+/// Returns the multicast group, or `None` if no group is used. If PGM is measured, all transports use its
+/// group.
 fn group(args: &Args) -> Option<IpAddr> {
     let default = match args.ipv6 {
         true => GROUP_V6,
@@ -384,7 +385,8 @@ fn family(args: &Args) -> Family {
     }
 }
 
-/// Both ends here: in namespaces, or on the loopback where those cannot be made and nobody insists.
+/// Creates the test bed for a source and a reflector on this machine. It has network namespaces if they can
+/// be created. Otherwise it uses the loopback, unless `--self-test` forbids this.
 fn testbed(args: &Args) -> Result<Testbed, Failure> {
     if args.loopback {
         return Ok(Testbed::loopback());
@@ -393,7 +395,7 @@ fn testbed(args: &Args) -> Result<Testbed, Failure> {
         Ok(testbed) => Ok(testbed),
         Err(error) if args.self_test => Err(error.into()),
         Err(error) => {
-            say(&format!("{error}; it goes over the loopback instead"));
+            say(&format!("{error}; using the loopback instead"));
             Ok(Testbed::loopback())
         }
     }
@@ -415,12 +417,11 @@ fn route(args: &Args) -> Result<Route, Failure> {
         (None, Some(group)) => Ok(Route::There(in_group(args, group)?)),
         (Some(to), None) => Ok(Route::There(Place::Peer(resolve(to, args)?))),
         (Some(_), Some(_)) => {
-            let what =
-                "PGM talks with a group, not with one machine: --group ADDRESS instead of --to";
+            let what = "PGM needs a group, not one machine: give --group ADDRESS instead of --to";
             Err(Failure::Input(what.to_owned()))
         }
         (None, None) => {
-            let what = "a source needs to know its reflector: --to HOST, or --group ADDRESS";
+            let what = "a source needs a reflector: give --to HOST or --group ADDRESS";
             Err(Failure::Input(what.to_owned()))
         }
     }
@@ -434,22 +435,22 @@ fn in_group(args: &Args, group: IpAddr) -> Result<Place, Failure> {
     })
 }
 
-/// The address of a host that may have a port.
+/// Resolves a host name or address with an optional port.
 fn resolve(to: &str, args: &Args) -> Result<SocketAddr, Failure> {
     let found = match to.parse::<IpAddr>() {
         Ok(address) => Ok(vec![(address, args.port).into()]),
-        // An address of IPv6 has colons of its own; with a port it is in brackets.
+        // The text is an IPv6 address in brackets with a port, or a name or IPv4 address with a port.
         Err(_) if to.contains("]:") || to.matches(':').count() == 1 => {
             to.to_socket_addrs().map(|all| all.collect::<Vec<_>>())
         }
         Err(_) => (to, args.port).to_socket_addrs().map(|all| all.collect()),
     };
-    let found = found.map_err(|error| Failure::Input(format!("{to}: {error}")))?;
+    let found = found.map_err(|error| Failure::Input(format!("cannot resolve {to}: {error}")))?;
     let of_family = |address: &&SocketAddr| address.is_ipv6() == args.ipv6;
     (found.iter().find(of_family))
         .or(found.first())
         .copied()
-        .ok_or_else(|| Failure::Input(format!("{to}: no address is known")))
+        .ok_or_else(|| Failure::Input(format!("cannot resolve {to}: it has no address")))
 }
 
 fn pace(text: &str) -> Result<Pace, String> {
@@ -467,10 +468,10 @@ fn pace(text: &str) -> Result<Pace, String> {
         .filter(|rate| *rate <= 10_000_000)
         .and_then(NonZeroU32::new)
         .map(Pace::PerSecond)
-        .ok_or_else(|| "expected packets a second, such as 500 or 20k, or ping-pong".to_owned())
+        .ok_or_else(|| "expected packets per second, such as 500 or 20k, or ping-pong".to_owned())
 }
 
-/// A mark by its number or its name (RFC 2474, 2597, 3246).
+/// Parses a DSCP value by number or name (RFC 2474, 2597, 3246).
 fn dscp(text: &str) -> Result<u8, String> {
     let digit = |c: char, most: u8| {
         let digit = c.to_digit(10).and_then(|digit| u8::try_from(digit).ok());
@@ -496,20 +497,20 @@ fn method(name: &str) -> Result<Method, String> {
             .map(|method| method.name)
             .collect::<Vec<_>>()
     };
-    Method::named(name).ok_or_else(|| format!("expected one of {}", names().join(", ")))
+    Method::from_name(name).ok_or_else(|| format!("expected one of {}", names().join(", ")))
 }
 
 fn spin(text: &str) -> Result<Duration, String> {
     let asked = time(text)?;
-    match asked <= LONGEST_SPIN {
+    match asked <= MAX_SPIN {
         true => Ok(asked),
         false => Err(format!(
-            "a thread spins for at most {LONGEST_SPIN:?}: one that never sleeps takes its CPU from everybody"
+            "expected at most {MAX_SPIN:?}: a thread that spins longer blocks its CPU for other threads"
         )),
     }
 }
 
-/// The words of `--vs`.
+/// Parses the comma-separated words of `--vs`.
 fn setting(text: &str) -> Result<NetSetting, String> {
     let mut setting = NetSetting::default();
     let mut scheduling = Scheduling::default();
@@ -519,7 +520,7 @@ fn setting(text: &str) -> Result<NetSetting, String> {
             Some(("spin", text)) => setting.udp.spin = Some(spin(text)?),
             Some(("busy-poll", text)) => setting.udp.busy_poll = Some(time(text)?),
             _ if take_word(word, &mut scheduling)? => {}
-            _ => return Err(format!("`{word}` is no word for a setting")),
+            _ => return Err(format!("unknown word `{word}`")),
         }
     }
     setting.scheduling = scheduling;
@@ -547,7 +548,7 @@ mod tests {
         }
     }
 
-    /// Names and numbers by the registry of DSCP values.
+    /// Tests names and numbers of DSCP values from the IANA registry.
     #[test]
     fn marks_are_known_by_their_names() {
         let known = [

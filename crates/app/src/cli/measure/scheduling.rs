@@ -1,16 +1,16 @@
-//! What a user asks of the scheduler, as options and as the words of `--vs`.
+//! Options for scheduling, and their words in `--vs`.
 
 use std::time::Duration;
 
 use measure::{Policy, Scheduling};
+use wording::{DefaultUnit, parse_duration};
 
-use crate::duration::{Plain, nanoseconds};
-
-/// What to ask of the scheduler. What is refused is said; the measurement goes on without it.
+/// Scheduling options. If the system refuses an option, the output says so and the measurement continues
+/// without the option.
 #[derive(clap::Args)]
 pub(super) struct SchedulingOptions {
-    /// Real-time scheduling: fifo, rr, deadline (Linux), time-critical, mmcss (Windows); of fifo and
-    /// rr with a priority: fifo:80 [a bare --realtime: fifo:80, on Windows time-critical]
+    /// Real-time scheduling: fifo, rr, deadline (Linux), time-critical, mmcss (Windows); fifo and rr accept a
+    /// priority, as fifo:80 [without a policy: fifo:80, on Windows time-critical]
     #[arg(
         long,
         value_name = "POLICY",
@@ -20,10 +20,10 @@ pub(super) struct SchedulingOptions {
         help_heading = "Scheduling"
     )]
     realtime: Option<Policy>,
-    /// Run on this CPU only, counted from 0
+    /// Run only on the CPU with this number; the first CPU is 0
     #[arg(long, value_name = "CPU", help_heading = "Scheduling")]
     cpu: Option<u32>,
-    /// Nice value: -20 (favoured) to 19
+    /// Nice value: -20 (highest priority) to 19
     #[arg(
         long,
         value_name = "NICE",
@@ -35,7 +35,7 @@ pub(super) struct SchedulingOptions {
     /// Keep all memory of the program in RAM (mlockall)
     #[arg(long, help_heading = "Scheduling")]
     lock_memory: bool,
-    /// Linux: timer slack, by which sleeps may end later than asked for; 1ns is as good as none
+    /// Linux: timer slack, the time by which sleeps may end late; 1ns practically disables it
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Scheduling")]
     slack: Option<Duration>,
 }
@@ -52,22 +52,22 @@ impl SchedulingOptions {
     }
 }
 
-/// Takes one word of a setting: `usual`, a policy, `cpu:1`, `nice:-5`, `slack:1ns`, `locked`. Gives
-/// whether it is one of these.
+/// Applies one word of a `--vs` setting: `usual`, a policy, `cpu:1`, `nice:-5`, `slack:1ns`, `locked`.
+/// Returns false if the word is none of these.
 ///
 /// # Errors
-/// If it is, and its value makes no sense, or what it sets was set by a word before it.
+/// If the value is invalid, or an earlier word set the same option.
 pub(super) fn take_word(word: &str, into: &mut Scheduling) -> Result<bool, String> {
     let before = *into;
     let once = |is_set: bool| match is_set {
         true => Err(format!(
-            "`{word}` comes after a word that sets the same, and one of them would count; leave one out"
+            "`{word}` conflicts with an earlier word that sets the same option; remove one"
         )),
         false => Ok(()),
     };
     let number = |text: &str| {
         text.parse()
-            .map_err(|_| format!("`{word}`: no such number"))
+            .map_err(|_| format!("`{word}`: invalid number"))
     };
     match word.split_once(':') {
         None if word == "usual" => once(before != Scheduling::default())?,
@@ -79,7 +79,7 @@ pub(super) fn take_word(word: &str, into: &mut Scheduling) -> Result<bool, Strin
         Some(("nice", nice)) => {
             once(before.nice.is_some())?;
             let nice = nice.parse().ok().filter(|nice| (-20..=19).contains(nice));
-            into.nice = Some(nice.ok_or_else(|| format!("`{word}`: nice is -20 to 19"))?);
+            into.nice = Some(nice.ok_or_else(|| format!("`{word}`: expected -20 to 19"))?);
         }
         Some(("slack", slack)) => {
             once(before.timer_slack.is_some())?;
@@ -87,7 +87,7 @@ pub(super) fn take_word(word: &str, into: &mut Scheduling) -> Result<bool, Strin
         }
         _ => match policy(word) {
             Ok(policy) => {
-                once(before.policy != Policy::Usual)?;
+                once(before.policy != Policy::Default)?;
                 into.policy = policy;
             }
             Err(_) if !POLICIES.contains(&word.split(':').next().unwrap_or_default()) => {
@@ -101,8 +101,8 @@ pub(super) fn take_word(word: &str, into: &mut Scheduling) -> Result<bool, Strin
 
 const POLICIES: [&str; 5] = ["fifo", "rr", "deadline", "time-critical", "mmcss"];
 
-/// The priority of real-time threads unless one is given: above all that a system usually has, below
-/// the kernel's own watchdogs.
+/// Default priority of real-time threads. It is above other threads of a usual system and below the kernel's
+/// watchdogs.
 const PRIORITY: u8 = 80;
 
 fn policy(text: &str) -> Result<Policy, String> {
@@ -113,12 +113,12 @@ fn policy(text: &str) -> Result<Policy, String> {
     let with_priority = |policy: fn(u8) -> Policy| match priority.map(str::parse) {
         None => Ok(policy(PRIORITY)),
         Some(Ok(priority @ 1..=99)) => Ok(policy(priority)),
-        Some(_) => Err(format!("`{text}`: priorities are 1 to 99")),
+        Some(_) => Err(format!("`{text}`: expected a priority from 1 to 99")),
     };
     match (name, priority) {
         ("fifo", _) => with_priority(Policy::Fifo),
         ("rr", _) => with_priority(Policy::RoundRobin),
-        // What a probe needs of each millisecond, and far less than the kernel would refuse.
+        // A probe needs this runtime in each period of 1 ms. It is far below the kernel's limit.
         ("deadline", None) => Ok(Policy::Deadline {
             runtime: Duration::from_micros(200),
             period: Duration::from_millis(1),
@@ -129,9 +129,9 @@ fn policy(text: &str) -> Result<Policy, String> {
     }
 }
 
-/// A stretch of time; a plain number is milliseconds.
+/// Parses a duration. A number without a unit is milliseconds.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
-    nanoseconds(text, Plain::Milliseconds)
+    parse_duration(text, DefaultUnit::Milliseconds)
         .and_then(|ns| u64::try_from(ns).ok())
         .map(Duration::from_nanos)
         .ok_or_else(|| "expected a time such as 1ms, 500us, 100ns or 10s".to_owned())

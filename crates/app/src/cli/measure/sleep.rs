@@ -8,17 +8,16 @@ use measure::{
     SleepMethod, SleepPlan, SleepSetting, hold_resolution,
 };
 use serde::Serialize;
+use wording::{DefaultUnit, parse_duration};
 
 use super::delivery::{Delivery, Show};
 use super::scheduling::{SchedulingOptions, take_word, time};
 use super::{differ, percent};
 use crate::cli::{Failure, say};
-use crate::duration::{Plain, nanoseconds};
 use crate::measured::Report;
-use crate::output;
-use crate::watch;
+use crate::{output, watch};
 
-/// Measures how late sleeps end: each way to sleep that the system has, in turn, again and again.
+/// Measures how late sleeps end. It runs the sleep methods of the system in turn, several times.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab measure sleep\n  \
@@ -27,36 +26,37 @@ use crate::watch;
     laglab measure sleep --realtime --vs usual --for 60s -o samples.parquet\n  \
     laglab measure sleep --method Sleep --resolution 0.5,0.507,0.6,1     (Windows)\n  \
     laglab measure sleep --resolution 0.507 --hold                       (Windows)\n\n\
-    What is stated: the machine, the clock and its cost, what was granted. Percentiles are of how \
-    late sleeps end.")]
+    The output names the machine, the clock and its cost, and the granted settings. Percentiles are of \
+    the lateness of sleeps.")]
 pub(super) struct Args {
-    /// Only these ways to sleep (comma-separated) [default: all that are here]
+    /// Use only these sleep methods (comma-separated) [default: all on this system]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = str::parse::<SleepMethod>)]
     method: Vec<SleepMethod>,
-    /// How long to sleep; a plain number is milliseconds
+    /// Duration of a sleep; a number without a unit is milliseconds
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "1ms")]
     request: Duration,
-    /// From the start of one sleep to that of the next [default: twice as long as it sleeps, and at
-    /// least 200us, on Windows 20ms]
+    /// Time between the starts of two sleeps [default: twice the duration of a sleep, at least 200us, on
+    /// Windows 20ms]
     #[arg(long, value_name = "TIME", value_parser = time)]
     interval: Option<Duration>,
-    /// For how long to measure in all; one run of each is made whatever it takes [default: 10s]
+    /// Total duration; at least one run of each method and setting is made [default: 10s]
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
-    /// How many sleeps by each way and setting, whatever time that takes
+    /// Number of sleeps for each method and setting, however long they take
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,
-    /// End as soon as every median is known to within so many percent
+    /// End as soon as every median is known to within this percentage
     #[arg(long, value_name = "PERCENT", conflicts_with = "count", value_parser = percent)]
     precision: Option<f64>,
-    /// Measure under a second setting, in turn with the first: words such as usual, fifo:80, rr:10,
-    /// cpu:1, nice:-5, slack:1ns, locked, resolution:0.5, no-throttling, separated by commas
+    /// Compare with a second setting; runs of both alternate. The setting is a comma-separated list of words
+    /// such as usual (default scheduling), fifo:80, rr:10, cpu:1, nice:-5, slack:1ns, locked, resolution:0.5,
+    /// no-throttling
     #[arg(long, value_name = "WORDS", value_parser = setting)]
     vs: Option<SleepSetting>,
     #[command(flatten)]
     scheduling: SchedulingOptions,
-    /// Windows: ask for this timer resolution, in milliseconds; of several (comma-separated) each is
-    /// a setting. begin:1 asks with timeBeginPeriod instead of NtSetTimerResolution
+    /// Windows: request this timer resolution, in milliseconds; several (comma-separated) are compared.
+    /// begin:1 uses timeBeginPeriod instead of NtSetTimerResolution
     #[arg(
         long,
         value_name = "MS",
@@ -65,10 +65,10 @@ pub(super) struct Args {
         help_heading = "Windows"
     )]
     resolution: Vec<Resolution>,
-    /// Windows 11: ask that the resolution holds while no window of the program is seen
+    /// Windows 11: request that the resolution also holds while the program has no visible window
     #[arg(long, help_heading = "Windows")]
     no_throttling: bool,
-    /// Windows: measure nothing, hold the resolution until Ctrl-C, or as long as --for says
+    /// Windows: only hold the resolution until Ctrl-C, or for the time of --for, and measure nothing
     #[arg(
         long,
         requires = "resolution",
@@ -76,17 +76,17 @@ pub(super) struct Args {
         help_heading = "Windows"
     )]
     hold: bool,
-    /// Time by this clock [default: CLOCK_MONOTONIC_RAW, on Windows QueryPerformanceCounter]
+    /// Clock for the measurement [default: CLOCK_MONOTONIC_RAW, on Windows QueryPerformanceCounter]
     #[arg(long, value_name = "NAME", value_enum)]
     clock: Option<NamedClock>,
     #[command(flatten)]
     delivery: Delivery,
-    /// Print a line for every sleep instead of a summary
+    /// Print one line per sleep instead of a summary
     #[arg(long, value_enum, conflicts_with = "json", help_heading = "Output")]
     format: Option<Format>,
 }
 
-/// A clock to time by.
+/// Clock for the measurement.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum NamedClock {
     /// CLOCK_MONOTONIC_RAW (Linux)
@@ -99,17 +99,17 @@ enum NamedClock {
     Tsc,
 }
 
-/// How sleeps are printed.
+/// Format of the line that is printed for each sleep.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     /// "Resolution: 0.500000ms, Sleep(1) slept 1.496800ms (delta: 0.496800)"
     Seed,
 }
 
-/// How long it measures unless told.
+/// Default total duration of the measurement.
 const TIME: Duration = Duration::from_secs(10);
 
-/// Runs of each way and setting, unless there are fewer sleeps.
+/// Number of runs of each method and setting. If there are fewer sleeps, there are as many runs as sleeps.
 const RUNS: u32 = 10;
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
@@ -121,20 +121,20 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         Some(clock) => Clock::open(clock.source())?,
     };
     let plan = plan(args)?;
-    let least = plan.least_time();
+    let least = plan.minimum_time();
     if args.count.is_none() && least > plan.plan.time {
         let time =
             |time: Duration| output::duration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
         say(&format!(
-            "this takes at least {}, longer than --for ({}): each way to sleep is measured whatever it \
-             takes; sleep shorter (--request) or in fewer ways (--method)",
+            "this takes at least {}, longer than --for ({}): every method needs one run; give shorter \
+             sleeps with --request, or fewer methods with --method",
             time(least),
             time(plan.plan.time),
         ));
     }
     let destination = args.delivery.prepare()?;
     if io::stderr().is_terminal() {
-        say("measuring; Ctrl-C ends it and keeps what was measured");
+        say("measuring; press Ctrl-C to end and keep the results so far");
     }
     let measurement = plan.measure(&clock, &|| watch::check().is_err())?;
     let show = match (json, args.format) {
@@ -151,14 +151,14 @@ fn plan(args: &Args) -> Result<SleepPlan, Failure> {
         false => args.method.clone(),
     };
     let settings = settings(args)?;
-    // A sleep of nothing takes some 60 µs with the usual timer slack of Linux, and on Windows a clock
-    // interrupt is up to 15.6 ms away.
+    // Minimum time between the starts of two sleeps. On Linux, a sleep of 0 takes about 60 µs with the
+    // default timer slack. On Windows, the next clock interrupt is up to 15.6 ms away.
     let least = Duration::from_micros(if cfg!(windows) { 20_000 } else { 200 });
     let usual = args.request.saturating_mul(2).max(least);
     let interval = args.interval.unwrap_or(usual);
     let time = args.time.unwrap_or(TIME);
     let round = interval.saturating_mul((methods.len() * settings.len()) as u32);
-    // How many sleeps of each there is time for.
+    // Number of sleeps of each method and setting that fit into the total time.
     let sleeps = time.as_nanos() / round.as_nanos().max(1);
     let sleeps = u32::try_from(sleeps).unwrap_or(u32::MAX).max(1);
     let (samples, plan) = match (args.count, args.precision) {
@@ -176,8 +176,8 @@ fn plan(args: &Args) -> Result<SleepPlan, Failure> {
         (None, Some(_)) => {
             let plan = Plan {
                 warm_up: 1,
-                at_least: Comparison::LEAST_PAIRS as u32,
-                at_most: Comparison::MOST_PAIRS as u32,
+                at_least: Comparison::MIN_PAIRS as u32,
+                at_most: Comparison::MAX_PAIRS as u32,
                 time,
                 precision: args.precision,
             };
@@ -203,17 +203,18 @@ fn plan(args: &Args) -> Result<SleepPlan, Failure> {
         samples,
         plan,
     };
-    // Where there is hardly time for one, none is spent on sleeps that do not count.
-    if plan.least_time() > plan.plan.time {
+    // If the total time is too short for all runs, the warm-up is skipped.
+    if plan.minimum_time() > plan.plan.time {
         plan.plan.warm_up = 0;
     }
     Ok(plan)
 }
 
-/// That of the options, once for each resolution, and that of `--vs`.
+/// Returns the compared settings: the setting of the options, once for each resolution, and the setting of
+/// `--vs`.
 ///
 /// # Errors
-/// If two of them are the same.
+/// [`Failure::Input`] if two settings are equal.
 fn settings(args: &Args) -> Result<Vec<SleepSetting>, Failure> {
     let with = |resolution| SleepSetting {
         scheduling: args.scheduling.scheduling(),
@@ -229,31 +230,31 @@ fn settings(args: &Args) -> Result<Vec<SleepSetting>, Failure> {
     Ok(settings)
 }
 
-/// The words of `--vs`.
+/// Parses the comma-separated words of `--vs`.
 fn setting(text: &str) -> Result<SleepSetting, String> {
     let mut setting = SleepSetting::default();
     let mut scheduling = Scheduling::default();
     for word in text.split(',').map(str::trim) {
         match word.strip_prefix("resolution:") {
             Some(_) if setting.resolution.is_some() => {
-                return Err("there can be one resolution in a setting".to_owned());
+                return Err("a setting can have only one resolution".to_owned());
             }
             Some(ms) => setting.resolution = Some(resolution(ms)?),
             None if word == "no-throttling" => setting.without_throttling = true,
             None if take_word(word, &mut scheduling)? => {}
-            None => return Err(format!("`{word}` is no word for a setting")),
+            None => return Err(format!("unknown word `{word}`")),
         }
     }
     setting.scheduling = scheduling;
     Ok(setting)
 }
 
-/// Milliseconds, or `begin:` and whole milliseconds.
+/// Parses a timer resolution: milliseconds, or `begin:` followed by whole milliseconds.
 fn resolution(text: &str) -> Result<Resolution, String> {
     let expected = "expected milliseconds such as 0.5 or 0.507, or begin:1, up to 1000";
     let found = match text.strip_prefix("begin:") {
         Some(ms) => ms.parse().ok().map(Resolution::Multimedia),
-        None => nanoseconds(text, Plain::Milliseconds)
+        None => parse_duration(text, DefaultUnit::Milliseconds)
             .and_then(|ns| u32::try_from(ns / 100).ok())
             .map(Resolution::Native),
     };
@@ -262,23 +263,23 @@ fn resolution(text: &str) -> Result<Resolution, String> {
         .ok_or_else(|| expected.to_owned())
 }
 
-/// What is held, for programs.
+/// JSON output of --hold. Programs rely on its fields.
 #[derive(Serialize)]
 struct Holding<'h> {
     grants: &'h [Grant],
-    /// The resolution now.
+    /// Current timer resolution of the system in nanoseconds.
     resolution_ns: Option<i64>,
 }
 
-/// Holds a resolution until the user has had enough.
+/// Holds a timer resolution until the user presses Ctrl-C or the time of --for is over.
 fn hold(args: &Args, json: bool) -> Result<(), Failure> {
     let [resolution] = args.resolution[..] else {
-        let message = "one resolution can be held at a time; give one";
+        let message = "--hold accepts one resolution at a time; give one";
         return Err(Failure::Input(message.to_owned()));
     };
     let held = hold_resolution(Some(resolution), args.no_throttling);
     let resolution_ns = held.current_ns();
-    // It was the last to be asked for.
+    // The last grant says whether the system granted the resolution.
     let is_held = held.grants.last().is_some_and(Grant::is_granted);
     if json {
         output::json(&Holding {
@@ -292,13 +293,13 @@ fn hold(args: &Args, json: bool) -> Result<(), Failure> {
         }
         if let Some(ns) = resolution_ns.filter(|_| is_held) {
             let ms = ns as f64 / 1e6;
-            let now = format!("resolution now: {ms} ms; Ctrl-C ends it");
+            let now = format!("resolution now: {ms} ms; press Ctrl-C to release it");
             output::paragraph(&mut out, &now)?;
         }
         out.flush()?;
     }
     if !is_held {
-        return Err(Failure::Input("the resolution cannot be held".to_owned()));
+        return Err(Failure::Input("cannot hold the resolution".to_owned()));
     }
     let start = Instant::now();
     let is_over = || args.time.is_some_and(|time| start.elapsed() >= time);
@@ -358,10 +359,10 @@ mod tests {
         let plan = plan_of(&format!(
             "--method {one} --interval 20ms --for 4s --vs fifo:5"
         ));
-        // 4 s of two settings, a sleep every 20 ms: 100 each, in 10 runs.
+        // In 4 s with a sleep every 20 ms, two settings have 100 sleeps each: 10 runs of 10 sleeps.
         assert_eq!((plan.samples, plan.plan.at_most), (10, 10));
         assert_eq!(plan.settings[1].scheduling.policy, Policy::Fifo(5));
-        // A sleep every second, as the first of these programs had it.
+        // One sleep per second for 3 s, as in the program SleepBenchmark: 3 runs of 1 sleep.
         let plan = plan_of(&format!("--method {one} --interval 1s --for 3s"));
         assert_eq!((plan.samples, plan.plan.at_most), (1, 3));
         let plan = plan_of("--count 7");
@@ -376,19 +377,19 @@ mod tests {
         let one = SleepMethod::HERE[0].name();
         let plan = plan_of(&format!("--method {one} --request 100ns --for 2s"));
         assert_eq!((plan.plan.at_least, plan.plan.warm_up), (1, 1));
-        assert!(plan.least_time() < Duration::from_secs(1));
-        // No system sleeps every 200 ns.
+        assert!(plan.minimum_time() < Duration::from_secs(1));
+        // No system can sleep every 200 ns, so the interval has a minimum.
         assert!(plan.interval >= Duration::from_micros(200));
         let plan = plan_of(&format!("--method {one} --request 10s --for 1s"));
         assert_eq!(
             (plan.samples, plan.plan.at_most, plan.plan.warm_up),
             (1, 1, 0)
         );
-        assert_eq!(plan.least_time(), Duration::from_secs(10));
+        assert_eq!(plan.minimum_time(), Duration::from_secs(10));
     }
 
     #[test]
-    fn nothing_is_compared_with_itself() {
+    fn equal_settings_are_refused() {
         for same in [
             "--vs usual",
             "--resolution 0.5,0.5",

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use record::wprp::{self, Gravity, Remark};
+use record::wprp::{self, Remark, Severity};
 use serde::Serialize;
 
 use crate::cli::{Failure, say};
@@ -14,8 +14,8 @@ use crate::output;
 /// their keywords, references, ids and modes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Of each remark: line and column, and whether it is wrong, known to newer WPR \
-                        only, or advice.\nIt ends with exit code 1 if anything is wrong."
+    after_help = "Prints line, column and severity of each remark: error, newer (needs a newer WPR) \
+                        or advice.\nExit code 1 if there are errors."
 )]
 pub(super) struct Args {
     /// Profiles (.wprp)
@@ -30,7 +30,7 @@ struct Checked {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let (mut all, mut no_profiles) = (Vec::new(), Vec::new());
+    let (mut all, mut unreadable) = (Vec::new(), Vec::new());
     for path in &args.files {
         let checked = read(path)
             .and_then(|text| wprp::check(&text).map_err(|error| Failure::input(path, error)));
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
                 file: path.display().to_string(),
                 remarks,
             }),
-            Err(Failure::Input(why)) => no_profiles.push(why),
+            Err(Failure::Input(why)) => unreadable.push(why),
             Err(other) => return Err(other),
         }
     }
@@ -47,31 +47,31 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         true => output::json(&all)?,
         false => write(&all)?,
     }
-    // What is no profile does not keep others from being checked.
-    if let Some(last) = no_profiles.pop() {
-        for why in no_profiles {
+    // If a file is unreadable, the others are checked nevertheless.
+    if let Some(last) = unreadable.pop() {
+        for why in unreadable {
             say(&why);
         }
         return Err(Failure::Input(last));
     }
-    let wrong = all.iter().flat_map(|checked| &checked.remarks);
-    match wrong
-        .filter(|remark| remark.gravity == Gravity::Wrong)
+    let remarks = all.iter().flat_map(|checked| &checked.remarks);
+    match remarks
+        .filter(|remark| remark.severity == Severity::Error)
         .count()
     {
         0 => Ok(()),
-        1 => Err(Failure::Negative("1 thing is wrong".to_owned())),
-        count => Err(Failure::Negative(format!("{count} things are wrong"))),
+        1 => Err(Failure::Negative("1 error".to_owned())),
+        count => Err(Failure::Negative(format!("{count} errors"))),
     }
 }
 
-/// The text of a profile, which is no longer than any that people write.
+/// Reads a profile. At most one byte more than the maximum size is read.
 pub(in crate::cli) fn read(path: &Path) -> Result<String, Failure> {
-    /// A little more than the checker takes, so that it says that it is too long.
-    const MOST: u64 = (1 << 20) + 1;
+    /// Maximum size plus 1 byte. The checker then reports the file as too large.
+    const MAX: u64 = (1 << 20) + 1;
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| Failure::input(path, error))?;
-    file.take(MOST)
+    file.take(MAX)
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::input(path, error))?;
     wprp::text(&bytes).map_err(|error| Failure::input(path, error))
@@ -83,7 +83,7 @@ fn write(all: &[Checked]) -> io::Result<()> {
         if remarks.is_empty() {
             writeln!(
                 out,
-                "{}: fine for every release of WPR",
+                "{}: valid for every release of WPR",
                 output::Printable(file)
             )?;
         }

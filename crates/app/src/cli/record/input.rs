@@ -7,15 +7,15 @@ use record::input::{Recorder, RecorderError};
 use crate::cli::{Failure, say};
 use crate::watch;
 
-/// Logs when keys are pressed and when another window comes to the front, as events of the provider
-/// Laglab-Input: a recording of any kit that has it picks them up. Which key it was is not logged
-/// unless --keys is given; nothing is kept and nothing is sent.
+/// Logs the times of key presses and foreground window changes as events of the provider Laglab-Input,
+/// for recordings with a kit that enables it. Without --keys it does not log which key was pressed. It
+/// stores and sends nothing itself.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Log which key it was, too: passwords that are typed meanwhile are then in the recording
+    /// Also log which key was pressed; the recording then contains passwords that are typed
     #[arg(long)]
     keys: bool,
-    /// End after so many seconds [default: at Ctrl-C]
+    /// End after N seconds [default: at Ctrl-C]
     #[arg(long, value_name = "N")]
     seconds: Option<u32>,
 }
@@ -23,11 +23,11 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let recorder = Recorder::start(args.keys).map_err(|error| match error {
         RecorderError::NotWindows => Failure::Input(error.to_string()),
-        RecorderError::Refused(_) => Failure::Negative(error.to_string()),
+        RecorderError::Refused { .. } => Failure::Negative(error.to_string()),
     })?;
     let what = match args.keys {
-        true => "logging which keys are pressed, and which window is in front",
-        false => "logging when keys are pressed, not which",
+        true => "logging key presses with their keys, and foreground windows",
+        false => "logging times of key presses, without their keys",
     };
     let for_how_long = args
         .seconds

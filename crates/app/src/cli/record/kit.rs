@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use record::{Cost, Detail, Investigation, Kit, Machine, Needs, Variant, needs};
 use serde::Serialize;
+use session::NewFile;
 
 use super::run::{self, Recording};
 use crate::cli::Failure;
-use crate::cli::new_file::NewFile;
 use crate::output::{self, Columns, Side};
 
 #[derive(clap::Args)]
 pub(super) struct KitOptions {
-    /// The question that is asked: see --list
+    /// Question to investigate; see --list
     #[arg(
         long = "for",
         value_name = "INVESTIGATION",
@@ -22,35 +22,36 @@ pub(super) struct KitOptions {
         required_unless_present = "list"
     )]
     investigation: Option<Investigation>,
-    /// How much is recorded: verbose, or light, which is what the question cannot be answered without
+    /// Amount of data: verbose, or light for the minimum that answers the question
     #[arg(long, value_name = "LEVEL", default_value = "verbose", value_parser = detail)]
     detail: Detail,
-    /// The folder to write the kit into [default: laglab-INVESTIGATION]
+    /// Folder for the kit [default: laglab-INVESTIGATION]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// List the investigations, and the theories that each lets explain judge
+    /// List the investigations, and the theories that `laglab explain` can judge with each
     #[arg(long, conflicts_with_all = ["investigation", "run", "dry_run"])]
     list: bool,
-    /// Print every command that recording takes, and write nothing
+    /// Print the commands of the recording, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Windows: record now with wpr.exe, keep settings, notes and symbol ids beside the trace, and
+    /// Windows: record now with wpr.exe, save settings, notes and symbol ids next to the trace, and
     /// explain it
     #[arg(long, conflicts_with = "dry_run")]
     run: bool,
-    /// Memory of the machine in GiB [default: this one's on Windows, else 16]
+    /// Memory of the machine in GiB [default: of this machine on Windows, else 16]
     #[arg(long, value_name = "GIB", value_parser = clap::value_parser!(u64).range(1..=1 << 20), help_heading = "The machine")]
     memory: Option<u64>,
-    /// Its logical processors [default: this one's on Windows, else 8]
+    /// Number of logical processors [default: of this machine on Windows, else 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2048), help_heading = "The machine")]
     cpus: Option<u32>,
-    /// Its NUMA nodes [default: this one's on Windows, else 1]
+    /// Number of NUMA nodes [default: of this machine on Windows, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), help_heading = "The machine")]
     nodes: Option<u32>,
-    /// The NUMA node to record on [default: the last, where there are several]
+    /// NUMA node for the recorder, other than the one under investigation [default: the last of several]
     #[arg(long, value_name = "N", help_heading = "The machine")]
     node: Option<u32>,
-    /// Record it as a large server: without the stacks of what happens most [default: if it is one]
+    /// Record as on a large server: without stacks of the most frequent events [default: if the machine is a
+    /// large server]
     #[arg(long, help_heading = "The machine")]
     large_server: bool,
     #[command(flatten)]
@@ -58,7 +59,7 @@ pub(super) struct KitOptions {
 }
 
 fn investigation(name: &str) -> Result<Investigation, String> {
-    Investigation::named(name).ok_or_else(|| {
+    Investigation::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = Investigation::ALL.iter().map(|i| i.name()).collect();
         format!("expected one of {}", names.join(", "))
     })
@@ -99,11 +100,12 @@ pub(super) fn run(args: &KitOptions, json: bool) -> Result<(), Failure> {
     Ok(written?)
 }
 
-/// The kit that is asked for, and whether the machine is assumed.
+/// Returns the kit that the options select. The second value is true if the size of the machine is unknown
+/// and a typical size is assumed.
 fn kit(args: &KitOptions, investigation: Investigation) -> Result<(Kit, bool), Failure> {
-    let here = Machine::here();
-    let mut machine = here.unwrap_or(Machine::ORDINARY);
-    let is_told = [args.memory.is_some(), args.cpus.is_some()];
+    let here = Machine::detect();
+    let mut machine = here.unwrap_or(Machine::TYPICAL);
+    let is_given = [args.memory.is_some(), args.cpus.is_some()];
     machine.memory_bytes = args.memory.map_or(machine.memory_bytes, |gib| gib << 30);
     machine.cpus = args.cpus.unwrap_or(machine.cpus);
     machine.nodes = args.nodes.unwrap_or(machine.nodes);
@@ -114,14 +116,14 @@ fn kit(args: &KitOptions, investigation: Investigation) -> Result<(Kit, bool), F
     if let Some(node) = args.node {
         if node >= machine.nodes {
             return Err(Failure::Input(format!(
-                "there is no NUMA node {node} on a machine that has {}, counted from 0; --nodes says \
-                 how many there are",
+                "there is no NUMA node {node}: the machine has {}, counted from 0; set the number with \
+                 --nodes",
                 machine.nodes
             )));
         }
         kit.node = Some(node).filter(|_| machine.nodes > 1);
     }
-    Ok((kit, here.is_none() && is_told.contains(&false)))
+    Ok((kit, here.is_none() && is_given.contains(&false)))
 }
 
 fn write_files(kit: &Kit, folder: &Path) -> Result<Vec<String>, Failure> {
@@ -142,10 +144,10 @@ fn write_files(kit: &Kit, folder: &Path) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-/// Refuses to replace a file that is not of a kit: whoever writes one into a folder of their own would
-/// lose its README.
+/// Returns an error if a file is not part of a kit. Replacing such a file could destroy a file of the user,
+/// for example a README.
 fn keep_others(path: &Path) -> Result<(), Failure> {
-    /// What the files of kits say.
+    /// Texts that only occur in files of kits.
     const MADE_BY: [&str; 3] = ["Made by laglab", "A kit of laglab", "Author=\"laglab\""];
     let is_of_kit = match fs::read(path) {
         Ok(there) => {
@@ -158,12 +160,12 @@ fn keep_others(path: &Path) -> Result<(), Failure> {
         true => Ok(()),
         false => Err(Failure::input(
             path,
-            "is there and not of a kit; -o gives the kit a folder of its own",
+            "the file exists and is not part of a kit; give the kit another folder with -o",
         )),
     }
 }
 
-/// A kit, for programs.
+/// JSON output for a kit that was written. Programs rely on its fields.
 #[derive(Serialize)]
 struct Report {
     folder: String,
@@ -172,7 +174,7 @@ struct Report {
     contents: Contents,
 }
 
-/// What an investigation records, for programs.
+/// JSON output: data that an investigation records. Programs rely on its fields.
 #[derive(Serialize)]
 struct Contents {
     investigation: &'static str,
@@ -193,7 +195,7 @@ impl Contents {
         let capture = kit.capture();
         let (judged, open): (Vec<&Needs>, Vec<&Needs>) = needs::THEORIES
             .iter()
-            .partition(|needs| capture.satisfies(needs));
+            .partition(|needs| needs.are_met_by(&capture));
         let Cost {
             quiet_bytes_per_second,
             busy_bytes_per_second,
@@ -234,7 +236,7 @@ fn say(kit: &Kit, report: &Report, is_assumed: bool) -> io::Result<()> {
     let rate = |bytes: u64| output::size(bytes);
     let machine = kit.machine;
     let assumed = if is_assumed {
-        " (assumed; --memory and --cpus say what it has)"
+        " (assumed; set with --memory and --cpus)"
     } else {
         ""
     };
@@ -271,7 +273,7 @@ fn say(kit: &Kit, report: &Report, is_assumed: bool) -> io::Result<()> {
     columns.write(&mut out)?;
     output::heading(
         &mut out,
-        "On the machine that lags, from an elevated prompt in that folder",
+        "Run on the machine that lags, from an elevated prompt in that folder",
     )?;
     output::verbatim(&mut out, "record")?;
     out.flush()
@@ -285,7 +287,7 @@ fn or_none(names: &[&str]) -> String {
 }
 
 fn list(json: bool) -> io::Result<()> {
-    let kits = Investigation::ALL.map(|asked| Kit::new(asked, Machine::ORDINARY));
+    let kits = Investigation::ALL.map(|asked| Kit::new(asked, Machine::TYPICAL));
     if json {
         return output::json(&kits.each_ref().map(Contents::of));
     }

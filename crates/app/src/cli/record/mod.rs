@@ -1,4 +1,4 @@
-//! `laglab record`: kits, running one, the checker of profiles, and times of input.
+//! `laglab record`: kits for recordings, the checker of profiles, and the logger of input.
 
 mod check;
 mod input;
@@ -10,8 +10,8 @@ use clap::Subcommand;
 use super::Failure;
 pub(super) use check::read as read_profile;
 
-/// Writes what captures the evidence for a question: a profile for WPR, scripts for WPR and xperf, and
-/// what they cost and will let `laglab explain` judge.
+/// Writes a kit that records the evidence for a question: a profile for WPR, scripts for WPR and xperf,
+/// the cost of recording, and the theories that `laglab explain` can then judge.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -35,9 +35,9 @@ pub(super) struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// What is wrong with profiles of WPR, by line and column
+    /// Check profiles of WPR for errors
     Check(check::Args),
-    /// Windows: log when keys are pressed and which window is in front, for a recording to pick up
+    /// Windows: log key presses and foreground windows as events for a recording
     Input(input::Args),
 }
 

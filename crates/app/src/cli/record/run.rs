@@ -1,4 +1,4 @@
-//! `laglab record --run` and `--dry-run`: the commands of a recording, printed or run.
+//! `laglab record --run` and `--dry-run`: runs the commands of a recording, or prints them.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -8,27 +8,28 @@ use std::time::{Duration, Instant};
 
 use record::{Kit, Mode, SETTINGS, commands};
 use serde::Serialize;
+use session::TraceTables;
 use tables::{ImagesView, Table};
 
-use crate::cli::open::{TabledTrace, TraceTables};
+use crate::cli::open::TabledTrace;
 use crate::cli::{Failure, say};
 use crate::output::{self, Columns, Side};
 use crate::watch::{self, Watch};
 
-/// How it is recorded.
+/// Options of a recording.
 #[derive(clap::Args)]
 pub(super) struct Recording {
-    /// For so many seconds
+    /// Duration in seconds
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=86_400), help_heading = "With --run and --dry-run")]
     seconds: u32,
-    /// Keep in memory what just happened, until Ctrl-C; then save it
+    /// Record into a ring buffer in memory until Ctrl-C, then save it
     #[arg(
         long,
         conflicts_with = "seconds",
         help_heading = "With --run and --dry-run"
     )]
     circular: bool,
-    /// A word on the recording, kept in it and beside it
+    /// Note about the recording, saved in the trace and next to it
     #[arg(
         long,
         value_name = "TEXT",
@@ -36,23 +37,23 @@ pub(super) struct Recording {
         help_heading = "With --run and --dry-run"
     )]
     note: String,
-    /// Where temporary files go: a quick disk that is not what is investigated [default: temp in the
-    /// kit's folder]
+    /// Folder for temporary files, on a fast disk that is not investigated [default: temp in the kit's
+    /// folder]
     #[arg(long, value_name = "DIR", help_heading = "With --run and --dry-run")]
     temporary: Option<PathBuf>,
-    /// Do not explain the trace when it is recorded
+    /// Do not explain the trace afterwards
     #[arg(long, help_heading = "With --run and --dry-run")]
     no_explain: bool,
 }
 
-/// A command and what it is for.
+/// Command of a recording, with its purpose.
 #[derive(Serialize)]
 pub(super) struct Step {
     what: &'static str,
     command: String,
 }
 
-/// Every command that a recording takes, in order.
+/// Commands of a recording in the order in which they run.
 #[derive(Serialize)]
 pub(super) struct Commands {
     wpr: Vec<Step>,
@@ -73,7 +74,7 @@ impl Recording {
             .unwrap_or_else(|| folder.join("temp"))
     }
 
-    /// The commands, without running any, with paths as Windows writes them.
+    /// Returns the commands as text without running them. Paths are in Windows syntax.
     pub(super) fn commands(&self, kit: &Kit, folder: &Path) -> Commands {
         let mode = self.mode();
         let of_windows = |path: &Path| path.display().to_string().replace('/', r"\");
@@ -115,7 +116,7 @@ impl Recording {
         Commands { wpr, xperf }
     }
 
-    /// Records now, and explains what is recorded.
+    /// Runs the recording, then explains the trace.
     pub(super) fn record(&self, kit: &Kit, folder: &Path) -> Result<(), Failure> {
         let mode = self.mode();
         let temporary = self.temporary(folder);
@@ -131,7 +132,7 @@ impl Recording {
         }
         started?;
         self.wait();
-        // Whatever ended the waiting, what is recorded is kept.
+        // The recording is saved even after Ctrl-C.
         let stopped = wpr(&commands::stop(
             mode,
             &trace.display().to_string(),
@@ -141,9 +142,9 @@ impl Recording {
             stop_packets(&packets, &trace);
         }
         stopped?;
-        keep_settings(&trace);
-        keep_notes(&trace, &self.note, kit)?;
-        keep_symbol_ids(&trace)?;
+        save_settings(&trace);
+        save_notes(&trace, &self.note, kit)?;
+        save_symbol_ids(&trace)?;
         say(&format!("recorded {}", trace.display()));
         match self.no_explain {
             true => Ok(()),
@@ -151,7 +152,7 @@ impl Recording {
         }
     }
 
-    /// Waits for as long as is asked, or until Ctrl-C.
+    /// Waits until the requested duration is over or the user presses Ctrl-C.
     fn wait(&self) {
         const STEP: Duration = Duration::from_millis(200);
         let began = Instant::now();
@@ -160,10 +161,10 @@ impl Recording {
             false => Some(Duration::from_secs(self.seconds.into())),
         };
         if self.circular {
-            say("recording into memory; Ctrl-C saves what just happened");
+            say("recording into memory; press Ctrl-C to save the latest events");
         }
         let progress = whole.map(|whole| {
-            Watch::new("recording: make it lag now", whole.as_millis() as u64).in_percent()
+            Watch::new("recording: reproduce the lag now", whole.as_millis() as u64).in_percent()
         });
         while whole.is_none_or(|whole| began.elapsed() < whole) {
             let is_stopped = match &progress {
@@ -178,13 +179,13 @@ impl Recording {
     }
 }
 
-/// Binds the filter that packets need, and says whether it does; without it the rest is recorded all
-/// the same.
+/// Starts the capture of packets. Returns true on success. If it fails, the recording continues without
+/// packets.
 fn start_packets(file: &Path) -> bool {
     let command = commands::start_packets(&file.display().to_string());
     let is_started = run(&command).is_ok_and(|is_fine| is_fine);
     if !is_started {
-        say("netsh does not capture packets, so there will be none in the recording");
+        say("cannot capture packets: netsh failed; the recording continues without them");
     }
     is_started
 }
@@ -194,11 +195,14 @@ fn stop_packets(packets: &Path, trace: &Path) {
     let name = trace.file_stem().unwrap_or_default().to_string_lossy();
     let kept = trace.with_file_name(format!("{name}-packets.etl"));
     if is_stopped && packets.is_file() && fs::rename(packets, &kept).is_err() {
-        say(&format!("the packets stay in {}", packets.display()));
+        say(&format!(
+            "cannot move the captured packets; they remain in {}",
+            packets.display()
+        ));
     }
 }
 
-/// Prints commands, for people.
+/// Prints commands as text.
 pub(super) fn write_commands(commands: &Commands) -> io::Result<()> {
     let mut out = output::for_people();
     for (heading, steps) in [
@@ -218,7 +222,7 @@ pub(super) fn write_commands(commands: &Commands) -> io::Result<()> {
     out.flush()
 }
 
-/// The first trace of the kit that is not there yet.
+/// Returns the first unused file name for a trace of the kit.
 fn next_trace(kit: &Kit, folder: &Path) -> PathBuf {
     let of_number = |number: u32| folder.join(format!("{}-{number}.etl", kit.name()));
     let mut numbers = 1..;
@@ -227,7 +231,7 @@ fn next_trace(kit: &Kit, folder: &Path) -> PathBuf {
         .map_or_else(|| of_number(u32::MAX), of_number)
 }
 
-/// Runs a command, with high priority, and what it prints going to stderr; whether it ended well.
+/// Runs a command with high priority, and prints its output on stderr. Returns true if the command succeeded.
 fn run(command: &record::Command) -> io::Result<bool> {
     let mut started = Command::new(command.program);
     started
@@ -237,7 +241,7 @@ fn run(command: &record::Command) -> io::Result<bool> {
     #[cfg(windows)]
     {
         use std::os::windows::process::CommandExt;
-        /// So that it gets a CPU while the machine is flooded.
+        /// Priority class that gives the command a CPU even if all CPUs are busy.
         const HIGH_PRIORITY_CLASS: u32 = 0x80;
         started.creation_flags(HIGH_PRIORITY_CLASS);
     }
@@ -248,36 +252,36 @@ fn wpr(command: &record::Command) -> Result<(), Failure> {
     match run(command) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Failure::Negative(format!(
-            "`{command}` failed; its own words are above. Is this prompt elevated, and does no other \
-             recording run? `logman query -ets` lists them, `wpr -cancel` ends one of WPR"
+            "`{command}` failed: see its messages above; run from an elevated prompt and end other \
+             recordings (`logman query -ets` lists them, `wpr -cancel` ends one of WPR)"
         ))),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(Failure::Input(
-            "wpr.exe is not here: it is part of Windows 10 and later. On other machines --dry-run \
-             prints the commands, and -o writes scripts"
+            "cannot find wpr.exe, which is part of Windows 10 and later; on other machines, print the \
+             commands with --dry-run or write scripts with -o"
                 .to_owned(),
         )),
         Err(error) => Err(Failure::Input(format!(
-            "wpr.exe cannot be started: {error}"
+            "cannot start wpr.exe: {error}"
         ))),
     }
 }
 
-/// Keeps the settings that a trace does not tell; what is not set is not there.
-fn keep_settings(trace: &Path) {
+/// Saves registry settings that a trace does not contain. Keys that do not exist are skipped.
+fn save_settings(trace: &Path) {
     for (label, key) in SETTINGS {
-        let file = beside(trace, &format!("{label}.reg"));
+        let file = sibling(trace, &format!("{label}.reg"));
         let command = commands::export_setting(key, &file.display().to_string());
         let output = Command::new(command.program)
             .args(&command.arguments)
             .output();
         if output.is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-            return say("reg.exe is not here: settings are not kept");
+            return say("cannot save settings: reg.exe not found");
         }
     }
 }
 
-fn keep_notes(trace: &Path, note: &str, kit: &Kit) -> Result<(), Failure> {
-    let path = beside(trace, "notes.txt");
+fn save_notes(trace: &Path, note: &str, kit: &Kit) -> Result<(), Failure> {
+    let path = sibling(trace, "notes.txt");
     let text = format!(
         "{note}\nrecorded by laglab {} for: {}\n{}\n",
         env!("CARGO_PKG_VERSION"),
@@ -287,9 +291,9 @@ fn keep_notes(trace: &Path, note: &str, kit: &Kit) -> Result<(), Failure> {
     fs::write(&path, text).map_err(|error| Failure::input(&path, error))
 }
 
-/// Keeps what symbols are to be found by: they can be fetched on another machine then, while the
-/// files that they belong to are replaced here by the next update.
-fn keep_symbol_ids(trace: &Path) -> Result<(), Failure> {
+/// Saves the ids of the PDBs of all modules. With them, another machine can download the symbols even after
+/// an update has replaced the binaries on this machine.
+fn save_symbol_ids(trace: &Path) -> Result<(), Failure> {
     let tables: TraceTables = TabledTrace::new(&[trace.to_owned()], false).open()?;
     let table = tables.table(Table::Images)?;
     let mut lines: Vec<String> = Vec::new();
@@ -310,24 +314,24 @@ fn keep_symbol_ids(trace: &Path) -> Result<(), Failure> {
     }
     lines.sort();
     lines.dedup();
-    let path = beside(trace, "symbols.tsv");
+    let path = sibling(trace, "symbols.tsv");
     let mut file = fs::File::create(&path).map_err(|error| Failure::input(&path, error))?;
     let text = format!("module\tpdb\tguid\tage\n{}\n", lines.join("\n"));
     file.write_all(text.as_bytes())
         .map_err(|error| Failure::input(&path, error))
 }
 
-/// `trace.etl.NAME`.
-fn beside(trace: &Path, name: &str) -> PathBuf {
+/// Returns the path of a file next to the trace: `trace.etl.NAME`.
+fn sibling(trace: &Path, name: &str) -> PathBuf {
     let mut path = trace.as_os_str().to_owned();
     path.push(".");
     path.push(name);
     PathBuf::from(path)
 }
 
-/// Hands the trace to `laglab explain`.
+/// Runs `laglab explain` on the trace.
 fn explain(trace: &Path) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::Input(format!("explain cannot be started: {error}"));
+    let failed = |error: io::Error| Failure::Input(format!("cannot start laglab explain: {error}"));
     let program = std::env::current_exe().map_err(failed)?;
     let status = Command::new(program)
         .arg("explain")
@@ -337,7 +341,7 @@ fn explain(trace: &Path) -> Result<(), Failure> {
     match status.success() {
         true => Ok(()),
         false => Err(Failure::Negative(format!(
-            "{} cannot be explained; why is said above",
+            "cannot explain {}: see the message above",
             trace.display()
         ))),
     }

@@ -1,33 +1,33 @@
 //! `laglab sql`.
 
 mod prompt;
-mod symbols;
+mod trace_symbols;
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
+use answer::{Format, Shown};
+use facts::Moment;
+use session::{NewFile, SEVERAL_SYSTEMS};
 use sql::{NamedTrace, Session, Settings, SqlError, Statement};
 use tables::{Options, Store};
 
 use super::Failure;
-use super::new_file::NewFile;
 use super::open::{TabledTrace, names};
 use super::say;
-use crate::answer::{Format, Shown};
-use crate::moment::Moment;
-use crate::symbolication::SymbolOptions;
+use super::symbols::SymbolArgs;
 use crate::watch::{self, Watch};
-use symbols::TraceSymbols;
+use trace_symbols::TraceSymbols;
 
-/// Rows of a table that are shown unless all are asked for.
+/// Maximum number of rows of a table that are shown without --all.
 const ROWS_SHOWN: u64 = 200;
 
-/// Characters of a value that are shown on a terminal.
+/// Maximum number of characters of a value that are shown on a terminal.
 const CHARACTERS_SHOWN: usize = 80;
 
-/// Answers questions in SQL about the tables of traces.
+/// Runs SQL queries on the tables of traces.
 #[derive(clap::Args)]
 #[command(
     override_usage = "laglab sql [OPTIONS] TRACE… [QUERY]",
@@ -37,41 +37,68 @@ const CHARACTERS_SHOWN: usize = 80;
     laglab sql trace.etl\n  \
     laglab sql --separate before.etl after.etl \\\n    \
     \"SELECT trace, count(*) FROM context_switches GROUP BY trace\"\n\n\
-    Without a query it asks for one; docs/tables.md and docs/views.md list what there is."
+    Without a query it opens a prompt. docs/tables.md and docs/views.md list tables and views."
 )]
 pub(super) struct Args {
     /// Files of one trace, and the query as the last argument
     #[arg(value_name = "TRACE… QUERY", required = true)]
     inputs: Vec<OsString>,
-    /// Read statements from this file; - is standard input
+    /// Run the statements in this file; - is standard input
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Each file is a trace of its own, and its name is in the column `trace`
+    /// Read each file as a separate trace, named in the column `trace`
     #[arg(long)]
     separate: bool,
-    /// Rows of events from this time on: since the trace's start (1.5, 1.5s, 20ms, 7us) or UTC
+    /// Start at this time: since the trace's start (1.5, 1.5s, 20ms, 7us) or UTC
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<Moment>,
-    /// Rows of events up to this time
+    /// End at this time, inclusive
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to: Option<Moment>,
-    /// The format of answers; else what the name of the output asks for, or a table
+    /// Format of the results [default: by the extension of --output, else table]
     #[arg(long, value_enum, conflicts_with = "json")]
-    format: Option<Format>,
-    /// Write the answer to this file
+    format: Option<AnswerFormat>,
+    /// Write the result to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Show all rows of a table
     #[arg(long)]
     all: bool,
-    /// Memory in MiB that a query may have before it goes on on disk
+    /// Memory limit of a query in MiB; beyond it, the query uses temporary files
     #[arg(long, value_name = "MIB", default_value_t = 2048)]
     memory: usize,
-    /// Make the tables anew, and keep none for the next question
+    /// Rebuild the tables, and do not cache them
     #[arg(long)]
     no_cache: bool,
     #[command(flatten)]
-    symbols: SymbolOptions,
+    symbols: SymbolArgs,
+}
+
+/// Format of query results.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum AnswerFormat {
+    /// Aligned columns
+    Table,
+    /// Comma-separated values with a header line; lists as JSON
+    Csv,
+    /// One JSON object per line
+    Jsonl,
+    /// Arrow IPC file
+    Arrow,
+    /// Parquet
+    Parquet,
+}
+
+impl From<AnswerFormat> for Format {
+    fn from(format: AnswerFormat) -> Format {
+        match format {
+            AnswerFormat::Table => Format::Table,
+            AnswerFormat::Csv => Format::Csv,
+            AnswerFormat::Jsonl => Format::Jsonl,
+            AnswerFormat::Arrow => Format::Arrow,
+            AnswerFormat::Parquet => Format::Parquet,
+        }
+    }
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
@@ -85,16 +112,16 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let statements = script.as_deref().map(sql::parse).transpose()?;
     let format = match (json, args.format, &args.output) {
         (true, ..) => Format::Jsonl,
-        (false, Some(format), _) => format,
+        (false, Some(format), _) => format.into(),
         (false, None, Some(path)) => Format::of_file(path).ok_or_else(|| {
-            let known = "its name must end in .csv, .jsonl, .arrow, .parquet or .txt";
-            Failure::input(path, format!("{known}, or --format say what to write"))
+            let known = "unknown format; use .csv, .jsonl, .arrow, .parquet or .txt";
+            Failure::input(path, format!("{known}, or give --format"))
         })?,
         (false, None, None) => Format::Table,
     };
     let traces = open(args, &paths)?;
     let stores = traces.iter().map(|trace| Arc::clone(&trace.store));
-    let symbols = Arc::new(TraceSymbols::new(&args.symbols, stores)?);
+    let symbols = Arc::new(TraceSymbols::new(args.symbols.options(), stores)?);
     let answers = Answers {
         session: session(args, &traces, &symbols)?,
         symbols,
@@ -110,7 +137,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     match (statements, &args.output) {
         (None, Some(path)) => Err(Failure::input(
             path,
-            "give the query whose answer it is for",
+            "cannot write a result: there is no query; give one",
         )),
         (None, None) => prompt::run(&answers),
         (Some(statements), None) => answers.print(&statements),
@@ -118,8 +145,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// The files, and the query if the last argument is one: it holds a space, as any query does, and
-/// is no file.
+/// Separates the files from the query. The last argument is a query if it contains whitespace and no file has
+/// this name. Queries in a file or on standard input need no argument.
 fn split(inputs: &[OsString], query_is_elsewhere: bool) -> (Vec<PathBuf>, Option<String>) {
     let query = inputs
         .split_last()
@@ -142,7 +169,9 @@ fn read_script(path: &Path) -> Result<String, Failure> {
         let mut text = String::new();
         return match io::stdin().read_to_string(&mut text) {
             Ok(_) => Ok(text),
-            Err(error) => Err(Failure::Input(format!("standard input: {error}"))),
+            Err(error) => Err(Failure::Input(format!(
+                "cannot read standard input: {error}"
+            ))),
         };
     }
     std::fs::read_to_string(path).map_err(|error| Failure::input(path, error))
@@ -156,11 +185,12 @@ fn open(args: &Args, paths: &[PathBuf]) -> Result<Vec<NamedTrace>, Failure> {
     };
     let mut traces = Vec::new();
     for (group, name) in groups.iter().zip(names(&groups)) {
-        let store = TabledTrace::new(group, args.no_cache).open()?.store;
+        let store = TabledTrace::new(group, args.no_cache).open()?;
+        let store = Arc::clone(store.store());
         if !store.trace().is_one_system() {
             say(&format!(
-                "{} With --separate each is a trace of its own.",
-                super::SEVERAL_SYSTEMS
+                "{} Use --separate to read each file as a separate trace.",
+                SEVERAL_SYSTEMS
             ));
         }
         traces.push(NamedTrace { name, store });
@@ -168,7 +198,7 @@ fn open(args: &Args, paths: &[PathBuf]) -> Result<Vec<NamedTrace>, Failure> {
     Ok(traces)
 }
 
-/// A session about the traces, restricted to the times that are asked for.
+/// Creates a session for the traces, limited to the time range of the options.
 fn session(
     args: &Args,
     traces: &[NamedTrace],
@@ -176,7 +206,7 @@ fn session(
 ) -> Result<Session, Failure> {
     if args.separate && [args.from, args.to].iter().flatten().any(Moment::is_utc) {
         return Err(Failure::Input(
-            "with --separate give times since the start, which all traces have".to_owned(),
+            "--separate needs times since the start: UTC times differ between traces".to_owned(),
         ));
     }
     let range = traces.first().and_then(|trace| {
@@ -189,7 +219,7 @@ fn session(
         && range.is_empty()
     {
         return Err(Failure::Input(
-            "--from is later than --to: no event can be between".to_owned(),
+            "no event can match: --from is later than --to".to_owned(),
         ));
     }
     Ok(Session::new(
@@ -202,7 +232,7 @@ fn session(
     )?)
 }
 
-/// Answers statements, one after the other.
+/// Runner of SQL statements, which writes their results.
 struct Answers {
     session: Session,
     symbols: Arc<TraceSymbols>,
@@ -213,11 +243,11 @@ struct Answers {
 }
 
 impl Answers {
-    /// Prints the answers, with an empty line between tables.
+    /// Prints the results of all statements, with an empty line between tables.
     fn print(&self, statements: &[Statement]) -> Result<(), Failure> {
         if self.format.holds_one() && io::stdout().is_terminal() {
             return Err(Failure::Input(format!(
-                "{:?} is not for a terminal; name a file with --output",
+                "cannot print {:?} on a terminal; name a file with --output",
                 self.format
             )));
         }
@@ -239,7 +269,7 @@ impl Answers {
         Ok(())
     }
 
-    /// Writes the answers to a file.
+    /// Writes the results of all statements to a file.
     fn save(&self, statements: &[Statement], path: &Path) -> Result<(), Failure> {
         self.check(statements)?;
         let new = NewFile::create(path)?;
@@ -250,24 +280,24 @@ impl Answers {
         Ok(())
     }
 
-    /// Refuses several answers where only one can be written.
+    /// Returns an error if there are several results and the format can hold only one.
     fn check(&self, statements: &[Statement]) -> Result<(), Failure> {
         let is_question = |statement: &&Statement| {
             let text = statement.to_string();
-            // Views may be made before the question.
+            // Statements that create or delete views have no result.
             !text.starts_with("CREATE") && !text.starts_with("DROP")
         };
         match statements.iter().filter(is_question).count() {
             several @ 2.. if self.format.holds_one() => Err(Failure::Input(format!(
-                "a file of the format {:?} holds one answer; ask {several} times",
+                "cannot write {several} results: a file in the format {:?} stores one; run the queries separately",
                 self.format
             ))),
             _ => Ok(()),
         }
     }
 
-    /// Answers one statement. Nothing is opened for writing before the first row is there; says
-    /// whether there was an answer to write.
+    /// Runs one statement. The output is opened after the first row, so that a failed statement leaves no
+    /// file. Returns true if the statement has a result.
     fn answer<'o>(
         &self,
         statement: &Statement,
@@ -283,8 +313,8 @@ impl Answers {
         };
         let warnings = self.stores.iter().filter_map(|store| store.warning());
         self.warned.call_once(|| warnings.for_each(say));
-        let go_on = || watch::check().is_ok();
-        let mut batches = query.batches(&go_on)?.peekable();
+        let should_continue = || watch::check().is_ok();
+        let mut batches = query.batches(&should_continue)?.peekable();
         if let Some(Err(_)) = batches.peek()
             && let Some(Err(error)) = batches.next()
         {
@@ -299,7 +329,7 @@ impl Answers {
             writer.write(&batch?)?;
         }
         writer.finish()?;
-        self.symbols.say_what_is_missing();
+        self.symbols.warn_of_missing();
         Ok(true)
     }
 }
@@ -308,10 +338,9 @@ impl From<SqlError> for Failure {
     fn from(error: SqlError) -> Failure {
         match error {
             SqlError::Cancelled => Failure::Interrupted,
-            SqlError::Memory { limit_mib, .. } => Failure::Input(format!(
-                "the query needs more memory than the {limit_mib} MiB it may have, and cannot go \
-                 on on disk; give it more with --memory"
-            )),
+            SqlError::Memory { .. } => {
+                Failure::Input(format!("{error}; raise the limit with --memory"))
+            }
             other => Failure::Input(other.to_string()),
         }
     }

@@ -1,4 +1,4 @@
-//! The prompt of `laglab sql`: statements as they are typed, with history and completion.
+//! The interactive prompt of `laglab sql`, with history and completion.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -19,13 +19,13 @@ use crate::watch;
 const PROMPT: &str = "laglab> ";
 
 const HELP: &str = "\
-Statements end with a semicolon and may take several lines. Besides SQL there are
+Statements end with a semicolon and may span several lines. Other commands:
 
-  .tables        the tables and views
-  .schema NAME   the columns of a table or view
-  .functions     laglab's own functions
-  .help          this
-  .quit          leave; Ctrl-D does too
+  .tables        list tables and views
+  .schema NAME   list the columns of a table or view
+  .functions     list the functions that laglab adds to SQL
+  .help          print this help
+  .quit          quit, as Ctrl-D
 
 Tab completes names; Ctrl-C stops a query.
 ";
@@ -69,18 +69,20 @@ const KEYWORDS: &[&str] = &[
     "WITH",
 ];
 
-/// Answers what is typed until the user leaves.
+/// Runs the statements and commands that the user types, until .quit or Ctrl-D.
 pub(super) fn run(answers: &Answers) -> Result<(), Failure> {
     let config = Config::builder().auto_add_history(true).build();
     let mut editor = Editor::with_config(config).map_err(terminal)?;
     editor.set_helper(Some(Names::new(answers)));
     let history = history_file();
     if let Some(history) = &history {
-        // There is none before the first time.
+        // The error is ignored, because the file does not exist before the first use.
         let _ = editor.load_history(history);
     }
-    writeln!(io::stdout(), "{}", HELP.lines().next().unwrap_or_default())?;
-    writeln!(io::stdout(), ".help says what else there is.")?;
+    writeln!(
+        io::stdout(),
+        "Statements end with a semicolon. Type .help for other commands."
+    )?;
     loop {
         match editor.readline(PROMPT) {
             Ok(line) if matches!(line.trim(), ".quit" | ".exit") => break,
@@ -103,7 +105,7 @@ pub(super) fn run(answers: &Answers) -> Result<(), Failure> {
     }
     if let Some(history) = &history {
         let _ = history.parent().map(std::fs::create_dir_all);
-        // A history that cannot be kept is no reason to fail.
+        // Errors are ignored, because the history is not essential.
         let _ = editor.save_history(history);
     }
     Ok(())
@@ -144,7 +146,7 @@ fn answer(answers: &Answers, line: &str) -> Result<(), Failure> {
         }
         (word, _) if word.starts_with('.') => {
             return Err(Failure::Input(format!(
-                "there is no {word}; .help says what there is"
+                "unknown command {word}; type .help for a list"
             )));
         }
         _ => {
@@ -156,7 +158,7 @@ fn answer(answers: &Answers, line: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the history of questions is kept: beside the tables.
+/// Returns the path of the query history, in the folder of the cache.
 fn history_file() -> Option<PathBuf> {
     match cache::chosen() {
         Ok(Cache::Folder(folder)) => Some(folder.path().join("sql-history")),
@@ -171,7 +173,7 @@ fn names() -> impl Iterator<Item = &'static str> {
         .chain(sql::view_names())
 }
 
-/// What Tab completes, and when a statement is complete.
+/// Names of tables, columns and functions that the Tab key completes.
 struct Names(Vec<String>);
 
 impl Names {
@@ -191,7 +193,7 @@ impl Names {
         Names(all)
     }
 
-    /// Where the word before `at` begins, and what it may become.
+    /// Returns the start of the word that ends at `at`, and its possible completions.
     fn complete(&self, line: &str, at: usize) -> (usize, Vec<String>) {
         let before = &line[..at];
         let start = before
@@ -199,7 +201,7 @@ impl Names {
             .map_or(0, |last| {
                 last + before[last..].chars().next().map_or(1, char::len_utf8)
             });
-        // Of `r.cpu` the column is completed, but `.tables` is one word.
+        // In `r.cpu` only the column name is completed, but `.tables` is one word.
         let start = match before[start..].rfind('.') {
             Some(dot) if dot > 0 => start + dot + 1,
             _ => start,
@@ -238,7 +240,7 @@ impl Validator for Names {
     }
 }
 
-/// Whether what was typed can be answered.
+/// Returns true if the input is a complete statement or command.
 fn is_complete(text: &str) -> bool {
     let text = text.trim();
     text.is_empty() || text.starts_with('.') || text.ends_with(';')

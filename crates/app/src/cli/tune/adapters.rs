@@ -2,26 +2,26 @@
 
 use std::io::Write;
 
-use tune::adapters::{Adapter, Address, Anomaly, Api, Kind, PrefixSource, Scope, Status};
+use adapters::{Adapter, Address, Anomaly, Api, Kind, PrefixSource, Scope, Status};
 
+use super::failure;
 use crate::cli::Failure;
 use crate::output::{self, Columns, Side};
 
-/// Every network adapter and address of this machine, with prefix lengths and what is odd about them. On
-/// Windows all three interfaces that tell of addresses are asked and shown side by side.
+/// Lists the network adapters and addresses of this machine, with prefix lengths and anomalies. On Windows it
+/// compares all three interfaces that list addresses.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune adapters\n  \
     laglab tune adapters --json")]
 pub(super) struct Args {
-    /// Only adapters with something odd
+    /// List only adapters with anomalies
     #[arg(long)]
     odd: bool,
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let mut adapters =
-        tune::adapters::adapters().map_err(|error| Failure::Input(error.to_string()))?;
+    let mut adapters = adapters::adapters().map_err(|error| failure(&error))?;
     if args.odd {
         let odd = |address: &Address| !address.anomalies.is_empty();
         adapters
@@ -76,12 +76,12 @@ fn write_adapter(out: &mut dyn Write, first: bool, adapter: &Adapter) -> Result<
                 .broadcast
                 .map(|broadcast| format!("broadcast {broadcast}")),
         );
-        more.extend(address.peer.map(|peer| format!("the other end is {peer}")));
-        more.extend(address.told.iter().map(|told| {
-            let length = told
+        more.extend(address.peer.map(|peer| format!("peer {peer}")));
+        more.extend(address.reports.iter().map(|report| {
+            let length = report
                 .length
                 .map_or_else(|| "no prefix".to_owned(), |length| format!("/{length}"));
-            format!("{} {length}", api(told.api))
+            format!("{} {length}", api(report.api))
         }));
         columns.row([
             format!("{}{zone}/{length}", address.address),
@@ -95,12 +95,12 @@ fn write_adapter(out: &mut dyn Write, first: bool, adapter: &Adapter) -> Result<
         address
             .anomalies
             .iter()
-            .map(move |anomaly| format!("{}: {}", address.address, oddity(*anomaly)))
+            .map(move |anomaly| format!("{}: {}", address.address, sentence(*anomaly)))
     });
     for line in adapter
         .anomalies
         .iter()
-        .map(|anomaly| oddity(*anomaly))
+        .map(|anomaly| sentence(*anomaly))
         .chain(of_addresses)
     {
         output::warning(out, &line)?;
@@ -110,23 +110,23 @@ fn write_adapter(out: &mut dyn Write, first: bool, adapter: &Adapter) -> Result<
 
 fn kind(kind: Kind) -> String {
     match kind {
-        Kind::Ethernet => "Ethernet or alike".to_owned(),
+        Kind::Ethernet => "Ethernet or similar".to_owned(),
         Kind::Wireless => "wireless".to_owned(),
         Kind::Loopback => "loopback".to_owned(),
-        Kind::PointToPoint => "a link to one other end".to_owned(),
-        Kind::Teredo => "a Teredo tunnel".to_owned(),
-        Kind::Tunnel => "a tunnel".to_owned(),
-        Kind::Other(Some(number)) => format!("of IANA's type {number}"),
-        Kind::Other(None) => "of another kind".to_owned(),
+        Kind::PointToPoint => "point-to-point link".to_owned(),
+        Kind::Teredo => "Teredo tunnel".to_owned(),
+        Kind::Tunnel => "tunnel".to_owned(),
+        Kind::Other(Some(number)) => format!("IANA type {number}"),
+        Kind::Other(None) => "other kind".to_owned(),
     }
 }
 
 fn status(status: Status) -> &'static str {
     match status {
         Status::Up => "up",
-        Status::NoCarrier => "on, but nothing at the other end",
+        Status::NoCarrier => "up, but no link",
         Status::Down => "down",
-        Status::Unknown => "nobody knows whether up or down",
+        Status::Unknown => "unknown status",
     }
 }
 
@@ -141,15 +141,15 @@ fn scope(scope: Scope) -> &'static str {
 
 fn source(source: PrefixSource) -> &'static str {
     match source {
-        PrefixSource::OnLink => "by OnLinkPrefixLength",
-        PrefixSource::Teredo => "corrected for Teredo",
-        PrefixSource::Illegal => "for want of a legal one",
-        PrefixSource::List => "by the list of prefixes",
-        PrefixSource::HostOnly => "the host alone",
-        PrefixSource::LinkLocal => "as of all link-local ones",
-        PrefixSource::AdaptersInfo => "by GetAdaptersInfo",
-        PrefixSource::Mask => "by the mask",
-        PrefixSource::Unknown => "nobody tells",
+        PrefixSource::OnLink => "prefix from OnLinkPrefixLength",
+        PrefixSource::Teredo => "prefix corrected for Teredo",
+        PrefixSource::Illegal => "no valid prefix",
+        PrefixSource::List => "prefix from the prefix list",
+        PrefixSource::HostOnly => "only the host",
+        PrefixSource::LinkLocal => "prefix of link-local addresses",
+        PrefixSource::AdaptersInfo => "prefix from GetAdaptersInfo",
+        PrefixSource::Mask => "prefix from the mask",
+        PrefixSource::Unknown => "unknown prefix",
     }
 }
 
@@ -161,18 +161,18 @@ fn api(api: Api) -> &'static str {
     }
 }
 
-fn oddity(anomaly: Anomaly) -> String {
+fn sentence(anomaly: Anomaly) -> String {
     match anomaly {
-        Anomaly::NotOperational => "It does not work now, and what is told of its addresses may lack something.".to_owned(),
-        Anomaly::PointToPoint => "It is a link to one other end: no network, no broadcast.".to_owned(),
-        Anomaly::Teredo => "Windows says a prefix of 64 bits; Teredo's has 32.".to_owned(),
-        Anomaly::SelfAssigned => "a link-local address: nobody gave it another one".to_owned(),
-        Anomaly::SelfAssignedBeside => "a link-local address beside another one: the adapter is listed twice by who counts addresses".to_owned(),
-        Anomaly::IllegalPrefix { told } => format!("the prefix length that is told, {told}, is none"),
-        Anomaly::UnknownPrefix => "nobody tells its prefix length".to_owned(),
-        Anomaly::DifferentPrefixes => "the interfaces tell different prefix lengths".to_owned(),
-        Anomaly::NotTold { api: which } => format!("{} does not tell of it", api(which)),
-        Anomaly::OnlyTold { api: which } => format!("{} tells of it, GetAdaptersAddresses does not", api(which)),
-        Anomaly::ScatteredMask => "its mask has ones after zeros".to_owned(),
+        Anomaly::NotOperational => "The adapter is not up: prefixes of its addresses may be missing.".to_owned(),
+        Anomaly::PointToPoint => "Point-to-point link: no network, no broadcast.".to_owned(),
+        Anomaly::Teredo => "Windows reports a prefix of 64 bits; Teredo has 32".to_owned(),
+        Anomaly::SelfAssigned => "link-local address: no other address is configured".to_owned(),
+        Anomaly::SelfAssignedBeside => "link-local address in addition to another one: programs that count addresses list the adapter twice".to_owned(),
+        Anomaly::IllegalPrefix { length } => format!("the reported prefix length {length} is invalid"),
+        Anomaly::UnknownPrefix => "no interface reports the prefix length".to_owned(),
+        Anomaly::DifferentPrefixes => "the interfaces report different prefix lengths".to_owned(),
+        Anomaly::NotListed { api: which } => format!("{} does not list it", api(which)),
+        Anomaly::OnlyListed { api: which } => format!("{} lists it, GetAdaptersAddresses does not", api(which)),
+        Anomaly::ScatteredMask => "invalid mask: ones follow zeros".to_owned(),
     }
 }

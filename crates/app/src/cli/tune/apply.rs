@@ -2,39 +2,40 @@
 
 use std::path::{Path, PathBuf};
 
+use registry::Entry;
 use tune::found::Place;
 use tune::inputs;
 use tune::plan::{APPLY, UNDO};
-use tune::registry::Entry;
 
+use super::failure;
 use crate::cli::Failure;
 
-/// Makes the changes of a plan in the registry of this machine, or undoes them (Windows).
+/// Applies the changes of a plan to the registry of this machine, or undoes them (Windows).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    laglab tune apply plan                     what would be done\n  \
-    laglab tune apply plan --apply             does it, after writing a backup\n  \
-    laglab tune apply plan --undo --apply      brings back what was there before\n\n\
-    Before anything is written, what is there is compared with what the plan found, and saved to a\n\
-    backup in its folder. What is not in the registry is left to apply.ps1 and undo.ps1.\n\n\
-    Exit codes: 0 done or shown, 1 the machine is not as the plan found it, 2 wrong usage or unreadable\n\
+    laglab tune apply plan                     print the changes\n  \
+    laglab tune apply plan --apply             write a backup, then apply the changes\n  \
+    laglab tune apply plan --undo --apply      restore the values before the plan\n\n\
+    Before it writes, the command compares the current values with the plan and saves them to a backup in\n\
+    the folder of the plan. Changes outside the registry need apply.ps1 and undo.ps1.\n\n\
+    Exit codes: 0 applied or printed, 1 the current values differ from the plan, 2 wrong usage or unreadable\n\
     input.")]
 pub(super) struct Args {
-    /// The folder that `laglab tune plan` wrote
+    /// Folder that `laglab tune plan` wrote
     #[arg(value_name = "DIR")]
     plan: PathBuf,
-    /// Write to the registry; without it, only say what would be done
+    /// Write to the registry; without this option, the command only prints the changes
     #[arg(long)]
     apply: bool,
-    /// Bring back what was there before
+    /// Restore the values before the plan
     #[arg(long)]
     undo: bool,
 }
 
-/// A plan's file of entries.
+/// Reads the registry entries in a file of the plan.
 fn entries(folder: &Path, name: &str) -> Result<Vec<Entry>, Failure> {
     let inputs = inputs::read_files(&[folder.join(name)]);
-    let inputs = inputs.map_err(|error| Failure::Input(error.to_string()))?;
+    let inputs = inputs.map_err(|error| failure(&error))?;
     let found = inputs.into_iter().flat_map(|input| input.found);
     Ok(found
         .filter_map(|found| match found.place {
@@ -55,17 +56,17 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         let script = if args.undo { "undo.ps1" } else { "apply.ps1" };
         return Err(Failure::input(
             &args.plan,
-            format!("nothing of this plan is in the registry: run its {script} as administrator"),
+            format!("the plan has no changes of the registry: run its {script} as administrator"),
         ));
     }
     if args.undo {
         std::mem::swap(&mut from, &mut to);
     }
-    registry::change(&args.plan, &from, &to, args.apply, json)
+    live_registry::change(&args.plan, &from, &to, args.apply, json)
 }
 
 #[cfg(not(windows))]
-mod registry {
+mod live_registry {
     use super::*;
 
     pub(super) fn change(
@@ -76,14 +77,13 @@ mod registry {
         _: bool,
     ) -> Result<(), Failure> {
         Err(Failure::Input(
-            "there is no registry here: run laglab tune apply on the Windows machine that the plan is for"
-                .to_owned(),
+            "tune apply needs Windows: run it on the machine that the plan is for".to_owned(),
         ))
     }
 }
 
 #[cfg(windows)]
-mod registry {
+mod live_registry {
     use std::fs;
     use std::io::Write;
 
@@ -94,17 +94,18 @@ mod registry {
     use super::*;
     use crate::output;
 
-    /// What is done to one value, in its stable shape for programs.
+    /// JSON output: change of one registry value. Programs rely on its fields.
     #[derive(Serialize)]
-    struct Told {
+    struct ChangeJson {
         place: String,
         now: String,
         then: String,
-        /// Whether it is there already.
+        /// True if the new value is already set.
         done: bool,
     }
 
-    /// Makes what `to` says of what `from` says, if all is as `from` says or already as `to` does.
+    /// Changes registry values from the values in `from` to the values in `to`. Each current value must equal
+    /// one of the two. Without `apply`, only prints the changes.
     pub(super) fn change(
         folder: &Path,
         from: &[Entry],
@@ -113,20 +114,20 @@ mod registry {
         json: bool,
     ) -> Result<(), Failure> {
         let mut now = Vec::new();
-        let mut told = Vec::new();
+        let mut changes = Vec::new();
         for (before, after) in from.iter().zip(to) {
-            let entry = live::now(before).map_err(|error| Failure::Input(error.to_string()))?;
+            let entry = live::current(before).map_err(|error| failure(&error))?;
             let done = entry.value == after.value;
             if !done && entry.value != before.value {
                 return Err(Failure::Negative(format!(
-                    "{}\\{} is {}, not {} as the plan found it: plan anew",
+                    "{}\\{} is {}, not {} as in the plan: make a new plan",
                     entry.key,
                     entry.name,
                     described::value(entry.value.as_ref()),
                     described::value(before.value.as_ref())
                 )));
             }
-            told.push(Told {
+            changes.push(ChangeJson {
                 place: format!("{}\\{}", entry.key, entry.name),
                 now: described::value(entry.value.as_ref()),
                 then: described::value(after.value.as_ref()),
@@ -140,36 +141,37 @@ mod registry {
         };
         if apply {
             for entry in to {
-                live::write(entry).map_err(|error| Failure::Input(error.to_string()))?;
+                live::write(entry).map_err(|error| failure(&error))?;
             }
         }
         if json {
-            output::json(&told)?;
+            output::json(&changes)?;
             return Ok(());
         }
         let mut out = output::for_people();
-        output::first_heading(&mut out, if apply { "Done" } else { "Would be done" })?;
-        for line in &told {
-            let done = if line.done { ", which it is" } else { "" };
+        output::first_heading(&mut out, if apply { "Applied" } else { "Changes" })?;
+        for line in &changes {
+            let done = if line.done { " (already set)" } else { "" };
             let text = format!("{}: {} becomes {}{done}", line.place, line.now, line.then);
             output::paragraph(&mut out, &text)?;
         }
         match backup {
             Some(path) => {
-                let text = format!("What was there before is in {}.", path.display());
+                let text = format!("The values before are in {}.", path.display());
                 output::paragraph(&mut out, &text)?;
             }
-            None => output::quiet(&mut out, "Nothing was written: add --apply to do it.")?,
+            None => output::quiet(
+                &mut out,
+                "Nothing was written: add --apply to apply the changes.",
+            )?,
         }
         out.flush()?;
         Ok(())
     }
 
-    /// Writes what is there now to a file of its own.
+    /// Writes the current values to a new backup file, and returns its path.
     fn back_up(folder: &Path, now: &[Entry]) -> Result<PathBuf, Failure> {
-        let text = reg::write(now);
-        let units = [0xFEFF].into_iter().chain(text.encode_utf16());
-        let bytes: Vec<u8> = units.flat_map(u16::to_le_bytes).collect();
+        let bytes = reg::to_bytes(now).map_err(|error| failure(&error))?;
         for number in 1..10_000 {
             let path = folder.join(format!("backup-{number}.reg"));
             match fs::File::create_new(&path) {
@@ -182,6 +184,6 @@ mod registry {
                 Err(error) => return Err(Failure::input(&path, error)),
             }
         }
-        Err(Failure::input(folder, "holds too many backups"))
+        Err(Failure::input(folder, "the folder has too many backups"))
     }
 }

@@ -5,17 +5,19 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use maud::{Markup, html};
+use registry::Value;
+use report::still_page;
 use serde::Serialize;
-use tune::audit::{Audit, Finding};
+use session::NewFile;
+use tune::audit::{Audit, Finding, Remark};
 use tune::found::{Found, Place};
-use tune::registry::Value;
+use tune::machine::Machine;
 
-use super::{MachineOptions, described, said};
-use crate::cli::{Failure, NewFile};
-use crate::html_report::still_page;
+use super::{MachineOptions, described, inputs};
+use crate::cli::Failure;
 use crate::output::{self, Printable};
 
-/// Judges what is set on a machine: what is in effect, what does nothing, what is wrong.
+/// Checks the settings of a machine: values that are wrong, have no effect, or differ from the default.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune audit SYSTEM SOFTWARE NTUSER.DAT BCD\n  \
@@ -24,17 +26,17 @@ use crate::output::{self, Printable};
     laglab tune audit --live --html audit.html                            (Windows)\n\n\
     Inputs: .reg exports, hives (SYSTEM, SOFTWARE, NTUSER.DAT, BCD), registry.pol, LGPO text, security\n\
     templates, .PolicyRules, backups of group policies and baselines (folder, zip, cab), ADMX with ADML,\n\
-    and what these print: bcdedit /enum, netsh int tcp show global, powercfg /query and /energy,\n\
+    and the output of bcdedit /enum, netsh int tcp show global, powercfg /query and /energy,\n\
     Get-NetAdapterRss, Get-NetAdapterAdvancedProperty, Get-NetTCPSetting, Get-SmbServerConfiguration,\n\
-    Get-SmbClientConfiguration (as text or ConvertTo-Json), WinDbg, LatencyMon. A trace (.etl) tells the\n\
-    build. Where several say something of one place, the last one counts.\n\n\
-    Exit codes: 0 nothing is wrong, 1 something is (never because of what is of low confidence), 2 wrong\n\
-    usage or unreadable input.")]
+    Get-SmbClientConfiguration (as text or ConvertTo-Json), WinDbg, LatencyMon. A trace (.etl) has the\n\
+    build. If several inputs set the same place, the last one counts.\n\n\
+    Exit codes: 0 no setting is wrong, 1 some are (never settings of low confidence), 2 wrong usage or\n\
+    unreadable input.")]
 pub(super) struct Args {
-    /// Files and folders that say how the machine is set
+    /// Files and folders with settings of the machine
     #[arg(required_unless_present = "live", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Windows: the registry of this machine too
+    /// Also read the registry of this machine (Windows)
     #[arg(long)]
     live: bool,
     #[command(flatten)]
@@ -45,22 +47,23 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let said = said::read(&args.inputs, args.live)?;
-    let audit = tune::audit::audit(&said.inputs, &said.machine(args.machine.machine()));
-    let policies: HashMap<String, &str> = (said.inputs.iter())
+    let inputs = inputs::read(&args.inputs, args.live)?;
+    let audit = tune::audit::audit(&inputs.inputs, &inputs.machine(args.machine.machine()));
+    let policies: HashMap<String, &str> = (inputs.inputs.iter())
         .flat_map(|input| &input.policy_names)
-        // Of several that write a value the first names it.
+        // If several policies write the same value, the first one counts. In reverse order, it is inserted
+        // last and replaces the others.
         .rev()
         .map(|policy| {
             let place = Place::Registry {
                 key: policy.key.clone(),
                 name: policy.name.clone(),
             };
-            (place.to_string().to_lowercase(), policy.policy.as_str())
+            (place.id(), policy.policy.as_str())
         })
         .collect();
     let policy = |found: &Found| {
-        let named = policies.get(&found.place.to_string().to_lowercase());
+        let named = policies.get(&found.place.id());
         named.map(|policy| (*policy).to_owned())
     };
     let report = Report::new(&audit, &policy);
@@ -78,40 +81,40 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
     match report.failing {
         0 => Ok(()),
-        1 => Err(Failure::Negative("one setting is wrong".to_owned())),
+        1 => Err(Failure::Negative("1 setting is wrong".to_owned())),
         failing => Err(Failure::Negative(format!("{failing} settings are wrong"))),
     }
 }
 
-/// An audit, in its stable shape for programs.
+/// JSON output of `laglab tune audit`. Programs rely on its fields.
 #[derive(Serialize)]
-struct Report {
-    machine: described::Machine,
-    /// How many findings fail the machine.
+struct Report<'a> {
+    machine: &'a Machine,
+    /// Number of findings for which the audit fails.
     failing: usize,
-    findings: Vec<Told>,
-    /// How many values that were read are no known setting's.
+    findings: Vec<FindingJson<'a>>,
+    /// Number of values in the inputs that belong to no known setting.
     others: usize,
 }
 
 #[derive(Serialize)]
-struct Told {
+struct FindingJson<'a> {
     setting: &'static str,
     name: &'static str,
     place: String,
     origin: String,
     policy: Option<String>,
-    /// What is there; `null` if the input says that nothing is.
+    /// Value as it is stored; `null` if the setting is not set.
     found: Option<String>,
-    /// The type it has there.
+    /// Registry type of the stored value.
     found_as: Option<&'static str>,
-    /// What it stands for.
+    /// Value after conversion to the type of the setting; `null` if it is not set or has the wrong type.
     value: Option<String>,
     defaults: Vec<String>,
     differs: Option<bool>,
     fails: bool,
     confidence: String,
-    remarks: Vec<Said>,
+    remarks: &'a [Remark],
     takes_effect: Vec<String>,
     needs_reboot: bool,
     evidence: Option<&'static str>,
@@ -120,25 +123,17 @@ struct Told {
     sources: &'static [String],
 }
 
-#[derive(Serialize)]
-struct Said {
-    kind: &'static str,
-    #[serde(skip)]
-    label: String,
-    says: String,
-}
-
-impl Report {
-    fn new(audit: &Audit, policy: &dyn Fn(&Found) -> Option<String>) -> Report {
+impl<'a> Report<'a> {
+    fn new(audit: &'a Audit, policy: &dyn Fn(&Found) -> Option<String>) -> Self {
         Report {
-            machine: described::Machine::new(&audit.machine),
+            machine: &audit.machine,
             failing: audit
                 .findings
                 .iter()
                 .filter(|finding| finding.fails())
                 .count(),
             findings: (audit.findings.iter())
-                .map(|finding| Told::new(finding, policy))
+                .map(|finding| FindingJson::new(finding, policy))
                 .collect(),
             others: audit.others,
         }
@@ -146,34 +141,34 @@ impl Report {
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         output::first_heading(out, "Machine")?;
-        output::paragraph(out, &self.machine.sentence())?;
-        let (said, quiet): (Vec<&Told>, Vec<&Told>) = (self.findings.iter())
-            .partition(|told| !told.remarks.is_empty() || told.differs != Some(false));
-        for told in &said {
-            output::heading(out, &told.title())?;
-            told.write(out)?;
+        output::paragraph(out, &described::machine(self.machine))?;
+        let (shown, quiet): (Vec<_>, Vec<_>) =
+            (self.findings.iter()).partition(|finding| !finding.is_quiet());
+        for finding in &shown {
+            output::heading(out, &finding.title())?;
+            finding.write(out)?;
         }
-        output::heading(out, "In all")?;
-        output::paragraph(out, &self.summary(said.len(), quiet.len()))?;
+        output::heading(out, "Summary")?;
+        output::paragraph(out, &self.summary(shown.len(), quiet.len()))?;
         Ok(())
     }
 
-    fn summary(&self, said: usize, at_default: usize) -> String {
+    fn summary(&self, shown: usize, at_default: usize) -> String {
         format!(
-            "{} wrong, {} more to know of, {at_default} as by default; {} values are of no known setting. \
-             What is of low confidence is shown and makes nothing wrong.",
+            "{} wrong, {} other remarks, {at_default} at the default; {} values belong to no known setting. \
+             Settings of low confidence are listed, but never wrong.",
             self.failing,
-            said - self.failing.min(said),
+            shown - self.failing.min(shown),
             self.others
         )
     }
 }
 
-impl Told {
-    fn new(finding: &Finding, policy: &dyn Fn(&Found) -> Option<String>) -> Told {
+impl<'a> FindingJson<'a> {
+    fn new(finding: &'a Finding, policy: &dyn Fn(&Found) -> Option<String>) -> Self {
         let setting = finding.setting;
         let found = &finding.found;
-        Told {
+        FindingJson {
             setting: &setting.id,
             name: &setting.name,
             place: found.place.to_string(),
@@ -188,13 +183,7 @@ impl Told {
             differs: finding.differs,
             fails: finding.fails(),
             confidence: finding.confidence.to_string(),
-            remarks: (finding.remarks.iter())
-                .map(|remark| Said {
-                    kind: remark.kind.word(),
-                    label: remark.kind.to_string(),
-                    says: remark.says.clone(),
-                })
-                .collect(),
+            remarks: &finding.remarks,
             takes_effect: setting
                 .takes_effect
                 .iter()
@@ -212,12 +201,17 @@ impl Told {
         }
     }
 
+    /// Returns true if the value equals the default and there are no remarks.
+    fn is_quiet(&self) -> bool {
+        self.remarks.is_empty() && self.differs == Some(false)
+    }
+
     fn title(&self) -> String {
         let wrong = if self.fails { "WRONG: " } else { "" };
         format!("{wrong}{}", self.name)
     }
 
-    /// What is set, and what is by default.
+    /// Returns a sentence about the value and the default.
     fn sentence(&self) -> String {
         let found = match (&self.value, &self.found, self.found_as) {
             (Some(value), ..) => value.clone(),
@@ -230,91 +224,89 @@ impl Told {
         };
         let standing = match self.differs {
             Some(true) => "differs",
-            Some(false) => "as by default",
+            Some(false) => "at the default",
             None => "not compared",
         };
         format!("{found} ({default}; {standing})")
     }
 
-    /// What else is to be known.
-    fn circumstances(&self) -> Vec<String> {
+    /// Returns the details, one line each.
+    fn details(&self) -> Vec<String> {
         let mut lines = vec![format!("{} ({})", self.place, self.origin)];
         let mut add = |label: &str, text: Option<String>| {
             lines.extend(text.map(|text| format!("{label}: {text}")));
         };
         add("policy", self.policy.clone());
         add(
-            "set before by",
+            "set earlier by",
             (!self.set_before.is_empty()).then(|| self.set_before.join(", ")),
         );
-        add(
-            "a change takes effect",
-            Some(self.takes_effect.join(", or ")),
-        );
-        add("would show in", self.evidence.map(str::to_owned));
-        add("what is in effect tells", self.read_with.map(str::to_owned));
+        add("takes effect", Some(self.takes_effect.join(", or ")));
+        add("evidence", self.evidence.map(str::to_owned));
+        add("effective value", self.read_with.map(str::to_owned));
         add("confidence", Some(self.confidence.clone()));
         lines
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         output::paragraph(out, &self.sentence())?;
-        for remark in &self.remarks {
-            let text = format!("{}: {}", remark.label, remark.says);
+        for remark in self.remarks {
+            let text = format!("{}: {}", remark.kind, remark.says);
             match self.fails {
                 true => output::warning(out, &text)?,
                 false => output::paragraph(out, &text)?,
             }
         }
-        for line in self.circumstances() {
+        for line in self.details() {
             output::quiet(out, &line)?;
         }
         Ok(())
     }
 }
 
-/// Paths and addresses are long words: they break, so that the table is no wider than the window.
+/// CSS styles that break long paths and addresses, so that the table fits into the window.
 const TABLE: &str = "td small { overflow-wrap: anywhere } td:first-child { width: 28% }";
 
-/// The audit as a page that needs nothing else; no script may run in it.
-fn page(report: &Report) -> String {
-    let rows = |told: &Told| -> Markup {
+/// Formats the audit as an HTML page without scripts and without other files.
+fn page(report: &Report<'_>) -> String {
+    let rows = |finding: &FindingJson<'_>| -> Markup {
         html! {
             tr {
-                td { (Printable(&told.title())) br; small { (Printable(&told.place)) } }
-                td { (Printable(&told.sentence())) }
+                td { (Printable(&finding.title())) br; small { (Printable(&finding.place)) } }
+                td { (Printable(&finding.sentence())) }
                 td {
-                    @for remark in &told.remarks {
-                        p.warning[told.fails] { (Printable(&remark.label)) ": " (Printable(&remark.says)) }
+                    @for remark in finding.remarks {
+                        p.warning[finding.fails] { (remark.kind.to_string()) ": " (Printable(&remark.says)) }
                     }
                 }
                 td {
-                    @for line in told.circumstances().iter().skip(1) { small { (Printable(line)) br; } }
-                    small { (Printable(&told.origin)) br; }
-                    @for source in told.sources { small { a href=(source) { (Printable(source)) } br; } }
+                    @for line in finding.details().iter().skip(1) { small { (Printable(line)) br; } }
+                    small { (Printable(&finding.origin)) br; }
+                    @for source in finding.sources { small { a href=(source) { (Printable(source)) } br; } }
                 }
             }
         }
     };
-    let at_default = |told: &&Told| told.remarks.is_empty() && told.differs == Some(false);
-    let quiet = report.findings.iter().filter(at_default).count();
-    let said = report.findings.len() - quiet;
+    let quiet = (report.findings.iter())
+        .filter(|finding| finding.is_quiet())
+        .count();
+    let shown = report.findings.len() - quiet;
     const TITLE: &str = "laglab tune audit";
     let header = html! {
-        p.what { "How this machine is set" }
+        p.what { "Settings of this machine" }
         h1 { (TITLE) }
-        p { (Printable(&report.machine.sentence())) }
+        p { (Printable(&described::machine(report.machine))) }
     };
     let main = html! {
         section {
             h2 { "Settings" }
-            p { (report.summary(said, quiet)) }
+            p { (report.summary(shown, quiet)) }
             table {
                 thead { tr {
                     th scope="col" { "Setting" } th scope="col" { "Value" }
-                    th scope="col" { "What is to be said" } th scope="col" { "Circumstances" }
+                    th scope="col" { "Remarks" } th scope="col" { "Details" }
                 } }
-                tbody { @for told in &report.findings { (rows(told)) } }
+                tbody { @for finding in &report.findings { (rows(finding)) } }
             }
         }
     };

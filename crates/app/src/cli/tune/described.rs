@@ -1,47 +1,29 @@
-//! Machines and values in words, as several subcommands tell them.
+//! Texts about machines, defaults and values.
 
-use serde::Serialize;
+use registry::Value;
 use tune::catalogue::DefaultRule;
-use tune::found::Found;
-use tune::known::State;
-use tune::registry::Value;
+use tune::machine::{Edition, Machine};
+use tune::state::State;
 
-/// Which machine something is about, in its stable shape for programs.
-#[derive(Serialize)]
-pub(super) struct Machine {
-    name: Option<String>,
-    build: Option<u32>,
-    edition: Option<&'static str>,
+/// Describes a machine. For unknown properties, the text names the options that set them.
+pub(super) fn machine(machine: &Machine) -> String {
+    let name = machine
+        .name
+        .as_deref()
+        .unwrap_or("a machine of unknown name");
+    let build = match machine.build {
+        Some(build) => match facts::windows_release(build) {
+            Some(release) => format!("{release} (build {build})"),
+            None => format!("Windows build {build}"),
+        },
+        None => "unknown build of Windows (give --build)".to_owned(),
+    };
+    let edition = machine.edition.map(Edition::word);
+    let edition = edition.unwrap_or("unknown (give --edition)");
+    format!("{name}, {build}, edition {edition}")
 }
 
-impl Machine {
-    pub(super) fn new(machine: &tune::machine::Machine) -> Machine {
-        Machine {
-            name: machine.name.clone(),
-            build: machine.build,
-            edition: machine.edition.map(tune::machine::Edition::word),
-        }
-    }
-
-    /// The same in a sentence, with what is to be done about what is not known.
-    pub(super) fn sentence(&self) -> String {
-        let name = self
-            .name
-            .as_deref()
-            .unwrap_or("a machine without a known name");
-        let build = match self.build {
-            Some(build) => match crate::windows_release::windows_release(build) {
-                Some(release) => format!("{release} (build {build})"),
-                None => format!("Windows build {build}"),
-            },
-            None => "Windows of an unknown build (say --build)".to_owned(),
-        };
-        let edition = self.edition.unwrap_or("unknown (say --edition)");
-        format!("{name}, {build}, edition {edition}")
-    }
-}
-
-/// A default with where it holds.
+/// Describes a default value and the machines that have it.
 pub(super) fn default_rule(rule: &DefaultRule) -> String {
     match rule.when.to_string() {
         when if when.is_empty() => rule.value.to_string(),
@@ -49,18 +31,16 @@ pub(super) fn default_rule(rule: &DefaultRule) -> String {
     }
 }
 
-/// What is known of a place.
+/// Describes whether a value is set, and its content.
 pub(super) fn state(state: &State) -> String {
     match state {
-        State::Said(Found {
-            value: Some(value), ..
-        }) => value.to_string(),
-        State::Said(_) | State::Absent => "not set".to_owned(),
-        State::Unknown => "not told".to_owned(),
+        State::Set(found) => value(found.value.as_ref()),
+        State::Absent => "not set".to_owned(),
+        State::Unknown => "unknown".to_owned(),
     }
 }
 
-/// A value, or that there is none.
+/// Formats a value; "not set" for `None`.
 pub(super) fn value(value: Option<&Value>) -> String {
     value.map_or("not set".to_owned(), Value::to_string)
 }

@@ -5,27 +5,28 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
-use jiff::{SignedDuration, Timestamp};
-use serde::Serialize;
-use tune::dfsn::{
+use dfsn::{
     self, Change, Export, Judgement, Left, Migration, Names, Reason, Referrals, ServerName, Step,
     WhyLeft,
 };
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use session::NewFile;
 
-use super::read;
-use crate::cli::{Failure, NewFile};
+use super::{chain, failure, read};
+use crate::cli::Failure;
 use crate::output::{self, Columns, Side};
 
-/// Moves a DFS namespace to other servers and to full names: rewrites its export, lists the steps, and
-/// judges by what clients hold whether to go on.
+/// Moves a DFS namespace to other servers and to full names: rewrites its export, lists the steps, and checks the
+/// referrals of clients between steps.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    laglab tune dfsn rewrite export.xml --suffix corp.example            what would change\n  \
+    laglab tune dfsn rewrite export.xml --suffix corp.example            print the changes\n  \
     laglab tune dfsn rewrite export.xml --suffix corp.example -o export-full.xml\n  \
     laglab tune dfsn runbook '\\\\corp.example\\Public' --old FILE1 --new file2.corp.example\n  \
     laglab tune dfsn gate old-gone referrals.txt --namespace '\\\\corp.example\\Public' --old FILE1 \
     --new file2.corp.example\n\n\
-    Exit code 1: wait (gate), or names are left that no rule makes full (rewrite).")]
+    Exit code 1: wait (gate), or short names without a rule are left (rewrite).")]
 pub(super) struct Args {
     #[command(subcommand)]
     task: Task,
@@ -33,74 +34,74 @@ pub(super) struct Args {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Full names for the servers of an export; without -o it only says what would change
+    /// Replace the server names in an export by full names; without -o only print the changes
     Rewrite(RewriteArgs),
-    /// The steps of a migration, with what must be seen before each goes on
+    /// Print the steps of a migration with commands, checks and undo
     Runbook(RunbookArgs),
-    /// Whether clients are ready for the next step, by what `dfsutil cache referral` shows on them
+    /// Check from `dfsutil cache referral` whether clients are ready for the next step
     Gate(GateArgs),
 }
 
 #[derive(clap::Args)]
 struct RewriteArgs {
-    /// What `dfsutil root export` wrote
+    /// Output file of `dfsutil root export`
     #[arg(value_name = "EXPORT.xml")]
     export: PathBuf,
-    /// This server's name becomes that one
+    /// Replace the server name OLD by FULL
     #[arg(long, value_name = "OLD=FULL", value_parser = mapping)]
     map: Vec<(ServerName, ServerName)>,
-    /// Other short names get this domain
+    /// Domain that completes all other short names
     #[arg(long, value_name = "DOMAIN", value_parser = name)]
     suffix: Option<ServerName>,
-    /// Where to write the rewritten export
+    /// File for the rewritten export
     #[arg(short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
 struct RunbookArgs {
-    /// The namespace's path, \\domain\namespace
+    /// Path of the namespace, \\domain\namespace
     namespace: String,
     #[command(flatten)]
     servers: Servers,
-    /// Where namespaces' roots are on the servers
+    /// Local folder of the namespace roots on the servers
     #[arg(long, value_name = "FOLDER", default_value = "C:\\DFSRoots")]
     roots: String,
 }
 
 #[derive(clap::Args)]
 struct GateArgs {
-    /// What clients must have come to
+    /// Condition that clients must meet before the next step
     gate: Gate,
-    /// What `dfsutil cache referral` or `dfsutil /pktinfo` printed, a file per client
+    /// Output of `dfsutil cache referral` or `dfsutil /pktinfo`, one file per client
     #[arg(value_name = "REFERRALS.txt", required = true)]
     referrals: Vec<PathBuf>,
-    /// The namespace's path, \\domain\namespace
+    /// Path of the namespace, \\domain\namespace
     #[arg(long, value_name = "PATH")]
     namespace: String,
     #[command(flatten)]
     servers: Servers,
-    /// When the output was saved, as 2026-03-01T10:00:00Z [default: when the file was changed last]
+    /// Time when the output was saved, such as 2026-03-01T10:00:00Z [default: modification time of the file]
     #[arg(long, value_name = "TIME")]
     at: Option<Timestamp>,
 }
 
 #[derive(clap::Args)]
 struct Servers {
-    /// A namespace server that is to go
+    /// Old namespace server
     #[arg(long, value_name = "SERVER", value_parser = name, required = true)]
     old: Vec<ServerName>,
-    /// A namespace server that comes instead, by its full name
+    /// New namespace server, by its full name
     #[arg(long, value_name = "SERVER", value_parser = name, required = true)]
     new: Vec<ServerName>,
 }
 
-/// Before which step clients are judged.
+/// Condition that clients must meet before a step of the migration.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum Gate {
-    /// Clients know all new servers: the old ones may be disabled
+    /// Clients know all new servers, so the old servers may be disabled
     NewKnown,
-    /// Clients know no old server: they may be removed
+    /// Clients know no old server, so the old servers may be removed
     OldGone,
 }
 
@@ -112,7 +113,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// What was rewritten, in its stable shape for programs.
+/// JSON output of `laglab tune dfsn rewrite`. Programs rely on its fields.
 #[derive(Serialize)]
 struct RewriteReport<'a> {
     namespace: &'a str,
@@ -125,13 +126,14 @@ struct RewriteReport<'a> {
 
 fn rewrite(args: &RewriteArgs, json: bool) -> Result<(), Failure> {
     let path = &args.export;
-    let bytes = read(path, Export::MOST_BYTES as u64)?;
-    let export = Export::read(&bytes).map_err(|error| Failure::input(path, error))?;
+    let bytes = read(path, Export::MAX_BYTES as u64)?;
+    let export = Export::read(&bytes).map_err(|error| Failure::input(path, chain(&error)))?;
     let names = Names {
         map: args.map.clone(),
         suffix: args.suffix.clone(),
     };
-    let rewritten = dfsn::rewrite(&export, &names).map_err(|error| Failure::input(path, error))?;
+    let rewritten =
+        dfsn::rewrite(&export, &names).map_err(|error| Failure::input(path, chain(&error)))?;
     if let Some(to) = &args.output {
         let file = NewFile::create(to)?;
         let written = file.file().write_all(&rewritten.bytes);
@@ -154,7 +156,7 @@ fn rewrite(args: &RewriteArgs, json: bool) -> Result<(), Failure> {
     match rewritten.left.iter().filter(open).count() {
         0 => Ok(()),
         count => Err(Failure::Negative(format!(
-            "short names are left ({count}); --suffix or --map says what they become"
+            "{count} short names are left: give rules with --suffix or --map"
         ))),
     }
 }
@@ -162,12 +164,12 @@ fn rewrite(args: &RewriteArgs, json: bool) -> Result<(), Failure> {
 fn write_report(report: &RewriteReport<'_>) -> Result<(), Failure> {
     let mut out = output::for_people();
     let count = format!(
-        "{}: links {}, targets {}",
+        "{}: {} links, {} targets",
         report.namespace, report.links, report.targets
     );
     output::first_heading(&mut out, &count)?;
     if report.changes.is_empty() {
-        output::paragraph(&mut out, "No name changes.")?;
+        output::paragraph(&mut out, "No names change.")?;
     } else {
         let mut columns = Columns::new(&[Side::Right, Side::Left, Side::Left, Side::Left]);
         columns.row(["Line", "Link", "Server", "becomes"]);
@@ -183,17 +185,17 @@ fn write_report(report: &RewriteReport<'_>) -> Result<(), Failure> {
         columns.write(&mut out)?;
     }
     if !report.left.is_empty() {
-        output::heading(&mut out, "Left as they are")?;
+        output::heading(&mut out, "Not changed")?;
         let mut columns = Columns::new(&[Side::Right, Side::Left, Side::Left, Side::Left]);
         for left in report.left {
             let why = match left.why {
-                WhyLeft::NamespaceServer => {
-                    "a namespace server, which commands of their own add and remove"
-                }
-                WhyLeft::Address => "an address, no name",
-                WhyLeft::NoRule => "no rule says what it becomes",
+                WhyLeft::NamespaceServer => "namespace server: separate commands add and remove it",
+                WhyLeft::Address => "IP address",
+                WhyLeft::NoRule => "no rule applies",
                 WhyLeft::TooLong => "too long with the suffix",
-                WhyLeft::Twice => "leads where another target of the link does already",
+                WhyLeft::Twice => {
+                    "duplicate: another target of the link has this server and folder"
+                }
             };
             let link = left.link.as_deref().unwrap_or("(root)");
             columns.row([&left.line.to_string(), link, &left.server, why]);
@@ -205,11 +207,11 @@ fn write_report(report: &RewriteReport<'_>) -> Result<(), Failure> {
         Some(path) => output::paragraph(
             &mut out,
             &format!(
-                "{} was written and read again: it differs from the export in these names only.",
+                "Wrote {} and verified it: only these names differ from the export.",
                 path.display()
             ),
         )?,
-        None => output::paragraph(&mut out, "Nothing was written; -o FILE does.")?,
+        None => output::paragraph(&mut out, "No file was written: give one with -o.")?,
     }
     out.flush()?;
     Ok(())
@@ -222,12 +224,12 @@ fn runbook(args: &RunbookArgs, json: bool) -> Result<(), Failure> {
         new: args.servers.new.clone(),
         roots: args.roots.clone(),
     };
-    let steps = dfsn::runbook(&migration).map_err(|error| Failure::Input(error.to_string()))?;
+    let steps = dfsn::runbook(&migration).map_err(|error| failure(&error))?;
     if json {
         output::json(&steps)?;
         return Ok(());
     }
-    // Markdown, which goes into a file or a ticket as it is.
+    // The output is Markdown, so that it can become a file or the text of a ticket.
     let mut out = output::for_people();
     writeln!(out, "# Migration of {}", output::Printable(&args.namespace))?;
     for (number, step) in steps.iter().enumerate() {
@@ -242,7 +244,7 @@ fn write_step(out: &mut dyn Write, number: usize, step: &Step) -> Result<(), Fai
         out,
         "\n## {number}. {}\n\n{}:",
         step.title,
-        capital(&step.place)
+        wording::capitalized(&step.place)
     )?;
     if !step.commands.is_empty() {
         writeln!(out, "\n```bat")?;
@@ -251,30 +253,23 @@ fn write_step(out: &mut dyn Write, number: usize, step: &Step) -> Result<(), Fai
         }
         writeln!(out, "```")?;
     }
-    writeln!(out, "\nBefore going on:\n")?;
+    writeln!(out, "\nBefore the next step:\n")?;
     for line in &step.before_going_on {
         writeln!(out, "- [ ] {}", output::Printable(line))?;
     }
     if let Some(undo) = &step.undo {
-        writeln!(out, "\nThe way back: {}.", output::Printable(undo))?;
+        writeln!(out, "\nUndo: {}.", output::Printable(undo))?;
     }
     Ok(())
 }
 
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
-}
-
-/// What a gate says of a client, in its stable shape for programs.
+/// JSON output: state of one client at a gate. Programs rely on its fields.
 #[derive(Serialize)]
 struct Client<'a> {
     file: &'a Path,
     #[serde(flatten)]
     judgement: Judgement,
-    /// In UTC.
+    /// Time in UTC when the last blocking referral of the client expires; `null` if unknown.
     wait_until: Option<String>,
 }
 
@@ -286,7 +281,7 @@ fn gate(args: &GateArgs, json: bool) -> Result<(), Failure> {
     let mut clients = Vec::new();
     for file in &args.referrals {
         let text =
-            text(&read(file, 16 << 20)?).ok_or_else(|| Failure::input(file, "is no text"))?;
+            text(&read(file, 16 << 20)?).ok_or_else(|| Failure::input(file, "not a text file"))?;
         let referrals = Referrals::read(&text).map_err(|error| Failure::input(file, error))?;
         let judgement = gate.judge(
             &referrals,
@@ -316,13 +311,13 @@ fn gate(args: &GateArgs, json: bool) -> Result<(), Failure> {
     match waiting {
         0 => Ok(()),
         _ => Err(Failure::Negative(format!(
-            "wait: not ready are {waiting} of {} clients",
+            "wait: {waiting} of {} clients are not ready",
             clients.len()
         ))),
     }
 }
 
-/// A moment so many seconds later, in UTC.
+/// Formats in UTC the time that is `seconds` after `saved`.
 fn until(saved: Timestamp, seconds: i64) -> Option<String> {
     let until = saved.checked_add(SignedDuration::from_secs(seconds)).ok()?;
     Some(until.round(jiff::Unit::Second).unwrap_or(until).to_string())
@@ -353,9 +348,9 @@ fn write_clients(clients: &[Client<'_>]) -> Result<(), Failure> {
             output::paragraph(
                 &mut out,
                 &format!(
-                    "The referrals in the way expire at {until}; look again then. A client that holds files of the \
-                 namespace open keeps them longer: close the files, flush (dfsutil cache referral flush), or \
-                 restart it."
+                    "The blocking referrals expire at {until}: check again then. A client with open files of the \
+                     namespace keeps them longer: close the files, flush (dfsutil cache referral flush), or \
+                     restart it."
                 ),
             )?;
         }
@@ -366,22 +361,22 @@ fn write_clients(clients: &[Client<'_>]) -> Result<(), Failure> {
 
 fn sentence(reason: &Reason) -> String {
     match reason {
-        Reason::NoReferral => "The client holds no referral of the namespace, which proves nothing: open the namespace there and save the output again.".to_owned(),
-        Reason::Empty { line } => format!("line {line}: the referral lists no target."),
+        Reason::NoReferral => "The client has no referral of the namespace, which proves nothing: open the namespace there and save the output again.".to_owned(),
+        Reason::Empty { line } => format!("line {line}: the referral has no target."),
         Reason::OldListed { line, server, active } => format!(
             "line {line}: the old server {server} is listed{}.",
             if *active { ", and the client uses it" } else { "" }
         ),
         Reason::NewMissing { line, server } => format!("line {line}: the new server {server} is not listed."),
         Reason::NewByShortName { line, server } => format!(
-            "line {line}: the new server {server} is listed by its short name: DfsDnsConfig is not set there, or its service was not restarted since."
+            "line {line}: the new server {server} is listed by its short name: set DfsDnsConfig there and restart its service Dfs."
         ),
         Reason::Unknown { line, server } => format!("line {line}: {server} is neither an old nor a new server."),
         Reason::Failed { line, server, status } => format!("line {line}: the last use of {server} failed ({status:#010x})."),
     }
 }
 
-/// The text of a file: UTF-8, or UTF-16 as PowerShell redirects it.
+/// Decodes UTF-8, or UTF-16 as PowerShell writes it when output is redirected.
 fn text(bytes: &[u8]) -> Option<String> {
     match bytes {
         [0xff, 0xfe, rest @ ..] => {

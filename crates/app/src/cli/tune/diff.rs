@@ -5,32 +5,33 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use tune::diff::{Diff, Difference, Side};
+use tune::machine::Machine;
 
-use super::{MachineOptions, described, said};
+use super::{MachineOptions, described, inputs};
 use crate::cli::Failure;
 use crate::output::{self, Columns};
 
-/// Compares two machines, or one at two moments: what is in effect here and not there, what matters
-/// first.
+/// Compares the effective settings of two machines, or of one machine at two moments. The most important
+/// differences come first.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune diff good/ bad/\n  \
     laglab tune diff before.reg after.reg --build 22631 --edition pro\n\n\
-    Each side is a file, or a folder of exports, policies and baselines. Compared is what values stand\n\
-    for, and the default where nothing is set.\n\n\
+    Each side is a file, or a folder of exports, policies and baselines. The command compares the effect of\n\
+    values, and uses the default if a value is not set.\n\n\
     Exit codes: 0 no known setting differs, 1 some do, 2 wrong usage or unreadable input.")]
 pub(super) struct Args {
-    /// The one
+    /// First machine
     a: PathBuf,
-    /// The other
+    /// Second machine
     b: PathBuf,
     #[command(flatten)]
     machine: MachineOptions,
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let a = said::read(std::slice::from_ref(&args.a), false)?;
-    let b = said::read(std::slice::from_ref(&args.b), false)?;
+    let a = inputs::read(std::slice::from_ref(&args.a), false)?;
+    let b = inputs::read(std::slice::from_ref(&args.b), false)?;
     let diff = tune::diff::diff(&a.inputs, &b.inputs, &args.machine.machine());
     let report = Report::new(&diff);
     if json {
@@ -42,51 +43,51 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
     match report.differing {
         0 => Ok(()),
-        1 => Err(Failure::Negative("one setting differs".to_owned())),
+        1 => Err(Failure::Negative("1 setting differs".to_owned())),
         differing => Err(Failure::Negative(format!("{differing} settings differ"))),
     }
 }
 
-/// A comparison, in its stable shape for programs.
+/// JSON output of `laglab tune diff`. Programs rely on its fields.
 #[derive(Serialize)]
-struct Report {
-    a: described::Machine,
-    b: described::Machine,
-    /// How many settings differ for certain.
+struct Report<'a> {
+    a: &'a Machine,
+    b: &'a Machine,
+    /// Number of settings that certainly differ.
     differing: usize,
-    settings: Vec<Told>,
+    settings: Vec<DifferenceJson>,
     same: usize,
-    /// How many values of no known setting differ.
+    /// Number of differing values that belong to no known setting.
     others: usize,
 }
 
 #[derive(Serialize)]
-struct Told {
+struct DifferenceJson {
     setting: &'static str,
     name: &'static str,
     place: String,
-    a: OneSide,
-    b: OneSide,
-    /// `null` where one side does not tell.
+    a: SideJson,
+    b: SideJson,
+    /// True if the effective values differ; `null` if unknown.
     differs: Option<bool>,
     about_security: bool,
 }
 
 #[derive(Serialize)]
-struct OneSide {
+struct SideJson {
     found: String,
     effective: Option<String>,
 }
 
-impl OneSide {
-    fn new(side: &Side) -> OneSide {
-        OneSide {
+impl SideJson {
+    fn new(side: &Side) -> Self {
+        SideJson {
             found: described::state(&side.state),
             effective: side.effective.as_ref().map(ToString::to_string),
         }
     }
 
-    /// What is found, and what that stands for if it is not the same.
+    /// Formats the stored value. If the effective value is different, adds the effective value.
     fn cell(&self) -> String {
         match &self.effective {
             Some(effective) if *effective != self.found => {
@@ -97,24 +98,24 @@ impl OneSide {
     }
 }
 
-impl Report {
-    fn new(diff: &Diff) -> Report {
-        let told = |difference: &Difference| Told {
+impl<'a> Report<'a> {
+    fn new(diff: &'a Diff) -> Self {
+        let convert = |difference: &Difference| DifferenceJson {
             setting: &difference.setting.id,
             name: &difference.setting.name,
             place: difference.place.to_string(),
-            a: OneSide::new(&difference.a),
-            b: OneSide::new(&difference.b),
+            a: SideJson::new(&difference.a),
+            b: SideJson::new(&difference.b),
             differs: difference.differs,
             about_security: difference.about_security,
         };
-        let settings: Vec<Told> = diff.differences.iter().map(told).collect();
+        let settings: Vec<DifferenceJson> = diff.differences.iter().map(convert).collect();
         Report {
-            a: described::Machine::new(&diff.a),
-            b: described::Machine::new(&diff.b),
+            a: &diff.a,
+            b: &diff.b,
             differing: settings
                 .iter()
-                .filter(|told| told.differs == Some(true))
+                .filter(|setting| setting.differs == Some(true))
                 .count(),
             settings,
             same: diff.same,
@@ -124,14 +125,14 @@ impl Report {
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         output::first_heading(out, "Machines")?;
-        output::paragraph(out, &format!("A: {}", self.a.sentence()))?;
-        output::paragraph(out, &format!("B: {}", self.b.sentence()))?;
+        output::paragraph(out, &format!("A: {}", described::machine(self.a)))?;
+        output::paragraph(out, &format!("B: {}", described::machine(self.b)))?;
         for (heading, wanted) in [
-            ("Differ", Some(true)),
-            ("May differ: one side does not tell", None),
+            ("Different", Some(true)),
+            ("Unknown: one side has no value", None),
         ] {
-            let settings: Vec<&Told> = (self.settings.iter())
-                .filter(|told| told.differs == wanted)
+            let settings: Vec<&DifferenceJson> = (self.settings.iter())
+                .filter(|setting| setting.differs == wanted)
                 .collect();
             if settings.is_empty() {
                 continue;
@@ -139,26 +140,26 @@ impl Report {
             output::heading(out, heading)?;
             let mut columns = Columns::new(&[output::Side::Left; 4]);
             columns.row(["setting", "A", "B", "where"]);
-            for told in settings {
-                let security = if told.about_security {
+            for setting in settings {
+                let security = if setting.about_security {
                     " (security)"
                 } else {
                     ""
                 };
                 columns.row([
-                    format!("{}{security}", told.name),
-                    told.a.cell(),
-                    told.b.cell(),
-                    told.place.clone(),
+                    format!("{}{security}", setting.name),
+                    setting.a.cell(),
+                    setting.b.cell(),
+                    setting.place.clone(),
                 ]);
             }
             columns.write(out)?;
         }
-        output::heading(out, "In all")?;
+        output::heading(out, "Summary")?;
         output::paragraph(
             out,
             &format!(
-                "{} settings differ, {} are the same; {} values of no known setting differ.",
+                "{} settings differ, {} are equal; {} other values differ that belong to no known setting.",
                 self.differing, self.same, self.others
             ),
         )

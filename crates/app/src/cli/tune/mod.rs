@@ -1,4 +1,4 @@
-//! `laglab tune`: a file per subcommand, and what they have in common.
+//! `laglab tune`: one source file per subcommand.
 
 mod adapters;
 mod apply;
@@ -8,11 +8,12 @@ mod described;
 mod dfsn;
 mod diff;
 mod explain;
+mod inputs;
 mod plan;
 mod replica;
-mod said;
 mod supports;
 
+use std::error::Error;
 use std::fs;
 use std::path::Path;
 
@@ -21,7 +22,7 @@ use tune::machine::{Edition, Machine};
 
 use super::Failure;
 
-/// Says what settings really do on a machine, from what was exported of it.
+/// Explains, audits and changes settings of Windows.
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -30,25 +31,25 @@ pub(super) struct Args {
 
 #[derive(Subcommand)]
 enum Task {
-    /// What a setting does, and what a value of it stands for
+    /// Explain a setting and its values
     Explain(Box<explain::Args>),
-    /// Whether kernels know a setting
+    /// Check whether kernels support a setting
     Supports(supports::Args),
-    /// What is set on a machine, and what of it is wrong or does nothing
+    /// Check the settings of a machine: wrong, without effect, different from the default
     Audit(Box<audit::Args>),
-    /// Changes with their undo, checks, and what to measure
+    /// Plan changes with their undo, checks and measurements
     Plan(Box<plan::Args>),
-    /// A plan's changes made, or undone, on this machine (Windows)
+    /// Apply or undo a plan on this machine (Windows)
     Apply(apply::Args),
-    /// Two machines or moments side by side
+    /// Compare two machines, or one machine at two moments
     Diff(diff::Args),
-    /// Which of many settings makes it slow, found by measuring
+    /// Find by measuring which of many settings makes the machine slow
     Bisect(Box<bisect::Args>),
-    /// A DFS namespace moves to other servers and full names
+    /// Move a DFS namespace to other servers and full names
     Dfsn(dfsn::Args),
-    /// What replicating a volume would cost
+    /// Estimate the costs of replicating a volume
     Replica(Box<replica::Args>),
-    /// The network adapters of this machine
+    /// List the network adapters of this machine
     Adapters(adapters::Args),
 }
 
@@ -67,13 +68,13 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Which Windows is meant.
+/// Build and edition of Windows.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 struct MachineOptions {
-    /// The build of Windows, such as 22631
+    /// Build of Windows, such as 22631
     #[arg(long, value_name = "BUILD")]
     build: Option<u32>,
-    /// The edition: home, pro (or client), enterprise, server, domain-controller (or dc)
+    /// Edition: home, pro (or client), enterprise, server, domain-controller (or dc)
     #[arg(long, value_name = "EDITION")]
     edition: Option<Edition>,
 }
@@ -88,7 +89,23 @@ impl MachineOptions {
     }
 }
 
-/// A file of at most so many bytes.
+/// Creates a failure whose message has the messages of an error and of its sources.
+fn failure(error: &dyn Error) -> Failure {
+    Failure::Input(chain(error))
+}
+
+/// Joins the messages of an error and its sources.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text += &format!(": {error}");
+        source = error.source();
+    }
+    text
+}
+
+/// Reads a file. Returns an error if it is larger than `most` bytes.
 fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     let length = fs::metadata(path)
         .map_err(|error| Failure::input(path, error))?
@@ -96,22 +113,8 @@ fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     if length > most {
         return Err(Failure::input(
             path,
-            format!("has {length} bytes; at most {most} are read"),
+            format!("file too large: {length} bytes, at most {most} are read"),
         ));
     }
     fs::read(path).map_err(|error| Failure::input(path, error))
-}
-
-/// The names most like the one that was asked for.
-fn nearest<'n>(names: impl Iterator<Item = &'n str>, asked: &str) -> Vec<&'n str> {
-    /// Names that are told.
-    const TOLD: usize = 5;
-    let plain = asked.to_lowercase();
-    let likeness = |name: &str| strsim::jaro_winkler(&name.to_lowercase(), &plain);
-    let mut names: Vec<&str> = names.collect();
-    names.sort_unstable();
-    names.dedup_by(|one, other| one.eq_ignore_ascii_case(other));
-    names.sort_by(|one, other| likeness(other).total_cmp(&likeness(one)));
-    names.truncate(TOLD);
-    names
 }

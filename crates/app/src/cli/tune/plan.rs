@@ -5,14 +5,15 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tune::plan::{Change, Plan, PlanError, Request};
+use tune::machine::Machine;
+use tune::plan::{Change, Plan, Request};
 
-use super::{MachineOptions, described, said};
+use super::{MachineOptions, described, failure, inputs};
 use crate::cli::Failure;
 use crate::output;
 
-/// Plans changes: what to apply, the exact undo from the values found, checks before and after, what to
-/// measure.
+/// Plans changes: files to apply and undo them from the current values, a check before and after, and a description
+/// with measurements.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune plan SystemResponsiveness=10 --from SOFTWARE --from SYSTEM -o plan\n  \
@@ -20,54 +21,55 @@ use crate::output;
     laglab tune plan '*RssBaseProcNumber@Ethernet=4' --from rss.txt -o plan    (Get-NetAdapterRss)\n  \
     laglab tune plan procmin@ac=100 --from power.txt -o plan                   (powercfg /qh)\n  \
     laglab tune plan bfe=4 --from SYSTEM --accept-risk bfe -o plan\n\n\
-    Written are apply.reg and undo.reg, apply.ps1, undo.ps1 and check.ps1, and plan.md to be read first.\n\
-    Nothing on a machine is changed: laglab tune apply does that.\n\n\
+    The command writes apply.reg and undo.reg, apply.ps1, undo.ps1 and check.ps1, and plan.md, which you should\n\
+    read first. It changes no setting: laglab tune apply does.\n\n\
     Exit codes: 0 the plan is written, 2 wrong usage, unreadable input, or a change that cannot be undone\n\
     or lowers protection.")]
 pub(super) struct Args {
-    /// NAME=VALUE, NAME@PART=VALUE for one of several (an adapter, a policy, ac or dc of a power scheme),
-    /// NAME=absent to remove the value
+    /// NAME=VALUE; NAME@PART=VALUE for one of several parts (an adapter, a policy, ac or dc of a power
+    /// scheme); NAME=absent to remove the value
     #[arg(required = true, value_name = "CHANGE")]
     changes: Vec<Request>,
-    /// What says what is there now: files and folders as for audit
+    /// Files and folders with the current values, of the same kinds as for `laglab tune audit`
     #[arg(long, value_name = "INPUT", required_unless_present = "live")]
     from: Vec<PathBuf>,
-    /// Windows: the registry of this machine says it
+    /// Read the current values from the registry of this machine (Windows)
     #[arg(long)]
     live: bool,
     #[command(flatten)]
     machine: MachineOptions,
-    /// Plan a change to this setting though it lowers protection
+    /// Plan the change of this setting even if it lowers protection
     #[arg(long, value_name = "NAME")]
     accept_risk: Vec<String>,
-    /// The folder to write the plan to; made if it is not there
+    /// Folder for the plan; created if it does not exist
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let said = said::read(&args.from, args.live)?;
-    let machine = said.machine(args.machine.machine());
-    let plan = Plan::new(&args.changes, &said.inputs, &machine, &args.accept_risk)
-        .map_err(|error: PlanError| Failure::Input(error.to_string()))?;
+    let inputs = inputs::read(&args.from, args.live)?;
+    let machine = inputs.machine(args.machine.machine());
+    let plan = Plan::new(&args.changes, &inputs.inputs, &machine, &args.accept_risk);
+    let plan = plan.map_err(|error| failure(&error))?;
+    let contents = plan.files().map_err(|error| failure(&error))?;
     let folder = &args.output;
-    // A plan that is there may have been carried out: its undo must not be lost.
+    // A plan in this folder may have been applied, so its undo file is not overwritten.
     if folder.join(tune::plan::UNDO).exists() {
         return Err(Failure::input(
             folder,
-            "holds a plan already; give another folder",
+            "the folder has a plan already; give another folder",
         ));
     }
     fs::create_dir_all(folder).map_err(|error| Failure::input(folder, error))?;
     let mut files = Vec::new();
-    for (name, bytes) in plan.files() {
+    for (name, bytes) in contents {
         let path = folder.join(name);
         fs::write(&path, bytes).map_err(|error| Failure::input(&path, error))?;
         files.push(path.display().to_string());
     }
     let report = Report {
-        machine: described::Machine::new(&plan.machine),
-        changes: plan.changes.iter().map(Told::new).collect(),
+        machine: &plan.machine,
+        changes: plan.changes.iter().map(ChangeJson::new).collect(),
         files,
     };
     if json {
@@ -80,16 +82,16 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A plan, in its stable shape for programs.
+/// JSON output of `laglab tune plan`. Programs rely on its fields.
 #[derive(Serialize)]
-struct Report {
-    machine: described::Machine,
-    changes: Vec<Told>,
+struct Report<'a> {
+    machine: &'a Machine,
+    changes: Vec<ChangeJson>,
     files: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Told {
+struct ChangeJson {
     setting: &'static str,
     name: &'static str,
     place: String,
@@ -98,14 +100,14 @@ struct Told {
     takes_effect: Vec<String>,
     needs_reboot: bool,
     lowers_protection: Option<String>,
-    /// Whether this build knows the setting; `null` if that is open.
+    /// True if the machine's build of Windows supports the setting; `null` if unknown.
     has_effect: Option<bool>,
 }
 
-impl Told {
-    fn new(change: &Change) -> Told {
+impl ChangeJson {
+    fn new(change: &Change) -> Self {
         let setting = change.setting;
-        Told {
+        ChangeJson {
             setting: &setting.id,
             name: &setting.name,
             place: change.place.to_string(),
@@ -123,32 +125,32 @@ impl Told {
     }
 }
 
-impl Report {
+impl Report<'_> {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         output::first_heading(out, "Plan")?;
-        output::paragraph(out, &self.machine.sentence())?;
-        for told in &self.changes {
-            output::heading(out, told.name)?;
-            output::paragraph(out, &format!("{} becomes {}", told.from, told.to))?;
-            output::quiet(out, &told.place)?;
+        output::paragraph(out, &described::machine(self.machine))?;
+        for change in &self.changes {
+            output::heading(out, change.name)?;
+            output::paragraph(out, &format!("{} becomes {}", change.from, change.to))?;
+            output::quiet(out, &change.place)?;
             output::quiet(
                 out,
-                &format!("takes effect: {}", told.takes_effect.join(", or ")),
+                &format!("takes effect: {}", change.takes_effect.join(", or ")),
             )?;
-            if let Some(risk) = &told.lowers_protection {
+            if let Some(risk) = &change.lowers_protection {
                 output::warning(out, &format!("lowers protection: {risk}"))?;
             }
-            if told.has_effect == Some(false) {
+            if change.has_effect == Some(false) {
                 output::warning(
                     out,
-                    "does nothing here: Windows of this build does not know it",
+                    "no effect here: this build of Windows does not know the setting",
                 )?;
             }
         }
-        output::heading(out, "Written")?;
+        output::heading(out, "Files")?;
         for file in &self.files {
             output::paragraph(out, file)?;
         }
-        output::quiet(out, "Read plan.md first. Nothing on a machine was changed.")
+        output::quiet(out, "Read plan.md first. No setting was changed.")
     }
 }

@@ -3,71 +3,70 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use tables::{DiskIoView, Table};
-use tune::replica::{
+use replica::{
     Assessment, Link, Load, Percentiles, Reason, Verdict, Volume, Write as DiskWrite, assess,
     read_counters,
 };
+use serde::Serialize;
+use tables::{DiskIoView, Table};
+use wording::{DefaultUnit, parse_duration};
 
-use super::read;
+use super::{chain, failure, read};
 use crate::cli::open::TabledTrace;
-use crate::cli::{Failure, cache, say};
-use crate::duration::{Plain, nanoseconds};
-use crate::info::Info;
+use crate::cli::{Failure, say};
 use crate::output::{self, Columns, Side};
 use crate::watch;
 
-/// What replicating a volume to another server (Storage Replica) would cost, by what was written to it:
-/// bandwidth, log, latency of synchronous replication, and which mode the link allows.
+/// Estimates the costs of replicating a volume to another server (Storage Replica) from its recorded writes:
+/// bandwidth, log size, latency of synchronous replication, and the mode that the link allows.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune replica trace.etl --volume D: --rtt 2ms\n  \
     laglab tune replica trace.etl --volume D: --rtt-file pings.txt --bandwidth 10Gbit --log 8G --size 2T\n  \
-    laglab tune replica counters.csv --volume D: --rtt 2ms       counters of the disk, as typeperf writes them\n\n\
-    Record a trace with the keywords DiskIO, DiskIOInit and Filename while the volume is busiest.\n\n\
-    Exit code 1: the link allows no synchronous replication.")]
+    laglab tune replica counters.csv --volume D: --rtt 2ms       disk counters, as typeperf writes them\n\n\
+    Record a trace with the keywords DiskIO, DiskIOInit and Filename at the busiest time of the volume.\n\n\
+    Exit code 1: synchronous replication is not advised over this link.")]
 pub(super) struct Args {
-    /// A trace, or counters of the disk as .csv
+    /// Trace, or disk counters as .csv
     #[arg(value_name = "TRACE|COUNTERS.csv")]
     input: PathBuf,
-    /// The volume, such as D:
+    /// Volume, such as D:
     #[arg(long, value_name = "LETTER", value_parser = volume, required_unless_present = "disk")]
     volume: Option<String>,
-    /// The whole disk of this number instead, of a trace
+    /// Number of a whole disk, for a trace
     #[arg(long, value_name = "NUMBER", conflicts_with = "volume")]
     disk: Option<u32>,
-    /// How long a packet takes there and back
+    /// Round trip time to the other server, such as 2ms
     #[arg(long, value_name = "TIME", value_parser = time, required_unless_present = "rtt_file", conflicts_with = "rtt_file")]
     rtt: Option<i64>,
-    /// Measured round trips: a time per line (milliseconds where no unit says else), or what ping printed
+    /// Measured round trips: one time per line (default unit: milliseconds), or the output of ping
     #[arg(long, value_name = "FILE")]
     rtt_file: Option<PathBuf>,
-    /// What the link carries, such as 10Gbit or 100M (bytes per second, in units of 1024)
+    /// Bandwidth of the link, such as 10Gbit or 100M (bytes per second, in units of 1024)
     #[arg(long, value_name = "RATE", value_parser = rate)]
     bandwidth: Option<f64>,
-    /// The size of the log, such as 8G
+    /// Size of the log, such as 8G
     #[arg(long, value_name = "BYTES", value_parser = size)]
     log: Option<u64>,
-    /// The size of the volume, such as 2T
+    /// Size of the volume, such as 2T
     #[arg(long, value_name = "BYTES", value_parser = size)]
     size: Option<u64>,
-    /// Make the tables anew, and keep none for the next question
+    /// Rebuild the tables, and do not cache them
     #[arg(long)]
     no_cache: bool,
 }
 
-/// Larger text files are not read.
-const MOST_BYTES: u64 = 256 << 20;
+/// Maximum size of a text file, in bytes.
+const MAX_BYTES: u64 = 256 << 20;
 
-/// An assessment with what it rests on, in its stable shape for programs.
+/// JSON output of `laglab tune replica`: the assessment and its basis. Programs rely on its fields.
 #[derive(Serialize)]
 struct Report<'a> {
-    /// Whether laglab's own model made the trace.
+    /// True if the trace is simulated.
     simulated: bool,
-    /// Writes of the trace whose volume it does not tell.
+    /// Number of writes in the trace whose volume is unknown.
     unattributed: u64,
-    /// Whether the load is of counters, whose bursts are no shorter than their interval.
+    /// True if the load comes from disk counters. Their sampling interval hides bursts that are shorter.
     sampled: bool,
     #[serde(flatten)]
     assessment: &'a Assessment,
@@ -76,17 +75,17 @@ struct Report<'a> {
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let sampled =
         (args.input.extension()).is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
-    let watched = match (sampled, &args.volume) {
+    let recording = match (sampled, &args.volume) {
         (true, Some(volume)) => {
-            let counters = read_counters(&read(&args.input, MOST_BYTES)?, volume);
-            Watched {
-                load: counters.map_err(|error| Failure::input(&args.input, error))?,
+            let counters = read_counters(&read(&args.input, MAX_BYTES)?, volume);
+            Recording {
+                load: counters.map_err(|error| Failure::input(&args.input, chain(&error)))?,
                 simulated: false,
                 unattributed: 0,
             }
         }
         (true, None) => return Err(Failure::Input("counters need --volume".to_owned())),
-        (false, _) => recorded(args)?,
+        (false, _) => read_trace(args)?,
     };
     let round_trips_ns = match (&args.rtt_file, args.rtt) {
         (Some(path), _) => round_trips(path)?,
@@ -100,20 +99,20 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         size_bytes: args.size,
         log_bytes: args.log,
     };
-    let assessment = assess(&watched.load, &link, volume);
+    let assessment = assess(&recording.load, &link, volume);
     let assessment = assessment.map_err(|error| match error {
-        tune::replica::AssessError::NoWrites if watched.unattributed > 0 => {
+        replica::AssessError::NoWrites if recording.unattributed > 0 => {
             Failure::NotRecorded(format!(
-                "{error}; {} writes have no volume (record the keyword Filename, or give --disk)",
-                watched.unattributed
+                "{error}, but {} writes have no volume: record the keyword Filename, or give --disk",
+                recording.unattributed
             ))
         }
-        tune::replica::AssessError::NoWrites => Failure::NotRecorded(error.to_string()),
-        error => Failure::Input(error.to_string()),
+        replica::AssessError::NoWrites => Failure::NotRecorded(error.to_string()),
+        error => failure(&error),
     })?;
     let report = Report {
-        simulated: watched.simulated,
-        unattributed: watched.unattributed,
+        simulated: recording.simulated,
+        unattributed: recording.unattributed,
         sampled,
         assessment: &assessment,
     };
@@ -127,20 +126,20 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             "synchronous replication is not advised over this link".to_owned(),
         )),
         Verdict::Neither => Err(Failure::Negative(
-            "this link does not carry the load".to_owned(),
+            "this link cannot carry the load".to_owned(),
         )),
     }
 }
 
-/// What is replicated, and what is to be known of it.
-struct Watched {
+/// Recorded writes, with facts about the recording.
+struct Recording {
     load: Load,
     simulated: bool,
     unattributed: u64,
 }
 
-/// The writes of a trace to a volume or disk.
-fn recorded(args: &Args) -> Result<Watched, Failure> {
+/// Reads the writes to a volume or disk from a trace.
+fn read_trace(args: &Args) -> Result<Recording, Failure> {
     let tables = TabledTrace::new(std::slice::from_ref(&args.input), args.no_cache).open()?;
     let table = tables.table(Table::DiskIo)?;
     let columns = [
@@ -153,8 +152,8 @@ fn recorded(args: &Args) -> Result<Watched, Failure> {
         "path",
     ];
     let (mut writes, mut unattributed) = (Vec::new(), 0);
-    // A trace goes on after its last write, by its header; one that was cut off has no end there.
-    let header = tables.store.trace().header();
+    // The header contains the end of the trace, unless the trace is cut off.
+    let header = tables.store().trace().header();
     let mut end_ns = header
         .and_then(|header| Some(header.end?.saturating_sub(header.start).saturating_mul(100)))
         .unwrap_or(0);
@@ -183,7 +182,7 @@ fn recorded(args: &Args) -> Result<Watched, Failure> {
             };
             if is_there {
                 writes.push(DiskWrite {
-                    // When it was asked for: that is when replication would begin.
+                    // The replication of a write starts with its request, not with its completion.
                     time_ns: view.init_ns.get(row).unwrap_or(view.time_ns[row]),
                     bytes: bytes.into(),
                     count: 1,
@@ -192,9 +191,9 @@ fn recorded(args: &Args) -> Result<Watched, Failure> {
             }
         }
     }
-    Ok(Watched {
+    Ok(Recording {
         load: Load::new(writes, 0, end_ns),
-        simulated: Info::of_headers(tables.store.trace()).is_simulated(),
+        simulated: events::is_simulated(tables.store().trace()),
         unattributed,
     })
 }
@@ -203,33 +202,33 @@ fn is_on(path: &str, volume: &str) -> bool {
     (path.get(..volume.len())).is_some_and(|start| start.eq_ignore_ascii_case(volume))
 }
 
-/// The round trips of a file.
+/// Reads round trip times in nanoseconds from a file.
 fn round_trips(path: &Path) -> Result<Vec<i64>, Failure> {
-    let text = String::from_utf8_lossy(&read(path, MOST_BYTES)?).into_owned();
+    let text = String::from_utf8_lossy(&read(path, MAX_BYTES)?).into_owned();
     let mut trips = Vec::new();
-    let mut left_out = 0;
+    let mut skipped = 0;
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         match round_trip(line) {
             Some(ns) => trips.push(ns),
-            None => left_out += 1,
+            None => skipped += 1,
         }
     }
     if trips.is_empty() {
         return Err(Failure::input(
             path,
-            "no line is a time such as 1.2ms, or one of ping with time=1.2 ms",
+            "no line has a time such as 1.2ms, or the output of ping with time=1.2 ms",
         ));
     }
-    if left_out > 0 {
+    if skipped > 0 {
         say(&format!(
-            "{}: {left_out} lines have no time and are left out",
+            "{}: {skipped} lines without a time were skipped",
             path.display()
         ));
     }
     Ok(trips)
 }
 
-/// A line that is a time, or that has `time=1.2 ms` or `time<1ms` in it.
+/// Parses a round trip time: a line that only has a time, or contains `time=1.2 ms` or `time<1ms`.
 fn round_trip(line: &str) -> Option<i64> {
     let text = match line.find("time=").or_else(|| line.find("time<")) {
         Some(at) => {
@@ -239,16 +238,18 @@ fn round_trip(line: &str) -> Option<i64> {
         }
         None => line.to_owned(),
     };
-    nanoseconds(&text, Plain::Milliseconds).filter(|ns| *ns >= 0)
+    parse_duration(&text, DefaultUnit::Milliseconds).filter(|ns| *ns >= 0)
 }
 
 fn write(report: &Report<'_>) -> Result<(), Failure> {
     let mut out = output::for_people();
     let found = report.assessment;
     let verdict = match found.verdict {
-        Verdict::Synchronous => "Synchronous replication is within what is advised",
-        Verdict::Asynchronous => "Asynchronous replication: what was written last can be lost",
-        Verdict::Neither => "The link does not carry the load",
+        Verdict::Synchronous => {
+            "Synchronous replication is possible: the link meets Microsoft's advice"
+        }
+        Verdict::Asynchronous => "Asynchronous replication: the latest writes can be lost",
+        Verdict::Neither => "The link cannot carry the load",
     };
     output::first_heading(&mut out, verdict)?;
     for reason in &found.reasons {
@@ -258,11 +259,11 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
     if report.simulated {
         output::warning(
             &mut out,
-            "The trace is simulated: no real volume wrote this.",
+            "The trace is simulated: this is not a real volume.",
         )?;
     }
 
-    output::heading(&mut out, "What is written")?;
+    output::heading(&mut out, "Load")?;
     let line = format!(
         "{} writes, {} in {}: {} on average.",
         output::grouped(found.writes),
@@ -273,13 +274,16 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
     output::paragraph(&mut out, &line)?;
     if report.unattributed > 0 {
         let line = format!(
-            "{} writes of the trace have no path and are left out.",
+            "{} writes of the trace have no path and were skipped.",
             output::grouped(report.unattributed)
         );
         output::warning(&mut out, &line)?;
     }
     if report.sampled {
-        output::quiet(&mut out, "The counters' interval hides what is shorter.")?;
+        output::quiet(
+            &mut out,
+            "The interval of the counters hides shorter bursts.",
+        )?;
     }
     let mut columns = Columns::new(&[Side::Right; 6]);
     columns.row([
@@ -287,8 +291,8 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
         "median",
         "90 %",
         "99 %",
-        "most, one after the other",
-        "most, anywhere",
+        "maximum",
+        "maximum, any start",
     ]);
     for burst in &found.bursts {
         let bytes = |bytes: i64| output::size(bytes.max(0).unsigned_abs());
@@ -312,7 +316,7 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
         Side::Right,
         Side::Right,
     ]);
-    columns.row(["", "median", "90 %", "99 %", "99.9 %", "longest"]);
+    columns.row(["", "median", "90 %", "99 %", "99.9 %", "maximum"]);
     let mut row = |what: &str, spread: &Percentiles| {
         let values = [spread.p50, spread.p90, spread.p99, spread.p99_9, spread.max];
         columns.row(
@@ -323,33 +327,33 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
     };
     row("round trip", &found.round_trip_ns);
     if let Some(with) = &found.with_bandwidth {
-        row("on and before the wire", &with.queue_ns);
+        row("queue and wire", &with.queue_ns);
     }
-    row("added to a write, synchronously", &found.added_ns);
+    row("added to a write (synchronous)", &found.added_ns);
     if let Some(now) = &found.now_ns {
         row("a write now", now);
     }
     if let Some(then) = &found.then_ns {
-        row("a write then", then);
+        row("a write with replication", then);
     }
     columns.write(&mut out)?;
     output::quiet(
         &mut out,
-        "Worked out, not measured: both logs are taken to be as quick as the volume is now, and round trips to \
-         have nothing to do with what is written.",
+        "This is an estimate. It assumes that both logs are as fast as the volume is now, and that round trips do not \
+         depend on the load.",
     )?;
 
     if let Some(with) = &found.with_bandwidth {
         output::heading(&mut out, &format!("Over {}", per_second(with.bytes_per_s)))?;
         let line = format!(
-            "{:.1} % of it is used on average. At most {} were written and not yet sent.",
+            "The load uses {:.1} % of it on average. At most {} were written but not yet sent.",
             100.0 * with.utilisation,
             output::size(with.backlog_bytes)
         );
         output::paragraph(&mut out, &line)?;
         if let Some(seconds) = with.initial_sync_s {
             let line = format!(
-                "The first synchronisation takes {} while the load goes on.",
+                "The initial synchronisation takes {} under this load.",
                 long(seconds)
             );
             output::paragraph(&mut out, &line)?;
@@ -361,21 +365,27 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
             &format!("With a log of {}", output::size(log.bytes)),
         )?;
         let line = match log.needs_bytes_per_s {
-            0.0 => "It does not overflow, though nothing be sent.".to_owned(),
-            rate if rate.is_finite() => format!("It never overflows from {} on.", per_second(rate)),
-            _ => "A single write is larger than it.".to_owned(),
+            0.0 => "The log never overflows, even without a connection.".to_owned(),
+            rate if rate.is_finite() => format!(
+                "The log never overflows with at least {}.",
+                per_second(rate)
+            ),
+            _ => "A single write is larger than the log.".to_owned(),
         };
         output::paragraph(&mut out, &line)?;
         if let Some(seconds) = log.outage_s {
             let line = format!(
-                "The other server may be away for {} at the average load.",
+                "It bridges an outage of {} at the average load.",
                 long(seconds)
             );
             output::paragraph(&mut out, &line)?;
         }
         let line = match log.worst_outage_s {
-            Some(seconds) => format!("At the busiest time it was full after {}.", long(seconds)),
-            None => "All that was written while it was watched fits into it.".to_owned(),
+            Some(seconds) => format!(
+                "At the busiest time it would be full after {}.",
+                long(seconds)
+            ),
+            None => "It can store all recorded writes.".to_owned(),
         };
         output::paragraph(&mut out, &line)?;
     }
@@ -387,14 +397,14 @@ fn sentence(reason: Reason, found: &Assessment) -> String {
     let mean = output::duration(found.mean_round_trip_ns);
     let p99 = output::duration(found.round_trip_ns.p99);
     match reason {
-        Reason::RoundTripAdvised => format!("The average round trip, {mean}, is within the 5 ms that are advised; 99 of 100 are within {p99}."),
-        Reason::RoundTripTooLong => format!("The average round trip, {mean}, is longer than the 5 ms that are advised."),
-        Reason::RoundTripSometimesTooLong => format!("The average round trip, {mean}, is within the 5 ms that are advised; but it hides that one in 100 takes {p99} or longer, and writes wait for each."),
-        Reason::Overload => "More is written than the link carries: it would never be done.".to_owned(),
-        Reason::QueuesTooLong => "One write in 100 waits for longer than 5 ms for others on the link: the bandwidth is too low for the bursts.".to_owned(),
-        Reason::BandwidthUnknown => "Without --bandwidth, waits for the link are not in what is added.".to_owned(),
-        Reason::LogTooSmall => "The log is smaller than what was written and not yet sent at the busiest time.".to_owned(),
-        Reason::ShortWatch => format!("Only {} were watched; busier times may not have been among them.", output::duration(found.watched_ns)),
+        Reason::RoundTripAdvised => format!("The average round trip of {mean} is within the advised 5 ms; 99 of 100 are within {p99}."),
+        Reason::RoundTripTooLong => format!("The average round trip of {mean} is longer than the advised 5 ms."),
+        Reason::RoundTripSometimesTooLong => format!("The average round trip of {mean} is within the advised 5 ms, but 1 in 100 takes {p99} or longer, and writes wait for each."),
+        Reason::Overload => "The load exceeds the bandwidth: replication would never finish.".to_owned(),
+        Reason::QueuesTooLong => "1 write in 100 waits longer than 5 ms for the link: the bandwidth is too low for the bursts.".to_owned(),
+        Reason::BandwidthUnknown => "Without --bandwidth, the added latency does not include waits for the link.".to_owned(),
+        Reason::LogTooSmall => "The log is smaller than the maximum of data written but not yet sent.".to_owned(),
+        Reason::ShortWatch => format!("The recording is only {} long and may miss busier times.", output::duration(found.watched_ns)),
     }
 }
 
@@ -406,7 +416,7 @@ fn per_second(bytes: f64) -> String {
     )
 }
 
-/// A time that may be days.
+/// Formats a duration. Durations of two days or more are in days.
 fn long(seconds: f64) -> String {
     match seconds {
         s if s >= 172_800.0 => format!("{:.1} days", s / 86_400.0),
@@ -423,16 +433,17 @@ fn volume(text: &str) -> Result<String, String> {
 }
 
 fn time(text: &str) -> Result<i64, String> {
-    (nanoseconds(text, Plain::Milliseconds).filter(|ns| *ns >= 0))
+    (parse_duration(text, DefaultUnit::Milliseconds).filter(|ns| *ns >= 0))
         .ok_or_else(|| "expected a time such as 2ms or 350us".to_owned())
 }
 
 fn size(text: &str) -> Result<u64, String> {
     let plain = text.trim_end_matches("iB").trim_end_matches('B');
-    cache::bytes(plain).ok_or_else(|| "expected bytes, such as 8G or 512M".to_owned())
+    wording::parse_bytes(plain).ok_or_else(|| "expected bytes, such as 8G or 512M".to_owned())
 }
 
-/// Bits per second with decimal units (`10Gbit`), or bytes per second.
+/// Parses a rate and returns bytes per second. The text is bits per second with decimal units (`10Gbit`), or
+/// bytes per second.
 fn rate(text: &str) -> Result<f64, String> {
     let what = || "expected a rate such as 10Gbit, 500Mbit or 100M (bytes)".to_owned();
     let plain = text.trim_end_matches("/s");
@@ -457,7 +468,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_bits_or_bytes() {
+    fn rates_are_in_bits_or_bytes() {
         assert_eq!(rate("10Gbit"), Ok(1.25e9));
         assert_eq!(rate("8bit/s"), Ok(1.0));
         assert_eq!(rate("100MB/s"), Ok(104_857_600.0));
@@ -467,7 +478,7 @@ mod tests {
         }
     }
 
-    /// Lines as ping of Windows and of Linux prints them.
+    /// Tests lines as ping prints them on Windows and on Linux.
     #[test]
     fn round_trips_are_times_or_lines_of_ping() {
         for (line, ns) in [

@@ -1,45 +1,45 @@
-//! `laglab tune supports`: whether kernels know a setting.
+//! `laglab tune supports`: searches kernels for the name of a setting.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use etl::Guid;
+use facts::windows_release;
 use serde::Serialize;
 use symbols::{PdbId, Stores, symbols_named};
 use tune::catalogue::{Catalogue, PlacePattern, Setting, Type};
 use tune::image::{Image, ImageError, Mention, PdbReference, Version, mention};
 
-use super::nearest;
+use super::chain;
+use crate::cli::symbols::SymbolArgs;
 use crate::cli::{Failure, say};
 use crate::output::{self, Columns, Side};
-use crate::symbolication::SymbolOptions;
-use crate::windows_release::windows_release;
 
-/// Looks into kernels, or other programs of Windows, for the name of a setting: one that does not name
-/// it cannot know it. Of a folder it looks into every program. Where a program's PDB lies beside it, or is
-/// found by the symbol path, its symbols are looked into, too.
+/// Searches kernels, or other Windows programs, for the name of a setting: a program without the name does not
+/// support it. For a folder it searches every program. If the PDB of a program is next to it or on the symbol path,
+/// its symbols are searched too.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune supports GlobalTimerResolutionRequests --kernel ntoskrnl.exe\n  \
     laglab tune supports GlobalTimerResolutionRequests --kernel kernels/\n  \
     laglab tune supports globaltimer --kernel ntoskrnl.exe --symbols 'srv*symbols'\n\n\
-    Exit code 1: none of the files knows it.")]
+    Exit code 1: no file supports it.")]
 pub(super) struct Args {
-    /// The setting, or any name that is to be looked for
+    /// Setting, or any other name to search for
     #[arg(value_name = "SETTING")]
     setting: String,
-    /// The kernel (ntoskrnl.exe), or a folder of kernels
+    /// Kernel (ntoskrnl.exe), or a folder of kernels
     #[arg(long, value_name = "FILE|FOLDER")]
     kernel: PathBuf,
     #[command(flatten)]
-    symbols: SymbolOptions,
+    symbols: SymbolArgs,
 }
 
-/// Files larger than this are no kernels.
+/// Maximum size of a kernel, in bytes.
 const MAX_FILE: u64 = 512 << 20;
 
-/// What a file says, in its stable shape for programs.
+/// JSON output: result for one file. Programs rely on its fields.
 #[derive(Serialize)]
 struct Row {
     file: String,
@@ -47,13 +47,13 @@ struct Row {
     build: Option<u32>,
     windows: Option<&'static str>,
     knows: bool,
-    /// The name that was found, and how it is written there.
+    /// Name of the setting that was found in the file.
     name: Option<String>,
     encoding: Option<&'static str>,
     offset: Option<usize>,
-    /// The symbol that its PDB has for it; `null` if the PDB is not there, or has none.
+    /// Symbol with a name of the setting in the PDB; `null` if there is no PDB or no such symbol.
     symbol: Option<String>,
-    /// The PDB that was looked into: beside the file, or where the symbol path leads.
+    /// Name of the PDB that was searched.
     pdb: Option<String>,
 }
 
@@ -65,20 +65,22 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         true => programs(&args.kernel)?,
         false => vec![args.kernel.clone()],
     };
-    let mut stores = args.symbols.stores()?;
+    let mut stores = args.symbols.options().stores()?;
     for file in &files {
-        match look(file, &names, &mut stores) {
+        match search(file, &names, &mut stores) {
             Ok(row) => rows.push(row),
-            // A folder may hold what is no program.
-            Err(Look::Image(ImageError::NotPe)) if is_folder => {}
-            Err(error) if is_folder => say(&format!("{}: {error}; left out", file.display())),
-            Err(error) => return Err(Failure::input(file, error)),
+            // A folder may also contain files that are not programs. They are skipped.
+            Err(SearchError::Image(ImageError::NotPe)) if is_folder => {}
+            Err(error) if is_folder => {
+                say(&format!("{}: {}; skipped", file.display(), chain(&error)))
+            }
+            Err(error) => return Err(Failure::input(file, chain(&error))),
         }
     }
     if rows.is_empty() {
         return Err(Failure::input(
             &args.kernel,
-            "there is no program of Windows in it",
+            "the folder has no Windows program",
         ));
     }
     rows.sort_by(|one, other| (one.build, &one.file).cmp(&(other.build, &other.file)));
@@ -90,23 +92,24 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     match is_known {
         true => Ok(()),
         false => Err(Failure::Negative(format!(
-            "{} is in none of them: there it does nothing",
+            "no file supports {}: it has no effect there",
             args.setting
         ))),
     }
 }
 
-/// What is looked for: the names of the setting's values, or the word itself.
-fn names(asked: &str) -> Result<Vec<String>, Failure> {
+/// Returns the names to search for: names of the setting's values, or the word itself if it is no known
+/// setting.
+fn names(word: &str) -> Result<Vec<String>, Failure> {
     let catalogue = Catalogue::get();
-    let settings = catalogue.named(asked);
+    let settings = catalogue.named(word);
     if settings.is_empty() {
-        let words = catalogue.settings().iter().flat_map(Setting::words);
+        let names = catalogue.settings().iter().flat_map(Setting::names);
         say(&format!(
-            "the catalogue has no setting {asked} (the nearest are {}): the word itself is looked for",
-            nearest(words, asked).join(", ")
+            "unknown setting {word} (similar names: {}): searching for the word itself",
+            wording::closest(word, names, 5).join(", ")
         ));
-        return Ok(vec![asked.to_owned()]);
+        return Ok(vec![word.to_owned()]);
     }
     let in_kernels = settings.iter().flat_map(|setting| &setting.places);
     let names = in_kernels.filter_map(|place| match place {
@@ -122,31 +125,31 @@ fn names(asked: &str) -> Result<Vec<String>, Failure> {
         true => {
             let is_fact = settings.iter().all(|setting| setting.types == [Type::Fact]);
             let why = match is_fact {
-                true => "no setting, but a fact",
+                true => "a fact, not a setting",
                 false => "not in the registry",
             };
             Err(Failure::Input(format!(
-                "{asked} is {why}: no file names it"
+                "cannot search for {word}: it is {why}"
             )))
         }
     }
 }
 
-/// Why a file cannot be looked into.
+/// Reason why a file cannot be searched for names.
 #[derive(Debug, thiserror::Error)]
-enum Look {
-    #[error("cannot be read: {0}")]
+enum SearchError {
+    #[error("cannot read the file")]
     Io(#[from] std::io::Error),
-    #[error("has {0} bytes, more than any kernel")]
+    #[error("file too large: {0} bytes, more than any kernel")]
     TooLarge(u64),
     #[error(transparent)]
     Image(#[from] ImageError),
 }
 
-fn look(file: &Path, names: &[String], stores: &mut Stores) -> Result<Row, Look> {
+fn search(file: &Path, names: &[String], stores: &mut Stores) -> Result<Row, SearchError> {
     let length = fs::metadata(file)?.len();
     if length > MAX_FILE {
-        return Err(Look::TooLarge(length));
+        return Err(SearchError::TooLarge(length));
     }
     let bytes = fs::read(file)?;
     let image = Image::read(&bytes)?;
@@ -176,8 +179,9 @@ fn look(file: &Path, names: &[String], stores: &mut Stores) -> Result<Row, Look>
     })
 }
 
-/// The PDB of a file, and the first of the names that it has as a symbol. What lies beside the file goes
-/// before what the symbol path leads to. One that cannot be used is said to be one.
+/// Searches the PDB of a file for symbols with the given names. Returns the name of the PDB and the first
+/// symbol found. A PDB next to the file has precedence over PDBs on the symbol path. An unusable PDB is
+/// reported on stderr.
 fn symbol(
     file: &Path,
     pdb: &PdbReference,
@@ -185,14 +189,14 @@ fn symbol(
     stores: &mut Stores,
 ) -> Option<(String, Option<String>)> {
     let id = PdbId::new(&pdb.path, Guid(pdb.guid), pdb.age).ok()?;
-    let asked: Vec<&str> = names.iter().map(String::as_str).collect();
-    let read = |bytes: File| symbols_named(bytes, &id, &asked);
+    let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
+    let read = |bytes: File| symbols_named(bytes, &id, &wanted);
     let path = file.with_file_name(id.name());
-    let beside = File::open(&path).ok().and_then(|bytes| {
-        let unusable = |error| say(&format!("{}: {error}; left out", path.display()));
+    let next_to_file = File::open(&path).ok().and_then(|bytes| {
+        let unusable = |error| say(&format!("{}: {error}; skipped", path.display()));
         read(bytes).map_err(unusable).ok()
     });
-    let found = beside.or_else(|| match stores.read(&id, &read) {
+    let found = next_to_file.or_else(|| match stores.read(&id, &read) {
         Ok(found) => Some(found),
         Err(not_found) => {
             if !not_found.attempts.is_empty() {
@@ -208,7 +212,7 @@ fn symbol(
     Some((id.name().to_owned(), symbol.map(|(name, _)| name.clone())))
 }
 
-/// The files of a folder that may be programs.
+/// Returns all files in a folder.
 fn programs(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed = |error| Failure::input(folder, error);
     let mut files = Vec::new();
@@ -224,7 +228,7 @@ fn programs(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 fn write(rows: &[Row]) -> std::io::Result<()> {
     let mut out = output::for_people();
     let mut columns = Columns::new(&[Side::Left; 6]);
-    columns.row(["build", "version", "Windows", "file", "knows it", ""]);
+    columns.row(["build", "version", "Windows", "file", "supports it", ""]);
     for row in rows {
         let knows = match (row.knows, &row.name, row.encoding) {
             (true, Some(name), Some(encoding)) => format!("yes: {name} in {encoding}"),
@@ -233,7 +237,7 @@ fn write(rows: &[Row]) -> std::io::Result<()> {
         };
         let symbol = match (&row.pdb, &row.symbol) {
             (Some(pdb), Some(symbol)) => format!("{pdb} has {symbol}"),
-            (Some(pdb), None) => format!("{pdb} has no symbol of it"),
+            (Some(pdb), None) => format!("{pdb} has no such symbol"),
             (None, _) => String::new(),
         };
         columns.row([
@@ -248,7 +252,7 @@ fn write(rows: &[Row]) -> std::io::Result<()> {
     columns.write(&mut out)?;
     output::quiet(
         &mut out,
-        "A kernel that names a setting may still do nothing with it; one that does not cannot.",
+        "A kernel with the name may still ignore the setting. A kernel without the name cannot use it.",
     )?;
     out.flush()
 }

@@ -1,8 +1,9 @@
-//! Are CPUs locked by DPCs and service routines?
+//! Theory: DPCs and service routines locked CPUs.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
+use selection::{Condition, Expression, Order, Selection};
 use tables::{CpusView, InterruptsView, SamplesView, StoreError, Table};
 
 use super::super::network::smb_security;
@@ -10,12 +11,13 @@ use super::victims::Victims;
 use super::{LIMITS, by_routine, called, mean_ns, name, sampled};
 use crate::ranges::{overlap, union};
 use crate::survey::{INTERRUPT_COLUMNS, RoutineUse, Routines};
+use crate::thresholds::{LOCKED_PERCENT, is_share};
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
+    About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, duration,
     grouped, listed, percent,
 };
 
-/// CPUs that serve interrupts and hardly any thread.
+/// Theory about CPUs that run DPCs and service routines and hardly any thread.
 pub(crate) struct LockedCpus;
 
 static ABOUT: About = About {
@@ -40,25 +42,28 @@ static ABOUT: About = About {
     ],
 };
 
-/// How many floods are told of.
+/// Maximum number of findings.
 const TOLD: usize = 5;
 
-/// A stretch of time during which some CPUs were locked.
+/// Time range during which some CPUs were locked.
 pub(in crate::theories) struct Flood {
-    /// What is looked at: from when until when any of them was locked, or the time asked for.
+    /// Examined time range: the time during which at least one of the CPUs was locked, or the time
+    /// range in scope.
     pub(in crate::theories) during: Range<i64>,
-    /// How long of that any of them was locked.
+    /// Time within the examined range during which at least one of the CPUs was locked, in
+    /// nanoseconds.
     pub(in crate::theories) locked_ns: i64,
-    /// The CPUs.
+    /// Numbers of the locked CPUs.
     pub(in crate::theories) cpus: Vec<u16>,
 }
 
-/// When CPUs were locked, CPUs that were so at the same time together. A time asked for that is
-/// longer than the second that makes a CPU locked is looked at as a whole, if CPUs were locked for
-/// most of it; of a shorter one it is what was around it.
+/// Finds the times during which CPUs were locked. CPUs that were locked at the same time form one
+/// flood. If the time range in scope is shorter than a second, the whole flood around it is
+/// examined. If it is longer and CPUs were locked for most of it, the whole time range in scope is
+/// examined.
 pub(in crate::theories) fn floods(case: &Case<'_>) -> Vec<Flood> {
     let locked = &case.survey.interrupts.locked;
-    let asked = case.asked.during.clone().unwrap_or(i64::MIN..i64::MAX);
+    let asked = case.scope.during.clone().unwrap_or(i64::MIN..i64::MAX);
     let asked_ns = asked.end.saturating_sub(asked.start);
     let whole = union(locked.iter().map(|locked| locked.during.clone()).collect());
     let floods = whole.into_iter().filter_map(|flood| {
@@ -66,7 +71,7 @@ pub(in crate::theories) fn floods(case: &Case<'_>) -> Vec<Flood> {
         let within_ns = within.end.saturating_sub(within.start);
         let (during, locked_ns) = match within_ns {
             _ if asked_ns < 1_000_000_000 => (flood.clone(), flood.end - flood.start),
-            _ if within_ns >= asked_ns / 5 * 4 => (asked.clone(), within_ns),
+            _ if is_share(within_ns, asked_ns, LOCKED_PERCENT) => (asked.clone(), within_ns),
             _ => (within, within_ns),
         };
         let of_it = locked
@@ -96,8 +101,8 @@ impl Theory for LockedCpus {
         }
         let mut floods = floods(case);
         if floods.is_empty() {
-            let because = "no CPU spent four fifths of any second in DPCs and service routines";
-            let evidence = by_routine(case, "DPCs and service routines", "", used);
+            let because = "no CPU spent 80 % of a second in DPCs and service routines";
+            let evidence = by_routine(case, "DPCs and service routines", None, used);
             return Ok(Outcome::Against(because.to_owned(), vec![evidence]));
         }
         floods.sort_by_key(|flood| std::cmp::Reverse(flood.locked_ns));
@@ -106,10 +111,11 @@ impl Theory for LockedCpus {
     }
 }
 
-/// Rows of `interrupts` that ended within a range.
+/// Sums over the rows of `interrupts` that ended within a range.
 struct Within {
     routines: Vec<RoutineUse>,
-    /// By CPU: how many, and how long. Those of most time first.
+    /// For each CPU: its number, the number of routines, and their total time in nanoseconds. The
+    /// CPU with most time comes first.
     cpus: Vec<(u16, i64, i64)>,
 }
 
@@ -161,8 +167,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     let locked_ns: i64 = of_locked.map(|(_, _, ns)| ns).sum();
     let all_ns = lasted_ns.saturating_mul(flood.cpus.len() as i64);
     let mut sentence = format!(
-        "{cpus} did little else than DPCs and interrupt service routines from {} to {}: {} of {} \
-         time.",
+        "{cpus} ran little but DPCs and interrupt service routines from {} to {}: {} of {} time.",
         duration(start),
         duration(end),
         percent(locked_ns, all_ns),
@@ -174,7 +179,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     );
     if let Some(first) = within.routines.first() {
         sentence += &format!(
-            " {} {} of {} took {} of CPU time, {} at a stretch on average.",
+            " {} {} of {} took {} of CPU time, {} at a time on average.",
             grouped(first.times.unsigned_abs()),
             called(first.kind),
             name(case, first),
@@ -185,29 +190,34 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     sentence += &inside.sentence();
     let is_of_smb = inside.is_cryptography() && smb_security::floods_cpus(case, flood)?;
     if is_of_smb {
-        sentence += " That is signing or encryption of file sharing (SMB), a finding of its own.";
+        sentence += " The cause is signing or encryption of file sharing (SMB), which has a \
+            separate finding.";
     }
     sentence += &victims.sentence(case);
-    let how = format!("during which threads had hardly any of {cpus}");
-    let condition = format!(" WHERE end_ns >= {start} AND end_ns < {end}");
-    let title = "DPCs and service routines that ended meanwhile";
-    let routines = by_routine(case, title, &condition, &within.routines);
-    // One problem, told once, by what causes it.
+    let how = format!("during which threads could hardly use {cpus}");
+    let title = "DPCs and service routines that ended in this time";
+    let routines = by_routine(case, title, Some(&flood.during), &within.routines);
+    // A separate finding reports the cause as a problem. This finding only adds details.
     let severity = match is_of_smb {
         true => Severity::Warning,
         false => Severity::Problem,
     };
     let mut finding = Finding::new(&ABOUT, severity, sentence)
-        .costing(flood.locked_ns, how)
+        .delay(flood.locked_ns, how)
         .during(flood.during.clone())
+        .subjects(flood.cpus.iter().map(|cpu| Subject::Cpu { number: *cpu }))
+        .subjects(within.routines.first().map(|first| Subject::Routine {
+            name: name(case, first),
+        }))
+        .subjects(victims.subjects(case))
         .with(routines)
         .with(by_cpu(&within, &flood.during));
     if let Some(evidence) = inside.evidence(flood) {
         finding = finding.with(evidence);
     } else {
         finding = finding.doubt(
-            "No samples were taken inside these routines: which driver in them takes the time is \
-             not known (record xperf -on PROFILE, WPR keyword SampledProfile)",
+            "There are no samples inside these routines, so it is unknown which driver takes the \
+             time (record xperf -on PROFILE, WPR keyword SampledProfile)",
         );
     }
     finding.evidence.extend(victims.evidence(case, flood));
@@ -236,7 +246,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
             }
         );
         if is_ndis {
-            remedy += " For a network adapter that is receive side scaling (*RSS, *NumRssQueues, \
+            remedy += " For a network adapter, configure receive side scaling (*RSS, *NumRssQueues, \
                        *MaxRssProcessors, *RssBaseProcNumber); one connection always stays on one \
                        CPU.";
         }
@@ -246,27 +256,26 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
         finding = finding.remedy(remedy);
     }
     Ok(finding.doubt(
-        "Whose interrupts may go to which CPU is a setting of the adapter and its driver, which the \
-         trace does not hold",
+        "The trace does not contain the settings of adapters and drivers that assign interrupts to \
+         CPUs",
     ))
 }
 
 fn by_cpu(within: &Within, during: &Range<i64>) -> Evidence {
     const SHOWN: usize = 20;
-    let Range { start, end } = during;
-    let lasted_ns = end - start;
-    let columns = [
-        Column::new("cpu", "CPU", Unit::None),
-        Column::new("routines", "routines", Unit::Count),
-        Column::new("exclusive_ns", "time in them", Unit::Duration),
-        Column::new("share", "of the CPU", Unit::Percent),
-    ];
-    let query = format!(
-        "SELECT cpu, count(*) AS routines, sum(exclusive_ns) AS exclusive_ns, 100.0 * \
-         sum(exclusive_ns) / {lasted_ns} AS share FROM interrupts WHERE end_ns >= {start} AND \
-         end_ns < {end} GROUP BY cpu ORDER BY exclusive_ns DESC, cpu LIMIT {SHOWN}"
-    );
-    let mut evidence = Evidence::new("DPCs and service routines by CPU", query, &columns);
+    let lasted_ns = during.end - during.start;
+    let selection = Selection::of(Table::Interrupts)
+        .within("end_ns", during.clone())
+        .group_by(&["cpu"])
+        .order(&[Order::descending("exclusive_ns"), Order::ascending("cpu")])
+        .limit(SHOWN);
+    let total = Expression::Sum("exclusive_ns");
+    let share = Expression::Formula(format!("100.0 * sum(exclusive_ns) / {lasted_ns}"));
+    let mut evidence = Evidence::of("DPCs and service routines by CPU", selection)
+        .stored("cpu", "CPU", Unit::None)
+        .column("routines", "routines", Unit::Count, Expression::Count)
+        .column("exclusive_ns", "time in them", Unit::Duration, total)
+        .column("share", "share of the CPU", Unit::Percent, share);
     for (cpu, count, ns) in within.cpus.iter().take(SHOWN) {
         evidence = evidence.row([
             Some((*cpu).into()),
@@ -278,9 +287,10 @@ fn by_cpu(within: &Within, during: &Range<i64>) -> Evidence {
     evidence
 }
 
-/// Where the locked CPUs were within DPCs and service routines, by samples.
+/// Modules in which the locked CPUs spent the time of DPCs and service routines, by samples.
 struct Inside {
-    /// Of modules: row in `images`, name, samples. Those of most samples first.
+    /// For each module: its row in `images`, its name and the number of samples. The module with
+    /// most samples comes first.
     modules: Vec<(Option<u32>, String, i64)>,
     all: i64,
 }
@@ -318,7 +328,7 @@ impl Inside {
         Ok(Inside { modules, all })
     }
 
-    /// Whether most of it was in modules that sign and encrypt.
+    /// Returns true if the module with most samples signs or encrypts.
     fn is_cryptography(&self) -> bool {
         let first = self.modules.first();
         first.is_some_and(|(_, module, _)| {
@@ -342,23 +352,23 @@ impl Inside {
         if self.all == 0 {
             return None;
         }
-        let columns = [
-            Column::new("module", "module", Unit::None),
-            Column::new("samples", "samples", Unit::Count),
-            Column::new("share", "share", Unit::Percent),
-        ];
-        let cpus = flood.cpus.iter().map(u16::to_string);
-        let query = format!(
-            "SELECT module(image_row) AS module, count(*) AS samples, 100.0 * count(*) / \
-             sum(count(*)) OVER () AS share FROM samples WHERE (in_dpc OR in_isr) AND cpu IN ({}) \
-             AND time_ns >= {} AND time_ns < {} GROUP BY image_row ORDER BY samples DESC, image_row \
-             LIMIT {SHOWN}",
-            cpus.collect::<Vec<_>>().join(", "),
-            flood.during.start,
-            flood.during.end
-        );
-        let title = "Where these CPUs were within them, by samples";
-        let mut evidence = Evidence::new(title, query, &columns);
+        let selection = Selection::of(Table::Samples)
+            .within("time_ns", flood.during.clone())
+            .filter(Condition::Any(vec![
+                Condition::IsTrue("in_dpc"),
+                Condition::IsTrue("in_isr"),
+            ]))
+            .filter(Condition::is_one_of("cpu", &flood.cpus))
+            .group_by(&["image_row"])
+            .order(&[Order::descending("samples"), Order::ascending("image_row")])
+            .limit(SHOWN);
+        let share = "100.0 * count(*) / sum(count(*)) OVER ()".to_owned();
+        let title = "Modules inside these routines, by samples";
+        let module = Expression::Module("image_row");
+        let mut evidence = Evidence::of(title, selection)
+            .column("module", "module", Unit::None, module)
+            .column("samples", "samples", Unit::Count, Expression::Count)
+            .column("share", "share", Unit::Percent, Expression::Formula(share));
         for (image_row, module, count) in self.modules.iter().take(SHOWN) {
             evidence = evidence.row([
                 image_row.map(|_| module.as_str().into()),
@@ -369,7 +379,8 @@ impl Inside {
         Some(evidence)
     }
 
-    /// What to do about drivers that do not come with Windows and take a tenth or more.
+    /// Returns a remedy for drivers that are not part of Windows and have a tenth of the samples or
+    /// more.
     fn remedy(&self) -> Option<String> {
         let is_foreign = |module: &str| {
             let module = module.to_lowercase();
@@ -385,14 +396,14 @@ impl Inside {
             .collect();
         let names = (!foreign.is_empty()).then(|| listed(foreign))?;
         Some(format!(
-            "Look at {names}: update, reconfigure or, where nobody uses the product, uninstall it, \
-             one at a time, and record again. Filters of teaming, capture and inspection work inside \
-             each DPC of the network."
+            "Update or reconfigure {names}, or uninstall what is not used; one at a time, and \
+             record again after each. Filters for teaming, capture and inspection run inside each \
+             DPC of the network."
         ))
     }
 }
 
-/// Modules of Windows that work inside DPCs of devices; others are drivers of somebody else.
+/// Modules of Windows that run inside DPCs of devices.
 const OF_WINDOWS: [&str; 20] = [
     "ntoskrnl.exe",
     "ntkrnlmp.exe",
@@ -416,7 +427,7 @@ const OF_WINDOWS: [&str; 20] = [
     "dxgkrnl.sys",
 ];
 
-/// CPUs by NUMA node: how many there are, and how many of them are locked.
+/// NUMA nodes, each with its number, the number of its CPUs and the number of its locked CPUs.
 struct Nodes(Vec<(Option<u16>, i64, i64)>);
 
 impl Nodes {
@@ -445,7 +456,8 @@ impl Nodes {
         self.0.iter().map(|(_, cpus, _)| cpus).sum()
     }
 
-    /// CPUs that are not locked on nodes where some are; of a single node it says nothing.
+    /// Returns the number of unlocked CPUs on nodes with locked CPUs; `None` if there is only one
+    /// node.
     fn near(&self) -> Option<i64> {
         let locked = self
             .0
@@ -455,19 +467,17 @@ impl Nodes {
     }
 
     fn evidence(&self, flood: &Flood) -> Evidence {
-        let columns = [
-            Column::new("numa_node", "NUMA node", Unit::None),
-            Column::new("cpus", "CPUs", Unit::Count),
-            Column::new("locked", "locked", Unit::Count),
-        ];
-        let cpus = flood.cpus.iter().map(u16::to_string);
-        let query = format!(
-            "SELECT numa_node, count(*) AS cpus, sum(CASE WHEN cpu IN ({}) THEN 1 ELSE 0 END) AS \
-             locked FROM cpus GROUP BY numa_node ORDER BY numa_node NULLS LAST LIMIT 20",
-            cpus.collect::<Vec<_>>().join(", ")
-        );
-        let mut evidence = Evidence::new("CPUs that there are", query, &columns);
-        for (node, cpus, locked) in self.0.iter().take(20) {
+        const SHOWN: usize = 20;
+        let selection = Selection::of(Table::Cpus)
+            .group_by(&["numa_node"])
+            .order(&[Order::ascending("numa_node")])
+            .limit(SHOWN);
+        let locked = Expression::count_if(Condition::is_one_of("cpu", &flood.cpus));
+        let mut evidence = Evidence::of("CPUs of the machine", selection)
+            .stored("numa_node", "NUMA node", Unit::None)
+            .column("cpus", "CPUs", Unit::Count, Expression::Count)
+            .column("locked", "locked", Unit::Count, locked);
+        for (node, cpus, locked) in self.0.iter().take(SHOWN) {
             let cells = [
                 node.map(Into::into),
                 Some((*cpus).into()),

@@ -1,20 +1,23 @@
-//! Do single DPCs and service routines take longer than they may?
+//! Theory: single DPCs and service routines ran too long.
 
+use selection::{Condition, Expression, Selection};
 use tables::{StoreError, Table};
 
-use super::{LIMITS, by_routine, called, name};
+use super::{FUNCTION, LIMITS, by_routine, called, name};
 use crate::survey::{RoutineUse, limit_ns};
+use crate::thresholds::{LONG_RUN_TIMES, USUALLY_LONG_RUNS, WATCHDOG_NS};
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
+    About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, duration,
     grouped, percent,
 };
 
-/// DPCs beyond 100 µs, service routines beyond 25 µs.
+/// Theory about DPCs and service routines that run longer than Microsoft's guidance allows.
 pub(crate) struct LongRoutines;
 
 static ABOUT: About = About {
     id: "long-interrupts",
-    question: "Did DPCs and interrupt service routines take longer than they may?",
+    question: "Did DPCs and interrupt service routines take longer than Microsoft's guidance \
+        allows?",
     tables: &[Table::Interrupts],
     sources: &[
         LIMITS,
@@ -25,18 +28,6 @@ static ABOUT: About = About {
     ],
 };
 
-/// Of so many runs beyond the limit on, a routine that is beyond it more often than not is no
-/// accident.
-const MANY: i64 = 100;
-
-/// A single routine of so many times its limit (10 ms of a DPC) is felt: it is as long as a
-/// buffer of sound.
-const FELT: i64 = 100;
-
-/// From there on the watchdog is worth a word; what it allows is documented to be much more than
-/// the limit and to be a system's own.
-const WATCHED_NS: i64 = 1_000_000_000;
-
 impl Theory for LongRoutines {
     fn about(&self) -> &'static About {
         &ABOUT
@@ -45,15 +36,15 @@ impl Theory for LongRoutines {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let routines = &case.survey.interrupts.routines;
         if routines.is_empty() {
-            let missing = "the trace holds no DPC and no service routine";
+            let missing = "the trace has no DPCs and service routines";
             return Ok(Outcome::NotRecorded(missing.to_owned()));
         }
         let runs: i64 = routines.iter().map(|used| used.times).sum();
         let over: i64 = routines.iter().map(|used| used.over_limit).sum();
-        let all = by_routine(case, "DPCs and service routines", "", routines);
+        let all = by_routine(case, "DPCs and service routines", None, routines);
         if over == 0 {
             let because = format!(
-                "none of {} ran longer than its limit, 100 µs of a DPC and 25 µs of a service \
+                "none of {} runs exceeded its limit, 100 µs for a DPC and 25 µs for a service \
                  routine{}",
                 grouped(runs.unsigned_abs()),
                 longest(case, routines)
@@ -66,7 +57,7 @@ impl Theory for LongRoutines {
     }
 }
 
-/// The routine of most time, in words.
+/// Describes the routine with most CPU time.
 fn longest(case: &Case<'_>, routines: &[RoutineUse]) -> String {
     let Some(first) = routines.first() else {
         return String::new();
@@ -75,7 +66,7 @@ fn longest(case: &Case<'_>, routines: &[RoutineUse]) -> String {
         return String::new();
     };
     format!(
-        "; most time went to {} {} of {}: {} in all, {} on average, {} at most",
+        "; most time went to {} {} of {}: {} in total, {} on average, {} at most",
         grouped(first.times.unsigned_abs()),
         called(first.kind),
         name(case, first),
@@ -88,14 +79,14 @@ fn longest(case: &Case<'_>, routines: &[RoutineUse]) -> String {
 fn found(case: &Case<'_>, used: &RoutineUse) -> Finding {
     let limit_ns = limit_ns(used.kind).unwrap_or(i64::MAX);
     let longest_ns = used.longest_ns.unwrap_or(0);
-    let is_rule = used.over_limit >= MANY && used.over_limit * 2 >= used.times;
-    let is_felt = longest_ns >= limit_ns.saturating_mul(FELT);
+    let is_rule = used.over_limit >= USUALLY_LONG_RUNS && used.over_limit * 2 >= used.times;
+    let is_felt = longest_ns >= limit_ns.saturating_mul(LONG_RUN_TIMES);
     let severity = match is_rule || is_felt {
         true => Severity::Warning,
         false => Severity::Information,
     };
     let mut sentence = format!(
-        "{} of {} {} of {} ({}) ran longer than the {} that Microsoft's guidance allows them; the \
+        "{} of {} {} of {} ({}) ran longer than the {} that Microsoft's guidance allows; the \
          longest, on CPU {}, took {} and ended at {}.",
         grouped(used.over_limit.unsigned_abs()),
         grouped(used.times.unsigned_abs()),
@@ -107,55 +98,81 @@ fn found(case: &Case<'_>, used: &RoutineUse) -> Finding {
         duration(longest_ns),
         duration(used.longest_end_ns)
     );
-    if longest_ns >= WATCHED_NS {
-        sentence += " Windows' watchdog ends the system (bug check 0x133) when a single one takes \
-                     longer than it allows.";
+    if longest_ns >= WATCHDOG_NS {
+        sentence += " Windows stops with bug check 0x133 when a single one exceeds the limit of \
+            the DPC watchdog.";
     }
-    let mut finding = Finding::new(&ABOUT, severity, sentence).with(longest_runs(case, used));
+    let mut finding = Finding::new(&ABOUT, severity, sentence)
+        .subjects([
+            Subject::Routine {
+                name: name(case, used),
+            },
+            Subject::Cpu {
+                number: used.longest_cpu,
+            },
+        ])
+        .with(longest_runs(case, used));
     if severity == Severity::Warning {
         finding = finding.remedy(
-            "Update the driver; if it is a driver of Windows, look at what works inside it (filters \
-             of the network, a device that answers slowly). Its CPU runs no thread meanwhile, and \
+            "Update the driver. If it is part of Windows, look at what runs inside it (network \
+             filters, a device that responds slowly): its CPU runs no thread during this time, and \
              sound and input wait.",
         );
     }
-    if longest_ns >= WATCHED_NS {
+    if longest_ns >= WATCHDOG_NS {
         finding = finding.doubt(
-            "What the watchdog allows is a setting of the system (KeQueryDpcWatchdogInformation) \
+            "The limit of the watchdog is a setting of the system (KeQueryDpcWatchdogInformation) \
              and not in the trace",
         );
     }
     finding.doubt("The limit is a guideline: Windows does not enforce it")
 }
 
-/// The longest runs of a routine.
+/// Returns evidence with the sums of a routine and its longest run.
 fn longest_runs(case: &Case<'_>, used: &RoutineUse) -> Evidence {
-    let columns = [
-        Column::new("module", "module", Unit::None),
-        Column::new("function", "function", Unit::None),
-        Column::new("times", "times", Unit::Count),
-        Column::new("over_limit", "over the limit", Unit::Count),
-        Column::new("exclusive_ns", "CPU time", Unit::Duration),
-        Column::new("longest_ns", "longest", Unit::Duration),
-        Column::new("longest_cpu", "on CPU", Unit::None),
-        Column::new("longest_end_ns", "until", Unit::Moment),
-    ];
-    let image = match used.image_row {
-        Some(row) => format!("image_row = {row}"),
-        None => "image_row IS NULL".to_owned(),
+    let limit = limit_ns(used.kind).unwrap_or(i64::MAX);
+    let over_limit = Condition::AtLeast("exclusive_ns", limit.saturating_add(1));
+    let selection = Selection::of(Table::Interrupts)
+        .filter(Condition::is_text("kind", &[used.kind]))
+        .filter(Condition::AddressIn(
+            "routine",
+            vec![used.routine..=used.routine],
+        ))
+        .filter(Condition::is_or_unknown("image_row", used.image_row))
+        .group_by(&["image_row", "routine"]);
+    let in_a_view = Selection::of(Table::Interrupts)
+        .column("module", Expression::Module("image_row"))
+        .column("function", FUNCTION)
+        .column("exclusive_ns", Expression::Sum("exclusive_ns"))
+        .filter(Condition::HasLabel(
+            FUNCTION,
+            vec![case.symbol(used.image_row, used.routine)],
+        ));
+    let of_longest = |column: &str| {
+        let order = "ORDER BY duration_ns DESC NULLS LAST, end_ns";
+        Expression::Formula(format!("first_value({column} {order})"))
     };
-    let query = format!(
-        "SELECT module(min(image_row)) AS module, symbol(min(image_row), min(routine)) AS function, \
-         count(*) AS times, sum(CASE WHEN exclusive_ns > {limit} THEN 1 ELSE 0 END) AS over_limit, \
-         sum(exclusive_ns) AS exclusive_ns, max(duration_ns) AS longest_ns, first_value(cpu ORDER \
-         BY duration_ns DESC NULLS LAST, end_ns) AS longest_cpu, first_value(end_ns ORDER BY \
-         duration_ns DESC NULLS LAST, end_ns) AS longest_end_ns FROM interrupts WHERE kind = \
-         '{kind}' AND routine = {routine} AND {image}",
-        limit = limit_ns(used.kind).unwrap_or(i64::MAX),
-        kind = used.kind,
-        routine = used.routine,
+    let module = Expression::Module("image_row");
+    let (total, longest) = (
+        Expression::Sum("exclusive_ns"),
+        Expression::Max("duration_ns"),
     );
-    Evidence::new("How long it ran", query, &columns).row([
+    let over = Expression::count_if(over_limit);
+    let evidence = Evidence::of("Runs of the routine", selection)
+        .column("module", "module", Unit::None, module)
+        .column("function", "function", Unit::None, FUNCTION)
+        .column("times", "times", Unit::Count, Expression::Count)
+        .column("over_limit", "over the limit", Unit::Count, over)
+        .column("exclusive_ns", "CPU time", Unit::Duration, total)
+        .column("longest_ns", "longest", Unit::Duration, longest)
+        .column("longest_cpu", "on CPU", Unit::None, of_longest("cpu"))
+        .column(
+            "longest_end_ns",
+            "until",
+            Unit::Moment,
+            of_longest("end_ns"),
+        );
+    evidence.about(in_a_view).row([
         case.module_label(used.image_row).map(Into::into),
         Some(case.symbol(used.image_row, used.routine).into()),
         Some(used.times.into()),

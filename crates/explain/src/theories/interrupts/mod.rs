@@ -1,22 +1,27 @@
-//! Do DPCs and interrupt service routines keep CPUs from threads?
+//! Theories about DPCs and interrupt service routines.
 
 mod locked_cpus;
 mod long_routines;
 mod sampled;
 mod victims;
 
+use std::ops::Range;
+
 pub(super) use locked_cpus::{Flood, LockedCpus, floods};
 pub(super) use long_routines::LongRoutines;
 
+use selection::{Condition, Expression, Order, Selection};
+use tables::Table;
+
 use crate::survey::{RoutineUse, limit_ns};
-use crate::{Case, Column, Evidence, Source, Unit};
+use crate::{Case, Evidence, Source, Unit};
 
 const LIMITS: Source = Source {
     title: "Microsoft: Example 15: Measuring DPC/ISR Time (100 µs a DPC, 25 µs a service routine)",
     url: "https://learn.microsoft.com/en-us/windows-hardware/drivers/devtest/example-15--measuring-dpc-isr-time",
 };
 
-/// What the routines of this kind are called.
+/// Returns the plural name of the routines of a kind.
 pub(super) fn called(kind: &str) -> &'static str {
     match kind {
         "isr" | "msi" | "passive_isr" => "service routines",
@@ -24,34 +29,58 @@ pub(super) fn called(kind: &str) -> &'static str {
     }
 }
 
-const ROUTINES: [Column; 8] = [
-    Column::new("kind", "kind", Unit::None),
-    Column::new("module", "module", Unit::None),
-    Column::new("function", "function", Unit::None),
-    Column::new("times", "times", Unit::Count),
-    Column::new("exclusive_ns", "CPU time", Unit::Duration),
-    Column::new("mean_ns", "mean piece", Unit::Duration),
-    Column::new("longest_ns", "longest", Unit::Duration),
-    Column::new("over_limit", "over the limit", Unit::Count),
-];
+/// Expression for the function of a routine in the table `interrupts`.
+const FUNCTION: Expression = Expression::Function {
+    image_row: "image_row",
+    address: "routine",
+};
 
-/// Routines in rows; those of most time, of rows of `interrupts` for which the condition holds.
-fn by_routine(case: &Case<'_>, title: &str, condition: &str, routines: &[RoutineUse]) -> Evidence {
+/// Returns evidence with the routines that ended within the range `ended`, or in the whole trace.
+/// The routines with most CPU time come first.
+fn by_routine(
+    case: &Case<'_>,
+    title: &str,
+    ended: Option<&Range<i64>>,
+    routines: &[RoutineUse],
+) -> Evidence {
     const SHOWN: usize = 12;
-    let limit_of = |kind: &str| limit_ns(kind).unwrap_or(i64::MAX);
-    let query = format!(
-        "SELECT kind, module, function, times, exclusive_ns, mean_ns, longest_ns, over_limit FROM \
-         (SELECT kind, image_row, routine, module(image_row) AS module, symbol(image_row, routine) \
-         AS function, count(*) AS times, sum(exclusive_ns) AS exclusive_ns, CAST(sum(exclusive_ns) \
-         AS DOUBLE) / sum(fragments) AS mean_ns, max(duration_ns) AS longest_ns, sum(CASE WHEN \
-         kind IN ('dpc', 'timer_dpc', 'io_timer') AND exclusive_ns > {dpc} OR kind IN ('isr', \
-         'msi') AND exclusive_ns > {isr} THEN 1 ELSE 0 END) AS over_limit FROM \
-         interrupts{condition} GROUP BY kind, image_row, routine) ORDER BY exclusive_ns DESC NULLS \
-         LAST, times DESC, routine DESC LIMIT {SHOWN}",
-        dpc = limit_of("dpc"),
-        isr = limit_of("isr"),
-    );
-    let mut evidence = Evidence::new(title, query, &ROUTINES);
+    let longer_than_allowed = |kinds: &[&str]| {
+        let limit = kinds.iter().find_map(|kind| limit_ns(kind));
+        Condition::All(vec![
+            Condition::is_text("kind", kinds),
+            Condition::AtLeast("exclusive_ns", limit.map_or(i64::MAX, |ns| ns + 1)),
+        ])
+    };
+    let over_limit = Condition::Any(vec![
+        longer_than_allowed(&["dpc", "timer_dpc", "io_timer"]),
+        longer_than_allowed(&["isr", "msi"]),
+    ]);
+    let selection = Selection::of(Table::Interrupts)
+        .group_by(&["kind", "image_row", "routine"])
+        .order(&[
+            Order::descending("exclusive_ns"),
+            Order::descending("times"),
+            Order::descending("routine"),
+        ])
+        .limit(SHOWN);
+    let selection = match ended {
+        Some(range) => selection.within("end_ns", range.clone()),
+        None => selection,
+    };
+    let module = Expression::Module("image_row");
+    let total = Expression::Sum("exclusive_ns");
+    let mean = "CAST(sum(exclusive_ns) AS DOUBLE) / sum(fragments)".to_owned();
+    let longest = Expression::Max("duration_ns");
+    let over = Expression::count_if(over_limit);
+    let mut evidence = Evidence::of(title, selection)
+        .stored("kind", "kind", Unit::None)
+        .column("module", "module", Unit::None, module)
+        .column("function", "function", Unit::None, FUNCTION)
+        .column("times", "times", Unit::Count, Expression::Count)
+        .column("exclusive_ns", "CPU time", Unit::Duration, total)
+        .column("mean_ns", "mean", Unit::Duration, Expression::Formula(mean))
+        .column("longest_ns", "longest", Unit::Duration, longest)
+        .column("over_limit", "over the limit", Unit::Count, over);
     for used in routines.iter().take(SHOWN) {
         let mean_ns = mean_ns(used);
         evidence = evidence.row([
@@ -68,15 +97,14 @@ fn by_routine(case: &Case<'_>, title: &str, condition: &str, routines: &[Routine
     evidence
 }
 
-/// The mean of the pieces into which other routines cut the runs, as Windows Performance Analyzer's
-/// *Duration (Fragmented) Avg*.
+/// Returns the mean length in nanoseconds of the pieces into which nested interrupts cut the runs.
+/// Windows Performance Analyzer shows the same value as *Duration (Fragmented) Avg*.
 fn mean_ns(used: &RoutineUse) -> Option<f64> {
     let pieces = Some(used.fragments).filter(|pieces| *pieces > 0)?;
     Some(used.exclusive_ns? as f64 / pieces as f64)
 }
 
-/// A routine's module and function in words: the function alone tells the module where symbols are
-/// known.
+/// Returns the name of a routine: its module and, if symbols are known, its function.
 fn name(case: &Case<'_>, used: &RoutineUse) -> String {
     let module = case
         .module_label(used.image_row)

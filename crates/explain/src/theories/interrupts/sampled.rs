@@ -1,14 +1,13 @@
-//! What samples show of DPCs and service routines that are not recorded.
+//! Hints from samples about DPCs and service routines that are not recorded.
 
 use rustc_hash::FxHashMap;
 use tables::{SamplesView, StoreError, Table};
 
+use crate::thresholds::{LOCKED_PERCENT, LOCKED_SAMPLES, is_share};
 use crate::{Case, Column, Evidence, Outcome, Unit, grouped, listed};
 
-/// Fewer samples of a CPU in a second make no share.
-const AT_LEAST: i64 = 20;
-
-/// Seconds of a CPU of which samples found four fifths inside routines, and these samples.
+/// Number of seconds in which most samples of a CPU are inside routines, and numbers of the samples
+/// in these seconds.
 #[derive(Clone, Copy, Default)]
 struct Full {
     seconds: i64,
@@ -16,9 +15,10 @@ struct Full {
     samples: i64,
 }
 
-/// That no routine is recorded, and which CPUs samples found inside them nearly all the time.
+/// Reports that no routine is recorded. If nearly all samples of some CPUs are inside routines,
+/// also reports these CPUs as a hint.
 pub(super) fn hint(case: &Case<'_>) -> Result<Outcome, StoreError> {
-    let missing = "the trace holds no DPC and no service routine";
+    let missing = "the trace has no DPCs and service routines";
     let table = case.table(Table::Samples)?;
     let columns = ["time_ns", "cpu", "in_dpc", "in_isr"];
     let mut seconds: FxHashMap<(u16, i64), (i64, i64)> = FxHashMap::default();
@@ -36,7 +36,7 @@ pub(super) fn hint(case: &Case<'_>) -> Result<Outcome, StoreError> {
     }
     let mut cpus: FxHashMap<u16, Full> = FxHashMap::default();
     for ((cpu, _), (inside, samples)) in seconds {
-        if samples >= AT_LEAST && inside * 5 >= samples * 4 {
+        if samples >= LOCKED_SAMPLES && is_share(inside, samples, LOCKED_PERCENT) {
             let full = cpus.entry(cpu).or_default();
             full.seconds += 1;
             full.inside += inside;
@@ -51,8 +51,8 @@ pub(super) fn hint(case: &Case<'_>) -> Result<Outcome, StoreError> {
     let (_, most) = cpus[0];
     let shown = cpus.iter().take(SHOWN).map(|(cpu, _)| cpu);
     let because = format!(
-        "{missing}; samples found {} {} inside such routines for four fifths of a second or more, the \
-         first of them {} of {} times in {} such seconds: likely locked",
+        "{missing}; but {} {} were probably locked: of the first, {} of {} samples in {} seconds \
+         are inside such routines",
         if cpus.len() == 1 { "CPU" } else { "CPUs" },
         listed(shown),
         grouped(most.inside.unsigned_abs()),
@@ -75,10 +75,10 @@ fn evidence(cpus: &[(u16, Full)]) -> Evidence {
         "SELECT cpu, count(*) AS seconds, sum(inside) AS inside, sum(samples) AS samples FROM \
          (SELECT cpu, time_ns / 1000000000 AS second, count(*) AS samples, sum(CASE WHEN in_dpc OR \
          in_isr THEN 1 ELSE 0 END) AS inside FROM samples GROUP BY 1, 2) WHERE samples >= \
-         {AT_LEAST} AND inside * 5 >= samples * 4 GROUP BY cpu ORDER BY seconds DESC, cpu LIMIT \
+         {LOCKED_SAMPLES} AND inside * 100 >= samples * {LOCKED_PERCENT} GROUP BY cpu ORDER BY seconds DESC, cpu LIMIT \
          {SHOWN}"
     );
-    let title = "Seconds of which samples found four fifths inside DPCs and service routines";
+    let title = "Seconds in which 80 % of a CPU's samples are inside DPCs and service routines";
     let mut evidence = Evidence::new(title, query, &columns);
     for (cpu, full) in cpus.iter().take(SHOWN) {
         evidence = evidence.row([

@@ -1,21 +1,19 @@
-//! Who waited for CPUs that were locked.
+//! Threads that waited for locked CPUs.
 
 use std::cmp::Reverse;
-use std::ops::Range;
 
 use rustc_hash::FxHashMap;
+use selection::{Condition, Expression, Order, Selection};
 use tables::{CpuRunsView, StoreError, Table};
 
 use super::Flood;
-use crate::{Case, Column, Evidence, Unit, duration, grouped};
+use crate::thresholds::HELD_UP_NS;
+use crate::{Case, Evidence, Subject, Unit, duration, grouped};
 
-/// Who waits for less is not held up: it is what a DPC may take, and some.
-const HELD_UP_NS: i64 = 1_000_000;
-
-/// Rows shown.
+/// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
 
-/// Waits of a thread for locked CPUs.
+/// Number and lengths of a thread's waits for locked CPUs.
 #[derive(Clone, Copy, Default)]
 struct Waits {
     count: i64,
@@ -23,8 +21,9 @@ struct Waits {
     longest_ns: i64,
 }
 
-/// Threads that were ready for long before they ran on the locked CPUs, or elsewhere while one of these
-/// is their ideal processor, in whose queue they wait; those that waited longest in all first.
+/// Threads that waited long for locked CPUs. Either they ran on a locked CPU after the wait, or
+/// their ideal processor is locked, in whose queue they wait. The thread with the longest total
+/// wait comes first.
 pub(super) struct Victims(Vec<(Option<u32>, u32, Waits)>);
 
 const COLUMNS: [&str; 7] = [
@@ -41,7 +40,7 @@ impl Victims {
     pub(super) fn read(case: &Case<'_>, flood: &Flood) -> Result<Victims, StoreError> {
         let mut threads: FxHashMap<(Option<u32>, u32), Waits> = FxHashMap::default();
         let runs = case.table(Table::CpuRuns)?;
-        // Those that begin in it may end later.
+        // Runs that begin in the range may end later.
         let from = flood.during.start..i64::MAX;
         for batch in case.batches(&runs, from, &COLUMNS) {
             let batch = batch?;
@@ -72,7 +71,7 @@ impl Victims {
         Ok(Victims(threads))
     }
 
-    /// Who lost most.
+    /// Describes the thread that waited longest in total.
     pub(super) fn sentence(&self, case: &Case<'_>) -> String {
         let Some((row, id, waits)) = self.0.first() else {
             return String::new();
@@ -82,8 +81,8 @@ impl Victims {
             n => format!("{} threads, most of all ", grouped(n as u64)),
         };
         format!(
-            " Who should run there had to wait: {threads}thread {id} of {} {}, for {} in all and {} \
-             at most.",
+            " Threads had to wait for these CPUs: {threads}thread {id} of {} {}, {} in total and \
+             {} at most.",
             case.process(*row, None),
             match waits.count {
                 1 => "once".to_owned(),
@@ -94,30 +93,51 @@ impl Victims {
         )
     }
 
+    /// Returns the thread that waited longest in total, and its process.
+    pub(super) fn subjects(&self, case: &Case<'_>) -> Vec<Subject> {
+        let Some((row, id, _)) = self.0.first() else {
+            return Vec::new();
+        };
+        let thread = Subject::Thread {
+            id: *id,
+            row: None,
+            process_row: *row,
+        };
+        let process = case.process_subject(*row, None);
+        [Some(thread), process].into_iter().flatten().collect()
+    }
+
     pub(super) fn evidence(&self, case: &Case<'_>, flood: &Flood) -> Option<Evidence> {
         if self.0.is_empty() {
             return None;
         }
-        let Range { start, end } = flood.during;
-        let cpus: Vec<String> = flood.cpus.iter().map(u16::to_string).collect();
-        let query = format!(
-            "SELECT process(process_row) AS process, thread_id, count(*) AS waits, sum(ready_ns) AS \
-             ready_ns, max(ready_ns) AS longest_ns FROM cpu_runs WHERE (cpu IN ({0}) OR \
-             ideal_processor IN ({0})) AND start_ns >= {start} AND start_ns < {end} AND ready_ns >= {HELD_UP_NS} AND thread_id <> 0 GROUP BY \
-             process_row, thread_id ORDER BY ready_ns DESC, thread_id, process_row NULLS FIRST LIMIT \
-             {SHOWN}",
-            cpus.join(", ")
-        );
-        let columns = [
-            Column::new("process", "process", Unit::None),
-            Column::new("thread_id", "thread", Unit::None),
-            Column::new("waits", "waits", Unit::Count),
-            Column::new("ready_ns", "was ready", Unit::Duration),
-            Column::new("longest_ns", "longest", Unit::Duration),
-        ];
-        let title = "Threads that were ready for a millisecond or longer before they ran there, or should \
-                     have run there (their ideal processor)";
-        let mut evidence = Evidence::new(title, query, &columns);
+        let selection = Selection::of(Table::CpuRuns)
+            .within("start_ns", flood.during.clone())
+            .filters([
+                Condition::Any(vec![
+                    Condition::is_one_of("cpu", &flood.cpus),
+                    Condition::is_one_of("ideal_processor", &flood.cpus),
+                ]),
+                Condition::AtLeast("ready_ns", HELD_UP_NS),
+                Condition::is_not("thread_id", 0),
+            ])
+            .group_by(&["process_row", "thread_id"])
+            .order(&[
+                Order::descending("ready_ns"),
+                Order::ascending("thread_id"),
+                Order::ascending("process_row").unknown_first(),
+            ])
+            .limit(SHOWN);
+        let title = "Threads that were ready for 1 ms or longer before they ran there, or whose \
+            ideal processor is there";
+        let process = Expression::Process("process_row");
+        let (ready, longest) = (Expression::Sum("ready_ns"), Expression::Max("ready_ns"));
+        let mut evidence = Evidence::of(title, selection)
+            .column("process", "process", Unit::None, process)
+            .stored("thread_id", "thread", Unit::None)
+            .column("waits", "waits", Unit::Count, Expression::Count)
+            .column("ready_ns", "was ready", Unit::Duration, ready)
+            .column("longest_ns", "longest", Unit::Duration, longest);
         for (row, id, waits) in self.0.iter().take(SHOWN) {
             evidence = evidence.row([
                 case.process_label(*row).map(Into::into),

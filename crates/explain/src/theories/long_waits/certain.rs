@@ -1,4 +1,5 @@
-//! The part of a wait that is certain, of one during which events are missing.
+//! The certain part of a wait during which events are missing: the part in which the thread cannot
+//! have run unseen.
 
 use std::ops::Range;
 
@@ -8,30 +9,30 @@ use tables::{CpuRunsView, ReadyThreadsView, SamplesView, StoreError, Table};
 use super::waiter::Waiter;
 use super::weigh::Facts;
 use crate::ranges::{overlap, union};
+use crate::thresholds::LOST_SAMPLES;
 use crate::{Case, Column, Evidence, Unit, Value};
 
-/// A CPU without a sample for so many times their mean distance may lack a buffer.
-const SAMPLES: i64 = 10;
-
-/// How many waits are looked at: each of them costs a pass over what was recorded meanwhile.
+/// Maximum number of waits examined. Each examination costs a pass over the rows of the wait's time
+/// range.
 const LOOKED_AT: usize = 4;
 
-/// When the last of each was that shows that a thread may have run unseen.
+/// Times of the last signs that a waiting thread may have run unseen.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
-    /// Switches of a CPU contradicted each other.
+    /// Time of the last contradicting context switch.
     contradicted_ns: Option<i64>,
-    /// A CPU had a sample again after it had had none for too long.
+    /// Time of the first sample of a CPU after the last gap in its samples.
     sampled_ns: Option<i64>,
-    /// Something made the thread ready: it had waited for something else before.
+    /// Last time when the thread was readied again. Before this time, it waited for something else.
     readied_ns: Option<i64>,
 }
 
-/// Marks the waits during which a thread may have run unseen because events are lost. Of the longest,
-/// leaves the part from which on it cannot have; the evidence of that goes with the wait.
+/// Marks the waits during which a thread may have run unseen because events are lost. Shortens the
+/// longest of these waits to the part during which the thread cannot have run unseen, and adds
+/// evidence for this.
 ///
 /// # Errors
-/// If a table cannot be read, or the user stopped it.
+/// If a table cannot be read, or the user cancelled.
 pub(super) fn narrow(
     case: &Case<'_>,
     facts: &Facts,
@@ -39,7 +40,7 @@ pub(super) fn narrow(
 ) -> Result<(), StoreError> {
     let samples = case.table(Table::Samples)?.rows() as i64;
     let mean_ns = case.survey.all_cpus_ns().checked_div(samples);
-    let apart_ns = mean_ns.unwrap_or(0).saturating_mul(SAMPLES);
+    let apart_ns = mean_ns.unwrap_or(0).saturating_mul(LOST_SAMPLES);
     if facts.lacks_events() {
         let gaps = without_samples(case, apart_ns)?;
         for waiter in waiters.iter_mut() {
@@ -88,17 +89,17 @@ pub(super) fn narrow(
     Ok(())
 }
 
-/// When some CPU had no samples for so long, though its idle time is sampled, too: what it logged then
-/// is lost, unless the machine slept.
+/// Finds times during which a CPU had no samples although its idle time is sampled. At these times,
+/// events of the CPU are lost. Times during which the machine was suspended do not count.
 fn without_samples(case: &Case<'_>, apart_ns: i64) -> Result<Vec<Range<i64>>, StoreError> {
-    /// What is known of a CPU's samples.
+    /// State of reading the samples of one CPU.
     struct Sampled {
         last_ns: i64,
         is_idle_sampled: bool,
         gaps: Vec<Range<i64>>,
     }
     let span = &case.survey.span;
-    let silences = &case.survey.silences;
+    let silences = &case.survey.suspend_gaps;
     let is_gap = |gap: &Range<i64>| {
         let length = gap.end.saturating_sub(gap.start);
         length > apart_ns && length - silences.asleep_ns(gap) > apart_ns
@@ -146,14 +147,14 @@ fn last_contradiction(case: &Case<'_>, range: &Range<i64>) -> Result<Option<i64>
     Ok(last)
 }
 
-/// The moment at which the last stretch ends that is without samples of some CPU.
+/// Returns the end of the last time during which a CPU had no samples.
 fn last_without_samples(
     case: &Case<'_>,
     range: &Range<i64>,
     apart_ns: i64,
 ) -> Result<Option<i64>, StoreError> {
     let samples = case.table(Table::Samples)?;
-    // Of each CPU, its last sample.
+    // Time of the last sample of each CPU so far.
     let cpus = case.survey.cpus.iter();
     let mut before: FxHashMap<u16, i64> = cpus.map(|cpu| (cpu.cpu, range.start)).collect();
     let mut last = None;
@@ -208,24 +209,16 @@ fn evidence(waiter: &Waiter, last: Last, apart_ns: i64) -> Evidence {
         waiter.thread_id
     );
     let columns = [
-        Column::new(
-            "contradicted_ns",
-            "switches contradict each other",
-            Unit::Moment,
-        ),
+        Column::new("contradicted_ns", "contradicting switch", Unit::Moment),
         Column::new(
             "sampled_ns",
-            "samples of a CPU are missing before",
+            "missing samples of a CPU before",
             Unit::Moment,
         ),
-        Column::new(
-            "readied_ns",
-            "the thread was made ready again",
-            Unit::Moment,
-        ),
+        Column::new("readied_ns", "the thread was readied again", Unit::Moment),
     ];
     let title = format!(
-        "The last of what tells that thread {} may have run unseen, from when it was made ready on",
+        "Last signs that thread {} may have run unseen after it was readied",
         waiter.thread_id
     );
     let cells = [last.contradicted_ns, last.sampled_ns, last.readied_ns];

@@ -1,4 +1,4 @@
-//! What threads' time depended on between the two moments that the user asks for.
+//! Critical paths of threads within the time range in scope.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -11,38 +11,36 @@ use super::path::{self, Leg, Runs, Thread};
 use crate::moment;
 use crate::ranges::overlap;
 use crate::theories::freezes::{self, Freeze};
-use crate::{Case, Finding, Severity, duration};
+use crate::{Case, Finding, Severity, Subject, duration};
 
-/// At most so many runs are followed back: the queries name each.
+/// Maximum number of runs on a path. It is limited because the SQL queries list every run.
 const LEGS: usize = 1000;
-/// Steps that are shown one by one.
+/// Maximum number of steps of the path shown in a table.
 const SHOWN: usize = 20;
-/// Freezes that are told.
+/// Maximum number of process freezes reported with a path.
 const FREEZES: usize = 3;
-/// Threads that are looked at.
+/// Maximum number of threads whose paths are reported.
 const THREADS: usize = 4;
 
-/// A finding for each thread asked for, if a stretch of time is: of a process asked for, the thread
-/// that ran last in it; of none, that of the process that got the focus at its end.
+/// Finds the critical path of each thread in scope, if the scope has a time range. If the scope
+/// names only processes, takes the thread of these processes that ran last in the range. If it
+/// names no threads and no processes, takes a thread of the process that got the focus at the end
+/// of the range.
 pub(super) fn findings(case: &Case<'_>) -> Result<Vec<Finding>, StoreError> {
-    let Some(during) = &case.asked.during else {
+    let Some(during) = case.scope.range() else {
         return Ok(Vec::new());
     };
-    // A moment is no stretch of time.
-    if during.end.saturating_sub(during.start) < 2 {
-        return Ok(Vec::new());
-    }
     let mut runs = Runs::new(case)?;
     let mut threads: Vec<Thread> = case
-        .asked
+        .scope
         .threads
         .iter()
         .map(|id| Thread { id: *id, row: None })
         .collect();
     if threads.is_empty() {
-        let processes: FxHashSet<u32> = match case.asked.processes.is_empty() {
+        let processes: FxHashSet<u32> = match case.scope.processes.is_empty() {
             true => focused_at(case, during.end)?.into_iter().collect(),
-            false => case.rows_of_asked_processes().collect(),
+            false => case.scope.process_rows(&case.names).collect(),
         };
         if !processes.is_empty() {
             let is_asked = |row: Option<u32>| row.is_some_and(|row| processes.contains(&row));
@@ -55,7 +53,8 @@ pub(super) fn findings(case: &Case<'_>) -> Result<Vec<Finding>, StoreError> {
         if legs.is_empty() {
             continue;
         }
-        // The path's last step may be another's, whom it waits for.
+        // The last step of the path may belong to another thread, for which this thread waits. So
+        // the process is taken from this thread's own last run.
         let own = match runs.until(thread, during.end)? {
             Some(run) => Some(run),
             None => match runs.last_end_before(thread, during.end)? {
@@ -69,14 +68,15 @@ pub(super) fn findings(case: &Case<'_>) -> Result<Vec<Finding>, StoreError> {
     Ok(findings)
 }
 
-/// The process that got the focus at a moment, by its row.
+/// Returns the row of the process that got the focus at `time`.
 fn focused_at(case: &Case<'_>, time: i64) -> Result<Option<u32>, StoreError> {
     let focus = case.focus()?.into_iter();
     let mut focused = focus.filter(|focus| focus.during.start == time);
     Ok(focused.next().and_then(|focus| focus.process_row))
 }
 
-/// Freezes of the processes whose threads the path goes through, while it does; the longest.
+/// Finds freezes of processes on the path that overlap the path in time. The freeze with the
+/// longest overlap comes first.
 fn freezes_on(
     case: &Case<'_>,
     (own_row, own_id): (Option<u32>, Option<u32>),
@@ -118,7 +118,7 @@ fn found(
         .take(3)
         .map(|(run, [waited, was_ready, ran, slept])| {
             format!(
-                "thread {} of {} (ran {}, was ready {}, waited {}{})",
+                "thread {} of {} (ran {}, ready {}, waited {}{})",
                 run.thread_id,
                 case.process(run.process_row, run.process_id),
                 duration(*ran),
@@ -126,15 +126,15 @@ fn found(
                 duration(*waited),
                 match slept {
                     0 => String::new(),
-                    ns => format!("; the machine slept {} meanwhile", duration(*ns)),
+                    ns => format!("; the machine was suspended for {}", duration(*ns)),
                 }
             )
         })
         .collect();
     let process = case.process(own.0, own.1);
     let mut sentence = format!(
-        "Critical path of thread {} of {process} from {} to {}: what it did then depended on {} {}, \
-         most of all {}.",
+        "Critical path of thread {} of {process} from {} to {}: it depended on {} {}, mostly on \
+         {}.",
         thread.id,
         moment(covered.start),
         moment(covered.end),
@@ -149,7 +149,7 @@ fn found(
     let frozen = freezes_on(case, own, &covered, legs)?;
     for (_, freeze) in &frozen {
         sentence += &format!(
-            " {} was frozen from {} to {}: none of its threads could run.",
+            " Windows froze {} from {} to {}: none of its threads could run.",
             case.process(freeze.process_row, Some(freeze.process_id)),
             moment(freeze.range.start),
             moment(freeze.range.end)
@@ -157,10 +157,21 @@ fn found(
     }
     let mut finding = Finding::new(&ABOUT, Severity::Information, sentence)
         .during(covered.clone())
-        .with(path::totals(case, "Whose time it was", legs))
+        .subjects([Subject::Thread {
+            id: thread.id,
+            row: thread.row,
+            process_row: own.0,
+        }])
+        .subjects(case.process_subject(own.0, own.1))
+        .subjects(by_thread.iter().take(3).map(|(run, _)| Subject::Thread {
+            id: run.thread_id,
+            row: run.thread_row,
+            process_row: run.process_row,
+        }))
+        .with(path::totals(case, "Time by thread", legs))
         .with(path::evidence(
             case,
-            "The path, step by step back in time",
+            "The path, step by step, latest first",
             &legs[..legs.len().min(SHOWN)],
         ));
     for (_, freeze) in &frozen {
@@ -168,14 +179,14 @@ fn found(
     }
     if covered.start > during.start {
         finding = finding.doubt(format!(
-            "The path is followed back to {} only, over {} runs.",
+            "The path is followed back only to {}, over {} runs.",
             moment(covered.start),
             legs.len()
         ));
     }
     if covered.end < during.end {
         finding = finding.doubt(format!(
-            "The thread did not run again after {}: the path ends there.",
+            "The thread did not run again after {}, where the path ends.",
             moment(covered.end)
         ));
     }

@@ -1,37 +1,40 @@
-//! Waits that are told as one: those of a process, and of processes that waited for the same reason.
+//! Groups of waits that are reported as one finding: the waits of a process, and the waits of other
+//! processes with the same cause.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use super::Argued;
 use super::held::{self, Most, WhoRan};
 use super::holders::Holders;
 use super::weigh::{Cause, Facts};
-use super::{Argued, INTERRUPTS_THOUGHT_NS, NOTICED_NS, URGENT_FROM};
 use crate::ranges::union;
 use crate::survey::{NoticedWaits, Wanted};
+use crate::thresholds::{DISRUPTIVE_NS, NORMAL_PRIORITY, NOTICED_NS};
 use crate::{Case, Column, Evidence, Severity, Unit};
 
-/// Sleeps of the machine that are taken off the time of waits, at most.
+/// Maximum number of suspend gaps subtracted from waits.
 const SLEEPS: usize = 64;
-/// Processes shown of those that waited for the same reason.
+/// Maximum number of processes in a table of evidence.
 const SHOWN: usize = 20;
 
-/// Waits of a process, and of others for the same reason.
+/// Waits of a process, and of other processes with the same cause.
 pub(super) struct Group<'c> {
-    /// Those of the process that are weighed, the worst first.
+    /// Waits of the process that were examined, the worst first.
     pub(super) argued: Vec<Argued>,
-    /// All of the process that people notice, if each of them is certain.
+    /// All noticeable waits of the process; `None` if some of them are uncertain.
     pub(super) noticed: Option<&'c NoticedWaits>,
-    /// Time that the process lost.
-    pub(super) lost_ns: i64,
+    /// Delay of the process, in nanoseconds.
+    pub(super) delay_ns: i64,
     pub(super) severity: Severity,
-    /// While it waited as in the worst of them.
+    /// Processes that ran during the waits that have the same cause as the worst wait.
     pub(super) who_ran: WhoRan,
-    /// Processes that lost less for the same reason.
+    /// Groups of other processes with a smaller delay and the same cause.
     pub(super) others: Vec<Group<'c>>,
 }
 
-/// Groups waits that are weighed, the worst first: what matters most comes first.
+/// Groups the examined waits. In `argued`, the worst wait comes first. In the result, the most
+/// important group comes first.
 pub(super) fn grouped<'c>(
     case: &'c Case<'_>,
     facts: &Facts,
@@ -40,7 +43,7 @@ pub(super) fn grouped<'c>(
 ) -> Vec<Group<'c>> {
     let mut of_processes: Vec<Vec<Argued>> = Vec::new();
     for one in argued {
-        // Those not over have rows of another kind.
+        // Waits that have not ended form separate groups, because their evidence has other rows.
         let same = |group: &&mut Vec<Argued>| {
             let (a, b) = (&group[0].waiter, &one.waiter);
             a.process_row == b.process_row
@@ -56,7 +59,7 @@ pub(super) fn grouped<'c>(
         .into_iter()
         .map(|argued| Group::of(case, noticed(case, facts, &argued), argued, holders))
         .collect();
-    groups.sort_by_key(|group| Reverse((group.severity, group.lost_ns)));
+    groups.sort_by_key(|group| Reverse((group.severity, group.delay_ns)));
     let mut told: Vec<Group<'c>> = Vec::new();
     for group in groups {
         match told.iter_mut().find(|first| first.is_like(&group)) {
@@ -67,8 +70,8 @@ pub(super) fn grouped<'c>(
     told
 }
 
-/// All waits of the process that people notice. Where some may be none, only those count that are
-/// weighed.
+/// Returns all noticeable waits of a process. Returns `None` if some of them may be wrong. Then
+/// only the examined waits count.
 fn noticed<'c>(case: &'c Case<'_>, facts: &Facts, argued: &[Argued]) -> Option<&'c NoticedWaits> {
     let waiter = &argued[0].waiter;
     let mut all = case.survey.noticed_waits.iter();
@@ -80,7 +83,7 @@ fn noticed<'c>(case: &'c Case<'_>, facts: &Facts, argued: &[Argued]) -> Option<&
 }
 
 impl<'c> Group<'c> {
-    /// These waits of a process and no others.
+    /// Creates a group of these examined waits of a process.
     pub(super) fn of_these(case: &Case<'_>, argued: Vec<Argued>, holders: &Holders) -> Group<'c> {
         Group::of(case, None, argued, holders)
     }
@@ -92,17 +95,18 @@ impl<'c> Group<'c> {
         holders: &Holders,
     ) -> Group<'c> {
         let worst = &argued[0];
-        let lost_ns = match noticed {
+        let delay_ns = match noticed {
             Some(noticed) => noticed.waited_ns() - slept_ns(case, noticed),
             None => lost_in_these(&argued).min(case.survey.span_ns()),
         };
-        let is_urgent = worst.waiter.priority().is_none_or(|p| p >= URGENT_FROM);
-        // Its program went on: it shared its CPUs among its own threads.
+        let is_urgent = worst.waiter.priority().is_none_or(|p| p >= NORMAL_PRIORITY);
+        // The program of the waiting thread continued to run, because its CPUs were divided among
+        // its own threads.
         let is_among_its_own = worst.weighed.is_among_its_own;
-        let severity = match lost_ns {
+        let severity = match delay_ns {
             _ if is_among_its_own => Severity::Information,
-            INTERRUPTS_THOUGHT_NS.. if is_urgent => Severity::Problem,
-            INTERRUPTS_THOUGHT_NS.. => Severity::Warning,
+            DISRUPTIVE_NS.. if is_urgent => Severity::Problem,
+            DISRUPTIVE_NS.. => Severity::Warning,
             NOTICED_NS.. if is_urgent => Severity::Warning,
             _ => Severity::Information,
         };
@@ -114,7 +118,7 @@ impl<'c> Group<'c> {
         let who_ran = held::by_process(case, Some(&worst.waiter), &stretches, holders);
         Group {
             noticed,
-            lost_ns,
+            delay_ns,
             severity,
             who_ran,
             others: Vec::new(),
@@ -122,7 +126,7 @@ impl<'c> Group<'c> {
         }
     }
 
-    /// The wait that cost most.
+    /// Returns the wait with the longest delay.
     pub(super) fn worst(&self) -> &Argued {
         &self.argued[0]
     }
@@ -131,14 +135,14 @@ impl<'c> Group<'c> {
         self.worst().weighed.cause
     }
 
-    /// How many of the waits weighed had another cause than the worst.
+    /// Returns the number of examined waits whose cause differs from that of the worst wait.
     pub(super) fn otherwise_caused(&self) -> usize {
         let causes = self.argued.iter().map(|one| one.weighed.cause);
         causes.filter(|cause| *cause != self.cause()).count()
     }
 
-    /// Whether others waited for the same reason: the same processes had the CPUs, or nothing tells
-    /// that they waited at all.
+    /// Returns true if two processes waited because of the same cause. If the cause is the priority
+    /// of other threads, the same process must also have had the CPUs.
     fn is_like(&self, other: &Group<'_>) -> bool {
         let are_over = [self, other].map(|group| group.worst().waiter.wait.is_some());
         let who = |group: &Group<'_>| {
@@ -156,7 +160,7 @@ impl<'c> Group<'c> {
             }
     }
 
-    /// Who had most of the CPUs meanwhile, if that was not the process itself.
+    /// Returns the process with most CPU time during the waits, if it is not the waiting process.
     pub(super) fn most_of_others(&self) -> Option<&Most> {
         let waiter = &self.worst().waiter;
         let is_other = |most: &&Most| {
@@ -165,7 +169,7 @@ impl<'c> Group<'c> {
         self.who_ran.most.as_ref().filter(is_other)
     }
 
-    /// How many waits there were, and how long, process by process.
+    /// Returns evidence with the number and length of the waits of each process.
     pub(super) fn evidence(&self, case: &Case<'_>) -> Option<Evidence> {
         let mut all: Vec<(&NoticedWaits, i64)> = std::iter::once(self)
             .chain(&self.others)
@@ -188,10 +192,10 @@ impl<'c> Group<'c> {
             Column::new("longest_wait_ns", "longest", Unit::Duration),
             Column::new(
                 "in_all_ns",
-                "in all, those at one time once",
+                "in total, simultaneous ones counted once",
                 Unit::Duration,
             ),
-            Column::new("slept_ns", "of it the machine slept", Unit::Duration),
+            Column::new("slept_ns", "machine suspended", Unit::Duration),
         ];
         let title = format!("All waits of {} or longer", crate::duration(NOTICED_NS));
         let noticed: Vec<&NoticedWaits> = all.iter().map(|(noticed, _)| *noticed).collect();
@@ -209,12 +213,12 @@ impl<'c> Group<'c> {
     }
 }
 
-/// When the machine slept while a thread of the process waited.
+/// Returns the suspend gaps during waits of the process.
 fn sleeps<'n>(
     case: &'n Case<'_>,
     noticed: &'n NoticedWaits,
 ) -> impl Iterator<Item = &'n Range<i64>> {
-    let silences = case.survey.silences.ranges.iter();
+    let silences = case.survey.suspend_gaps.ranges.iter();
     silences.take(SLEEPS).filter(|silence| {
         let mut ranges = noticed.ranges.iter();
         ranges.any(|range| range.start <= silence.start && silence.end <= range.end)
@@ -226,9 +230,10 @@ fn slept_ns(case: &Case<'_>, noticed: &NoticedWaits) -> i64 {
     lengths.sum()
 }
 
-/// The same sums in SQL. No event is logged while the machine sleeps: a wait has all of it, or none.
+/// Returns the SQL query of the sums. No event is logged in a suspend gap, so a wait contains
+/// either the whole gap or no part of it.
 fn query(case: &Case<'_>, all: &[&NoticedWaits]) -> String {
-    let wanted = Wanted::new(case, &case.survey.complete);
+    let wanted = Wanted::new(&case.names, &case.scope, &case.survey.complete);
     let conditions: Vec<String> = all
         .iter()
         .map(|noticed| {
@@ -265,18 +270,19 @@ fn query(case: &Case<'_>, all: &[&NoticedWaits]) -> String {
     )
 }
 
-/// Time on the clock during which at least one of the waits cost something.
+/// Returns the wall-clock time in nanoseconds during which at least one of the waits caused a
+/// delay.
 fn lost_in_these(argued: &[Argued]) -> i64 {
     let mut lost: Vec<(Range<i64>, i64)> = argued
         .iter()
-        .map(|one| (one.waiter.range.clone(), one.lost_ns()))
+        .map(|one| (one.waiter.range.clone(), one.delay_ns()))
         .filter(|(_, lost)| *lost > 0)
         .collect();
     lost.sort_by_key(|(range, _)| range.start);
     let (mut reached, mut sum) = (i64::MIN, 0);
-    for (range, lost_ns) in lost {
+    for (range, delay_ns) in lost {
         let new = range.end.saturating_sub(range.start.max(reached)).max(0);
-        sum += new.min(lost_ns);
+        sum += new.min(delay_ns);
         reached = reached.max(range.end);
     }
     sum

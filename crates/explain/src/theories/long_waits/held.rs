@@ -1,33 +1,36 @@
-//! What kept a thread off the CPUs that it may use.
+//! CPU time that kept a thread from the CPUs that it may use.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
+use selection::{Condition, Expression, Order, Selection};
+use tables::Table;
 
 use super::holders::{Holders, What};
 use super::waiter::Waiter;
-use crate::{Case, Column, Evidence, Silences, Unit, Value};
+use crate::{Case, Column, Evidence, SuspendGaps, Unit, Value};
 
-/// What kept a thread off a CPU.
+/// User of CPU time that kept a waiting thread off a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// A thread of its rank or a worse one that goes behind it all the same, or one of its rank and
-    /// lower priority.
+    /// A thread of worse rank, or of the same rank and lower priority. The dispatcher should have
+    /// let this thread wait.
     Dispatcher,
     Dpc,
     EqualPriority,
     Idle,
     Isr,
-    /// A thread of higher priority, and of no worse rank.
+    /// A thread of higher priority and no worse rank.
     Priority,
     /// A thread of better rank and no higher priority.
     Rank,
     Suspended,
-    /// A thread whose priority is not known.
+    /// A thread of unknown priority.
     Unknown,
 }
 
-/// As the simulation's truth calls them, in the order of [`By`].
+/// Names of the variants of [`By`], in their order. The truth file of the simulation uses the same
+/// names.
 const NAMES: [&str; 9] = [
     "dispatcher",
     "dpc",
@@ -40,19 +43,19 @@ const NAMES: [&str; 9] = [
     "unknown",
 ];
 
-/// How long what kept a thread off the CPUs that it may use: CPU time.
+/// CPU time by user, on the CPUs that a waiting thread may use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
     ns: [i64; NAMES.len()],
-    /// The lowest and the highest priority of those that [`By::Rank`] is made of, and their ranks.
+    /// Ranks and priorities of the threads in [`By::Rank`].
     pub(super) outranked_by: Option<Outranking>,
-    /// Time of all CPUs that it may use.
+    /// Time during the wait of all CPUs that the thread may use together, in nanoseconds.
     pub(super) all_ns: i64,
-    /// How long it waited.
+    /// Length of the wait, in nanoseconds.
     ready_ns: i64,
 }
 
-/// Threads of better rank and no higher priority.
+/// Least and greatest ranks and priorities of the threads with better rank and no higher priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outranking {
     pub(super) ranks: (u8, u8),
@@ -117,12 +120,12 @@ impl Held {
         );
     }
 
-    /// CPU time that something had.
+    /// Returns the CPU time of a user, in nanoseconds.
     pub(super) fn by(&self, by: By) -> i64 {
         self.ns[by as usize]
     }
 
-    /// The part of the wait that CPU time stands for.
+    /// Returns the part of the wait that corresponds to this CPU time, in nanoseconds.
     pub(super) fn part_of_wait(&self, cpu_ns: i64) -> i64 {
         match self.all_ns {
             0 => 0,
@@ -130,17 +133,17 @@ impl Held {
         }
     }
 
-    /// How the CPUs' time was spent, and the query that says so.
-    pub(super) fn evidence(&self, waiter: &Waiter, silences: &Silences) -> Evidence {
+    /// Returns evidence with the CPU time of each user.
+    pub(super) fn evidence(&self, waiter: &Waiter, silences: &SuspendGaps) -> Evidence {
         let columns = [
-            Column::new("held_by", "what kept it off a CPU", Unit::None),
+            Column::new("held_by", "CPU used by", Unit::None),
             Column::new("cpu_ns", "CPU time", Unit::Duration),
         ];
         let which = match &waiter.limited_to {
             None => "every CPU",
             Some(_) => "the CPUs that it may use",
         };
-        let title = format!("What had {which} meanwhile");
+        let title = format!("Use of {which} during the wait");
         let mut evidence = Evidence::new(title, query(waiter, silences), &columns);
         for (name, ns) in NAMES.iter().zip(self.ns) {
             if ns > 0 {
@@ -151,9 +154,9 @@ impl Held {
     }
 }
 
-/// The same sums in SQL: what is under way on a CPU counts by levels, so that service routines go
-/// before DPCs and these before the thread that they interrupt.
-fn query(waiter: &Waiter, silences: &Silences) -> String {
+/// Returns the SQL query of the sums. If several things run on a CPU at the same time, only the
+/// highest level counts: a service routine before a DPC, and a DPC before the interrupted thread.
+fn query(waiter: &Waiter, silences: &SuspendGaps) -> String {
     let rank = waiter.rank.unwrap_or(0);
     let me: Vec<String> = (waiter.priorities.iter())
         .map(|(range, priority)| {
@@ -197,10 +200,11 @@ fn query(waiter: &Waiter, silences: &Silences) -> String {
     )
 }
 
-/// Rows shown of who ran.
+/// Maximum number of rows of evidence.
 const SHOWN: usize = 12;
 
-/// CPU time meanwhile by rank and priority, on the CPUs that the thread may use.
+/// Returns evidence with the CPU time during the wait by rank and priority, on the CPUs that the
+/// thread may use.
 pub(super) fn by_rank_and_priority(waiter: &Waiter, holders: &Holders) -> Evidence {
     let mut sums: FxHashMap<(Option<u8>, Option<i8>), i64> = FxHashMap::default();
     for (cpu, what, time) in holders.within(&waiter.range) {
@@ -218,18 +222,19 @@ pub(super) fn by_rank_and_priority(waiter: &Waiter, holders: &Holders) -> Eviden
             priority.map_or(i16::MAX, i16::from),
         )
     });
-    let query = format!(
-        "SELECT coalesce(rank_out, previous_rank) AS rank, coalesce(priority, priority_out) AS \
-         priority, {} FROM cpu_runs WHERE {} GROUP BY 1, 2 ORDER BY cpu_ns DESC, 1, 2 LIMIT {SHOWN}",
-        sum_within(&waiter.range),
-        ran_within(waiter),
-    );
-    let columns = [
-        Column::new("rank", "rank", Unit::None),
-        Column::new("priority", "priority", Unit::None),
-        Column::new("cpu_ns", "CPU time", Unit::Duration),
-    ];
-    let mut evidence = Evidence::new("Who ran instead, by rank and priority", query, &columns);
+    let selection = ran(Some(waiter), std::slice::from_ref(&waiter.range))
+        .group_by(&["1", "2"])
+        .order(&[
+            Order::descending("cpu_ns"),
+            Order::ascending("1"),
+            Order::ascending("2"),
+        ]);
+    let rank = Expression::FirstKnown(vec!["rank_out", "previous_rank"]);
+    let priority = Expression::FirstKnown(vec!["priority", "priority_out"]);
+    let mut evidence = Evidence::of("Threads that ran instead, by rank and priority", selection)
+        .column("rank", "rank", Unit::None, rank)
+        .column("priority", "priority", Unit::None, priority)
+        .column("cpu_ns", "CPU time", Unit::Duration, Expression::TimeWithin);
     for ((rank, priority), ns) in sums.into_iter().take(SHOWN) {
         let cells = [
             rank.map(Value::from),
@@ -241,16 +246,16 @@ pub(super) fn by_rank_and_priority(waiter: &Waiter, holders: &Holders) -> Eviden
     evidence
 }
 
-/// Who ran instead of threads that waited.
+/// Processes that ran while threads waited.
 pub(super) struct WhoRan {
     pub(super) evidence: Evidence,
-    /// Who had most.
+    /// The process with most CPU time.
     pub(super) most: Option<Most>,
-    /// What the process that waited had itself.
+    /// CPU time of the waiting process itself.
     pub(super) own_ns: i64,
 }
 
-/// A process that had more of the CPUs than any other.
+/// Process with more CPU time than any other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Most {
     pub(super) process_row: Option<u32>,
@@ -258,8 +263,9 @@ pub(super) struct Most {
     pub(super) ns: i64,
 }
 
-/// CPU time by process, on the CPUs that a waiting thread may use or on all. The stretches are apart,
-/// and begin and end where waits do.
+/// Sums up CPU time by process, on the CPUs that the waiting thread may use or, without a waiting
+/// thread, on all CPUs. The ranges must be disjoint, and must begin and end where waits begin and
+/// end.
 pub(super) fn by_process(
     case: &Case<'_>,
     waiter: Option<&Waiter>,
@@ -286,23 +292,17 @@ pub(super) fn by_process(
             id.map_or(u64::MAX, u64::from),
         )
     });
-    let ranges: Vec<String> = stretches
-        .iter()
-        .map(|range| format!("({}, {})", range.start, range.end))
-        .collect();
-    let query = format!(
-        "SELECT process(process_row) AS process, sum(least(end_ns, to_ns) - greatest(start_ns, \
-         from_ns)) AS cpu_ns FROM cpu_runs JOIN (VALUES {}) AS waits (from_ns, to_ns) ON end_ns > \
-         from_ns AND start_ns < to_ns WHERE end_ns > start_ns AND thread_id <> 0{} GROUP BY \
-         process_row, process_id ORDER BY cpu_ns DESC, process_row, process_id LIMIT {SHOWN}",
-        ranges.join(", "),
-        waiter.map_or_else(String::new, Waiter::and_on_its_cpus)
-    );
-    let columns = [
-        Column::new("process", "process", Unit::None),
-        Column::new("cpu_ns", "CPU time", Unit::Duration),
-    ];
-    let mut evidence = Evidence::new("Who ran instead, by process", query, &columns);
+    let selection = ran(waiter, stretches)
+        .group_by(&["process_row", "process_id"])
+        .order(&[
+            Order::descending("cpu_ns"),
+            Order::ascending("process_row"),
+            Order::ascending("process_id"),
+        ]);
+    let process = Expression::Process("process_row");
+    let mut evidence = Evidence::of("Threads that ran instead, by process", selection)
+        .column("process", "process", Unit::None, process)
+        .column("cpu_ns", "CPU time", Unit::Duration, Expression::TimeWithin);
     let most = sums.first().map(|((row, id), ns)| Most {
         process_row: *row,
         process_id: *id,
@@ -323,7 +323,8 @@ pub(super) fn by_process(
     }
 }
 
-/// How long CPUs that the thread may not use were idle: the evidence, and the longest.
+/// Returns evidence with the idle time of the CPUs that the thread may not use, and the longest of
+/// these idle times.
 pub(super) fn idle_beyond(
     case: &Case<'_>,
     waiter: &Waiter,
@@ -343,36 +344,34 @@ pub(super) fn idle_beyond(
     }
     idle.retain(|(_, ns)| *ns > 0);
     idle.sort_unstable_by_key(|(cpu, ns)| (-ns, *cpu));
-    let Range { start, end } = &waiter.range;
-    let not_its = waiter.and_on_its_cpus().replace(" IN ", " NOT IN ");
-    let query = format!(
-        "SELECT cpu, {} FROM cpu_runs WHERE end_ns > {start} AND start_ns < {end} AND end_ns > \
-         start_ns AND thread_id = 0{not_its} GROUP BY cpu ORDER BY cpu_ns DESC, cpu LIMIT {SHOWN}",
-        sum_within(&waiter.range)
-    );
-    let columns = [
-        Column::new("cpu", "CPU", Unit::None),
-        Column::new("cpu_ns", "idle", Unit::Duration),
-    ];
-    let title = "How long CPUs that it may not use were idle";
-    let mut evidence = Evidence::new(title, query, &columns);
+    let selection = Selection::of(Table::CpuRuns)
+        .overlapping(std::slice::from_ref(&waiter.range))
+        .filter(Condition::is("thread_id", 0))
+        .filters(waiter.limited_to.as_deref().map(not_on))
+        .group_by(&["cpu"])
+        .order(&[Order::descending("cpu_ns"), Order::ascending("cpu")])
+        .limit(SHOWN);
+    let title = "Idle time of CPUs that it may not use";
+    let mut evidence = Evidence::of(title, selection)
+        .stored("cpu", "CPU", Unit::None)
+        .column("cpu_ns", "idle", Unit::Duration, Expression::TimeWithin);
     for (cpu, ns) in idle.iter().take(SHOWN) {
         evidence = evidence.row([Some((*cpu).into()), Some((*ns).into())]);
     }
     idle.first().map(|(_, longest)| (evidence, *longest))
 }
 
-/// The time of runs within a range, summed up in SQL.
-fn sum_within(range: &Range<i64>) -> String {
-    let Range { start, end } = range;
-    format!("sum(least(end_ns, {end}) - greatest(start_ns, {start})) AS cpu_ns")
+/// Returns a selection of the runs of threads during waits, on the CPUs that the waiting thread may
+/// use.
+fn ran(waiter: Option<&Waiter>, during: &[Range<i64>]) -> Selection {
+    let its_cpus = waiter.and_then(|waiter| waiter.limited_to.as_deref());
+    Selection::of(Table::CpuRuns)
+        .overlapping(during)
+        .filter(Condition::is_not("thread_id", 0))
+        .filters(its_cpus.map(|cpus| Condition::is_one_of("cpu", cpus)))
+        .limit(SHOWN)
 }
 
-/// Runs of threads during a wait on the CPUs that may be used, in SQL.
-fn ran_within(waiter: &Waiter) -> String {
-    let Range { start, end } = &waiter.range;
-    let on_its_cpus = waiter.and_on_its_cpus();
-    format!(
-        "end_ns > {start} AND start_ns < {end} AND end_ns > start_ns AND thread_id <> 0{on_its_cpus}"
-    )
+fn not_on(cpus: &[u16]) -> Condition {
+    Condition::is_none_of("cpu", cpus)
 }

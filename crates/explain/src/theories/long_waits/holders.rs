@@ -1,4 +1,4 @@
-//! What every CPU did while threads waited for one.
+//! CPU use while threads waited for a CPU.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use tables::{CpuRunsView, InterruptsView, StoreError, StoredTable, Table};
 use crate::Case;
 use crate::ranges::{overlap, union};
 
-/// What a CPU did.
+/// User of CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum What {
-    /// A thread of this rank and priority, as far as they are known, and this process ran.
+    /// A thread. Its rank, priority and process are given as far as they are known.
     Thread {
         rank: Option<u8>,
         priority: Option<i8>,
@@ -21,7 +21,7 @@ pub(super) enum What {
     Idle,
     Isr,
     Dpc,
-    /// The machine was suspended.
+    /// No user: the machine was suspended.
     Suspended,
 }
 
@@ -32,26 +32,26 @@ struct Key {
     what: What,
 }
 
-/// Time of a CPU.
+/// CPU time of a user.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Time {
-    /// Without interrupts and DPCs in it, and without time that the machine was suspended.
+    /// Time without interrupts and suspend gaps, in nanoseconds.
     pub(super) net_ns: i64,
-    /// With these.
+    /// Time including interrupts and suspend gaps, in nanoseconds.
     pub(super) gross_ns: i64,
 }
 
-/// What the CPUs did, by slices of time.
+/// CPU use in slices of time.
 pub(super) struct Holders {
-    /// Where slices begin and end.
+    /// Times at which slices begin and end.
     borders: Vec<i64>,
-    /// Sorted.
+    /// CPU time by slice, CPU and user, sorted by this key.
     times: Vec<(Key, Time)>,
 }
 
 impl Holders {
-    /// Sums up what the CPUs did within the windows, which may overlap, in one pass; slices of time
-    /// begin and end where windows do.
+    /// Sums up CPU use within time ranges, which may overlap, in one pass. Slices begin and end
+    /// where the time ranges begin and end.
     pub(super) fn read(case: &Case<'_>, windows: &[Range<i64>]) -> Result<Holders, StoreError> {
         let mut borders: Vec<i64> = windows.iter().flat_map(|w| [w.start, w.end]).collect();
         borders.sort_unstable();
@@ -60,7 +60,7 @@ impl Holders {
         let mut pass = Pass {
             borders: &borders,
             stretches: &stretches,
-            silences: &case.survey.silences.ranges,
+            silences: &case.survey.suspend_gaps.ranges,
             times: FxHashMap::default(),
             pending: Vec::new(),
             reached: Vec::new(),
@@ -71,7 +71,8 @@ impl Holders {
         Ok(Holders { borders, times })
     }
 
-    /// What the CPUs did between two borders: CPU, what, and how long.
+    /// Returns the CPU use within a range whose ends are borders of slices. Each entry has the CPU,
+    /// the user and the time.
     pub(super) fn within(
         &self,
         range: &Range<i64>,
@@ -85,7 +86,7 @@ impl Holders {
     }
 }
 
-/// A routine that interrupted what ran.
+/// DPC or service routine that interrupted a run.
 struct Interrupt {
     range: Range<i64>,
     cpu: u16,
@@ -97,9 +98,9 @@ struct Pass<'p> {
     stretches: &'p [Range<i64>],
     silences: &'p [Range<i64>],
     times: FxHashMap<Key, Time>,
-    /// Of each CPU, what interrupted the run that is under way.
+    /// For each CPU: the routines that interrupted the current run.
     pending: Vec<Vec<Interrupt>>,
-    /// Of each CPU, when the last run ended that was read.
+    /// For each CPU: the end of the last run that was read.
     reached: Vec<i64>,
 }
 
@@ -145,13 +146,14 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Whether runs that end between these moments may reach into a stretch.
+    /// Returns true if runs that end between these moments may overlap a range.
     fn matters(&self, first: i64, last: i64, cpus: usize) -> bool {
         let at = self
             .stretches
             .partition_point(|stretch| stretch.end <= first);
         let begins = self.stretches.get(at).is_some_and(|s| s.start < last);
-        // The runs under way when the stretch before ended.
+        // Runs that were active at the end of the previous range may also end between these
+        // moments.
         let before = at.checked_sub(1).and_then(|at| self.stretches.get(at));
         let is_open = before.is_some_and(|before| {
             let over = self.reached.iter().filter(|end| **end >= before.end);
@@ -193,7 +195,7 @@ impl Pass<'_> {
         *of_cpu(&mut self.pending, cpu) = interrupts;
     }
 
-    /// A part of a run that lies in one slice.
+    /// Adds the part of a run that lies in one slice.
     fn piece(
         &mut self,
         slice: u32,
@@ -227,8 +229,8 @@ impl Pass<'_> {
         }
     }
 
-    /// How long of a range were neither, DPCs, service routines, suspension: each goes before those
-    /// named before it.
+    /// Splits a time range into the times of the thread, of DPCs, of service routines and of
+    /// suspension, in this order. If several of them overlap, the last of them counts.
     fn apart(&self, range: &Range<i64>, interrupts: &[Interrupt]) -> [i64; 4] {
         let mut edges: Vec<(i64, usize, i32)> = Vec::new();
         let mut add = |part: &Range<i64>, level: usize| {
@@ -257,7 +259,7 @@ impl Pass<'_> {
     }
 }
 
-/// What is kept of a CPU.
+/// Returns the entry of a CPU. Adds missing entries.
 fn of_cpu<T: Default>(all: &mut Vec<T>, cpu: u16) -> &mut T {
     let place = usize::from(cpu);
     if place >= all.len() {
@@ -266,7 +268,7 @@ fn of_cpu<T: Default>(all: &mut Vec<T>, cpu: u16) -> &mut T {
     &mut all[place]
 }
 
-/// The interrupts that reach into stretches of time, in the order in which they end.
+/// Reader of the interrupts that overlap the time ranges, in the order of their ends.
 struct Interrupts<'i> {
     table: &'i StoredTable,
     stretches: &'i [Range<i64>],
@@ -284,7 +286,7 @@ impl<'i> Interrupts<'i> {
         }
     }
 
-    /// The next, if it ends no later than the run that ends then.
+    /// Returns the next interrupt if it does not end after `end_ns`.
     fn before(&mut self, case: &Case<'_>, end_ns: i64) -> Result<Option<Interrupt>, StoreError> {
         loop {
             if let Some(next) = self.read.as_slice().first() {
@@ -327,7 +329,7 @@ impl<'i> Interrupts<'i> {
             if start >= end || !self.reaches_in(start, end) {
                 continue;
             }
-            // Those that run in threads are in the time of their threads.
+            // Routines that run in threads count as time of the threads.
             let is_isr = match view.kind.get(row) {
                 Some("threaded_dpc" | "passive_isr") | None => continue,
                 Some("isr" | "msi") => true,
@@ -343,5 +345,5 @@ impl<'i> Interrupts<'i> {
     }
 }
 
-/// No routine runs for longer.
+/// Assumed maximum length of a routine, in nanoseconds.
 const LONGEST_NS: i64 = 10_000_000_000;

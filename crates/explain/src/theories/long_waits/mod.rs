@@ -1,5 +1,5 @@
-//! Why did threads that could run get no CPU for long? For each such wait an argument: every theory
-//! is weighed, and what led to the wait is followed back.
+//! Theory: ready threads got no CPU for long. For each such wait, all possible causes are examined,
+//! and the chain of events that led to the wait is followed back in time.
 
 mod certain;
 mod critical_path;
@@ -19,9 +19,11 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
+use selection::{Condition, Expression, Selection};
 use tables::{StoreError, Table};
 
-use crate::survey::{NOTICED_NS, Wait};
+use crate::survey::Wait;
+use crate::thresholds::NOTICED_NS;
 use crate::{
     About, Case, Column, Evidence, Finding, Judgement, Outcome, Source, Theory, Unit, Value,
     Verdict, duration, labels,
@@ -34,7 +36,7 @@ use still_waiting::StillWaiting;
 use waiter::Waiter;
 use weigh::{Cause, Facts, Weighed};
 
-/// Long waits of ready threads.
+/// Theory about long waits of ready threads for a CPU.
 pub(crate) struct LongWaits;
 
 pub(crate) static ABOUT: About = About {
@@ -70,12 +72,12 @@ pub(crate) static ABOUT: About = About {
 
 static LATE_WAKER: About = About {
     id: "late-waker",
-    question: "Was whoever made it ready late for want of a CPU too?",
+    question: "Was the thread that readied it late because it got no CPU either?",
     tables: &[],
     sources: &[],
 };
 
-/// What may be weighed for a wait.
+/// Causes that are examined for a wait.
 #[cfg(test)]
 pub(super) static CAUSES: [&About; 11] = [
     &weigh::PRIORITY,
@@ -91,24 +93,25 @@ pub(super) static CAUSES: [&About; 11] = [
     &LATE_WAKER,
 ];
 
-/// From here on people's flow of thought is interrupted (Nielsen).
-const INTERRUPTS_THOUGHT_NS: i64 = 1_000_000_000;
-/// The base priority of the class `normal`: what runs below it is said not to be urgent.
-const URGENT_FROM: i8 = 8;
-/// At most so many findings.
+/// Maximum number of findings.
 const FINDINGS: usize = 10;
-/// Waits that are weighed one by one, beside those of what is asked for.
+/// Maximum number of waits examined, in addition to the longest waits in scope.
 const WEIGHED: usize = 128;
-/// Waits of one process that are shown in one table.
+/// Maximum number of waits of one process in a table of evidence.
 const WAITS_SHOWN: usize = 20;
-/// Threads that wait when the trace ends and are looked at.
+/// Maximum number of examined threads that still wait when the trace ends.
 const STILL_WAITING: usize = 32;
-/// How far what led to a wait is followed back.
+/// Maximum number of steps that are followed back from a wait.
 const STEPS: usize = 20;
 
 impl Theory for LongWaits {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    /// Returns true, because only waits of threads and times in scope are examined.
+    fn is_scoped(&self) -> bool {
+        true
     }
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
@@ -117,7 +120,7 @@ impl Theory for LongWaits {
             let why = "the trace has no context switches";
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
-        let is_asked = case.asked != crate::Asked::default();
+        let is_asked = case.scope != crate::Scope::default();
         let at_least_ns = if is_asked { 1 } else { NOTICED_NS };
         let mut waiters: Vec<Waiter> = to_be_weighed(case, is_asked)
             .iter()
@@ -138,13 +141,13 @@ impl Theory for LongWaits {
             return Ok(none(case, is_asked));
         }
         Ok(
-            match findings.iter().any(|found| found.lost_ns() >= NOTICED_NS) {
+            match findings.iter().any(|found| found.delay_ns() >= NOTICED_NS) {
                 true => Outcome::For(findings),
                 false => {
                     let because = format!(
-                        "none of {} is known to have lost {} by it",
+                        "none of {} is known to have lost {}",
                         if is_asked {
-                            "what is asked for"
+                            "the requested threads"
                         } else {
                             "them"
                         },
@@ -158,19 +161,18 @@ impl Theory for LongWaits {
 }
 
 fn is_asked_for(case: &Case<'_>, still: &StillWaiting) -> bool {
-    let (asked, waiter) = (&case.asked, &still.waiter);
-    let is_of_all = asked.threads.is_empty() && asked.processes.is_empty();
+    let (scope, waiter) = (&case.scope, &still.waiter);
     let is_within =
         |during: &Range<i64>| waiter.range.start < during.end && during.start < waiter.range.end;
-    asked.during.as_ref().is_none_or(is_within)
-        && (is_of_all
-            || asked.threads.contains(&waiter.thread_id)
+    scope.during.as_ref().is_none_or(is_within)
+        && (scope.has_all_threads()
+            || scope.threads.contains(&waiter.thread_id)
             || (waiter.process_row)
-                .is_some_and(|row| case.rows_of_asked_processes().any(|asked| asked == row)))
+                .is_some_and(|row| scope.process_rows(&case.names).any(|named| named == row)))
 }
 
-/// The longest waits: of each process its longest before the second of any, so that a program that
-/// waits often does not hide another.
+/// Returns the longest waits. The longest wait of each process comes before the second wait of any
+/// process, so that a process with many waits does not hide others.
 fn to_be_weighed(case: &Case<'_>, is_asked: bool) -> Vec<Wait> {
     let survey = &case.survey;
     let of_process = |waits| (0..).zip(waits);
@@ -189,51 +191,54 @@ fn to_be_weighed(case: &Case<'_>, is_asked: bool) -> Vec<Wait> {
         .collect()
 }
 
-/// What is to be said where nobody waited for long.
+/// Returns the answer if no thread waited for long.
 fn none(case: &Case<'_>, is_asked: bool) -> Outcome {
     let unknown = match case.survey.has_ready_events {
         true => "",
         false => {
-            "; when threads that had waited for something else could run is not recorded: there are no \
-             events of threads made ready"
+            "; waits of threads that were readied are not recorded: there are no ready-thread \
+             events"
         }
     };
     let Some(longest) = case.survey.longest_waits.first() else {
         let because = match is_asked {
-            true => "no wait for a CPU is known of what is asked for",
+            true => "no wait for a CPU of the requested threads is known",
             false => "no wait of a ready thread is known",
         };
         return Outcome::Against(format!("{because}{unknown}"), Vec::new());
     };
     let because = format!(
-        "no thread that could run waited for {} or longer{}; the longest was {}, of {}{unknown}",
+        "no ready thread waited for {} or longer{}; the longest wait was {}, of {}{unknown}",
         duration(NOTICED_NS),
         match longest.ready_ns {
-            NOTICED_NS.. => " but while the machine slept",
+            NOTICED_NS.. => " except while the machine was suspended",
             _ => "",
         },
         duration(longest.ready_ns),
         case.process(longest.process_row, longest.process_id),
     );
-    Outcome::Against(because, vec![table_of(case, "The longest", &[*longest])])
+    Outcome::Against(
+        because,
+        vec![table_of(case, "The longest wait", &[*longest])],
+    )
 }
 
-/// A wait, and what is weighed for it.
+/// Wait with its examined causes.
 struct Argued {
     waiter: Waiter,
     held: Held,
     weighed: Weighed,
-    /// Of a wait that is not over, the rows that tell so.
+    /// Evidence for a wait that has not ended; `None` for other waits.
     at_end: Option<Evidence>,
 }
 
 impl Argued {
-    fn lost_ns(&self) -> i64 {
-        self.waiter.ready_ns() - self.weighed.not_lost_ns.min(self.waiter.ready_ns())
+    fn delay_ns(&self) -> i64 {
+        self.waiter.ready_ns() - self.weighed.not_delay_ns.min(self.waiter.ready_ns())
     }
 }
 
-/// Weighs what kept threads from running; the worst waits come first.
+/// Examines the causes of waits. In the result, the worst waits come first.
 fn argue(
     case: &Case<'_>,
     facts: &Facts,
@@ -258,7 +263,7 @@ fn argue(
             at_end,
         });
     }
-    argued.sort_by_key(|a| Reverse((a.lost_ns(), a.waiter.ready_ns())));
+    argued.sort_by_key(|a| Reverse((a.delay_ns(), a.waiter.ready_ns())));
     Ok((argued, holders))
 }
 
@@ -274,10 +279,12 @@ fn found(
     let mut runs = Runs::new(case)?;
     let matters = |(place, group): &(usize, &Group<'_>)| {
         let worst = group.worst();
-        // That the machine slept is a finding of its own.
-        let slept = worst.weighed.cause == Some(Cause::Suspended) && group.lost_ns < NOTICED_NS;
+        // Waits that only contain a suspend gap are left out, because suspend gaps have a separate
+        // finding.
+        let slept = worst.weighed.cause == Some(Cause::Suspended) && group.delay_ns < NOTICED_NS;
         match is_asked {
-            // Beside the worst, what nobody can notice is not told one by one.
+            // If the user asked about waits, the worst group and the groups with long enough waits
+            // are reported.
             true => *place == 0 || worst.waiter.ready_ns() >= NOTICED_NS / 100,
             false => !slept,
         }
@@ -289,7 +296,7 @@ fn found(
         .collect()
 }
 
-/// What is to be said of the waits of a process.
+/// Returns the finding about the waits of a group.
 fn finding(
     case: &Case<'_>,
     group: &Group<'_>,
@@ -299,9 +306,11 @@ fn finding(
     let worst = group.worst();
     let waiter = &worst.waiter;
     let sentence = words::sentence(case, group);
-    let mut finding = Finding::new(&ABOUT, group.severity, sentence).during(waiter.range.clone());
-    if group.lost_ns > 0 {
-        finding = finding.costing(group.lost_ns, words::cost(case, group));
+    let mut finding = Finding::new(&ABOUT, group.severity, sentence)
+        .subjects(words::subjects(case, group))
+        .during(waiter.range.clone());
+    if group.delay_ns > 0 {
+        finding = finding.delay(group.delay_ns, words::cost(case, group));
     }
     let process = case.process(waiter.process_row, waiter.process_id);
     let waits: Vec<Wait> = (group.argued.iter())
@@ -321,7 +330,7 @@ fn finding(
     finding.evidence.extend(group.evidence(case));
     finding.evidence.extend(waiter.certain.clone());
     finding = finding
-        .with(worst.held.evidence(waiter, &case.survey.silences))
+        .with(worst.held.evidence(waiter, &case.survey.suspend_gaps))
         .with(held::by_rank_and_priority(waiter, holders))
         .with(group.who_ran.evidence.clone());
     finding.weighed = worst.weighed.verdicts.clone();
@@ -333,7 +342,7 @@ fn finding(
         };
         let legs = path::path(runs, thread, &(from..wait.start_ns), STEPS)?;
         if !legs.is_empty() {
-            let title = "What led to it, step by step back in time";
+            let title = "What led to it, step by step, latest first";
             finding = finding.with(path::evidence(case, title, &legs));
             let waker = late_waker(case, wait, &legs)?;
             finding.weighed.push(waker);
@@ -348,10 +357,11 @@ fn finding(
     Ok(finding)
 }
 
-/// Who made the thread ready, and whether that was late.
+/// Returns the verdict about the thread that readied the waiting thread: who it was, and whether it
+/// was late itself.
 fn late_waker(case: &Case<'_>, wait: &Wait, legs: &[Leg]) -> Result<Verdict, StoreError> {
     if wait.readied_ns.is_none() {
-        let because = "Nothing made it ready: it had lost its CPU while it could still run.";
+        let because = "No event readied it: it had lost its CPU while it was still ready.";
         return Ok(Verdict::new(&LATE_WAKER, Judgement::Against, because));
     }
     let by = match wait.readied_by_dpc {
@@ -368,7 +378,7 @@ fn late_waker(case: &Case<'_>, wait: &Wait, legs: &[Leg]) -> Result<Verdict, Sto
     let function = function.map_or(String::new(), |function| format!(", in {function}"));
     let waited = match (wait.waits_ns, wait.previous_wait_reason) {
         (Some(ns), Some(reason)) if ns > 0 => format!(
-            " Thread {} had waited for {} before ({}).",
+            " Thread {} had waited for {} before that ({}).",
             wait.thread_id,
             duration(ns),
             labels::wait_reason(reason)
@@ -383,25 +393,52 @@ fn late_waker(case: &Case<'_>, wait: &Wait, legs: &[Leg]) -> Result<Verdict, Sto
         NOTICED_NS.. => (
             Judgement::For,
             format!(
-                " Those that led to this were ready for {} themselves.",
+                " The threads that led to this were ready without a CPU for {} themselves.",
                 duration(was_ready)
             ),
         ),
         _ => (Judgement::Against, String::new()),
     };
-    let because = format!("{by}{function} made it ready.{waited}{late}");
-    Ok(Verdict::new(&LATE_WAKER, judgement, first_upper(&because)))
+    let because = format!("{by}{function} readied it.{waited}{late}");
+    Ok(Verdict::new(
+        &LATE_WAKER,
+        judgement,
+        wording::capitalized(&because),
+    ))
 }
 
-fn first_upper(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next();
-    first.map_or(String::new(), |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
+/// Maximum number of processes or threads that a view of waits is filtered by. If there are more,
+/// the view has no such filter.
+const MAX_NAMED: usize = 8;
+
+/// Returns a selection of the runs of the threads that waited.
+fn runs_after(waits: &[Wait]) -> Selection {
+    let distinct = |numbers: Vec<u32>| {
+        let mut distinct: Vec<u32> = Vec::new();
+        for number in numbers {
+            if !distinct.contains(&number) {
+                distinct.push(number);
+            }
+        }
+        distinct
+    };
+    let processes: Option<Vec<u32>> = waits.iter().map(|wait| wait.process_row).collect();
+    let processes = processes
+        .map(distinct)
+        .filter(|rows| rows.len() <= MAX_NAMED);
+    let threads = distinct(waits.iter().map(|wait| wait.thread_id).collect());
+    let threads = Some(threads).filter(|ids| ids.len() <= MAX_NAMED);
+    Selection::of(Table::CpuRuns)
+        .column("process", Expression::Process("process_row"))
+        .column("thread_id", Expression::Column("thread_id"))
+        .column("ready_ns", Expression::Column("ready_ns"))
+        .column("since_last_ns", Expression::Column("since_last_ns"))
+        .column("waits_ns", Expression::Column("waits_ns"))
+        .filters(processes.map(|rows| Condition::is_one_of("process_row", &rows)))
+        .filters(threads.map(|ids| Condition::is_one_of("thread_id", &ids)))
 }
 
-/// Waits as rows of `cpu_runs`, the longest first.
+/// Returns evidence with the rows of waits, the longest first.
 fn table_of(case: &Case<'_>, title: &str, waits: &[Wait]) -> Evidence {
     let mut waits = waits.to_vec();
     waits.sort_by_key(|wait| Reverse((wait.ready_ns, wait.start_ns, wait.end_ns, wait.cpu)));
@@ -425,16 +462,16 @@ fn table_of(case: &Case<'_>, title: &str, waits: &[Wait]) -> Evidence {
         Column::new("ready_from_ns", "ready from", Unit::Moment),
         Column::new("start_ns", "ran at", Unit::Moment),
         Column::new("ready_ns", "was ready", Unit::Duration),
-        Column::new("since_last_ns", "since it ran last", Unit::Duration),
-        Column::new("waits_ns", "had waited", Unit::Duration),
-        Column::new("readied_ns", "made ready", Unit::Moment),
+        Column::new("since_last_ns", "since its last run", Unit::Duration),
+        Column::new("waits_ns", "waited before", Unit::Duration),
+        Column::new("readied_ns", "readied at", Unit::Moment),
         Column::new("cpu", "CPU", Unit::None),
         Column::new("priority", "priority", Unit::None),
         Column::new("rank", "rank", Unit::None),
         Column::new("readied_by", "readied by", Unit::None),
         Column::new("readying_thread_id", "its thread", Unit::None),
     ];
-    let mut evidence = Evidence::new(title, query, &columns);
+    let mut evidence = Evidence::new(title, query, &columns).about(runs_after(&waits));
     for wait in &waits {
         let process = case.process_label(wait.process_row);
         let readied_by = match wait.readied_by_dpc {

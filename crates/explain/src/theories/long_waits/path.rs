@@ -1,4 +1,5 @@
-//! The critical path: what a thread's time depended on, followed back from thread to thread.
+//! Critical path of a thread: the chain of runs and waits on which its progress depended. The path
+//! is followed back in time, from thread to thread.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -7,19 +8,19 @@ use arrow_array::RecordBatch;
 use tables::{CpuRunsView, StoreError, StoredTable, Table};
 
 use crate::ranges::{overlap, union};
-use crate::silence::asleep_sql;
+use crate::suspend_gaps::asleep_sql;
 use crate::{Case, Column, Evidence, Unit, Value, labels};
 
-/// A stretch of a path: of the time around one run of a thread.
+/// Step of a path: a time range with one run of a thread and the wait before the run.
 #[derive(Clone, Debug)]
 pub(super) struct Leg {
     pub(super) range: Range<i64>,
     pub(super) run: Run,
-    /// When the machine slept within it.
+    /// Suspend gaps within the step.
     slept: Vec<Range<i64>>,
 }
 
-/// A run of a thread, and what was before it. Columns of `cpu_runs` have the same names.
+/// Run of a thread, and the wait before it. Fields have the names of columns of `cpu_runs`.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) start_ns: i64,
@@ -40,12 +41,12 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Since when the thread was ready for it.
+    /// Returns the time since which the thread was ready.
     pub(super) fn since_ns(&self) -> i64 {
         self.start_ns.saturating_sub(self.ready_ns)
     }
 
-    /// Who made it ready: a process, or a DPC.
+    /// Returns the name of the process that readied the thread, or “a DPC”.
     pub(super) fn ended_by(&self, case: &Case<'_>) -> Option<String> {
         match self.readied_by_dpc {
             Some(true) => Some("a DPC".to_owned()),
@@ -53,12 +54,12 @@ impl Run {
         }
     }
 
-    /// Whether the wait before it is under way at a moment.
+    /// Returns true if the wait before the run includes the moment `at`.
     fn waits_at(&self, at: i64) -> bool {
         self.previous_out_ns.is_some_and(|out| out <= at) && at < self.since_ns()
     }
 
-    /// The thread that ended the wait before, if a thread did.
+    /// Returns the thread that ended the wait before the run, if a thread ended it.
     fn readied_by(&self) -> Option<Thread> {
         let id = self.readying_thread_id.filter(|id| *id != 0)?;
         let waited = self.waits_ns.is_some_and(|ns| ns > 0) || self.previous_out_ns.is_none();
@@ -71,7 +72,8 @@ impl Run {
 }
 
 impl Leg {
-    /// How long the thread waited, was ready and ran within it, while the machine was awake.
+    /// Returns the times in nanoseconds for which the thread waited, was ready and ran within the
+    /// step, without suspend gaps.
     pub(super) fn parts(&self) -> [i64; 3] {
         let (since, start) = (self.run.since_ns(), self.run.start_ns);
         let length = |range: Range<i64>| range.end.saturating_sub(range.start);
@@ -93,18 +95,18 @@ impl Leg {
         ]
     }
 
-    /// How long the machine slept within it.
+    /// Returns the time of suspend gaps within the step, in nanoseconds.
     pub(super) fn slept_ns(&self) -> i64 {
         self.slept.iter().map(|slept| slept.end - slept.start).sum()
     }
 }
 
-/// A thread, by its row in `threads` if that is known.
+/// Thread, identified by its id and, if it is known, its row in the table `threads`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// Its id, which others may have had before and after it.
+    /// Id of the thread. Other threads may have had the same id before and after it.
     pub id: u32,
-    /// Its row in `threads`.
+    /// Row of the thread in the table `threads`.
     pub row: Option<u32>,
 }
 
@@ -115,9 +117,9 @@ impl Thread {
     }
 }
 
-/// What a thread's time depended on, from the end of the range back: where it waited for another
-/// thread, the time is that thread's. The legs are without gaps, the last in time first; there are
-/// at most `legs`, so that they may not go back as far as the range.
+/// Follows a thread back in time from the end of the range. While the thread waited for another
+/// thread, the path follows that thread. There are no gaps between the steps, and the latest step
+/// comes first. There are at most `legs` steps, so the path may not reach the start of the range.
 pub(super) fn path(
     runs: &mut Runs<'_>,
     thread: Thread,
@@ -126,11 +128,12 @@ pub(super) fn path(
 ) -> Result<Vec<Leg>, StoreError> {
     let mut path: Vec<Leg> = Vec::new();
     let (mut thread, mut at) = (thread, range.end);
-    // Threads that make each other ready at one moment are not followed in a circle.
+    // Counts steps without progress, because threads that ready each other at the same moment would
+    // be followed in a circle.
     let mut stood_still = 0;
     while at > range.start && path.len() < legs && stood_still < 8 {
         let Some(run) = runs.until(thread, at)? else {
-            // It does not run again: its time counts from where it did.
+            // The thread does not run again, so the path starts at the end of its last run.
             let Some(end) = runs.last_end_before(thread, at)? else {
                 break;
             };
@@ -142,7 +145,8 @@ pub(super) fn path(
         };
         let since = run.since_ns();
         let next = match run.readied_by() {
-            // Of a wait that is not over then, the one that ends it later did what it did then.
+            // If the wait continues after this moment, the path follows the thread that ends the
+            // wait later.
             Some(by) if since <= at || run.waits_at(at) => (by, since),
             _ => (thread, run.previous_out_ns.unwrap_or(range.start)),
         };
@@ -151,7 +155,7 @@ pub(super) fn path(
             true => {
                 stood_still = 0;
                 let range = from..at;
-                let slept = runs.case.survey.silences.parts_in(&range);
+                let slept = runs.case.survey.suspend_gaps.parts_in(&range);
                 path.push(Leg { range, run, slept });
             }
             false => stood_still += 1,
@@ -180,10 +184,10 @@ const COLUMNS: [&str; 16] = [
     "previous_wait_reason",
 ];
 
-/// Chunks of runs that are kept, for the steps that come next are near.
+/// Number of chunks kept in memory, because the next steps are usually in the same chunks.
 const KEPT: usize = 4;
 
-/// Runs of threads, looked up one by one.
+/// Reader that looks up runs of threads one by one.
 pub(super) struct Runs<'c> {
     case: &'c Case<'c>,
     table: StoredTable,
@@ -212,8 +216,8 @@ impl<'c> Runs<'c> {
         Ok(&self.kept[self.kept.len() - 1].1)
     }
 
-    /// The thread's first run that ends at a moment or later: the one then under way, or the one
-    /// that it then waits for.
+    /// Finds the thread's first run that ends at `at` or later. This is the run at the moment or,
+    /// if the thread is waiting, its next run.
     pub(super) fn until(&mut self, thread: Thread, at: i64) -> Result<Option<Run>, StoreError> {
         for chunk in self.table.chunks_within(at..i64::MAX) {
             let batch = self.chunk(chunk)?;
@@ -227,7 +231,7 @@ impl<'c> Runs<'c> {
         Ok(None)
     }
 
-    /// Chunk and row of the thread's first run that ends after a moment.
+    /// Finds the chunk and the row of the thread's first run that ends after `at`.
     pub(super) fn next_after(
         &mut self,
         thread: Thread,
@@ -245,7 +249,7 @@ impl<'c> Runs<'c> {
         Ok(None)
     }
 
-    /// When the thread's last run ended that did so before.
+    /// Finds the end of the thread's last run that ended before `at`.
     pub(super) fn last_end_before(
         &mut self,
         thread: Thread,
@@ -263,13 +267,14 @@ impl<'c> Runs<'c> {
         Ok(None)
     }
 
-    /// The thread that ran last of those asked for, before a moment.
+    /// Finds the thread that ran last before `at`, of the processes for which `is_asked` returns
+    /// true.
     pub(super) fn last_before(
         &mut self,
         at: i64,
         is_asked: impl Fn(Option<u32>) -> bool,
     ) -> Result<Option<Thread>, StoreError> {
-        // One that runs then ends later; the last chunk that may hold it is enough.
+        // A run that is active at the moment ends later, so one more chunk is searched.
         let upto = self.table.chunks_within(i64::MIN..at.saturating_add(1)).end;
         let chunks = upto.saturating_add(1).min(self.table.chunks().len());
         for chunk in (0..chunks).rev() {
@@ -309,7 +314,8 @@ fn read(runs: &CpuRunsView<'_>, row: usize) -> Run {
     }
 }
 
-/// The legs, the last in time first, as rows of a query that names their runs.
+/// Returns evidence with the rows of the steps, the latest first. Its query lists the runs of the
+/// steps.
 pub(super) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
     let slept = has_slept(legs);
     let query = format!(
@@ -327,7 +333,7 @@ pub(super) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
         Column::new("from_ns", "from", Unit::Moment),
         Column::new("to_ns", "to", Unit::Moment),
         Column::new("waited_ns", "waited", Unit::Duration),
-        Column::new("was_ready_ns", "was ready", Unit::Duration),
+        Column::new("was_ready_ns", "ready", Unit::Duration),
         Column::new("ran_ns", "ran", Unit::Duration),
         Column::new("waited_for", "waited for", Unit::None),
         Column::new("readied_by", "readied by", Unit::None),
@@ -365,7 +371,7 @@ pub(super) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
     evidence
 }
 
-/// The legs by thread, whoever had most of the path first.
+/// Returns evidence with the sums of the steps by thread, the longest first.
 pub(super) fn totals(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
     let slept = has_slept(legs);
     let query = format!(
@@ -384,7 +390,7 @@ pub(super) fn totals(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
         Column::new("process", "process", Unit::None),
         Column::new("thread_id", "thread", Unit::None),
         Column::new("waited_ns", "waited", Unit::Duration),
-        Column::new("was_ready_ns", "was ready", Unit::Duration),
+        Column::new("was_ready_ns", "ready", Unit::Duration),
         Column::new("ran_ns", "ran", Unit::Duration),
     ];
     columns.extend(slept.then_some(SLEPT));
@@ -403,14 +409,14 @@ pub(super) fn totals(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
 
 const SHOWN: usize = 20;
 
-const SLEPT: Column = Column::new("slept_ns", "the machine slept", Unit::Duration);
+const SLEPT: Column = Column::new("slept_ns", "machine suspended", Unit::Duration);
 
 fn has_slept(legs: &[Leg]) -> bool {
     legs.iter().any(|leg| !leg.slept.is_empty())
 }
 
-/// How long each thread of a path waited, was ready and ran, and how long the machine slept
-/// meanwhile; whoever had most of it first.
+/// Returns for each thread of a path the times in nanoseconds for which it waited, was ready and
+/// ran, and for which the machine was suspended. The thread with the longest total comes first.
 pub(super) fn by_thread(legs: &[Leg]) -> Vec<(&Run, [i64; 4])> {
     let mut sums: Vec<(&Run, [i64; 4])> = Vec::new();
     for leg in legs {
@@ -432,7 +438,7 @@ pub(super) fn by_thread(legs: &[Leg]) -> Vec<(&Run, [i64; 4])> {
     sums
 }
 
-/// How long all legs together waited, were ready and ran.
+/// Returns evidence with the sums of all steps.
 pub(super) fn sums(title: &str, legs: &[Leg]) -> Evidence {
     let query = format!(
         "WITH {} SELECT count(*) AS legs, sum(waited_ns) AS none_went_on_ns, sum(was_ready_ns) AS \
@@ -440,9 +446,9 @@ pub(super) fn sums(title: &str, legs: &[Leg]) -> Evidence {
         parts(legs)
     );
     let columns = [
-        Column::new("legs", "stretches", Unit::Count),
+        Column::new("legs", "steps", Unit::Count),
         Column::new("none_went_on_ns", "waited", Unit::Duration),
-        Column::new("no_cpu_ns", "were ready", Unit::Duration),
+        Column::new("no_cpu_ns", "ready", Unit::Duration),
         Column::new("worked_ns", "ran", Unit::Duration),
     ];
     let mut sums = [legs.len() as i64, 0, 0, 0];
@@ -454,7 +460,7 @@ pub(super) fn sums(title: &str, legs: &[Leg]) -> Evidence {
     Evidence::new(title, query, &columns).row(sums.map(|ns| Some(ns.into())))
 }
 
-/// The legs beside their runs in SQL, as `parts`.
+/// Returns the SQL subqueries `path` and `parts`. `parts` joins the steps with their runs.
 fn parts(legs: &[Leg]) -> String {
     let values: Vec<String> = (1..)
         .zip(legs)

@@ -1,10 +1,10 @@
-//! Which function made a thread ready.
+//! Lookup of the function that readied a thread.
 
 use tables::{StacksView, StoreError, Table};
 
 use crate::{Case, Wait};
 
-/// The innermost function of the stack of whoever made a thread ready, if it was recorded.
+/// Returns the innermost function on the readying thread's call stack, if the stack was recorded.
 pub(super) fn function(case: &Case<'_>, wait: &Wait) -> Result<Option<String>, StoreError> {
     let (Some(stack), Some(time)) = (wait.readying_stack_id, wait.readied_ns) else {
         return Ok(None);
@@ -26,7 +26,8 @@ pub(super) fn function(case: &Case<'_>, wait: &Wait) -> Result<Option<String>, S
     Ok(None)
 }
 
-/// The image at an address of the kernel, or of a process, at a moment.
+/// Finds the image of the kernel or of a process that contained an address at a time. Returns the
+/// row in `images`.
 pub(super) fn image(
     case: &Case<'_>,
     address: u64,

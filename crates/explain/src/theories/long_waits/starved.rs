@@ -1,4 +1,4 @@
-//! Time that threads waited for others which could run and got no CPU.
+//! Time for which a thread waited for other threads that were ready and got no CPU.
 
 use std::ops::Range;
 
@@ -10,23 +10,25 @@ use super::path::{self, Leg, Runs, Thread};
 use crate::ranges::union;
 use crate::{Case, Evidence, duration};
 
-/// Runs that are followed back: queries name each.
+/// Maximum number of runs that are followed back. It is limited because the SQL queries list every
+/// run.
 const LEGS: usize = 1000;
 
-/// Those for whom a thread waited could run and got no CPU.
+/// Threads that were ready without a CPU while another thread waited for them.
 pub(in crate::theories) struct Starved {
-    /// For so long, in nanoseconds.
+    /// Time for which these threads were ready without a CPU, in nanoseconds.
     pub(in crate::theories) ns: i64,
-    /// What they did, and who ran instead.
+    /// Evidence with the sums of these threads' times, and evidence with the processes that ran
+    /// instead.
     pub(in crate::theories) evidence: [Evidence; 2],
     most: Option<Most>,
 }
 
 impl Starved {
-    /// Follows waits of a thread back to those that made it wait.
+    /// Follows waits of a thread back to the threads that made it wait.
     ///
     /// # Errors
-    /// If a table cannot be read, or the user stopped it.
+    /// If a table cannot be read, or the user cancelled.
     pub(in crate::theories) fn read(
         case: &Case<'_>,
         thread: Thread,
@@ -49,22 +51,22 @@ impl Starved {
         Ok(Starved {
             ns: legs.iter().map(|leg| leg.parts()[1]).sum(),
             evidence: [
-                path::sums("What those did for whom it waited", &legs),
+                path::sums("Time of the threads that it waited for", &legs),
                 who_ran.evidence,
             ],
             most: who_ran.most,
         })
     }
 
-    /// How long, and who ran instead.
+    /// Returns a sentence about the time and the process that ran instead.
     pub(in crate::theories) fn sentence(&self, case: &Case<'_>) -> String {
         let who = self.most.as_ref().map_or(String::new(), |most| {
             let process = case.processes(most.process_row, most.process_id);
             format!(", while {process} had most of the CPUs")
         });
         format!(
-            " For {} of this those for whom it waited could run and got no CPU{who}: that was not the \
-             lock's doing.",
+            " For {} of this, the threads that it waited for were ready and got no CPU{who}: the \
+             lock did not cause that.",
             duration(self.ns)
         )
     }

@@ -1,32 +1,34 @@
-//! Threads that could run and had got no CPU when the trace ended.
+//! Threads that were ready without a CPU when the trace ended.
 
 use std::ops::Range;
 
+use selection::{Condition, Expression, Selection};
 use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
 
 use super::waiter::Waiter;
-use crate::{Case, Column, Evidence, Unit, Value};
+use crate::{Case, Evidence, Unit, Value};
 
-/// States of a thread that could go on: ready, standby, deferred ready.
+/// Codes of the states of a ready thread: ready, standby and deferred ready.
 const READY: [u8; 3] = [1, 3, 7];
 
-/// A thread that could run and had got no CPU when the trace ended.
+/// Thread that was ready without a CPU when the trace ended.
 pub(super) struct StillWaiting {
     pub(super) waiter: Waiter,
     pub(super) evidence: Evidence,
 }
 
-/// What is known of a thread's last run, or of what made it ready since.
+/// Last run of a thread, and the last event that readied the thread.
 #[derive(Clone, Copy, Default)]
 struct Last {
-    /// When the run ended; none if it never ran.
+    /// End of the run; `None` if the thread never ran.
     end_ns: Option<i64>,
     is_ready: bool,
-    /// When it was made ready after that.
+    /// Time of the last event that readied the thread.
     readied_ns: Option<i64>,
 }
 
-/// The threads that waited for at least so long, the longest waits first.
+/// Finds the threads that had been ready for at least `at_least_ns` when the trace ended. The
+/// longest waits come first.
 pub(super) fn read(
     case: &Case<'_>,
     at_least_ns: i64,
@@ -67,7 +69,7 @@ pub(super) fn read(
         }
     }
     let end = case.survey.complete.until(case.survey.span.end);
-    // By clocks that disagree, what led to a run may seem to come after it.
+    // If clocks disagree, the event that led to a run may seem to come after the run.
     let apart_ns = case.survey.clocks_apart_ns();
     let mut found: Vec<(i64, u32, Last)> = Vec::new();
     for (row, last) in (0..).zip(threads) {
@@ -79,7 +81,7 @@ pub(super) fn read(
         let Some(since) = since.filter(|ns| end.saturating_sub(*ns) >= at_least_ns.max(1)) else {
             continue;
         };
-        // It may have run on a CPU whose record had not begun.
+        // The thread may have run on a CPU that was not recorded all the time.
         if !case.survey.complete.holds(since, end) {
             continue;
         }
@@ -95,7 +97,7 @@ pub(super) fn read(
     Ok(waiting)
 }
 
-/// The rows of several such threads as one table.
+/// Joins the evidence of several threads in one table.
 pub(super) fn together<'e>(all: impl Iterator<Item = &'e Evidence>) -> Option<Evidence> {
     let all: Vec<&Evidence> = all.collect();
     let [first, others @ ..] = &all[..] else {
@@ -104,22 +106,31 @@ pub(super) fn together<'e>(all: impl Iterator<Item = &'e Evidence>) -> Option<Ev
     if others.is_empty() {
         return Some((*first).clone());
     }
-    let queries: Vec<String> = all.iter().map(|one| format!("({})", one.query)).collect();
+    let queries: Vec<String> = all.iter().map(|one| format!("({})", one.sql())).collect();
     let query = format!(
         "SELECT * FROM ({}) AS waiting ORDER BY since_ns, thread_id",
         queries.join(" UNION ALL ")
     );
-    let title = "When threads could run that had not run again when the trace ended";
+    let title = "Threads that were still ready when the trace ended";
     let mut rows: Vec<Vec<Option<Value>>> = all.iter().flat_map(|one| one.rows.clone()).collect();
     let number = |cell: &Option<Value>| match cell {
         Some(Value::Integer(number)) => *number,
         _ => i64::MAX,
     };
     rows.sort_by_key(|row| (number(&row[1]), number(&row[0])));
-    Some(Evidence {
-        rows,
-        ..Evidence::new(title, query, &first.columns)
-    })
+    let mut evidence = Evidence::new(title, query, &first.columns);
+    let mut tables = all.iter().filter_map(|one| Some(one.selection()?.table));
+    if let Some(table) = tables.next()
+        && tables.all(|other| other == table)
+    {
+        let threads: Vec<i64> = rows.iter().map(|row| number(&row[0])).collect();
+        let waiting = Selection::of(table)
+            .column("thread_id", Expression::Column("thread_id"))
+            .filter(Condition::is_one_of("thread_id", &threads));
+        evidence = evidence.about(waiting);
+    }
+    evidence.rows = rows;
+    Some(evidence)
 }
 
 const RUN_COLUMNS: [&str; 10] = [
@@ -145,7 +156,7 @@ const READY_COLUMNS: [&str; 7] = [
     "process_out_of_memory",
 ];
 
-/// Looks up what there is to know of such a thread.
+/// Reads the details of a thread that was ready in `range`, up to the end of the trace.
 fn still_waiting(
     case: &Case<'_>,
     range: Range<i64>,
@@ -203,30 +214,30 @@ fn still_waiting(
         }
     }
     let end = range.end;
-    let (what, query) = match last.readied_ns {
+    let (what, selection, since_ns) = match last.readied_ns {
         Some(time) => (
-            "made ready",
-            format!(
-                "SELECT thread_id, time_ns AS since_ns, {end} - time_ns AS waited_ns FROM \
-                 ready_threads WHERE thread_row = {thread_row} AND time_ns = {time} LIMIT 1"
-            ),
+            "readied",
+            Selection::of(Table::ReadyThreads).filter(Condition::is("time_ns", time)),
+            "time_ns",
         ),
         None => (
             "taken off its CPU",
-            format!(
-                "SELECT thread_id, end_ns AS since_ns, {end} - end_ns AS waited_ns FROM cpu_runs \
-                 WHERE thread_row = {thread_row} AND end_ns = {since} LIMIT 1"
-            ),
+            Selection::of(Table::CpuRuns).filter(Condition::is("end_ns", since)),
+            "end_ns",
         ),
     };
-    let columns = [
-        Column::new("thread_id", "thread", Unit::None),
-        Column::new("since_ns", "ready since", Unit::Moment),
-        Column::new("waited_ns", "ready until the trace's end", Unit::Duration),
-    ];
-    let title = format!("When the thread was {what} that had not run again when the trace ended");
+    let selection = selection
+        .filter(Condition::is("thread_row", thread_row))
+        .limit(1);
+    let waited = Expression::Formula(format!("{end} - {since_ns}"));
+    let since_ns = Expression::Column(since_ns);
+    let title = format!("Time when the thread was {what}; it was still ready when the trace ended");
     let waited_ns = end - since;
-    let evidence = Evidence::new(title, query, &columns).row([
+    let evidence = Evidence::of(title, selection)
+        .stored("thread_id", "thread", Unit::None)
+        .column("since_ns", "ready since", Unit::Moment, since_ns)
+        .column("waited_ns", "ready until the end", Unit::Duration, waited);
+    let evidence = evidence.row([
         Some(Value::from(thread_id)),
         Some(since.into()),
         Some(waited_ns.into()),

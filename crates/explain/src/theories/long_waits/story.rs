@@ -1,11 +1,12 @@
-//! One moment of a thread: what it did, what it waited for, who ended the wait, and why it did not
-//! run at once.
+//! Story of one moment of a thread: what it did, what it waited for, what ended the wait, and why
+//! it did not run at once.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use serde::Serialize;
-use tables::{CpuRunsView, Functions, Options, Store, StoreError, Table};
+use tables::{CpuRunsView, Functions, Identities, Options, Store, StoreError, Table};
 
 use super::group::Group;
 pub use super::path::Thread;
@@ -14,111 +15,113 @@ use super::waiter::Waiter;
 use super::weigh::Facts;
 use super::{STEPS, readier};
 use crate::survey::{self, Wait};
-use crate::{Case, Evidence, Explanation, Finding, Verdict, duration, labels};
+use crate::{Case, Evidence, Finding, Reader, Survey, Verdict, duration, labels};
 
-/// What a thread did at a moment, and what led to it.
+/// Story of a moment of a thread.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Story {
-    /// The thread.
+    /// Thread of the story.
     pub thread: Named,
-    /// The moment, in nanoseconds since the trace's start.
+    /// Moment, in nanoseconds since the trace's start.
     pub at_ns: i64,
-    /// What the thread did then.
+    /// State of the thread at the moment.
     pub kind: Doing,
-    /// The run then under way, or the one that it then waited for.
+    /// Run at the moment or, if the thread was not running, its next run.
     pub run: Option<Ran>,
-    /// What happened, in the order of time.
+    /// Events of the thread, in order of time.
     pub story: Vec<Event>,
-    /// What may have kept it from running once it was ready, each theory with its verdict.
+    /// Possible causes of the wait for a CPU, each with its verdict.
     pub theories: Vec<Verdict>,
-    /// What is found of its wait for a CPU.
+    /// Findings about the wait for a CPU.
     pub findings: Vec<Finding>,
-    /// What led to the run, step by step back in time: who had to run before it could.
+    /// Chain of events that led to the run, the latest first.
     pub chain: Vec<Link>,
 }
 
 /// A thread and its process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Named {
-    /// Its id.
+    /// Id of the thread.
     pub id: u32,
-    /// Its row in `threads`.
+    /// Row of the thread in the table `threads`.
     pub row: Option<u32>,
-    /// The name that it was given.
+    /// Name that the program gave to the thread.
     pub name: Option<String>,
-    /// Name and id of its process.
+    /// Name and id of the thread's process.
     pub process: Option<String>,
 }
 
-/// What a thread does.
+/// State of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doing {
-    /// It has a CPU.
+    /// The thread has a CPU.
     Running,
-    /// It could run and has none.
+    /// The thread is ready and has no CPU.
     Ready,
-    /// It waits for something else.
+    /// The thread waits for something other than a CPU.
     Waiting,
-    /// The trace does not tell.
+    /// The trace does not record the state of the thread.
     Unknown,
 }
 
 /// A run of the thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Ran {
-    /// Its CPU.
+    /// Number of the CPU.
     pub cpu: u16,
-    /// When it began.
+    /// Start, in nanoseconds since the trace's start.
     pub start_ns: i64,
-    /// When it ended.
+    /// End, in nanoseconds since the trace's start.
     pub end_ns: i64,
-    /// The thread's priority when it began.
+    /// Priority of the thread at the start of the run.
     pub priority: Option<i8>,
-    /// Its rank when it ended, or if that is not known when it was switched out before.
+    /// Rank of the thread: the worse of its ranks at the end of the run and at the last switch-out
+    /// before it.
     pub rank: Option<u8>,
 }
 
-/// A kind of [`Event`].
+/// Kind of an [`Event`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// The thread lost or gave up its CPU.
     SwitchedOut,
-    /// Something made it ready.
+    /// The thread was readied.
     Readied,
-    /// It could run, and others had the CPUs.
+    /// The thread was ready while other threads had the CPUs.
     WaitedBehind,
-    /// It ran.
+    /// The thread ran.
     Ran,
 }
 
-/// Something that happened to the thread. What an event of its kind does not tell is unknown.
+/// Event in the story of a thread. Fields that do not apply to its kind are `None`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Event {
-    /// What it is.
+    /// Kind of the event.
     pub kind: EventKind,
-    /// When, or from when.
+    /// Time of the event, or its start if it lasted for some time, in nanoseconds since the trace's
+    /// start.
     pub at_ns: i64,
-    /// Until when, if it lasted.
+    /// End of the event, if it lasted for some time.
     pub until_ns: Option<i64>,
-    /// The same in words.
+    /// Sentence that describes the event.
     pub sentence: String,
-    /// The CPU.
+    /// Number of the CPU.
     pub cpu: Option<u16>,
-    /// Who did it, if another thread did.
+    /// Other thread that caused the event.
     pub thread: Option<Named>,
-    /// The state that the thread went to.
+    /// State that the thread entered.
     pub state: Option<String>,
-    /// What it then waited for.
+    /// Wait reason of the thread in this state.
     pub wait_reason: Option<String>,
-    /// The thread's priority.
+    /// Priority of the thread.
     pub priority: Option<i8>,
-    /// Its rank.
+    /// Rank of the thread.
     pub rank: Option<u8>,
-    /// Where it was, the innermost function first.
+    /// Call stack of the thread, with the innermost function first.
     pub stack: Vec<String>,
-    /// The rows that tell more.
+    /// Evidence with details of the event.
     pub evidence: Option<Evidence>,
 }
 
@@ -141,29 +144,31 @@ impl Event {
     }
 }
 
-/// A stretch of the chain that led to a run.
+/// Step of the chain that led to a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Link {
-    /// Whose stretch it is.
+    /// Thread of the step.
     pub thread: Named,
-    /// Its beginning.
+    /// Start, in nanoseconds since the trace's start.
     pub from_ns: i64,
-    /// Its end.
+    /// End, in nanoseconds since the trace's start.
     pub to_ns: i64,
-    /// What the thread did meanwhile, and who ended its wait.
+    /// Text about the activity of the thread during the step and about the end of its wait.
     pub why: String,
-    /// The CPU of its run.
+    /// CPU of the thread's run in the step.
     pub cpu: u16,
 }
 
-/// What a thread did at a moment, and what led to it; nothing if the trace tells of no run of it.
-/// `known` is what was found out about the trace before.
+/// Describes a moment of a thread. Returns `None` if the trace has no run of the thread.
+///
+/// `survey` and `names` come from the explanation of the trace.
 ///
 /// # Errors
-/// If a table cannot be made or read, or the user stopped it.
+/// If a table cannot be made or read, or the user cancelled.
 pub fn tell(
     store: &Store,
-    known: &Explanation,
+    survey: &Arc<Survey>,
+    names: &Arc<Identities>,
     thread: Thread,
     at_ns: i64,
     functions: Option<&dyn Functions>,
@@ -171,8 +176,9 @@ pub fn tell(
 ) -> Result<Option<Story>, StoreError> {
     store.make(&crate::tables(), options)?;
     let size = store.trace().size_bytes();
-    let go_on = || (options.progress)(size);
-    let case = Case::of(store, known, functions, &go_on);
+    let is_cancelled = || !(options.progress)(size);
+    let reader = Reader::new(store, Arc::clone(names), functions, &is_cancelled);
+    let case = Case::of_survey(reader, Arc::clone(survey));
     let mut runs = Runs::new(&case)?;
     match runs.next_after(thread, at_ns)? {
         Some((chunk, row)) => Ok(Some(of_run(&case, &mut runs, chunk, row, at_ns)?)),
@@ -197,7 +203,7 @@ pub fn tell(
     }
 }
 
-/// What is read of the run, besides what tells of the wait before it.
+/// Columns of `cpu_runs` that are read in addition to the columns of the survey.
 const COLUMNS: [&str; 4] = [
     "previous_priority_out",
     "previous_cpu",
@@ -266,7 +272,7 @@ fn of_run(
     })
 }
 
-/// What happened from the thread's switch-out before the run to the run's end.
+/// Returns the events from the thread's switch-out before the run to the end of the run.
 fn events(
     case: &Case<'_>,
     view: &CpuRunsView<'_>,
@@ -301,7 +307,7 @@ fn events(
                 format!("It left {left} and waited for {}{because}.", duration(ns))
             }
             (true, None) => format!("It left {left} and waited{because}."),
-            (false, _) => format!("It lost {left} although it could go on{because}."),
+            (false, _) => format!("It lost {left} although it was still ready{because}."),
         };
         events.push(Event {
             until_ns: wait.waits_ns.map(|ns| out_ns.saturating_add(ns)),
@@ -310,7 +316,8 @@ fn events(
             wait_reason: reason,
             priority: view.previous_priority_out.get(row),
             rank: view.previous_rank.get(row),
-            // A thread goes on where it had waited.
+            // The stack recorded for the run shows where the thread had waited, because a thread
+            // continues there.
             stack: stack(wait.stack_id, wait.process_id, wait.start_ns),
             ..Event::new(EventKind::SwitchedOut, out_ns, sentence)
         });
@@ -329,7 +336,7 @@ fn events(
         let from = wait
             .readying_cpu
             .map_or(String::new(), |cpu| format!(", on CPU {cpu}"));
-        let sentence = format!("{who} made it ready{from}.");
+        let sentence = format!("{who} readied it{from}.");
         events.push(Event {
             cpu: wait.readying_cpu,
             thread: by,
@@ -340,7 +347,7 @@ fn events(
     if let Some(evidence) = behind {
         let Range { start, end } = wait.range();
         let sentence = format!(
-            "It could run and got no CPU for {}.",
+            "It was ready and got no CPU for {}.",
             duration(wait.ready_ns)
         );
         events.push(Event {
@@ -373,7 +380,7 @@ fn events(
     Ok(events)
 }
 
-/// States of threads.
+/// Codes of thread states.
 const TERMINATED: u8 = 4;
 const WAITING: u8 = 5;
 
@@ -411,13 +418,13 @@ fn words_of(thread: &Named) -> String {
     format!("Thread {}{name}{of}", thread.id)
 }
 
-/// A leg in words; nothing of one that the trace does not tell of.
+/// Describes a step. Returns `None` if the trace does not record the step.
 fn link(case: &Case<'_>, leg: &Leg) -> Option<Link> {
     let run = &leg.run;
     let [mut waited, was_ready, ran] = leg.parts();
     let mut from_ns = leg.range.start;
     if run.previous_out_ns.is_none() {
-        // What it did before it became ready for its first run is not known.
+        // The activity of the thread before it was readied for its first run is unknown.
         (waited, from_ns) = (0, from_ns.max(run.since_ns()));
     }
     let mut did = Vec::new();
@@ -425,12 +432,12 @@ fn link(case: &Case<'_>, leg: &Leg) -> Option<Link> {
         let reason = run.previous_wait_reason.map(labels::wait_reason);
         let reason = reason.map_or(String::new(), |reason| format!(" ({reason})"));
         let by = run.ended_by(case);
-        let by = by.map_or(String::new(), |by| format!(", until {by} made it ready"));
+        let by = by.map_or(String::new(), |by| format!(", until {by} readied it"));
         did.push(format!("waited for {}{reason}{by}", duration(waited)));
     }
     if was_ready > 0 {
         did.push(format!(
-            "was ready for {} and got no CPU",
+            "was ready for {} without a CPU",
             duration(was_ready)
         ));
     }
@@ -439,7 +446,7 @@ fn link(case: &Case<'_>, leg: &Leg) -> Option<Link> {
     }
     if leg.slept_ns() > 0 {
         did.push(format!(
-            "the machine slept for {}",
+            "the machine was suspended for {}",
             duration(leg.slept_ns())
         ));
     }

@@ -1,36 +1,39 @@
-//! Threads that could run and got no CPU, and what they were meanwhile.
+//! Threads that were ready without a CPU, and their priorities and affinities.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use tables::{CpusView, PrioritiesView, StoreError, Table, ThreadsView};
 
+use crate::thresholds::STARVATION_NS;
 use crate::{Case, Evidence, Wait};
 
-/// A thread that could run and got no CPU.
+/// Thread that was ready without a CPU, and its wait.
 #[derive(Clone, Debug)]
 pub(super) struct Waiter {
-    /// From when to when.
+    /// Time range of the wait.
     pub(super) range: Range<i64>,
     pub(super) thread_id: u32,
     pub(super) thread_row: Option<u32>,
     pub(super) process_id: Option<u32>,
     pub(super) process_row: Option<u32>,
     pub(super) rank: Option<u8>,
-    /// Its priority over the wait, stretch by stretch.
+    /// Priority of the thread in each time range of the wait.
     pub(super) priorities: Vec<(Range<i64>, Option<i8>)>,
-    /// A CPU that it ran on.
+    /// CPU on which the thread ran after the wait or, if the wait has not ended, before the wait.
     pub(super) cpu: Option<u16>,
-    /// CPUs that it may use, if those are not all.
+    /// CPUs that the thread may use; `None` if it may use all.
     pub(super) limited_to: Option<Vec<u16>>,
-    /// Whether the trace tells which CPUs it may use.
+    /// True if the trace records the thread's affinity.
     pub(super) affinity_is_known: bool,
-    /// Its kernel stack was paged out, or its process swapped out, when it was made ready.
+    /// True if the thread's kernel stack was paged out, or its process swapped out, when the thread
+    /// was readied.
     pub(super) is_paged_out: Option<bool>,
     pub(super) ran_unseen: bool,
-    /// If it may have run unseen before `range`, but not since, what tells so.
+    /// Evidence that the thread cannot have run unseen since the start of `range`, if `range` was
+    /// shortened.
     pub(super) certain: Option<Evidence>,
-    /// The row of `cpu_runs` that ended it; none if it waits still when the trace ends.
+    /// Row of `cpu_runs` that ended the wait; `None` if the thread still waits when the trace ends.
     pub(super) wait: Option<Wait>,
 }
 
@@ -59,7 +62,7 @@ impl Waiter {
         self.range.end.saturating_sub(self.range.start)
     }
 
-    /// Its priority when the wait began.
+    /// Returns the priority of the thread at the start of the wait.
     pub(super) fn priority(&self) -> Option<i8> {
         self.priorities.first().and_then(|(_, priority)| *priority)
     }
@@ -69,7 +72,8 @@ impl Waiter {
         limited.is_none_or(|cpus| cpus.contains(&cpu))
     }
 
-    /// The CPUs that it may use, as a condition that follows another in a query.
+    /// Returns an SQL condition for the CPUs that the thread may use. It starts with `AND`, because
+    /// it follows other conditions. It is empty if the thread may use all CPUs.
     pub(super) fn and_on_its_cpus(&self) -> String {
         let list = |cpus: &Vec<u16>| {
             let cpus: Vec<String> = cpus.iter().map(u16::to_string).collect();
@@ -79,7 +83,7 @@ impl Waiter {
     }
 }
 
-/// Looks up what priorities the waiting threads had, and which CPUs they may use.
+/// Looks up the priorities and affinities of waiting threads.
 pub(super) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), StoreError> {
     let changes = Changes::read(case, waiters)?;
     let known = known(case, waiters)?;
@@ -104,7 +108,8 @@ pub(super) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), Sto
         }
         priorities.push((rest, now));
         priorities.retain(|(range, _)| !range.is_empty());
-        // The priority that ended the wait, raised at its very end, is not that of the wait.
+        // If the priority is raised at the end of the wait, the thread waited with the old
+        // priority.
         let at_end = range.end..=range.end.saturating_add(case.survey.clocks_apart_ns());
         let last = of_thread
             .priorities
@@ -115,10 +120,11 @@ pub(super) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), Sto
         }
         waiter.priorities = priorities;
         let known = known.get(&row).copied().unwrap_or_default();
-        // No event tells when it was raised for starving: that was at the wait's end.
+        // If no event records changes of priorities, a starved thread waited with its base
+        // priority. Windows raised the priority only at the end of the wait.
         if !changes.are_recorded
             && waiter.priority() == Some(STARVED)
-            && waiter.ready_ns() >= STARVES_NS
+            && waiter.ready_ns() >= STARVATION_NS
             && let Some(base) = known.base_priority.and_then(|base| i8::try_from(base).ok())
         {
             waiter.priorities = vec![(range.clone(), Some(base))];
@@ -135,23 +141,22 @@ pub(super) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), Sto
     Ok(())
 }
 
-/// Changes of a thread's priority (when, from, to) and affinity (when, to), in order of time.
+/// Changes of a thread in order of time: of its priority (time, old value, new value) and of its
+/// affinity (time, mask).
 #[derive(Clone, Default)]
 struct OfThread {
     priorities: Vec<(i64, i8, i8)>,
     affinities: Vec<(i64, u64)>,
 }
 
-/// The priority that a thread is raised to which is ready for long and gets no CPU, and how long that
-/// takes at least: Windows looks for such threads once a second and, as documented, raises those that
-/// waited for some four.
+/// Priority to which Windows raises a ready thread that got no CPU for long. Windows looks for such
+/// threads once a second and, as documented, raises the threads that waited for about four seconds.
 const STARVED: i8 = 15;
-const STARVES_NS: i64 = 1_000_000_000;
 
-/// By the rows of threads.
+/// Changes of priorities and affinities, by row of the table `threads`.
 struct Changes {
     threads: FxHashMap<u32, OfThread>,
-    /// Whether the trace tells of any change of a priority.
+    /// True if the trace records changes of priorities.
     are_recorded: bool,
 }
 
@@ -200,14 +205,14 @@ impl Changes {
     }
 }
 
-/// What `threads` tells of a thread.
+/// Facts about a thread from the table `threads`.
 #[derive(Clone, Copy, Default)]
 struct Known {
     affinity: Option<u64>,
     base_priority: Option<u8>,
 }
 
-/// What `threads` tells of those that wait, by its rows.
+/// Reads facts about waiting threads, by row of the table `threads`.
 fn known(case: &Case<'_>, waiters: &[Waiter]) -> Result<FxHashMap<u32, Known>, StoreError> {
     let table = case.table(Table::Threads)?;
     let mut known = FxHashMap::default();
@@ -231,7 +236,7 @@ fn known(case: &Case<'_>, waiters: &[Waiter]) -> Result<FxHashMap<u32, Known>, S
     Ok(known)
 }
 
-/// Groups and numbers of CPUs.
+/// CPUs, each with its index, its processor group and its number in the group.
 struct Numbers(Vec<(u16, u16, u8)>);
 
 impl Numbers {
@@ -252,8 +257,8 @@ impl Numbers {
         Ok(Numbers(numbers))
     }
 
-    /// The CPUs of an affinity, of the processor group of the CPU that its thread ran on; none if
-    /// these are all of the group.
+    /// Returns the CPUs of an affinity mask, in the processor group of the CPU on which the thread
+    /// ran. Returns `None` if the mask contains all CPUs of the group.
     fn within(&self, mask: u64, cpu: Option<u16>) -> Option<Vec<u16>> {
         let ran_on = self.0.iter().find(|(other, ..)| Some(*other) == cpu);
         let group = ran_on.or(self.0.first())?.1;

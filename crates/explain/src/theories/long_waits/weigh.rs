@@ -1,18 +1,18 @@
-//! What may have kept a thread from running, weighed for one wait.
+//! Examines the possible causes of one wait.
 
 use std::ops::Range;
 
+use selection::{Condition, Expression, Order, Selection};
 use tables::{DamagesView, ProcessFreezesView, StoreError, Table};
 
 use super::held::{self, By, Held, Most, WhoRan};
 use super::holders::Holders;
 use super::waiter::Waiter;
-use crate::{
-    About, Case, Column, Evidence, Judgement, Unit, Value, Verdict, duration, grouped, percent,
-};
+use crate::thresholds::{CAUSE_PERCENT, IDLE_EXIT_NS, PARTIAL_CAUSE_PERCENT, is_share};
+use crate::{About, Case, Evidence, Judgement, Unit, Value, Verdict, duration, grouped, percent};
 
-/// What kept a thread from running. Where several explain half of a wait or more, the first of them
-/// here is the cause: it is behind the others.
+/// Cause of a wait. If several causes explain half of the wait or more, the first of them in this
+/// list is the cause, because the others follow from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Cause {
     LostEvents,
@@ -26,14 +26,6 @@ pub(super) enum Cause {
     EqualPriority,
     Dispatcher,
 }
-
-/// Of a wait that no theory explains half of.
-const HALF: f64 = 0.5;
-/// What explains less is not counted as a part.
-const PART: f64 = 0.1;
-/// No idle state of a processor takes longer to leave: firmware states microseconds to some hundred
-/// of them.
-pub(super) const LONGEST_WAKE_NS: i64 = 1_000_000;
 
 const fn about(id: &'static str, question: &'static str) -> About {
     About {
@@ -50,22 +42,21 @@ pub(super) static PRIORITY: About = about(
 );
 pub(super) static QUANTUM: About = about(
     "equal-priority",
-    "Were they busy with threads of the same priority, one quantum after the other?",
+    "Were the CPUs busy with threads of the same priority, each for its quantum?",
 );
 pub(super) static RANK: About = about(
     "better-rank",
-    "Were they busy with threads of better rank, which goes before priority?",
+    "Were the CPUs busy with threads of better rank, which has precedence over priority?",
 );
 pub(super) static DISPATCHER: About = about(
     "dispatcher",
-    "Were there CPUs that it could have had, but the dispatcher does not compare it with what they \
-     ran?",
+    "Was there a suitable CPU that the dispatcher did not consider?",
 );
 pub(super) static INTERRUPTS: About = about(
     "interrupted-cpus",
     "Were the CPUs busy with DPCs and service routines?",
 );
-pub(super) static AFFINITY: About = about("affinity", "Might it run on some CPUs only?");
+pub(super) static AFFINITY: About = about("affinity", "Was it limited to some of the CPUs?");
 pub(super) static PAGED_OUT: About = about(
     "stack-paged-out",
     "Was its kernel stack paged out, or its process swapped out?",
@@ -74,15 +65,15 @@ pub(super) static FROZEN: About = about("process-frozen", "Was its process froze
 pub(super) static SUSPENDED: About = about("machine-suspended", "Was the machine suspended?");
 pub(super) static LOST: About = about(
     "lost-events",
-    "Are events missing or clocks wrong, so that the wait may be none?",
+    "Are events missing or clocks wrong, so that the wait may be wrong?",
 );
 
-/// What else is read of the trace, once for all waits.
+/// Facts about the trace that are the same for all waits.
 pub(super) struct Facts {
     freezes: Vec<Freeze>,
     damage: Vec<Damage>,
     has_interrupts: bool,
-    /// How far apart two clocks may be, in nanoseconds; 0 if they agree.
+    /// Greatest difference between two clocks, in nanoseconds; 0 if all clocks agree.
     clocks_apart_ns: i64,
 }
 
@@ -146,7 +137,7 @@ impl Damage {
     }
 }
 
-/// Kinds of damage that are losses.
+/// Kinds of damage that mean lost events.
 const LOSSES: [&str; 11] = [
     "events_lost",
     "buffers_lost",
@@ -162,12 +153,12 @@ const LOSSES: [&str; 11] = [
 ];
 
 impl Facts {
-    /// Whether any wait may be none: something is lost, or clocks disagree.
+    /// Returns true if any wait may be wrong because events are lost or clocks disagree.
     pub(super) fn waits_may_be_none(&self) -> bool {
         self.clocks_disagree() || self.lacks_events()
     }
 
-    /// Whether events are lost or broken.
+    /// Returns true if events are lost or damaged.
     pub(super) fn lacks_events(&self) -> bool {
         self.damage.iter().any(Damage::is_loss)
     }
@@ -176,8 +167,9 @@ impl Facts {
         self.clocks_apart_ns > 0
     }
 
-    /// Whether what made the thread ready may have led to the run before the wait, had clocks agreed:
-    /// it follows that run's end by no more than they are apart.
+    /// Returns true if the event that readied the thread may belong to the run before the wait.
+    /// This is possible if the event follows the end of that run by no more than the difference
+    /// between the clocks.
     fn may_be_of_run_before(&self, waiter: &Waiter) -> bool {
         let wait = waiter.wait.as_ref();
         let readied = wait.and_then(|wait| wait.readied_ns.zip(wait.previous_out_ns));
@@ -187,12 +179,12 @@ impl Facts {
             })
     }
 
-    /// Whether a wait is likely none: most CPUs that the thread could have had were idle, and events
-    /// are lost, clocks disagree, or nothing but one event tells of a wait that is not over when the
-    /// trace ends.
+    /// Returns true if a wait is probably wrong. This is the case if CPUs were mostly idle and one
+    /// of three conditions holds: events are lost, clocks disagree, or the wait has not ended and
+    /// is known from a single event.
     fn may_have_lost(&self, waiter: &Waiter, held: &Held) -> bool {
         waiter.is_paged_out != Some(true)
-            && held.by(By::Idle) as f64 >= HALF * held.all_ns as f64
+            && is_share(held.by(By::Idle), held.all_ns, CAUSE_PERCENT)
             && (waiter.wait.is_none()
                 || self.clocks_disagree()
                 || waiter.certain.is_none()
@@ -200,26 +192,28 @@ impl Facts {
     }
 }
 
-/// What each theory says of a wait.
+/// Verdicts about a wait, and facts for its description.
 pub(super) struct Weighed {
     pub(super) verdicts: Vec<Verdict>,
-    /// The cause, if something explains half of it.
+    /// Cause of the wait, if a cause explains half of the wait or more.
     pub(super) cause: Option<Cause>,
-    /// How much of the wait nobody lost: the machine was suspended, or the wait may be none.
-    pub(super) not_lost_ns: i64,
-    /// The process that ran most meanwhile.
+    /// Part of the wait that does not count as a delay, because the machine was suspended or the
+    /// wait may be wrong, in nanoseconds.
+    pub(super) not_delay_ns: i64,
+    /// Process with most CPU time during the wait.
     pub(super) most: Option<Most>,
-    /// Its ideal processor, if that had hardly anything but DPCs and service routines, and how long
-    /// it had these.
+    /// Ideal processor of the thread, and the time of DPCs and service routines on it in
+    /// nanoseconds. It is set if these had most of the processor's time.
     pub(super) locked_ideal: Option<(u16, i64)>,
     pub(super) idle_beyond_ns: Option<i64>,
-    /// Threads of its own process took turns with it, each at its priority: its program went on.
+    /// True if threads of the same process took turns with this thread, so that its program
+    /// continued.
     pub(super) is_among_its_own: bool,
-    /// What would tell why it did not get CPUs that were idle is not recorded.
+    /// True if data is missing that could explain why the thread did not get an idle CPU.
     pub(super) is_idle_unexplained: bool,
 }
 
-/// Weighs all theories for a wait.
+/// Examines all causes of a wait.
 pub(super) fn weigh(
     case: &Case<'_>,
     facts: &Facts,
@@ -264,11 +258,12 @@ pub(super) fn weigh(
     ));
     weighed.push((Cause::Rank, rank(case, waiter, held, &scales, its_cpus)));
     let is_paged_out = waiter.is_paged_out == Some(true);
-    // A CPU is idle to the trace, too, if the thread may not use it, or if it served interrupts, and
-    // neither is recorded.
+    // A CPU can look suitable and idle although the thread may not use it or although it runs
+    // interrupts. Idle time is certain only if the trace records affinities and interrupts, or in
+    // short waits.
     let is_idle_known =
-        waiter.affinity_is_known && facts.has_interrupts || waiter.ready_ns() < LONGEST_WAKE_NS;
-    // A thread whose stack is on its way cannot be given an idle CPU.
+        waiter.affinity_is_known && facts.has_interrupts || waiter.ready_ns() < IDLE_EXIT_NS;
+    // A thread whose kernel stack is being read from disk cannot get an idle CPU.
     let not_chosen: &[By] = match is_paged_out || !is_idle_known {
         true => &[By::Dispatcher],
         false => &[By::Dispatcher, By::Idle],
@@ -300,52 +295,51 @@ pub(super) fn weigh(
 
     let explain_half = weighed.iter().filter(|(_, verdict)| {
         let explains = verdict.explains_ns.unwrap_or(0);
-        verdict.judgement == Judgement::For && explains as f64 >= HALF * scales.ready_ns as f64
+        verdict.judgement == Judgement::For && is_share(explains, scales.ready_ns, CAUSE_PERCENT)
     });
     let causes: Vec<Cause> = explain_half.map(|(cause, _)| *cause).collect();
     let cause = causes.iter().copied().min();
-    let not_lost_ns = match is_doubtful {
+    let not_delay_ns = match is_doubtful {
         true => scales.ready_ns,
         false => held.part_of_wait(held.by(By::Suspended)),
     };
     Weighed {
         verdicts: weighed.into_iter().map(|(_, verdict)| verdict).collect(),
         cause,
-        not_lost_ns,
+        not_delay_ns,
         most,
         locked_ideal: ideal
-            .filter(|ideal| ideal.share() >= HALF)
+            .filter(AtIdeal::is_locked)
             .map(|ideal| (ideal.cpu, ideal.interrupts_ns())),
         idle_beyond_ns,
         is_among_its_own: causes.contains(&Cause::EqualPriority)
-            && own_ns as f64 >= HALF * held.all_ns as f64,
+            && is_share(own_ns, held.all_ns, CAUSE_PERCENT),
         is_idle_unexplained: !is_idle_known,
     }
 }
 
-/// What shares are taken of.
+/// Values with which the shares of causes are computed.
 struct Scales<'h> {
     ready_ns: i64,
     held: &'h Held,
 }
 
 impl Scales<'_> {
-    /// The verdict on something that had that CPU time.
+    /// Returns the verdict on a cause that used CPU time.
     fn cpu_time(&self, about: &About, by: &[By], because: String) -> Verdict {
         let ns: i64 = by.iter().map(|by| self.held.by(*by)).sum();
         self.explains(about, self.held.part_of_wait(ns), because)
     }
 
-    /// The verdict on something that explains so much of the wait.
+    /// Returns the verdict on a cause that explains a part of the wait.
     fn explains(&self, about: &About, explains_ns: i64, because: String) -> Verdict {
-        let share = match self.ready_ns {
-            0 => 0.0,
-            ready => explains_ns as f64 / ready as f64,
-        };
-        let (judgement, because) = match share {
-            HALF.. => (Judgement::For, because),
-            PART.. => (Judgement::For, format!("In part: {because}")),
-            _ => (Judgement::Against, because),
+        let explains = |percent| self.ready_ns > 0 && is_share(explains_ns, self.ready_ns, percent);
+        let (judgement, because) = if explains(CAUSE_PERCENT) {
+            (Judgement::For, because)
+        } else if explains(PARTIAL_CAUSE_PERCENT) {
+            (Judgement::For, format!("In part: {because}"))
+        } else {
+            (Judgement::Against, because)
         };
         let mut verdict = Verdict::new(about, judgement, because);
         verdict.explains_ns = Some(explains_ns);
@@ -357,11 +351,11 @@ fn not_recorded(about: &About, because: &str) -> Verdict {
     Verdict::new(about, Judgement::NotRecorded, because)
 }
 
-/// What the ideal processor of a thread had meanwhile: a thread that finds no idle CPU waits in the
-/// queue of that one.
+/// CPU time on the ideal processor of a thread. A thread that finds no idle CPU waits in the queue
+/// of its ideal processor.
 struct AtIdeal {
     cpu: u16,
-    /// The same wait as if the thread might run there only.
+    /// The wait, as if the thread could run only on its ideal processor.
     waiter: Waiter,
     held: Held,
 }
@@ -369,7 +363,7 @@ struct AtIdeal {
 impl AtIdeal {
     fn of(case: &Case<'_>, waiter: &Waiter, holders: &Holders) -> Option<AtIdeal> {
         let cpus = &case.survey.cpus;
-        // The trace has eight bits of its number.
+        // The trace has only the low eight bits of the processor's number.
         let cpu = u16::from(waiter.wait?.ideal_processor?);
         let is_known = cpus.len() <= 256 && cpus.iter().any(|known| known.cpu == cpu);
         if !is_known || !waiter.may_use(cpu) {
@@ -387,16 +381,15 @@ impl AtIdeal {
         self.held.by(By::Dpc) + self.held.by(By::Isr)
     }
 
-    fn share(&self) -> f64 {
-        match self.held.all_ns {
-            0 => 0.0,
-            all => self.interrupts_ns() as f64 / all as f64,
-        }
+    /// Returns true if DPCs and service routines had most of the ideal processor's time.
+    fn is_locked(&self) -> bool {
+        let all_ns = self.held.all_ns;
+        all_ns > 0 && is_share(self.interrupts_ns(), all_ns, CAUSE_PERCENT)
     }
 }
 
-/// The verdict on DPCs and service routines: on all CPUs that the thread may use, or on its ideal
-/// processor, if that had little else.
+/// Returns the verdict on DPCs and service routines on all CPUs that the thread may use. If the
+/// ideal processor is locked, the verdict also covers this processor alone.
 fn interrupts(
     case: &Case<'_>,
     ideal: &Option<AtIdeal>,
@@ -404,19 +397,24 @@ fn interrupts(
     had: String,
 ) -> Verdict {
     let by = [By::Dpc, By::Isr];
-    let Some(ideal) = ideal.as_ref().filter(|ideal| ideal.share() >= HALF) else {
+    let Some(ideal) = ideal.as_ref().filter(|ideal| ideal.is_locked()) else {
         return scales.cpu_time(&INTERRUPTS, &by, had);
     };
     let because = format!(
-        "{had} Of CPU {}, its ideal processor, in whose queue it waited, they had {}.",
+        "{had} On CPU {}, its ideal processor, in whose queue it waited, they had {}.",
         ideal.cpu,
         percent(ideal.interrupts_ns(), ideal.held.all_ns)
     );
     let of_all_ns = by.iter().map(|by| scales.held.by(*by)).sum();
     let explains_ns = (scales.held.part_of_wait(of_all_ns)).max(ideal.interrupts_ns());
     let mut verdict = scales.explains(&INTERRUPTS, explains_ns, because);
-    let mut evidence = ideal.held.evidence(&ideal.waiter, &case.survey.silences);
-    evidence.title = format!("What had CPU {}, its ideal processor, meanwhile", ideal.cpu);
+    let mut evidence = ideal
+        .held
+        .evidence(&ideal.waiter, &case.survey.suspend_gaps);
+    evidence.title = format!(
+        "Use of CPU {}, its ideal processor, during the wait",
+        ideal.cpu
+    );
     verdict.evidence.push(evidence);
     verdict
 }
@@ -429,13 +427,13 @@ fn rank(
     its_cpus: &str,
 ) -> Verdict {
     if case.survey.runs_with_rank == 0 {
-        return not_recorded(&RANK, "No context switch carries a rank.");
+        return not_recorded(&RANK, "Context switches have no rank.");
     }
     let Some(rank) = waiter.rank else {
-        return not_recorded(&RANK, "The rank of the thread is not known.");
+        return not_recorded(&RANK, "The rank of the thread is unknown.");
     };
     let because = match (rank, held.outranked_by) {
-        (0, _) => "Its rank was 0: none is better.".to_owned(),
+        (0, _) => "Its rank was 0, the best one.".to_owned(),
         (rank, None) => format!("Its rank was {rank}, but no thread of better rank ran."),
         (rank, Some(by)) => format!(
             "Its rank was {rank}; threads of better rank and no higher priority ({} to {}) had {} \
@@ -448,7 +446,7 @@ fn rank(
     scales.cpu_time(&RANK, &[By::Rank], because)
 }
 
-/// The verdict on CPUs that had threads which go behind it, or nothing to do.
+/// Returns the verdict on CPUs that were idle or ran threads of lower precedence.
 fn dispatcher(
     case: &Case<'_>,
     held: &Held,
@@ -457,19 +455,24 @@ fn dispatcher(
     its_cpus: &str,
 ) -> Verdict {
     let had = format!(
-        "Threads that go behind it had {} of {its_cpus}, which were idle for {}",
+        "Threads of lower precedence had {} of {its_cpus}, which were idle for {}",
         percent(held.by(By::Dispatcher), held.all_ns),
         percent(held.by(By::Idle), held.all_ns),
     );
-    // Before ranks were recorded, threads of lower priority may have had the better one.
+    // If ranks are not recorded, threads of lower priority may have had a better rank.
     if case.survey.runs_with_rank == 0
-        && held.by(By::Dispatcher) as f64 >= HALF * held.all_ns as f64
+        && is_share(held.by(By::Dispatcher), held.all_ns, CAUSE_PERCENT)
     {
-        let because = format!("{had}, if their ranks were no better: no context switch tells.");
+        let because = format!(
+            "{had}, unless their ranks were better: context switches have no \
+            rank."
+        );
         return not_recorded(&DISPATCHER, &because);
     }
-    let because =
-        format!("{had}; a ready thread is compared with what its ideal processor runs only.");
+    let because = format!(
+        "{had}. The dispatcher compares a ready thread only with the thread on its ideal \
+            processor."
+    );
     scales.cpu_time(&DISPATCHER, not_chosen, because)
 }
 
@@ -482,7 +485,7 @@ fn affinity(
     let Some(cpus) = &waiter.limited_to else {
         let verdict = match waiter.affinity_is_known {
             true => scales.explains(&AFFINITY, 0, "It may run on every CPU.".to_owned()),
-            false => not_recorded(&AFFINITY, "Nothing tells on which CPUs it may run."),
+            false => not_recorded(&AFFINITY, "The CPUs on which it may run are not recorded."),
         };
         return (verdict, None);
     };
@@ -495,12 +498,12 @@ fn affinity(
     );
     match held::idle_beyond(case, waiter, holders) {
         None => {
-            let because = format!("{of_all}; the others had no time to spare.");
+            let because = format!("{of_all}. The others were not idle.");
             (scales.explains(&AFFINITY, 0, because), None)
         }
         Some((evidence, longest)) => {
             let because = format!(
-                "{of_all}; one of the others was idle for {}.",
+                "{of_all}. One of the others was idle for {}.",
                 duration(longest)
             );
             let mut verdict = scales.explains(&AFFINITY, longest.min(scales.ready_ns), because);
@@ -513,48 +516,52 @@ fn affinity(
 fn paged_out(case: &Case<'_>, waiter: &Waiter, scales: &Scales<'_>) -> Verdict {
     match waiter.is_paged_out {
         Some(true) => {
-            // Until when it was, the trace does not tell; a CPU takes it as soon as it can run.
+            // The trace does not record when the stack was back in memory. The whole wait counts,
+            // because the thread gets a CPU as soon as it can run.
             let suspended = scales.held.part_of_wait(scales.held.by(By::Suspended));
             let because =
-                "The event that made it ready says that its kernel stack, or its process, \
-                           was not in memory and had to be read first."
+                "When it was readied, its kernel stack or its process was not in memory and had to \
+                 be read first."
                     .to_owned();
             scales.explains(&PAGED_OUT, scales.ready_ns - suspended, because)
         }
         Some(false) => {
-            let because = "The event that made it ready says that both were in memory.".to_owned();
+            let because = "When it was readied, both were in memory.".to_owned();
             scales.explains(&PAGED_OUT, 0, because)
         }
         None if case.survey.has_ready_events => {
-            let because = "It had lost its CPU without waiting: nothing could be paged out.";
+            let because = "It had lost its CPU without waiting, so nothing was paged out.";
             scales.explains(&PAGED_OUT, 0, because.to_owned())
         }
-        None => not_recorded(&PAGED_OUT, "The trace has no events of threads made ready."),
+        None => not_recorded(&PAGED_OUT, "The trace has no ready-thread events."),
     }
 }
 
 fn frozen(case: &Case<'_>, facts: &Facts, waiter: &Waiter, scales: &Scales<'_>) -> Verdict {
     if facts.freezes.is_empty() {
-        let because = "There are no events of processes being frozen: none was, or they were not \
-                       recorded.";
+        let because = "There are no freeze events: no process was frozen, or they were not \
+            recorded.";
         return not_recorded(&FROZEN, because);
     }
     let Range { start, end } = &waiter.range;
     let process = case.process(waiter.process_row, waiter.process_id);
     let Some(id) = waiter.process_id else {
-        return not_recorded(&FROZEN, "The process of the thread is not known.");
+        return not_recorded(&FROZEN, "The process of the thread is unknown.");
     };
-    let columns = [
-        Column::new("start_ns", "frozen at", Unit::Moment),
-        Column::new("end_ns", "thawed at", Unit::Moment),
-        Column::new("within_ns", "within the wait", Unit::Duration),
-    ];
-    let query = format!(
-        "SELECT start_ns, end_ns, least(end_ns, {end}) - greatest(start_ns, {start}) AS within_ns \
-         FROM process_freezes WHERE process_id = {id} AND start_ns < {end} AND end_ns > {start} \
-         ORDER BY start_ns, end_ns"
-    );
-    let mut evidence = Evidence::new(format!("When {process} was frozen"), query, &columns);
+    let within = format!("least(end_ns, {end}) - greatest(start_ns, {start})");
+    let selection = Selection::of(Table::ProcessFreezes)
+        .overlapping(std::slice::from_ref(&waiter.range))
+        .filter(Condition::is("process_id", id))
+        .order(&[Order::ascending("start_ns"), Order::ascending("end_ns")]);
+    let mut evidence = Evidence::of(format!("Freezes of {process}"), selection)
+        .stored("start_ns", "frozen at", Unit::Moment)
+        .stored("end_ns", "thawed at", Unit::Moment)
+        .column(
+            "within_ns",
+            "within the wait",
+            Unit::Duration,
+            Expression::Formula(within),
+        );
     let mut frozen_ns = 0;
     for freeze in &facts.freezes {
         let within = freeze.range.end.min(*end) - freeze.range.start.max(*start);
@@ -565,7 +572,7 @@ fn frozen(case: &Case<'_>, facts: &Facts, waiter: &Waiter, scales: &Scales<'_>) 
         }
     }
     let because = match frozen_ns {
-        0 => format!("{process} was not frozen then."),
+        0 => format!("{process} was not frozen during the wait."),
         ns => format!("{process} was frozen for {} of it.", duration(ns)),
     };
     let mut verdict = scales.explains(&FROZEN, frozen_ns.min(scales.ready_ns), because);
@@ -574,23 +581,23 @@ fn frozen(case: &Case<'_>, facts: &Facts, waiter: &Waiter, scales: &Scales<'_>) 
 }
 
 fn suspended(case: &Case<'_>, waiter: &Waiter, scales: &Scales<'_>) -> Verdict {
-    let silences = &case.survey.silences;
+    let silences = &case.survey.suspend_gaps;
     let within = silences.within(&waiter.range);
     let silent_ns: i64 = within.map(|silence| silence.end - silence.start).sum();
     if silent_ns == 0 {
         let because = format!(
-            "CPUs logged something all the time: no silence of {} or more.",
+            "CPUs logged events throughout: there is no gap of {} or more.",
             duration(silences.at_least_ns)
         );
         return scales.explains(&SUSPENDED, 0, because);
     }
-    let because = format!("No CPU logged anything for {}.", duration(silent_ns));
+    let because = format!("No CPU logged an event for {}.", duration(silent_ns));
     let mut verdict = scales.explains(&SUSPENDED, silent_ns, because);
     verdict.evidence.push(silences.evidence(&waiter.range));
     verdict
 }
 
-/// Rows shown of what is damaged.
+/// Maximum number of rows of evidence.
 const SHOWN: usize = 12;
 
 fn lost(facts: &Facts, waiter: &Waiter, is_doubtful: bool, scales: &Scales<'_>) -> Verdict {
@@ -614,39 +621,40 @@ fn lost(facts: &Facts, waiter: &Waiter, is_doubtful: bool, scales: &Scales<'_>) 
         )
     });
     let faults = match damage.len() {
-        0 if waiter.ran_unseen || is_doubtful => "No loss or fault is recorded there".to_owned(),
-        0 => "The trace is whole there".to_owned(),
-        1 => "One loss or fault may lie there".to_owned(),
-        n => format!("{} losses or faults may lie there", grouped(n as u64)),
+        0 if waiter.ran_unseen || is_doubtful => "No loss or damage is recorded there".to_owned(),
+        0 => "The trace is complete there".to_owned(),
+        1 => "One loss or damage may be there".to_owned(),
+        n => format!("{} losses or damages may be there", grouped(n as u64)),
     };
     let (explains_ns, because) = match (waiter.ran_unseen, is_doubtful) {
         (true, _) => (
             scales.ready_ns,
-            "switches contradict each other while it waited, or some CPU's are missing: it may have run \
-             unseen",
+            "switches contradict each other during the wait, or those of a CPU are missing: it may \
+             have run unseen",
         ),
         (false, true) if facts.may_be_of_run_before(waiter) => (
             scales.ready_ns,
-            "clocks disagree by more than lay between its run before and what made it ready: that may \
-             have led to that run",
+            "the clocks disagree by more than the time between its previous run and the event that \
+             readied it: the event may belong to that run",
         ),
         (false, true) if facts.clocks_disagree() => (
             scales.ready_ns,
-            "CPUs were idle while it waited, and clocks disagree: it likely ran at once",
+            "CPUs were idle during the wait, and clocks disagree: it probably ran at once",
         ),
         (false, true) if waiter.wait.is_none() => (
             scales.ready_ns,
-            "CPUs were idle while it waited: it likely ran, and the trace's end lacks that",
+            "CPUs were idle during the wait: it probably ran, but the end of the trace lacks that \
+             run",
         ),
         (false, true) => (
             scales.ready_ns,
-            "CPUs were idle while it waited: it likely ran unseen",
+            "CPUs were idle during the wait: it probably ran unseen",
         ),
         (false, false) if waiter.certain.is_some() => (
             0,
-            "from the last of them that shows on, switches and samples of all CPUs follow each other",
+            "after the last of them, switches and samples of all CPUs are complete",
         ),
-        (false, false) => (0, "no switches contradict each other while it waited"),
+        (false, false) => (0, "no switches contradict each other during the wait"),
     };
     let and = match damage.is_empty() && is_doubtful {
         true => "but",
@@ -654,19 +662,28 @@ fn lost(facts: &Facts, waiter: &Waiter, is_doubtful: bool, scales: &Scales<'_>) 
     };
     let mut verdict = scales.explains(&LOST, explains_ns, format!("{faults}, {and} {because}."));
     if !damage.is_empty() {
-        let query = format!(
-            "SELECT kind, cpu, start_ns, end_ns, count FROM damage WHERE start_ns < {end} AND \
-             (end_ns IS NULL OR end_ns > {start}) ORDER BY start_ns, kind, end_ns, cpu, count LIMIT \
-             {SHOWN}"
-        );
-        let columns = [
-            Column::new("kind", "what", Unit::None),
-            Column::new("cpu", "CPU", Unit::None),
-            Column::new("start_ns", "from", Unit::Moment),
-            Column::new("end_ns", "to", Unit::Moment),
-            Column::new("count", "how many", Unit::Count),
-        ];
-        let mut evidence = Evidence::new("What the trace lacks there", query, &columns);
+        let selection = Selection::of(Table::Damages)
+            .filter(Condition::Below("start_ns", *end))
+            .filter(Condition::Any(vec![
+                Condition::IsUnknown("end_ns"),
+                Condition::AtLeast("end_ns", start.saturating_add(1)),
+            ]))
+            .order(&[
+                Order::ascending("start_ns"),
+                Order::ascending("kind"),
+                Order::ascending("end_ns"),
+                Order::ascending("cpu"),
+                Order::ascending("count"),
+            ])
+            .limit(SHOWN);
+        let kinds = Selection::of(Table::Damages).column("kind", Expression::Column("kind"));
+        let mut evidence = Evidence::of("Losses and damage there", selection)
+            .about(kinds)
+            .stored("kind", "what", Unit::None)
+            .stored("cpu", "CPU", Unit::None)
+            .stored("start_ns", "from", Unit::Moment)
+            .stored("end_ns", "to", Unit::Moment)
+            .stored("count", "how many", Unit::Count);
         for damage in damage.iter().take(SHOWN) {
             evidence = evidence.row([
                 damage.kind.as_deref().map(Value::from),

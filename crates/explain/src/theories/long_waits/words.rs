@@ -1,15 +1,16 @@
-//! What is said of a wait, in words.
+//! Sentences, subjects, remedies and doubts about the waits of a group.
 
+use super::Argued;
 use super::group::Group;
 use super::held::By;
-use super::weigh::{Cause, LONGEST_WAKE_NS};
-use super::{Argued, NOTICED_NS};
-use crate::{Case, counted, duration, grouped, listed, moment, percent};
+use super::weigh::Cause;
+use crate::thresholds::{IDLE_EXIT_NS, NOTICED_NS};
+use crate::{Case, Subject, counted, duration, grouped, listed, moment, percent};
 
-/// Other processes that are named one by one.
+/// Maximum number of other processes that a sentence names.
 const NAMED: usize = 4;
 
-/// Who waited how long, and why.
+/// Returns sentences that tell which thread waited, for how long, and why.
 pub(super) fn sentence(case: &Case<'_>, group: &Group<'_>) -> String {
     let worst = group.worst();
     let waiter = &worst.waiter;
@@ -21,7 +22,7 @@ pub(super) fn sentence(case: &Case<'_>, group: &Group<'_>) -> String {
         Some(priority) => format!(", priority {priority},"),
         None => String::new(),
     };
-    // What is short is told apart by microseconds.
+    // The moments of short waits are shown with microseconds.
     let moment = |ns: i64| match waiter.ready_ns() {
         ..10_000_000 => format!("{:.6} s", ns as f64 / 1e9),
         _ => moment(ns),
@@ -33,12 +34,12 @@ pub(super) fn sentence(case: &Case<'_>, group: &Group<'_>) -> String {
             moment(waiter.range.end)
         ),
         None if waiter.range.end < case.survey.span.end => format!(
-            "since {}, and still at {}, until when all CPUs are recorded",
+            "from {}, and still at {}, when the complete record of all CPUs ends",
             moment(waiter.range.start),
             moment(waiter.range.end)
         ),
         None => format!(
-            "since {}, and still when the trace ends",
+            "from {}, and still when the trace ended",
             moment(waiter.range.start)
         ),
     };
@@ -52,12 +53,30 @@ pub(super) fn sentence(case: &Case<'_>, group: &Group<'_>) -> String {
     sentence + &more(case, group) + &others(case, group)
 }
 
-/// How many more waits of the process there were.
+/// Returns the threads that waited, their processes, and the process that ran as subjects.
+pub(super) fn subjects(case: &Case<'_>, group: &Group<'_>) -> Vec<Subject> {
+    let threads = group.argued.iter().map(|one| Subject::Thread {
+        id: one.waiter.thread_id,
+        row: one.waiter.thread_row,
+        process_row: one.waiter.process_row,
+    });
+    let mut subjects: Vec<Subject> = threads.collect();
+    let processes = std::iter::once(group).chain(group.others.iter().take(NAMED));
+    subjects.extend(processes.filter_map(|group| {
+        let waiter = &group.worst().waiter;
+        case.process_subject(waiter.process_row, waiter.process_id)
+    }));
+    let most = group.worst().weighed.most.as_ref();
+    subjects.extend(most.and_then(|most| case.process_subject(most.process_row, most.process_id)));
+    subjects
+}
+
+/// Returns sentences about the other waits of the process.
 fn more(case: &Case<'_>, group: &Group<'_>) -> String {
     let waiter = &group.worst().waiter;
     let weighed = group.argued.len();
     let of = match (waiter.process_row, waiter.process_id) {
-        (None, None) => "threads whose processes are unknown",
+        (None, None) => "threads of unknown processes",
         _ => "that process",
     };
     let noticed = group.noticed.map_or(0, |noticed| noticed.waits);
@@ -76,14 +95,14 @@ fn more(case: &Case<'_>, group: &Group<'_>) -> String {
     if weighed > 1 {
         if group.otherwise_caused() > 0 {
             more += &format!(
-                " Of the {weighed} that are weighed, {} had another cause.",
+                " Of the {weighed} examined waits, {} had another cause.",
                 group.otherwise_caused()
             );
         }
         let most = group.who_ran.most.as_ref();
         if let Some(most) = most.filter(|_| is_about_who_ran(group.cause())) {
             more += &format!(
-                " Over all that are weighed and had this cause, {} had most of {}: {}.",
+                " During all examined waits with this cause, {} had most of {}: {}.",
                 case.processes(most.process_row, most.process_id),
                 match &waiter.limited_to {
                     None => "the CPUs",
@@ -96,7 +115,7 @@ fn more(case: &Case<'_>, group: &Group<'_>) -> String {
     more
 }
 
-/// Whether a cause is who ran instead.
+/// Returns true if the cause is that other threads ran.
 fn is_about_who_ran(cause: Option<Cause>) -> bool {
     matches!(
         cause,
@@ -104,7 +123,7 @@ fn is_about_who_ran(cause: Option<Cause>) -> bool {
     )
 }
 
-/// Who else waited for the same reason.
+/// Returns a sentence about the other processes that waited because of the same cause.
 fn others(case: &Case<'_>, group: &Group<'_>) -> String {
     if group.others.is_empty() {
         return String::new();
@@ -113,9 +132,9 @@ fn others(case: &Case<'_>, group: &Group<'_>) -> String {
         .map(|other| {
             let waiter = &other.worst().waiter;
             let process = case.processes(waiter.process_row, waiter.process_id);
-            match other.lost_ns {
+            match other.delay_ns {
                 0 => process,
-                lost_ns => format!("{process} ({})", duration(lost_ns)),
+                delay_ns => format!("{process} ({})", duration(delay_ns)),
             }
         })
         .collect();
@@ -123,10 +142,13 @@ fn others(case: &Case<'_>, group: &Group<'_>) -> String {
     if rest > 0 {
         named.push(counted(rest as u64, "more process", "more processes"));
     }
-    format!(" For the same reason waited {}.", listed(named))
+    format!(
+        " Other processes waited for the same reason: {}.",
+        listed(named)
+    )
 }
 
-/// Why, in half a sentence.
+/// Returns the cause of a wait as a clause of a sentence.
 fn because(case: &Case<'_>, argued: &Argued) -> String {
     let Argued {
         waiter,
@@ -141,7 +163,7 @@ fn because(case: &Case<'_>, argued: &Argued) -> String {
     let share = |by: By| percent(held.by(by), held.all_ns);
     let most = weighed.most.as_ref().map_or(String::new(), |most| {
         format!(
-            ", most of all {} with {} of CPU time",
+            ", mostly {} with {} of CPU time",
             case.processes(most.process_row, most.process_id),
             duration(most.ns)
         )
@@ -161,42 +183,43 @@ fn because(case: &Case<'_>, argued: &Argued) -> String {
                 format!("threads of {ranks} with {priorities}")
             });
             format!(
-                "its rank was {rank}, and {by} had {} of {its_cpus} meanwhile{most}",
+                "its rank was {rank}, and {by} had {} of {its_cpus}{most}",
                 share(By::Rank)
             )
         }
         Some(Cause::HigherPriority) => format!(
-            "threads of higher priority had {} of {its_cpus} meanwhile{most}",
+            "threads of higher priority had {} of {its_cpus}{most}",
             share(By::Priority)
         ),
         Some(Cause::EqualPriority) => format!(
-            "threads of the same priority had {} of {its_cpus} meanwhile, each for its quantum{most}",
+            "threads of the same priority had {} of {its_cpus}, each for its quantum{most}",
             share(By::EqualPriority)
         ),
         Some(Cause::Dispatcher)
-            if waiter.ready_ns() < LONGEST_WAKE_NS && 2 * held.by(By::Idle) >= held.all_ns =>
+            if waiter.ready_ns() < IDLE_EXIT_NS && 2 * held.by(By::Idle) >= held.all_ns =>
         {
             format!(
-                "{its_cpus} were idle for {} of the time, and one takes so long to leave its idle state",
+                "{its_cpus} were idle for {} of the time, and a CPU takes this long to leave its \
+                 idle state",
                 share(By::Idle)
             )
         }
         Some(Cause::Dispatcher) => format!(
-            "though {its_cpus} were idle for {} of the time and had threads that go behind it for \
-             {}, the dispatcher did not give it one: it looks at the ideal processor only",
+            "{its_cpus} were idle for {} of the time and ran threads of lower precedence for {}, \
+             but the dispatcher looks only at the ideal processor",
             share(By::Idle),
             share(By::Dispatcher)
         ),
         Some(Cause::Interrupts) => {
             let of_all = format!(
-                "DPCs had {} and service routines {} of {its_cpus} meanwhile",
+                "DPCs had {} and service routines {} of {its_cpus}",
                 share(By::Dpc),
                 share(By::Isr)
             );
             match weighed.locked_ideal {
                 Some((cpu, ns)) => format!(
-                    "it waited in the queue of its ideal processor, CPU {cpu}, which did little else \
-                     than DPCs and service routines meanwhile, for {} of the time ({of_all})",
+                    "it waited in the queue of its ideal processor, CPU {cpu}, which ran little \
+                     but DPCs and service routines, for {} of the time ({of_all})",
                     percent(ns, waiter.ready_ns())
                 ),
                 None => of_all,
@@ -207,7 +230,8 @@ fn because(case: &Case<'_>, argued: &Argued) -> String {
             let list: Vec<String> = cpus.iter().map(u16::to_string).collect();
             let idle = weighed.idle_beyond_ns.unwrap_or(0);
             format!(
-                "it may run on CPU {} only, which others had{most}, while another CPU was idle for {}",
+                "it may run only on CPU {}, which others had{most}, while another CPU was idle for \
+                 {}",
                 list.join(", "),
                 duration(idle)
             )
@@ -221,24 +245,23 @@ fn because(case: &Case<'_>, argued: &Argued) -> String {
             share(By::Suspended)
         ),
         Some(Cause::LostEvents) if !case.survey.clock_skews.is_empty() => {
-            "but the processors' clocks disagree: it may well have run at once".to_owned()
+            "but the processors' clocks disagree, so it may have run at once".to_owned()
         }
         Some(Cause::LostEvents) if waiter.wait.is_none() => {
-            "as far as the trace tells, which likely lacks a run of it before its end".to_owned()
+            "but the trace probably lacks a later run of it".to_owned()
         }
         Some(Cause::LostEvents) => {
-            "but the trace likely lacks the run that ended it: it may well have run unseen"
-                .to_owned()
+            "but the trace probably lacks the run that ended the wait".to_owned()
         }
         None => format!(
-            "nothing that is recorded explains half of it; threads of better rank had {}, of higher \
+            "no recorded cause explains half of it. Threads of better rank had {}, of higher \
              priority {}, of the same priority {} of {its_cpus}, which were idle for {}{}",
             share(By::Rank),
             share(By::Priority),
             share(By::EqualPriority),
             share(By::Idle),
             if !waiter.affinity_is_known {
-                "; which CPUs it may use is not recorded"
+                "; the CPUs that it may use are not recorded"
             } else if weighed.is_idle_unexplained {
                 "; DPCs and service routines are not recorded"
             } else if case.survey.runs_with_rank == 0 {
@@ -250,30 +273,28 @@ fn because(case: &Case<'_>, argued: &Argued) -> String {
     }
 }
 
-/// Who lost the time, and how it was reckoned.
+/// Returns a text that names the delayed process and the way the delay was computed.
 pub(super) fn cost(case: &Case<'_>, group: &Group<'_>) -> String {
     let waiter = &group.worst().waiter;
     let process = case.process(waiter.process_row, waiter.process_id);
-    let once = "those at one time counted once";
+    let once = "simultaneous ones counted once";
     let waits = match (group.noticed, group.argued.len()) {
         (Some(noticed), _) if noticed.waits > 1 => format!(
-            "{} waits of {} or longer, {once}",
+            "in {} waits of {} or longer, {once}; ",
             grouped(noticed.waits),
             duration(NOTICED_NS)
         ),
-        (_, 1) | (Some(_), _) => "the wait".to_owned(),
+        (_, 1) | (Some(_), _) => String::new(),
         (None, n) => format!(
-            "at least that, of the {} longest waits, {once}, and without any that may be none",
+            "at least, in the {} longest waits, {once}, without doubtful ones; ",
             grouped(n as u64)
         ),
     };
-    format!(
-        "in which {process} could have gone on: {waits}, without time that the machine was suspended"
-    )
+    format!("of {process} ({waits}time asleep excluded)")
 }
 
-/// Processes of Windows without which it does not run, by their names: their priorities are not for
-/// anybody to change.
+/// Names of processes that Windows needs. Users should not change the priorities of these
+/// processes.
 const OF_WINDOWS: [&str; 10] = [
     "system",
     "registry",
@@ -288,20 +309,21 @@ const OF_WINDOWS: [&str; 10] = [
 ];
 
 fn is_of_windows(case: &Case<'_>, row: Option<u32>, id: Option<u32>) -> bool {
-    /// The process of Windows's own threads, whose name a trace may not tell.
+    /// Id of the process “System”, which contains the threads of Windows itself. A trace may lack
+    /// the name of this process.
     const SYSTEM: u32 = 4;
     let process = case.names.process(row, id);
     let is_known = |name: &str| OF_WINDOWS.contains(&name.to_lowercase().as_str());
     process.id == Some(SYSTEM) || process.name.is_some_and(is_known)
 }
 
-/// What to do about it.
+/// Returns the remedies for the waits of a group.
 pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
     let argued = group.worst();
     let waiter = &argued.waiter;
     let process = &case.process(waiter.process_row, waiter.process_id);
     let most = group.who_ran.most.as_ref();
-    let who = most.map_or("what ran instead".to_owned(), |most| {
+    let who = most.map_or("the programs that ran instead".to_owned(), |most| {
         case.processes(most.process_row, most.process_id)
     });
     let is_itself = most.is_some() && group.most_of_others().is_none();
@@ -311,7 +333,7 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
     if argued.waiter.process_row.is_none() && argued.waiter.process_id.is_none() {
         remedies.push(
             "Record processes and threads too (xperf -on PROC_THREAD, WPR keyword ProcessThread): \
-             whose threads these are is not in the trace."
+             the trace does not contain the processes of these threads."
                 .to_owned(),
         );
         return remedies;
@@ -319,66 +341,65 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
     match argued.weighed.cause {
         Some(Cause::Rank) => {
             remedies.push(format!(
-                "Have less work compete for the CPUs ({who} had most): a thread with a rank runs as \
+                "Let less work compete for the CPUs ({who} had most): a thread with a rank runs as \
                  soon as no thread of rank 0 is ready."
             ));
             if process.to_lowercase().starts_with("lockapp.exe") {
                 remedies.push(
-                    "Turn the lock screen off (NoLockScreen = 1 in \
-                     HKLM\\SOFTWARE\\Policies\\Microsoft\\Windows\\Personalization): then logging on \
-                     does not wait for LockApp.exe. From Windows 10 1607 on only the editions \
-                     Enterprise, Education and Server heed it."
+                    "Turn off the lock screen (NoLockScreen = 1 in \
+                     HKLM\\SOFTWARE\\Policies\\Microsoft\\Windows\\Personalization): then logon \
+                     does not wait for LockApp.exe. Since Windows 10 1607 only the editions \
+                     Enterprise, Education and Server respect it."
                         .to_owned(),
                 );
             }
         }
         Some(Cause::HigherPriority | Cause::EqualPriority) if is_itself => remedies.push(format!(
-            "Let {process} use fewer threads than there are CPUs: its threads waited for each other \
-             most."
+            "Let {process} use fewer threads than there are CPUs: its threads mostly waited for \
+             each other."
         )),
         Some(Cause::HigherPriority | Cause::EqualPriority) if is_windows => remedies.push(format!(
-            "Find out what {who} worked for, since its priority is Windows's own: threads of drivers \
-             and services run in it (laglab explain --process, samples by module)."
+            "Find out what {who} did (laglab explain --process, samples by module): drivers and \
+             services run in it, and Windows sets its priority."
         )),
         Some(Cause::HigherPriority) => remedies.push(format!(
-            "Lower the priority of {who}, or let it use fewer threads: then {process} gets its turn. \
-             If somebody waits for {process}, start it in a higher priority class."
+            "Lower the priority of {who}, or let it use fewer threads: then {process} gets a CPU. \
+             If a user waits for {process}, start it in a higher priority class."
         )),
         Some(Cause::EqualPriority) => remedies.push(format!(
             "Let {who} use fewer threads than there are CPUs, or run it in a lower priority class: \
-             then {process} need not wait for quanta to end."
+             then {process} does not wait for the end of quanta."
         )),
         Some(Cause::Interrupts) if argued.weighed.locked_ideal.is_some() => remedies.push(
-            "See what is said of CPUs locked by DPCs and service routines: threads whose ideal \
-             processor is one of those wait as this one did."
+            "See the finding about CPUs locked by DPCs and service routines: threads whose ideal \
+             processor is one of them wait like this one."
                 .to_owned(),
         ),
         Some(Cause::Interrupts) => remedies.push(
-            "Find the driver whose DPCs and service routines had the CPUs (laglab dpcisr), and \
-             update it, or spread its interrupts over more CPUs."
+            "Find the driver whose DPCs and service routines had the CPUs (laglab dpcisr). Update \
+             it, or distribute its interrupts over more CPUs."
                 .to_owned(),
         ),
         Some(Cause::Affinity)
             if is_of_windows(case, waiter.process_row, waiter.process_id) =>
         {
             remedies.push(format!(
-                "Keep {who} off that CPU: {process} is Windows's own, which binds threads to CPUs \
-                 itself."
+                "Keep {who} off that CPU: {process} is part of Windows, which binds its threads to \
+                 CPUs."
             ));
         }
         Some(Cause::Affinity) => remedies.push(format!(
-            "Let {process} run on every CPU: take its affinity off. A pinned thread waits for its \
-             CPU however idle the others are."
+            "Let {process} run on every CPU: remove its affinity. A pinned thread waits for its \
+             CPU even if others are idle."
         )),
         Some(Cause::PagedOut) => remedies.push(
-            "Use less memory or add some, and put the page file on a faster disk; the flag 0x80000 \
-             in GlobalFlag of HKLM\\SYSTEM\\CurrentControlSet\\Control\\Session Manager keeps kernel \
+            "Use less memory or add some, and move the page file to a faster disk. The flag \
+             0x80000 in GlobalFlag of HKLM\\SYSTEM\\CurrentControlSet\\Control\\Session Manager keeps kernel \
              stacks in memory."
                 .to_owned(),
         ),
         Some(Cause::LostEvents) => remedies.push(
-            "See what is said of the capture: record again what was lost, or copy again what is \
-             broken."
+            "See the finding about the capture: record or copy the trace again."
                 .to_owned(),
         ),
         Some(Cause::Suspended | Cause::Frozen | Cause::Dispatcher) | None => {}
@@ -386,15 +407,15 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
     remedies
 }
 
-/// What is uncertain.
+/// Returns the uncertainties of a wait.
 pub(super) fn doubts(case: &Case<'_>, argued: &Argued) -> Vec<String> {
     let mut doubts = Vec::new();
     let waiter = &argued.waiter;
     if argued.weighed.cause == Some(Cause::Rank) {
         doubts.push(
-            "A trace tells a thread's rank only when it leaves its CPU: that of the wait is taken \
-             from the ends of the runs before and after it, the worse one. Why Windows gave it that \
-             rank is not recorded."
+            "A trace contains a thread's rank only when it leaves its CPU: the rank of the wait is \
+             the worse one of the runs before and after it. The reason for that rank is not \
+             recorded."
                 .to_owned(),
         );
     }
@@ -402,16 +423,16 @@ pub(super) fn doubts(case: &Case<'_>, argued: &Argued) -> Vec<String> {
         && let Some(wait) = &waiter.wait
     {
         doubts.push(format!(
-            "It was ready since {}, as recorded; but until {} switches or samples are missing, and it \
-             may have run unseen: only the time since then counts.",
+            "It was readied at {}, but switches or samples are missing until {}, so it may have \
+             run unseen: only the time after that counts.",
             moment(wait.range().start),
             moment(waiter.range.start)
         ));
     }
     if argued.weighed.locked_ideal.is_some() {
         doubts.push(
-            "A trace tells a thread's ideal processor only when it leaves its CPU: that of the wait is \
-             taken from the end of the run after it."
+            "A trace contains a thread's ideal processor only when it leaves its CPU: the one of \
+             the wait is taken from the end of the run after it."
                 .to_owned(),
         );
     }
@@ -420,15 +441,14 @@ pub(super) fn doubts(case: &Case<'_>, argued: &Argued) -> Vec<String> {
     }
     if case.survey.interrupts.routines.is_empty() {
         doubts.push(
-            "DPCs and service routines are not recorded: what they had of the CPUs counts as that of \
-             the threads which they interrupted, or as idle."
+            "DPCs and service routines are not recorded: their time counts as time of the \
+             interrupted threads, or as idle."
                 .to_owned(),
         );
     }
     if !case.survey.has_ready_events {
         doubts.push(
-            "Without events of threads made ready, only waits of threads that lost their CPU are \
-             known."
+            "Without ready-thread events, only waits of threads that lost their CPU are known."
                 .to_owned(),
         );
     }

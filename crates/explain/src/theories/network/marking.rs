@@ -1,36 +1,44 @@
-//! Do packets carry marks of quality of service?
+//! Theory: packets carry marks of quality of service (DSCP).
 
 use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
+use selection::{Condition, Expression, Order, Selection};
 use tables::{PacketsView, StoreError, Table};
 
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted,
-    listed,
+    About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted, listed,
 };
 
-/// Marks (DSCP) of packets sent. What a policy asks for is not in a trace: it tells what is, and
-/// judges nothing.
+/// Theory about DSCP marks of sent packets. It only informs, because a trace does not contain the
+/// policy for marks.
 pub(crate) struct Marking;
 
 static ABOUT: About = About {
     id: "packet-marking",
-    question: "Do packets sent carry marks of quality of service (DSCP)?",
+    question: "Do sent packets have marks of quality of service (DSCP)?",
     tables: &[Table::Packets],
     sources: &[
         Source {
-            title: "PC-Tuning: How can you verify if a DSCP QoS policy is working?",
-            url: "",
+            title: "PC-Tuning: How can you verify whether a DSCP QoS policy is working?",
+            url: "https://github.com/valleyofdoom/PC-Tuning/blob/main/docs/research.md",
         },
         Source {
-            title: "Microsoft: Quality of Service (QoS) Policy",
-            url: "https://learn.microsoft.com/windows-server/networking/technologies/qos/qos-policy-top",
+            title: "Microsoft: Manage QoS Policy",
+            url: "https://learn.microsoft.com/windows-server/networking/technologies/qos/qos-policy-manage",
+        },
+        Source {
+            title: "Microsoft: Implement QoS in Microsoft Teams clients",
+            url: "https://learn.microsoft.com/microsoftteams/qos-in-teams-clients",
+        },
+        Source {
+            title: "Microsoft: Configuring port ranges for Skype for Business clients (Do not use NLA)",
+            url: "https://learn.microsoft.com/skypeforbusiness/manage/network-management/qos/configuring-port-ranges-for-your-skype-clients",
         },
     ],
 };
 
-/// Packets sent by a process: row and id of it, the mark, how many, how many bytes.
+/// Packets that a process sent with the same mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sent {
     process_row: Option<u32>,
@@ -58,25 +66,23 @@ impl Theory for Marking {
                     unknown: 0,
                 } => {
                     let because = format!(
-                        "this machine sent none of the packets captured, but received {}",
+                        "this machine sent none of the captured packets, but received {}",
                         counted(others.received, "packet", "packets")
                     );
                     Outcome::Against(because, vec![others.evidence()])
                 }
-                _ => Outcome::NotRecorded(
-                    "no captured packet of IP is said to have been sent".to_owned(),
-                ),
+                _ => Outcome::NotRecorded("no captured IP packet is marked as sent".to_owned()),
             });
         }
         let found = vec![found(case, &sent)];
         Ok(match sent.iter().all(|sent| sent.dscp == 0) {
-            true => Outcome::Noted("no packet sent carries one".to_owned(), found),
+            true => Outcome::Noted("no sent packet has a mark".to_owned(), found),
             false => Outcome::For(found),
         })
     }
 }
 
-/// Packets that are not said to have been sent.
+/// Numbers of packets that were received or whose direction is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Others {
     received: u64,
@@ -85,18 +91,22 @@ struct Others {
 
 impl Others {
     fn evidence(&self) -> Evidence {
-        let query = "SELECT count(*) FILTER (WHERE direction = 'receive') AS received, count(*) FILTER \
-                     (WHERE direction IS NULL) AS unknown FROM packets WHERE dscp IS NOT NULL";
-        let columns = [
-            Column::new("received", "received", Unit::Count),
-            Column::new("unknown", "not known which", Unit::Count),
-        ];
-        Evidence::new("Packets of IP that were not sent", query, &columns)
+        let selection = Selection::of(Table::Packets).filter(Condition::IsKnown("dscp"));
+        let received = Condition::is_text("direction", &["receive"]);
+        let unknown = Condition::IsUnknown("direction");
+        let (received, unknown) = (
+            Expression::count_if(received),
+            Expression::count_if(unknown),
+        );
+        Evidence::of("IP packets that were not sent", selection)
+            .column("received", "received", Unit::Count, received)
+            .column("unknown", "direction unknown", Unit::Count, unknown)
             .row([self.received, self.unknown].map(|count| Some(count.into())))
     }
 }
 
-/// Packets sent, by process and mark, most packets first; and how many others there are.
+/// Reads the sent packets by process and mark, the entry with most packets first. Also counts the
+/// other packets.
 fn sent(case: &Case<'_>) -> Result<(Vec<Sent>, Others), StoreError> {
     let mut others = Others::default();
     let columns = [
@@ -152,19 +162,24 @@ fn sent(case: &Case<'_>) -> Result<(Vec<Sent>, Others), StoreError> {
 
 fn found(case: &Case<'_>, sent: &[Sent]) -> Finding {
     const SHOWN: usize = 20;
-    let columns = [
-        Column::new("process", "process", Unit::None),
-        Column::new("dscp", "DSCP", Unit::None),
-        Column::new("packets", "packets", Unit::Count),
-        Column::new("length_bytes", "bytes", Unit::Bytes),
-    ];
-    let query = format!(
-        "SELECT process(process_row) AS process, dscp, count(*) AS packets, sum(length_bytes) AS \
-         length_bytes FROM packets WHERE direction = 'send' AND dscp IS NOT NULL GROUP BY \
-         process_row, process_id, dscp ORDER BY packets DESC, process_id NULLS LAST, process_row \
-         NULLS LAST, dscp LIMIT {SHOWN}"
-    );
-    let mut evidence = Evidence::new("Packets sent, by process and mark", query, &columns);
+    let selection = Selection::of(Table::Packets)
+        .filter(Condition::is_text("direction", &["send"]))
+        .filter(Condition::IsKnown("dscp"))
+        .group_by(&["process_row", "process_id", "dscp"])
+        .order(&[
+            Order::descending("packets"),
+            Order::ascending("process_id"),
+            Order::ascending("process_row"),
+            Order::ascending("dscp"),
+        ])
+        .limit(SHOWN);
+    let process = Expression::Process("process_row");
+    let bytes = Expression::Sum("length_bytes");
+    let mut evidence = Evidence::of("Packets sent, by process and mark", selection)
+        .column("process", "process", Unit::None, process)
+        .stored("dscp", "DSCP", Unit::None)
+        .column("packets", "packets", Unit::Count, Expression::Count)
+        .column("length_bytes", "bytes", Unit::Bytes, bytes);
     for sent in sent.iter().take(SHOWN) {
         evidence = evidence.row([
             case.process_label(sent.process_row).map(Into::into),
@@ -182,19 +197,22 @@ fn found(case: &Case<'_>, sent: &[Sent]) -> Finding {
         let packets = counted(sent.packets.unsigned_abs(), "packet", "packets");
         format!("{process} sent {packets} {mark}")
     });
-    let sentence = format!("Of the packets captured {}.", listed(told));
+    let sentence = format!("Of the captured packets, {}.", listed(told));
+    let named = sent.iter().take(4);
+    let named = named.filter_map(|sent| case.process_subject(sent.process_row, sent.process_id));
     let mut finding = Finding::new(&ABOUT, Severity::Information, sentence)
+        .subjects(named)
         .with(evidence)
         .doubt(
-            "Whether a policy asks for marks is not in the trace, and a mark may still be taken off \
-             behind the place of the capture, by the adapter or the network",
+            "The trace does not contain the policy. The adapter or the network may remove a mark \
+             after the packet was captured",
         );
     if sent.iter().any(|sent| sent.dscp == 0) {
         finding = finding.remedy(
-            "If a QoS policy is meant to mark these packets, it is not applied: outside a domain's \
-             network it needs \"Do not use NLA\" = \"1\" (text, under Services\\Tcpip\\QoS), its values \
-             are text, its application's name must be the program's, and a filter driver may take the \
-             mark off.",
+            "If a QoS policy should mark these packets, check it: a client applies policies of \
+             the registry only on networks of its domain, unless \"Do not use NLA\" is \"1\" (text, \
+             under Services\\Tcpip\\QoS), the values of a policy are documented as text, and its \
+             application name must be that of the program. A filter driver may remove the mark.",
         );
     }
     finding

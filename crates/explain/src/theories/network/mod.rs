@@ -1,4 +1,4 @@
-//! What the network's traffic costs, how it is marked, and who serves it.
+//! Theories about network traffic.
 
 mod marking;
 mod receive_spread;
@@ -13,23 +13,24 @@ pub(super) use throughput::Throughput;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
+use selection::{Condition, Selection};
 use tables::{NetworkView, StoreError, Table};
 
 use crate::Case;
 
-/// A conversation of a process, by what `network` tells of it.
+/// Conversation of a process over the network, from the table `network`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Flow {
     process_row: Option<u32>,
     process_id: u32,
     transport: &'static str,
     local_port: u16,
-    /// Its place among the addresses.
+    /// Index of the remote address in `Traffic::addresses`.
     remote: Option<u32>,
     remote_port: u16,
 }
 
-/// Its data.
+/// Amount of data that a conversation moved, and the time of its first and last event.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moved {
     sent_bytes: u64,
@@ -39,43 +40,38 @@ struct Moved {
     last_ns: i64,
 }
 
-/// The data of each flow, of one of the two who tell of it.
+/// Data of each conversation, from one of the two sources of network events.
 struct Traffic {
-    /// Who tells: `kernel` or `provider`.
+    /// Source of the events: `kernel` or `provider`.
     source: &'static str,
     flows: FxHashMap<Flow, Moved>,
     addresses: Vec<String>,
-    /// The time that it is of, if not the whole trace.
+    /// Time range of the data; `None` for the whole trace.
     during: Option<Range<i64>>,
 }
 
 impl Traffic {
-    /// What is told of data sent and received in the stretch of time that is asked for, or else in
-    /// the whole trace; nothing if nobody tells.
+    /// Reads the data sent and received in the time range in scope. If there is no such range or no
+    /// data in it, reads the data of the whole trace. Returns `None` if the trace records no data.
     fn read(case: &Case<'_>) -> Result<Option<Traffic>, StoreError> {
-        // A moment is no stretch of time.
-        let asked = case.asked.during.as_ref();
-        let asked = asked.filter(|asked| asked.end.saturating_sub(asked.start) > 1);
-        if let Some(asked) = asked
-            && let Some(traffic) = Traffic::within(case, asked.clone())?
+        if let Some(range) = case.scope.range()
+            && let Some(traffic) = Traffic::within(case, range.clone())?
         {
-            let during = Some(asked.clone());
+            let during = Some(range.clone());
             return Ok(Some(Traffic { during, ..traffic }));
         }
         Traffic::within(case, i64::MIN..i64::MAX)
     }
 
-    /// Which rows of `network` it is of, in SQL.
-    fn condition(&self) -> String {
-        let within = self
-            .during
-            .as_ref()
-            .map(|Range { start, end }| format!(" AND time_ns >= {start} AND time_ns < {end}"));
-        format!(
-            "source = '{}' AND action IN ('send', 'receive'){}",
-            self.source,
-            within.unwrap_or_default()
-        )
+    /// Returns a selection of the rows of `network` that were summed up.
+    fn rows(&self) -> Selection {
+        let rows = Selection::of(Table::Network)
+            .filter(Condition::is_text("source", &[self.source]))
+            .filter(Condition::is_text("action", &["send", "receive"]));
+        match &self.during {
+            Some(during) => rows.within("time_ns", during.clone()),
+            None => rows,
+        }
     }
 
     fn within(case: &Case<'_>, range: Range<i64>) -> Result<Option<Traffic>, StoreError> {
@@ -162,12 +158,15 @@ impl Traffic {
     }
 }
 
+/// SQL expression for the bits per second of rows of `network`.
+const BITS_PER_SECOND: &str = "8e9 * sum(size_bytes) / greatest(max(time_ns) - min(time_ns), 1)";
+
 impl Moved {
     fn bytes(&self) -> u64 {
         self.sent_bytes + self.received_bytes
     }
 
-    /// Adds what another flow moved.
+    /// Adds the data of another conversation.
     fn add(&mut self, other: &Moved) {
         self.sent_bytes += other.sent_bytes;
         self.received_bytes += other.received_bytes;
@@ -185,7 +184,7 @@ impl Moved {
     }
 }
 
-/// Bits per second in words.
+/// Returns the text for bits per second in a suitable unit.
 fn rate(bits_per_second: f64) -> String {
     match bits_per_second {
         bits if bits < 1e6 => format!("{:.0} kb/s", bits / 1e3),

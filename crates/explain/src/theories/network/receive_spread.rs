@@ -1,20 +1,22 @@
-//! Which CPUs serve the network adapters?
+//! Theory: a single CPU served all network adapters.
 
 use rustc_hash::FxHashMap;
+use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
 use super::super::interrupts::{called, floods};
+use crate::thresholds::{NETWORK_CPU_PERCENT, is_share};
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted,
+    About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, counted,
     duration, listed, percent,
 };
 
-/// How the DPCs of network adapters are spread over CPUs.
+/// Theory about the distribution of the network adapters' DPCs over CPUs.
 pub(crate) struct ReceiveSpread;
 
 static ABOUT: About = About {
     id: "receive-spread",
-    question: "Did one CPU have to serve the network adapters alone?",
+    question: "Did one CPU serve the network adapters alone?",
     tables: &[Table::Interrupts],
     sources: &[
         Source {
@@ -28,9 +30,6 @@ static ABOUT: About = About {
     ],
 };
 
-/// A CPU that serves an adapter alone and has so much of its time to do with it is soon too slow.
-const BUSY_PERCENT: i64 = 50;
-
 impl Theory for ReceiveSpread {
     fn about(&self) -> &'static About {
         &ABOUT
@@ -39,11 +38,12 @@ impl Theory for ReceiveSpread {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let used = &case.survey.interrupts.routines;
         if used.iter().all(|used| called(used.kind) != "DPCs") {
-            let missing = "the trace holds no DPC".to_owned();
+            let missing = "the trace has no DPCs".to_owned();
             return Ok(Outcome::NotRecorded(missing));
         }
         if case.names.images.base_address.is_empty() {
-            let missing = "the trace does not tell which drivers there are: whose DPCs were they?";
+            let missing = "the trace does not record images, so the drivers of the DPCs are \
+                unknown";
             return Ok(Outcome::NotRecorded(missing.to_owned()));
         }
         let is_ndis = |row: &u32| {
@@ -56,14 +56,14 @@ impl Theory for ReceiveSpread {
         images.dedup();
         let cpus = by_cpu(case, &images)?;
         if cpus.is_empty() {
-            let because = "no DPC was ndis.sys's".to_owned();
+            let because = "no DPC belongs to ndis.sys".to_owned();
             return Ok(Outcome::Against(because, Vec::new()));
         }
         let found = found(case, &images, &cpus);
         Ok(match found.severity {
             Severity::Information => {
                 let because = format!(
-                    "the CPU that served them most, CPU {}, had {} of its time to do with it",
+                    "CPU {}, which served them most, spent {} of its time on them",
                     cpus[0].0,
                     percent(cpus[0].2, case.survey.span_ns())
                 );
@@ -74,7 +74,8 @@ impl Theory for ReceiveSpread {
     }
 }
 
-/// DPCs of these images: CPU, how many, how long. The CPU of most time first.
+/// Sums up the DPCs of these images by CPU. Each entry has the CPU, the number of DPCs and their
+/// time in nanoseconds. The CPU with most time comes first.
 fn by_cpu(case: &Case<'_>, images: &[u32]) -> Result<Vec<(u16, i64, i64)>, StoreError> {
     let mut cpus: FxHashMap<u16, (i64, i64)> = FxHashMap::default();
     if images.is_empty() {
@@ -107,25 +108,29 @@ fn by_cpu(case: &Case<'_>, images: &[u32]) -> Result<Vec<(u16, i64, i64)>, Store
 
 fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
     const SHOWN: usize = 20;
-    let columns = [
-        Column::new("cpu", "CPU", Unit::None),
-        Column::new("dpcs", "DPCs", Unit::Count),
-        Column::new("exclusive_ns", "CPU time", Unit::Duration),
-        Column::new("all_dpcs", "DPCs of all", Unit::Count),
-        Column::new("all_ns", "CPU time of all", Unit::Duration),
-        Column::new("cpus", "CPUs", Unit::Count),
-    ];
-    let rows: Vec<String> = images.iter().map(u32::to_string).collect();
-    let query = format!(
-        "SELECT cpu, count(*) AS dpcs, sum(exclusive_ns) AS exclusive_ns, sum(count(*)) OVER () AS \
-         all_dpcs, sum(sum(exclusive_ns)) OVER () AS all_ns, count(*) OVER () AS cpus FROM \
-         interrupts WHERE kind IN ('dpc', 'threaded_dpc') AND image_row IN ({}) GROUP BY cpu ORDER \
-         BY exclusive_ns DESC, cpu LIMIT {SHOWN}",
-        rows.join(", ")
-    );
     let dpcs: i64 = cpus.iter().map(|(_, dpcs, _)| dpcs).sum();
     let all_ns: i64 = cpus.iter().map(|(.., ns)| ns).sum();
-    let mut evidence = Evidence::new("DPCs of the network by CPU", query, &columns);
+    let selection = Selection::of(Table::Interrupts)
+        .filter(Condition::is_text("kind", &["dpc", "threaded_dpc"]))
+        .filter(Condition::is_one_of("image_row", images))
+        .group_by(&["cpu"])
+        .order(&[Order::descending("exclusive_ns"), Order::ascending("cpu")])
+        .limit(SHOWN);
+    let total = Expression::Sum("exclusive_ns");
+    let groups = Expression::Formula("count(*) OVER ()".to_owned());
+    let all = Expression::Count.over_all();
+    let mut evidence = Evidence::of("DPCs of the network by CPU", selection)
+        .stored("cpu", "CPU", Unit::None)
+        .column("dpcs", "DPCs", Unit::Count, Expression::Count)
+        .column("exclusive_ns", "CPU time", Unit::Duration, total.clone())
+        .column("all_dpcs", "DPCs in total", Unit::Count, all)
+        .column(
+            "all_ns",
+            "CPU time in total",
+            Unit::Duration,
+            total.over_all(),
+        )
+        .column("cpus", "CPUs", Unit::Count, groups);
     for (cpu, count, ns) in cpus.iter().take(SHOWN) {
         evidence = evidence.row([
             Some((*cpu).into()),
@@ -154,24 +159,31 @@ fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
         true => ".".to_owned(),
         false => format!("; CPU {first} had {} of it.", percent(first_ns, all_ns)),
     };
-    let is_busy = span_ns > 0 && first_ns.saturating_mul(100) / span_ns >= BUSY_PERCENT;
+    let is_busy = span_ns > 0 && is_share(first_ns, span_ns, NETWORK_CPU_PERCENT);
     let severity = match is_alone && is_busy && case.survey.cpus.len() > 1 {
         true => Severity::Warning,
         false => Severity::Information,
     };
-    let mut finding = Finding::new(&ABOUT, severity, sentence).with(evidence);
-    // Of a CPU that is locked by them it is said there what to do.
+    let named = cpus.iter().take(8);
+    let named = named.map(|(cpu, ..)| Subject::Cpu { number: *cpu });
+    let mut finding = Finding::new(&ABOUT, severity, sentence)
+        .subjects([Subject::Module {
+            name: "ndis.sys".to_owned(),
+        }])
+        .subjects(named)
+        .with(evidence);
+    // If the CPU is locked, the finding about locked CPUs has the remedy.
     let is_locked = floods(case).iter().any(|flood| flood.cpus.contains(&first));
     if severity == Severity::Warning && !is_locked {
         finding = finding.remedy(
-            "Switch receive side scaling on, or give it more queues and CPUs (*RSS, *NumRssQueues, \
-             *MaxRssProcessors). It spreads conversations: a single one stays on one CPU.",
+            "Switch on receive side scaling, or give it more queues and CPUs (*RSS, *NumRssQueues, \
+             *MaxRssProcessors). It distributes conversations: a single one stays on one CPU.",
         );
     }
     if is_alone {
         finding = finding.doubt(
-            "One CPU is what receive side scaling gives to a single conversation, however many \
-             queues there are; how many there are, and whether it is on, is not in the trace",
+            "Receive side scaling uses one CPU for a single conversation, however many queues \
+             there are. The trace does not contain its settings",
         );
     }
     finding

@@ -1,25 +1,27 @@
-//! Does signing or encryption hold up file sharing?
+//! Theory: signing or encryption slowed file sharing (SMB).
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use selection::{Condition, Expression, Order, Selection};
 use tables::{SamplesView, StoreError, Table};
 
 use super::super::interrupts::{Flood, floods};
-use super::{Moved, Traffic, rate};
+use super::{BITS_PER_SECOND, Moved, Traffic, rate};
 use crate::ranges::overlap;
+use crate::thresholds::{SMB_CPU_PERCENT, SMB_DPC_PERCENT, is_share};
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, duration,
+    About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, duration,
     grouped, listed, percent, size,
 };
 
-/// CPU time of signing and encrypting SMB.
+/// Theory about the CPU time of SMB's signing and encryption.
 pub(crate) struct SmbSecurity;
 
 static ABOUT: About = About {
     id: "smb-security",
-    question: "Did signing or encryption hold up file sharing (SMB)?",
+    question: "Did signing or encryption slow file sharing (SMB)?",
     tables: &[
         Table::Network,
         Table::Samples,
@@ -39,10 +41,10 @@ static ABOUT: About = About {
     ],
 };
 
-/// The port of SMB.
+/// TCP port of SMB.
 const PORT: u16 = 445;
 
-/// Modules that sign and encrypt.
+/// Modules of Windows that sign and encrypt data.
 pub(in crate::theories) const CRYPTOGRAPHY: [&str; 2] = ["cng.sys", "ksecdd.sys"];
 
 /// Modules of SMB's client and server.
@@ -63,7 +65,7 @@ impl Theory for SmbSecurity {
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let Some(traffic) = Traffic::read(case)? else {
-            let missing = "the trace tells of no data sent or received".to_owned();
+            let missing = "the trace records no sent or received data".to_owned();
             return Ok(Outcome::NotRecorded(missing));
         };
         let Some(copied) = Copied::of(&traffic) else {
@@ -71,12 +73,11 @@ impl Theory for SmbSecurity {
             return Ok(Outcome::Against(because, Vec::new()));
         };
         if !case.has(Table::Samples)? {
-            let missing = "the trace has no samples of what CPUs executed".to_owned();
+            let missing = "the trace has no CPU samples".to_owned();
             return Ok(Outcome::NotRecorded(missing));
         }
         if case.names.images.base_address.is_empty() {
-            let missing =
-                "the trace does not tell which drivers there are: what signs is not known";
+            let missing = "the trace does not record images, so the modules that sign are unknown";
             return Ok(Outcome::NotRecorded(missing.to_owned()));
         }
         let cost = Cost::read(case, &copied.during)?;
@@ -89,14 +90,17 @@ impl Theory for SmbSecurity {
             rate(copied.moved.bits_per_second())
         );
         if cost.samples == 0 {
-            let because = format!("{speed}, and no sample was within its signing or encryption");
+            let because = format!("{speed}, and no sample is in its signing or encryption");
             return Ok(Outcome::Against(because, evidence));
         }
         evidence.push(cost.by_function(case, &copied.during));
         let found = found(case, &copied, &cost, &speed, evidence)?;
         Ok(match found.severity {
             Severity::Information => {
-                let because = format!("{speed}, and they took too little CPU time to hold that up");
+                let because = format!(
+                    "{speed}, and signing and encryption took too little CPU \
+                    time to slow it"
+                );
                 Outcome::Noted(because, vec![found])
             }
             _ => Outcome::For(vec![found]),
@@ -104,7 +108,8 @@ impl Theory for SmbSecurity {
     }
 }
 
-/// Whether a flood of DPCs is signing or encryption of SMB, so that [`SmbSecurity`] finds it a problem.
+/// Returns true if a flood of DPCs is caused by SMB's signing or encryption, so that
+/// [`SmbSecurity`] reports a problem.
 pub(in crate::theories) fn floods_cpus(case: &Case<'_>, flood: &Flood) -> Result<bool, StoreError> {
     let traffic = Traffic::read(case)?;
     let copied = traffic.as_ref().and_then(Copied::of);
@@ -125,7 +130,7 @@ fn found(
     let floods = floods(case).into_iter();
     let floods: Vec<Flood> = floods.filter(|flood| copied.meets(flood)).collect();
     let is_flood = cost.rules_dpcs() && !floods.is_empty();
-    let severity = match (is_flood, cost.ns * 2 >= lasted_ns) {
+    let severity = match (is_flood, is_share(cost.ns, lasted_ns, SMB_CPU_PERCENT)) {
         (true, _) => Severity::Problem,
         (false, true) => Severity::Warning,
         (false, false) => Severity::Information,
@@ -133,96 +138,97 @@ fn found(
     let mebibytes = copied.moved.bytes() as f64 / f64::from(1 << 20);
     let modules = listed(&cost.modules);
     let mut sentence = format!(
-        "{speed}, and its signing or encryption ({modules}) took {} of CPU time meanwhile, by {} \
-         samples: {:.1} ms for each MiB.",
+        "{speed}. Its signing or encryption ({modules}) took {} of CPU time, by {} samples: {:.1} \
+         ms per MiB.",
         duration(cost.ns),
         grouped(cost.samples.unsigned_abs()),
         cost.ns as f64 / 1e6 / mebibytes
     );
     if cost.dpcs > 0 {
         sentence += &format!(
-            " Of the samples inside DPCs {} were there.",
+            " These are {} of the samples inside DPCs.",
             percent(cost.of_dpcs, cost.dpcs)
         );
     }
-    let mut finding = Finding::new(&ABOUT, severity, String::new()).during(copied.during.clone());
+    let modules = cost.modules.iter();
+    let modules = modules.map(|name| Subject::Module { name: name.clone() });
+    let mut finding = Finding::new(&ABOUT, severity, String::new())
+        .subjects(modules)
+        .during(copied.during.clone());
     if severity == Severity::Problem {
         let mut cpus: Vec<u16> = floods.iter().flat_map(|flood| flood.cpus.clone()).collect();
         cpus.sort_unstable();
         cpus.dedup();
-        let locked = floods.iter().map(|flood| match &case.asked.during {
+        let locked = floods.iter().map(|flood| match &case.scope.during {
             None => flood.locked_ns,
             Some(asked) => overlap(&flood.during, asked)
                 .map_or(0, |both| flood.locked_ns.min(both.end - both.start)),
         });
-        let lost_ns = locked.sum();
-        let (noun, verb) = match cpus.len() {
-            1 => ("CPU", "was"),
-            _ => ("CPUs", "were"),
-        };
+        let delay_ns = locked.sum();
+        let noun = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+        finding = finding.subjects(cpus.iter().map(|cpu| Subject::Cpu { number: *cpu }));
         let cpus = listed(cpus);
-        sentence += &format!(" {noun} {cpus} {verb} locked by it: the copy waits for the CPU.");
-        let how = format!("during which the copy waited for {noun} {cpus}, full of DPCs");
-        finding = finding.costing(lost_ns, how);
+        sentence += &format!(" It locked {noun} {cpus}: the copy waited for the CPU.");
+        let how = format!("during which the copy waited for {noun} {cpus}, which ran DPCs");
+        finding = finding.delay(delay_ns, how);
     }
     finding.sentence = sentence;
     finding.evidence = evidence;
     if !cost.has_stacks {
-        finding = finding.doubt(
-            "Samples have no stacks: that the cryptography was SMB's is inferred from the traffic",
-        );
+        finding = finding
+            .doubt("Samples have no stacks: the traffic suggests that the cryptography is SMB's");
     }
     let build = case.machine()?.os_build;
     if severity != Severity::Information {
         finding = finding
             .remedy(format!(
-                "Let both ends negotiate a cheaper algorithm: {} Keep the protection itself.",
+                "Let both ends negotiate a cheaper algorithm, but keep the protection: {}",
                 algorithm(build)
             ))
             .remedy(
-                "Let more than one CPU do it: SMB Multichannel from SMB 3 on spreads the load over the \
-                 CPUs that serve the adapter. A CPU with AES and SHA instructions, or in a virtual \
-                 machine one that passes them on, makes it several times cheaper.",
+                "Use more than one CPU: SMB Multichannel (SMB 3) distributes the load over the \
+                 CPUs that serve the adapter. A CPU with AES and SHA instructions, also passed on \
+                 to virtual machines, makes it several times cheaper.",
             )
             .remedy(
-                "Find out what asks for it: a session is signed if either side requires it \
-                 (RequireSecuritySignature); encryption takes its place. Baselines and domain \
+                "Find out what requires it: a session is signed if either side requires that \
+                 (RequireSecuritySignature); encryption replaces signing. Baselines and domain \
                  policies set it.",
             );
     }
     Ok(finding.doubt(
-        "Whether data was signed or encrypted, and by which dialect, is not in the trace: the \
+        "The trace does not show whether data was signed or encrypted, and in which dialect: the \
          algorithm is inferred from the version of Windows at this end",
     ))
 }
 
-/// What signs and encrypts between machines of that build or later.
+/// Returns a text about the signing algorithms that a build of Windows supports.
 fn algorithm(build: Option<u32>) -> &'static str {
     match build {
         Some(0..9_200) => {
-            "this build of Windows speaks SMB 2.1 at most and signs with HMAC-SHA256; from Windows 8 \
-             and Server 2012 on (SMB 3) it is AES-128-CMAC, and AES-128-GMAC if both ends are \
-             Windows 11 or Server 2022 or later."
+            "this build of Windows supports SMB 2.1 at most and signs with HMAC-SHA256. Windows 8 \
+             and Server 2012 (SMB 3) sign with AES-128-CMAC, and with AES-128-GMAC if both ends \
+             are Windows 11, Server 2022 or later."
         }
         Some(9_200..20_348) => {
-            "this build of Windows signs with AES-128-CMAC (SMB 3) or HMAC-SHA256 (SMB 2); \
-             AES-128-GMAC comes with Windows 11 and Server 2022 at both ends."
+            "this build of Windows signs with AES-128-CMAC (SMB 3) or HMAC-SHA256 (SMB 2). \
+             AES-128-GMAC needs Windows 11 or Server 2022 at both ends."
         }
         Some(_) => {
-            "this build of Windows can sign with AES-128-GMAC, if the other end is Windows 11 or \
-             Server 2022 or later too; if it is older, bring it up to date."
+            "this build of Windows can sign with AES-128-GMAC if the other end is Windows 11, \
+             Server 2022 or later too; if it is older, upgrade it."
         }
         None => {
-            "AES-128-GMAC, with Windows 11 or Server 2022 or later at both ends, costs least; then \
-             come AES-128-CMAC (SMB 3) and HMAC-SHA256 (SMB 2)."
+            "AES-128-GMAC (Windows 11, Server 2022 or later at both ends) is the cheapest, then \
+             AES-128-CMAC (SMB 3), then HMAC-SHA256 (SMB 2)."
         }
     }
 }
 
-/// What SMB moved.
+/// Data that all SMB conversations moved.
 struct Copied {
-    /// Which rows of `network` are of it, in SQL.
-    condition: String,
+    /// Selection of the rows of `network` with the data of all conversations, not only SMB.
+    rows: Selection,
     during: Range<i64>,
     moved: Moved,
 }
@@ -237,7 +243,7 @@ impl Copied {
         let mut moved = *flows.next()?;
         flows.for_each(|other| moved.add(other));
         let copied = Copied {
-            condition: traffic.condition(),
+            rows: traffic.rows(),
             during: moved.first_ns..moved.last_ns,
             moved,
         };
@@ -249,21 +255,28 @@ impl Copied {
     }
 
     fn evidence(&self) -> Evidence {
-        let columns = [
-            Column::new("events", "events", Unit::Count),
-            Column::new("size_bytes", "data", Unit::Bytes),
-            Column::new("first_ns", "first", Unit::Moment),
-            Column::new("last_ns", "last", Unit::Moment),
-            Column::new("bits_per_second", "speed", Unit::BitsPerSecond),
-        ];
-        let query = format!(
-            "SELECT count(*) AS events, sum(size_bytes) AS size_bytes, min(time_ns) AS first_ns, \
-             max(time_ns) AS last_ns, 8e9 * sum(size_bytes) / greatest(max(time_ns) - \
-             min(time_ns), 1) AS bits_per_second FROM network WHERE {} AND transport = 'tcp' AND \
-             (local_port = {PORT} OR remote_port = {PORT})",
-            self.condition
+        let port = |column| Condition::is(column, PORT);
+        let selection = self
+            .rows
+            .clone()
+            .filter(Condition::is_text("transport", &["tcp"]))
+            .filter(Condition::Any(vec![
+                port("local_port"),
+                port("remote_port"),
+            ]));
+        let speed = Expression::Formula(BITS_PER_SECOND.to_owned());
+        let (bytes, first, last) = (
+            Expression::Sum("size_bytes"),
+            Expression::Min("time_ns"),
+            Expression::Max("time_ns"),
         );
-        Evidence::new("Data that SMB moved", query, &columns).row([
+        let evidence = Evidence::of("Data that SMB moved", selection)
+            .column("events", "events", Unit::Count, Expression::Count)
+            .column("size_bytes", "data", Unit::Bytes, bytes)
+            .column("first_ns", "first", Unit::Moment, first)
+            .column("last_ns", "last", Unit::Moment, last)
+            .column("bits_per_second", "speed", Unit::BitsPerSecond, speed);
+        evidence.row([
             Some(self.moved.events.into()),
             Some(self.moved.bytes().into()),
             Some(self.during.start.into()),
@@ -273,23 +286,25 @@ impl Copied {
     }
 }
 
-/// CPU time of SMB's cryptography, by samples.
+/// CPU time of SMB's signing and encryption, measured by samples.
 struct Cost {
     /// Rows in `images` of the modules that sign and encrypt.
     images: Vec<u32>,
-    /// Their names, as far as they were seen.
+    /// Names of those modules that have samples.
     modules: Vec<String>,
-    /// Addresses of SMB's modules.
+    /// Address ranges of SMB's modules.
     smb: Vec<Range<u64>>,
     has_stacks: bool,
     samples: i64,
     ns: i64,
-    /// By address.
+    /// Functions in the samples: the row in `images`, the address, the number of samples and their
+    /// time in nanoseconds.
     functions: Vec<(u32, u64, i64, i64)>,
-    /// All samples inside DPCs, and those of them inside SMB's cryptography.
+    /// Number of samples inside DPCs. `of_dpcs` is the number of these samples that are in SMB's
+    /// signing or encryption.
     dpcs: i64,
     of_dpcs: i64,
-    /// Samples inside DPCs by module.
+    /// Samples inside DPCs by row in `images`: their number and their time in nanoseconds.
     inside: FxHashMap<Option<u32>, (i64, i64)>,
 }
 
@@ -358,13 +373,13 @@ impl Cost {
         Ok(cost)
     }
 
-    /// Whether it is at least half of what DPCs did.
+    /// Returns true if SMB's signing and encryption has at least half of the samples inside DPCs.
     fn rules_dpcs(&self) -> bool {
-        self.of_dpcs * 2 >= self.dpcs && self.of_dpcs > 0
+        self.of_dpcs > 0 && is_share(self.of_dpcs, self.dpcs, SMB_DPC_PERCENT)
     }
 
-    /// Samples in the modules that sign and encrypt, by place and stack. Counts all samples inside
-    /// DPCs on the way.
+    /// Returns the samples in the modules that sign and encrypt, by address and call stack. Also
+    /// counts all samples inside DPCs.
     fn candidates(
         &mut self,
         case: &Case<'_>,
@@ -414,28 +429,28 @@ impl Cost {
         Ok(candidates)
     }
 
-    /// Samples inside DPCs by module.
+    /// Returns evidence with the samples inside DPCs by module.
     fn inside_dpcs(&self, case: &Case<'_>, during: &Range<i64>) -> Evidence {
         const SHOWN: usize = 12;
-        let columns = [
-            Column::new("module", "module", Unit::None),
-            Column::new("samples", "samples", Unit::Count),
-            Column::new("weight_ns", "time", Unit::Duration),
-            Column::new("share", "share", Unit::Percent),
-        ];
-        let query = format!(
-            "SELECT module(image_row) AS module, count(*) AS samples, sum(weight_ns) AS weight_ns, \
-             100.0 * count(*) / sum(count(*)) OVER () AS share FROM samples WHERE in_dpc AND \
-             time_ns BETWEEN {} AND {} GROUP BY image_row ORDER BY samples DESC, image_row NULLS \
-             LAST LIMIT {SHOWN}",
-            during.start, during.end
-        );
         let mut modules: Vec<_> = self.inside.iter().collect();
         modules.sort_unstable_by_key(|(image, (samples, _))| {
             (Reverse(*samples), image.map_or(i64::MAX, i64::from))
         });
-        let title = "Where CPUs were inside DPCs meanwhile, by samples";
-        let mut evidence = Evidence::new(title, query, &columns);
+        let title = "Modules inside DPCs during the copy, by samples";
+        let selection = Selection::of(Table::Samples)
+            .within("time_ns", during.start..during.end.saturating_add(1))
+            .filter(Condition::IsTrue("in_dpc"))
+            .group_by(&["image_row"])
+            .order(&[Order::descending("samples"), Order::ascending("image_row")])
+            .limit(SHOWN);
+        let share = "100.0 * count(*) / sum(count(*)) OVER ()".to_owned();
+        let module = Expression::Module("image_row");
+        let weight = Expression::Sum("weight_ns");
+        let mut evidence = Evidence::of(title, selection)
+            .column("module", "module", Unit::None, module)
+            .column("samples", "samples", Unit::Count, Expression::Count)
+            .column("weight_ns", "time", Unit::Duration, weight)
+            .column("share", "share", Unit::Percent, Expression::Formula(share));
         for (image, (samples, ns)) in modules.into_iter().take(SHOWN) {
             evidence = evidence.row([
                 case.module_label(*image).map(Into::into),
@@ -447,43 +462,42 @@ impl Cost {
         evidence
     }
 
-    /// The places in the modules that sign and encrypt, called by SMB.
+    /// Returns evidence with the addresses in the modules that sign and encrypt, from samples with
+    /// SMB on the call stack.
     fn by_function(&self, case: &Case<'_>, during: &Range<i64>) -> Evidence {
         const SHOWN: usize = 5;
-        let columns = [
-            Column::new("function", "function", Unit::None),
-            Column::new("samples", "samples", Unit::Count),
-            Column::new("weight_ns", "time", Unit::Duration),
-            Column::new("all_samples", "samples of all", Unit::Count),
-            Column::new("all_weight_ns", "time of all", Unit::Duration),
-        ];
-        let images: Vec<String> = self.images.iter().map(u32::to_string).collect();
-        let called_by_smb = match self.has_stacks {
-            false => String::new(),
-            true => {
-                let ranges = self
-                    .smb
-                    .iter()
-                    .map(|range| format!("address >= {} AND address < {}", range.start, range.end));
-                format!(
-                    " AND stack_id IN (SELECT stack_id FROM (SELECT stack_id, unnest(addresses) AS \
-                     address FROM stacks) WHERE {})",
-                    ranges.collect::<Vec<_>>().join(" OR ")
-                )
-            }
+        let selection = Selection::of(Table::Samples)
+            .within("time_ns", during.start..during.end.saturating_add(1))
+            .filter(Condition::is_one_of("image_row", &self.images))
+            .filters(
+                self.has_stacks
+                    .then(|| Condition::StackReaches(self.smb.clone())),
+            )
+            .group_by(&["image_row", "address"])
+            .order(&[
+                Order::descending("samples"),
+                Order::ascending("address"),
+                Order::ascending("image_row"),
+            ])
+            .limit(SHOWN);
+        let function = Expression::Function {
+            image_row: "image_row",
+            address: "address",
         };
-        let query = format!(
-            "SELECT symbol(image_row, address) AS function, count(*) AS samples, sum(weight_ns) AS \
-             weight_ns, sum(count(*)) OVER () AS all_samples, sum(sum(weight_ns)) OVER () AS \
-             all_weight_ns FROM samples WHERE image_row IN ({}) AND time_ns BETWEEN {} AND \
-             {}{called_by_smb} GROUP BY image_row, address ORDER BY samples DESC, address, image_row \
-             LIMIT {SHOWN}",
-            images.join(", "),
-            during.start,
-            during.end
-        );
+        let weight = Expression::Sum("weight_ns");
+        let all_samples = Expression::Count.over_all();
         let title = "Signing and encrypting called by SMB, by samples";
-        let mut evidence = Evidence::new(title, query, &columns);
+        let mut evidence = Evidence::of(title, selection)
+            .column("function", "function", Unit::None, function)
+            .column("samples", "samples", Unit::Count, Expression::Count)
+            .column("weight_ns", "time", Unit::Duration, weight.clone())
+            .column("all_samples", "samples in total", Unit::Count, all_samples)
+            .column(
+                "all_weight_ns",
+                "time in total",
+                Unit::Duration,
+                weight.over_all(),
+            );
         for (image, address, samples, ns) in self.functions.iter().take(SHOWN) {
             evidence = evidence.row([
                 Some(case.symbol(Some(*image), *address).into()),
@@ -497,7 +511,7 @@ impl Cost {
     }
 }
 
-/// Where samples were taken.
+/// Address and call stack that samples have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Place {
     image_row: u32,
@@ -505,7 +519,7 @@ struct Place {
     stack_id: Option<u32>,
 }
 
-/// How many there were.
+/// Sums over samples.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     samples: i64,

@@ -1,27 +1,28 @@
-//! Who moved how much over the network?
+//! Theory: data was moved over the network.
 
 use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
+use selection::{Condition, Expression, Order};
 use tables::{StoreError, Table};
 
-use super::{Flow, Moved, Traffic, rate};
+use super::{BITS_PER_SECOND, Flow, Moved, Traffic, rate};
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, duration, listed, size,
+    About, Case, Evidence, Finding, Outcome, Severity, Theory, Unit, duration, listed, size,
 };
 
-/// Traffic by process and conversation. It judges nothing: what a network could do is not in a
-/// trace.
+/// Theory about network traffic by process and conversation. It only informs, because a trace does
+/// not contain the network's capacity.
 pub(crate) struct Throughput;
 
 static ABOUT: About = About {
     id: "network-throughput",
-    question: "Was data moved over the network: by whom, how much and how fast?",
+    question: "Was data moved over the network: by which programs, how much and how fast?",
     tables: &[Table::Network],
     sources: &[],
 };
 
-/// How many rows are shown.
+/// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
 
 impl Theory for Throughput {
@@ -31,7 +32,7 @@ impl Theory for Throughput {
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let Some(traffic) = Traffic::read(case)? else {
-            let missing = "the trace tells of no data sent or received".to_owned();
+            let missing = "the trace records no sent or received data".to_owned();
             return Ok(Outcome::NotRecorded(missing));
         };
         let mut processes: FxHashMap<(Option<u32>, u32), Moved> = FxHashMap::default();
@@ -55,34 +56,38 @@ impl Theory for Throughput {
                 rate(moved.bits_per_second())
             )
         });
-        let sentence = format!("Over the network {}.", listed(most));
+        let sentence = format!("Over the network, {}.", listed(most));
         let mut finding = Finding::new(&ABOUT, Severity::Information, sentence);
         finding.during = traffic.during.clone();
+        let named = processes.iter().take(3);
+        let named = named.filter_map(|((row, id), _)| case.process_subject(*row, Some(*id)));
         let finding = finding
+            .subjects(named)
             .with(by_process(case, &traffic, &processes))
             .with(by_flow(case, &traffic))
             .doubt(
-                "What it could have been is not in the trace: compare with the link's speed, or a \
-                 recording of better days",
+                "The trace does not contain the capacity of the network: compare with the speed of \
+                 the link, or with a trace from before the problem",
             );
         Ok(Outcome::For(vec![finding]))
     }
 }
 
-const SUMS: &str = "sum(CASE WHEN action = 'send' THEN size_bytes ELSE 0 END) AS sent_bytes, \
-                    sum(CASE WHEN action = 'receive' THEN size_bytes ELSE 0 END) AS \
-                    received_bytes, min(time_ns) AS first_ns, max(time_ns) AS last_ns, 8e9 * \
-                    sum(size_bytes) / greatest(max(time_ns) - min(time_ns), 1) AS bits_per_second";
+/// Adds the columns of moved data.
+fn with_moved(evidence: Evidence) -> Evidence {
+    let bytes =
+        |action: &str| Expression::sum_if("size_bytes", Condition::is_text("action", &[action]));
+    let (first, last) = (Expression::Min("time_ns"), Expression::Max("time_ns"));
+    let speed = Expression::Formula(BITS_PER_SECOND.to_owned());
+    evidence
+        .column("sent_bytes", "sent", Unit::Bytes, bytes("send"))
+        .column("received_bytes", "received", Unit::Bytes, bytes("receive"))
+        .column("first_ns", "first", Unit::Moment, first)
+        .column("last_ns", "last", Unit::Moment, last)
+        .column("bits_per_second", "speed", Unit::BitsPerSecond, speed)
+}
 
-const MOVED: [Column; 5] = [
-    Column::new("sent_bytes", "sent", Unit::Bytes),
-    Column::new("received_bytes", "received", Unit::Bytes),
-    Column::new("first_ns", "first", Unit::Moment),
-    Column::new("last_ns", "last", Unit::Moment),
-    Column::new("bits_per_second", "speed", Unit::BitsPerSecond),
-];
-
-/// Cells of what was moved.
+/// Returns the cells for the columns of moved data.
 fn cells(moved: &Moved) -> [Option<crate::Value>; 5] {
     [
         Some(moved.sent_bytes.into()),
@@ -98,16 +103,18 @@ fn by_process(
     traffic: &Traffic,
     processes: &[((Option<u32>, u32), Moved)],
 ) -> Evidence {
-    let query = format!(
-        "SELECT process(process_row) AS process, {SUMS} FROM network WHERE {} GROUP BY process_row, \
-         process_id ORDER BY sum(size_bytes) DESC, process_id, process_row NULLS LAST LIMIT {SHOWN}",
-        traffic.condition()
-    );
-    let columns: Vec<Column> = [Column::new("process", "process", Unit::None)]
-        .into_iter()
-        .chain(MOVED)
-        .collect();
-    let mut evidence = Evidence::new("Data by process", query, &columns);
+    let selection = traffic
+        .rows()
+        .group_by(&["process_row", "process_id"])
+        .order(&[
+            Order::descending("sum(size_bytes)"),
+            Order::ascending("process_id"),
+            Order::ascending("process_row"),
+        ])
+        .limit(SHOWN);
+    let process = Expression::Process("process_row");
+    let evidence = Evidence::of("Data by process", selection);
+    let mut evidence = with_moved(evidence.column("process", "process", Unit::None, process));
     for ((row, _), moved) in processes.iter().take(SHOWN) {
         let process = case.process_label(*row).map(Into::into);
         evidence = evidence.row([process].into_iter().chain(cells(moved)));
@@ -116,23 +123,32 @@ fn by_process(
 }
 
 fn by_flow(case: &Case<'_>, traffic: &Traffic) -> Evidence {
-    let query = format!(
-        "SELECT process(process_row) AS process, transport, local_port, remote_address, \
-         remote_port, {SUMS} FROM network WHERE {} GROUP BY process_row, process_id, transport, local_port, remote_address, remote_port ORDER \
-         BY sum(size_bytes) DESC, min(time_ns), local_port, remote_port, remote_address LIMIT \
-         {SHOWN}",
-        traffic.condition()
-    );
-    let columns: Vec<Column> = [
-        Column::new("process", "process", Unit::None),
-        Column::new("transport", "transport", Unit::None),
-        Column::new("local_port", "local port", Unit::None),
-        Column::new("remote_address", "remote address", Unit::None),
-        Column::new("remote_port", "remote port", Unit::None),
-    ]
-    .into_iter()
-    .chain(MOVED)
-    .collect();
+    let selection = traffic
+        .rows()
+        .group_by(&[
+            "process_row",
+            "process_id",
+            "transport",
+            "local_port",
+            "remote_address",
+            "remote_port",
+        ])
+        .order(&[
+            Order::descending("sum(size_bytes)"),
+            Order::ascending("first_ns"),
+            Order::ascending("local_port"),
+            Order::ascending("remote_port"),
+            Order::ascending("remote_address"),
+        ])
+        .limit(SHOWN);
+    let process = Expression::Process("process_row");
+    let evidence = Evidence::of("Data by conversation", selection)
+        .column("process", "process", Unit::None, process)
+        .stored("transport", "transport", Unit::None)
+        .stored("local_port", "local port", Unit::None)
+        .stored("remote_address", "remote address", Unit::None)
+        .stored("remote_port", "remote port", Unit::None);
+    let mut evidence = with_moved(evidence);
     let address = |flow: &Flow| {
         let place = flow.remote? as usize;
         traffic.addresses.get(place).map(String::as_str)
@@ -142,7 +158,6 @@ fn by_flow(case: &Case<'_>, traffic: &Traffic) -> Evidence {
         let ports = (flow.local_port, flow.remote_port);
         (Reverse(moved.bytes()), moved.first_ns, ports, address(flow))
     });
-    let mut evidence = Evidence::new("Data by conversation", query, &columns);
     for (flow, moved) in flows.into_iter().take(SHOWN) {
         let who = [
             case.process_label(flow.process_row).map(Into::into),

@@ -1,27 +1,29 @@
-//! Who asks for fine timers, and who gets them?
+//! Theory: threads slept too long because of the timer resolution.
 
 mod requests;
 mod sleeps;
 
-use std::ops::Range;
-
 use tables::{StoreError, Table};
 
+use crate::thresholds::{
+    CLOCK_PERIOD_NS, DEFAULT_SLEEP_MAX_NS, DEFAULT_SLEEP_MIN_NS, FINE_RESOLUTION_NS,
+    SLEEP_ABOVE_NS, SLEEP_BELOW_NS, SLEEPS,
+};
 use crate::{About, Case, Finding, Outcome, Severity, Source, Theory, duration, grouped, listed};
-use requests::{Asker, DEFAULT_NS, Requests};
-use sleeps::{MANY, Sleep, Sleeper};
+use requests::{Asker, Requests};
+use sleeps::{Sleep, Sleeper};
 
-/// Timer resolutions, and how long threads that sleep for a moment really sleep.
+/// Theory about timer resolutions and the lengths of short sleeps.
 pub(crate) struct Timers;
 
 static ABOUT: About = About {
     id: "timers",
-    question: "Did threads sleep longer than they meant to, for want of a timer resolution?",
+    question: "Did threads sleep longer than intended because of the timer resolution?",
     tables: &[Table::TimerRequests, Table::CpuRuns, Table::Sessions],
     sources: &[
         Source {
-            title: "Microsoft: timeBeginPeriod (a process's own since Windows 10 2004; not for those \
-                    out of sight since Windows 11)",
+            title: "Microsoft: timeBeginPeriod (per process since Windows 10 2004; ignored for \
+                invisible processes since Windows 11)",
             url: "https://learn.microsoft.com/windows/win32/api/timeapi/nf-timeapi-timebeginperiod",
         },
         Source {
@@ -36,47 +38,38 @@ static ABOUT: About = About {
     ],
 };
 
-/// Sleeps that end at clock interrupts of the default period are this long, less what the thread did
-/// between two of them. Programs that ask for 0.5 or 1 ms and mean to sleep for 15 or 16 ms sleep for
-/// less or more.
-const DEFAULT_SLEEPS: Range<i64> = 15_550_000..15_700_000;
+/// Length of a sleep in nanoseconds. If nine of ten sleeps are shorter, a finer resolution than the
+/// default must be in effect, because half of the sleeps that end at clock interrupts of the
+/// default period are longer.
+const SHORTEST_NS: i64 = CLOCK_PERIOD_NS / 2;
 
-/// By how much sleeps are shorter than the period that they end at, and longer.
-const BELOW_NS: i64 = 300_000;
-const ABOVE_NS: i64 = 100_000;
-
-/// A request for less is for a finer resolution than the default.
-const FINE_NS: i64 = 15_000_000;
-
-/// Where nine of ten sleeps are shorter, they can only be so for a finer resolution: those that begin
-/// at any moment and end at clock interrupts of the default period are longer as often as not.
-const SHORTEST_NS: i64 = DEFAULT_NS / 2;
-
-/// The first build on which a request counts for its own process only (Windows 10 2004).
+/// First build of Windows on which a request counts only for the process that made it (Windows 10
+/// 2004).
 const PER_PROCESS: u32 = 19_041;
 
-/// Builds on which the registry's GlobalTimerResolutionRequests makes requests count for all again:
-/// Server 2022 and Windows 11.
+/// Returns true if the registry value GlobalTimerResolutionRequests can make requests count for all
+/// processes. This is possible on Server 2022 and Windows 11.
 fn has_global_switch(build: u32) -> bool {
     build == 20_348 || build >= 22_000
 }
 
-/// The first build that ignores requests of processes that cannot be seen or heard (Windows 11).
+/// First build of Windows that ignores requests of processes that are neither visible nor audible
+/// (Windows 11).
 const IGNORES_HIDDEN: u32 = 22_000;
 
-/// Processes told of whose requests do not count.
+/// Maximum number of processes reported because Windows refuses their requests.
 const REFUSED_TOLD: usize = 5;
 
-/// Why a process sleeps as long as it does.
+/// Reason for the length of a process's sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
-    /// It asked, and Windows gives it nothing finer than the default.
+    /// The process requested a resolution, but Windows gives it the default resolution.
     Refused,
-    /// It asked, and gets it.
+    /// The process requested a resolution and has it.
     Own,
-    /// It did not ask; another's request counts for it.
+    /// The process requested no resolution, but another process's request counts for it.
     Shared,
-    /// It did not ask; another's request does not count for it.
+    /// The process requested no resolution, and another process's request does not count for it.
     Foreign,
 }
 
@@ -88,7 +81,7 @@ impl Theory for Timers {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let requests = Requests::read(case)?;
         if requests.is_empty {
-            let missing = "the trace tells of no request for a timer resolution".to_owned();
+            let missing = "the trace records no request for a timer resolution".to_owned();
             return Ok(Outcome::NotRecorded(missing));
         }
         let mut found = vec![resolutions(case, &requests)];
@@ -99,7 +92,7 @@ impl Theory for Timers {
         let is_quiet = |found: &Finding| found.severity == Severity::Information;
         Ok(match found.iter().all(is_quiet) {
             true => Outcome::Noted(
-                "no sleep is known to have been longer than asked for".into(),
+                "no sleep is known to be longer than requested".into(),
                 found,
             ),
             false => Outcome::For(found),
@@ -107,7 +100,7 @@ impl Theory for Timers {
     }
 }
 
-/// Who asked for what, and what the system's resolution became.
+/// Describes the requests and the system's timer resolution.
 fn resolutions(case: &Case<'_>, requests: &Requests) -> Finding {
     let askers = &requests.askers;
     let finest = requests.effective.iter().map(|(_, ns)| *ns).min();
@@ -120,17 +113,17 @@ fn resolutions(case: &Case<'_>, requests: &Requests) -> Finding {
         )
     });
     let mut sentence = match askers.len() {
-        0 => "No process asked for a finer timer resolution".to_owned(),
-        1 => format!("A timer resolution was asked for by {}", listed(who)),
+        0 => "No process requested a finer timer resolution".to_owned(),
+        1 => format!("A timer resolution was requested by {}", listed(who)),
         count => format!(
-            "{count} processes asked for a timer resolution: {}",
+            "{count} processes requested a timer resolution: {}",
             listed(who)
         ),
     };
     if let Some(ns) = finest {
         let per_second = 1_000_000_000 / ns;
         sentence += &format!(
-            "; the system's was {} at the finest, {} clock interrupts a second",
+            "; the system's finest one was {}, {} clock interrupts per second",
             duration(ns),
             grouped(per_second.unsigned_abs())
         );
@@ -140,15 +133,18 @@ fn resolutions(case: &Case<'_>, requests: &Requests) -> Finding {
         }
     }
     sentence.push('.');
+    let named = askers.iter().take(5);
+    let named = named.filter_map(|asker| case.process_subject(asker.process_row, asker.process_id));
     Finding::new(&ABOUT, Severity::Information, sentence)
+        .subjects(named)
         .with(requests::by_process(case, askers))
         .with(requests::effective(case, requests))
         .doubt(
-            "What the clock interrupts cost in power is not in the trace; idle CPUs may skip them",
+            "The trace does not show the power that clock interrupts use; idle CPUs may skip them",
         )
 }
 
-/// What is to be said of processes that sleep for moments, by cause.
+/// Describes processes with short sleeps, by cause.
 fn causes(case: &Case<'_>, requests: &Requests, from_ns: i64) -> Result<Vec<Finding>, StoreError> {
     let build = case.machine()?.os_build;
     let mut of_processes: Vec<_> = sleeps::read(case, from_ns)?.into_iter().collect();
@@ -162,7 +158,7 @@ fn causes(case: &Case<'_>, requests: &Requests, from_ns: i64) -> Result<Vec<Find
             None => sleepers.extend(of_other(requests, process_row, &sleeps, build)),
         }
     }
-    // Where a request counts for all, sleeps of 15 ms are meant.
+    // If a request counts for all processes, sleeps of 15 ms are intended.
     if sleepers.iter().any(|(cause, _)| *cause == Cause::Shared) {
         sleepers.retain(|(cause, _)| *cause != Cause::Foreign);
     }
@@ -170,7 +166,7 @@ fn causes(case: &Case<'_>, requests: &Requests, from_ns: i64) -> Result<Vec<Find
     for wanted in [Cause::Refused, Cause::Own, Cause::Shared, Cause::Foreign] {
         let of_it = sleepers.iter().filter(|(cause, _)| *cause == wanted);
         let of_it: Vec<&Sleeper> = of_it.map(|(_, sleeper)| sleeper).collect();
-        // Who is refused is told one by one.
+        // Each process whose requests are refused has a separate finding.
         let at_once = if wanted == Cause::Refused {
             1
         } else {
@@ -188,14 +184,14 @@ fn causes(case: &Case<'_>, requests: &Requests, from_ns: i64) -> Result<Vec<Find
     Ok(found)
 }
 
-/// Whether a sleep ended at a clock interrupt that comes each so often, as one does of a thread that
-/// sleeps again at once.
+/// Returns true if the length of a sleep shows that it ended at a clock interrupt of this period.
+/// This holds for a thread that begins its next sleep soon after a clock interrupt.
 fn ends_at(period_ns: i64, sleep: &Sleep) -> bool {
-    (period_ns - BELOW_NS..period_ns + ABOVE_NS).contains(&sleep.ns)
+    (period_ns - SLEEP_BELOW_NS..period_ns + SLEEP_ABOVE_NS).contains(&sleep.ns)
 }
 
-/// Why a process that asked sleeps as long as it does while its request stands: it may be refused
-/// for a time only.
+/// Returns the reason for the sleeps of a process while its request is active. The request may be
+/// refused for only a part of the time.
 fn of_asker(
     requests: &Requests,
     own: &Asker,
@@ -205,23 +201,23 @@ fn of_asker(
 ) -> Vec<(Cause, Sleeper)> {
     let mut held = own.held.clone();
     let sleeps = sleeps::within(sleeps, &mut held);
-    if sleeps.len() < MANY {
+    if sleeps.len() < SLEEPS {
         return Vec::new();
     }
     let may_be_ignored = own.was_ignored || build.is_none_or(|build| build >= IGNORES_HIDDEN);
     let is_refused = |sleep: &Sleep| {
-        if !may_be_ignored || own.finest_ns >= FINE_NS {
+        if !may_be_ignored || own.finest_ns >= FINE_RESOLUTION_NS {
             return false;
         }
         let end_ns = sleep.end_ns();
         let period_ns = requests.period_ns(end_ns);
-        // That the hardware's period is as asked for may be for another's request.
+        // The clock may have the requested period because of another process's request.
         let counts_for_another = requests.askers.iter().any(|other| {
             other.process_row != own.process_row
                 && other.holds(end_ns)
                 && other.finest_ns <= own.finest_ns
         });
-        DEFAULT_SLEEPS.contains(&sleep.ns)
+        (DEFAULT_SLEEP_MIN_NS..DEFAULT_SLEEP_MAX_NS).contains(&sleep.ns)
             || (period_ns > own.finest_ns || counts_for_another)
                 && ends_at(requests.default_ns(end_ns), sleep)
     };
@@ -232,16 +228,17 @@ fn of_asker(
     }
     let mut found = Vec::new();
     let row = sleeps::longest_row(&sleeps, is_refused);
-    if row.len() >= MANY {
+    if row.len() >= SLEEPS {
         found.push((Cause::Refused, Sleeper::of_row(process_row, &row)));
     }
-    if all.median_ns < FINE_NS as f64 {
+    if all.median_ns < FINE_RESOLUTION_NS as f64 {
         found.push((Cause::Own, all));
     }
     found
 }
 
-/// Why a process that did not ask sleeps as long as it does while others' requests stand.
+/// Returns the reason for the sleeps of a process without a request, while requests of other
+/// processes are active.
 fn of_other(
     requests: &Requests,
     process_row: u32,
@@ -250,7 +247,7 @@ fn of_other(
 ) -> Option<(Cause, Sleeper)> {
     let mut held = requests.held();
     let sleeps = sleeps::within(sleeps, &mut held);
-    if sleeps.len() < MANY {
+    if sleeps.len() < SLEEPS {
         return None;
     }
     let share = |is: &dyn Fn(&Sleep) -> bool| {
@@ -289,7 +286,7 @@ fn said(
         grouped(first.sleeps as u64),
         match first.is_row() {
             true => format!(
-                " one after the other, from {} to {}",
+                " in a row, from {} to {}",
                 duration(first.from_ns),
                 duration(first.to_ns)
             ),
@@ -304,30 +301,30 @@ fn said(
     let is_own_only = build.is_some_and(|build| build >= PER_PROCESS);
     let (sentence, severity) = match cause {
         Cause::Own => (
-            format!("{slept}: it had asked for a timer resolution of {wish} itself, and has it."),
+            format!("{slept}: it requested a timer resolution of {wish} and has it."),
             Severity::Information,
         ),
         Cause::Refused if asker.was_ignored => (
             format!(
-                "{slept} although it had asked for a timer resolution of {wish} itself: Windows \
-                 ignores the request, because nothing of the process can be seen or heard."
+                "{slept} although it requested a timer resolution of {wish}: Windows ignores the \
+                 request, because the process is neither visible nor audible."
             ),
             Severity::Warning,
         ),
         Cause::Refused => (
             format!(
-                "{slept} although it had asked for a timer resolution of {wish} itself: its request \
-                 does not count{}{}.",
+                "{slept} although it requested a timer resolution of {wish}: its request has no \
+                 effect{}{}.",
                 match is_coarser {
                     true => format!(
-                        " (the system's was {} meanwhile)",
+                        " (the system's resolution was {})",
                         milliseconds(period_ns as f64)
                     ),
                     false => String::new(),
                 },
                 match build {
                     Some(IGNORES_HIDDEN..) =>
-                        ", as Windows 11 does with processes of which nothing can be seen or heard",
+                        ", as on Windows 11 for processes that are neither visible nor audible",
                     _ => "",
                 }
             ),
@@ -336,31 +333,32 @@ fn said(
         Cause::Shared => {
             let rule = match build {
                 Some(build) if build < PER_PROCESS => {
-                    "before Windows 10 2004 the finest request counts for all".to_owned()
+                    "before Windows 10 2004 the finest request counts for all processes".to_owned()
                 }
                 Some(build) if has_global_switch(build) => {
-                    "GlobalTimerResolutionRequests makes requests count for all here".to_owned()
+                    "GlobalTimerResolutionRequests lets requests count for all processes here"
+                        .to_owned()
                 }
-                _ => "another's request counts for it".to_owned(),
+                _ => "the other request counts for it".to_owned(),
             };
-            let sentence = format!(
-                "{slept} without having asked for a resolution itself, as {who} had asked for \
-                 {wish}: {rule}."
-            );
+            let sentence =
+                format!("{slept} without its own request, because {who} requested {wish}: {rule}.");
             (sentence, Severity::Information)
         }
         Cause::Foreign => {
             let rule = match is_own_only {
-                true => "since Windows 10 2004 a request counts for its own process only",
-                false => "it does not count for it",
+                true => "since Windows 10 2004 a request counts only for the process that made it",
+                false => "that request does not count for it",
             };
-            let sentence = format!(
-                "{slept}, though {who} had asked for a timer resolution of {wish}: {rule}."
-            );
+            let sentence =
+                format!("{slept}, although {who} requested a timer resolution of {wish}: {rule}.");
             (sentence, Severity::Information)
         }
     };
+    let own = case.process_subject(Some(first.process_row), None);
+    let asking = case.process_subject(asker.process_row, asker.process_id);
     let finding = Finding::new(&ABOUT, severity, sentence)
+        .subjects([own, asking].into_iter().flatten())
         .with(sleeps::evidence(case, sleepers, from_ns))
         .with(requests::of(case, asker));
     match cause {
@@ -369,36 +367,36 @@ fn said(
             .during(first.from_ns..first.to_ns)
             .with(requests::effective(case, requests))
             .remedy(
-                "If the program must be on time while it is hidden, it opts out: \
-                 SetProcessInformation with PROCESS_POWER_THROTTLING_IGNORE_TIMER_RESOLUTION, or it \
-                 uses a high-resolution waitable timer.",
+                "If the program must be on time while it is hidden, it should opt out \
+                 (SetProcessInformation with PROCESS_POWER_THROTTLING_IGNORE_TIMER_RESOLUTION) or \
+                 use a high-resolution waitable timer.",
             )
             .doubt(match asker.was_ignored {
-                true => "How long it meant to sleep is not in the trace",
+                true => "The trace does not contain the intended length of sleeps",
                 false => {
-                    "the trace does not say that the request is ignored: that the process was hidden \
-                     is inferred from its sleeps, and how long it meant to sleep is not in the trace"
+                    "The trace does not record that the request is ignored: that is inferred from \
+                     the sleeps. It does not contain their intended length either"
                 }
             }),
         Cause::Shared => finding.doubt(
-            "That the request counts for all is inferred from the sleeps: the registry is not in \
-             the trace",
+            "That the request counts for all processes is inferred from the sleeps: the trace does \
+             not contain the registry",
         ),
         Cause::Foreign => finding
             .remedy(
-                "A program that needs short sleeps asks for a resolution itself (timeBeginPeriod); \
-                 on Windows 11 and Server 2022 GlobalTimerResolutionRequests = 1 lets requests count \
-                 for all again, which costs power.",
+                "A program that needs short sleeps should request a resolution itself \
+                 (timeBeginPeriod). On Windows 11 and Server 2022, GlobalTimerResolutionRequests = \
+                 1 lets requests count for all processes, which uses more power.",
             )
             .doubt(
-                "That it meant to sleep for a shorter time is not in the trace. The rule is \
-                 documented; that sleeps then take 31 periods of 0.5 ms, 15.5 ms, is inferred from \
-                 measurements",
+                "The trace does not contain the intended length of sleeps. The rule is documented; \
+                 that sleeps then take 31 periods of 0.5 ms, 15.5 ms, is measured",
             ),
     }
 }
 
-/// Milliseconds with the digits that tell 1.496 from 1.5.
+/// Returns the text for a time in milliseconds with up to three decimals, to distinguish 1.496 from
+/// 1.5.
 fn milliseconds(ns: f64) -> String {
     let text = format!("{:.3}", ns / 1e6);
     let text = text.trim_end_matches('0').trim_end_matches('.');

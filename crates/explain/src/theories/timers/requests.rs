@@ -1,36 +1,35 @@
-//! What was asked of the timer's resolution, and what it became.
+//! Requests for timer resolutions, and their effect.
 
 use std::ops::Range;
 
+use selection::{Condition, Expression, Order, Selection};
 use tables::{StoreError, Table, TimerRequestsView};
 
+use crate::thresholds::CLOCK_PERIOD_NS;
 use crate::{Case, Column, Evidence, Unit, ranges};
 
-/// Time between clock interrupts when nobody asks for less.
-pub(super) const DEFAULT_NS: i64 = 15_625_000;
-
-/// A process that asked for a resolution.
+/// Process that requested a timer resolution.
 #[derive(Clone, Debug)]
 pub(super) struct Asker {
     pub(super) process_row: Option<u32>,
     pub(super) process_id: Option<u32>,
-    /// The finest that it asked for.
+    /// Finest resolution that the process requested, in nanoseconds.
     pub(super) finest_ns: i64,
-    /// When it first asked.
+    /// Time of the process's first request.
     pub(super) from_ns: i64,
-    /// Windows said that it ignores it.
+    /// True if Windows reported that it ignores the request.
     pub(super) was_ignored: bool,
-    /// From when to when its requests stood.
+    /// Time ranges during which the process's requests were active.
     pub(super) held: Vec<Range<i64>>,
 }
 
-/// Who asked for what when, and what the system's resolution became.
+/// Requests for timer resolutions, and the changes of the system's resolution.
 pub(super) struct Requests {
-    /// Those of the finest first.
+    /// Requesting processes. Those with the finest resolution come first.
     pub(super) askers: Vec<Asker>,
-    /// From when on the system's resolution was which.
+    /// Times at which the system's resolution changed, each with the new resolution in nanoseconds.
     pub(super) effective: Vec<(i64, i64)>,
-    /// Whether the trace tells of anything.
+    /// True if the trace records neither requests nor the system's resolution.
     pub(super) is_empty: bool,
 }
 
@@ -76,7 +75,7 @@ impl Requests {
         let asker = askers.find(|asker| (asker.process_row, asker.process_id) == who);
         let ignored = view.ignored.get(row) == Some(true);
         match (asker, ns) {
-            // It takes its request back.
+            // The process withdraws its request.
             (Some(asker), ..=0) => {
                 if let Some(last) = asker.held.last_mut() {
                     last.end = last.end.min(time_ns);
@@ -101,14 +100,14 @@ impl Requests {
         }
     }
 
-    /// When anybody's request stood.
+    /// Returns the time ranges during which any request was active.
     pub(super) fn held(&self) -> Vec<Range<i64>> {
         let all = self.askers.iter().flat_map(|asker| asker.held.clone());
         ranges::union(all.collect())
     }
 
-    /// The time between two clock interrupts at a moment: as the system set it or, if nothing tells
-    /// that, the finest that is asked for.
+    /// Returns the time between two clock interrupts at a moment, in nanoseconds. It is the
+    /// system's resolution or, if that is not recorded, the finest requested resolution.
     pub(super) fn period_ns(&self, time_ns: i64) -> i64 {
         let after = self.effective.partition_point(|(from, _)| *from <= time_ns);
         if let Some((_, ns)) = after.checked_sub(1).and_then(|at| self.effective.get(at)) {
@@ -117,10 +116,11 @@ impl Requests {
         let held = self.askers.iter().filter(|asker| asker.holds(time_ns));
         held.map(|asker| asker.finest_ns)
             .min()
-            .unwrap_or(DEFAULT_NS)
+            .unwrap_or(CLOCK_PERIOD_NS)
     }
 
-    /// For how long the system's resolution was this one, in a trace that ends then.
+    /// Returns the time during which the system's resolution had this value, in a trace that ends
+    /// at `end_ns`.
     pub(super) fn held_ns(&self, end_ns: i64, resolution_ns: i64) -> i64 {
         let mut set = self.effective.clone();
         set.sort_unstable();
@@ -134,11 +134,11 @@ impl Requests {
             .sum()
     }
 
-    /// How often timers are looked at of a process whose request does not count, or that has none:
-    /// as many whole periods of the hardware as the default holds.
+    /// Returns the period of timers for a process for which no request counts, in nanoseconds. It
+    /// is the largest multiple of the clock's period that does not exceed the default period.
     pub(super) fn default_ns(&self, time_ns: i64) -> i64 {
         let period_ns = self.period_ns(time_ns).max(1);
-        (DEFAULT_NS / period_ns).max(1) * period_ns
+        (CLOCK_PERIOD_NS / period_ns).max(1) * period_ns
     }
 }
 
@@ -150,24 +150,27 @@ impl Asker {
     }
 }
 
-/// All who asked.
+/// Returns evidence with the requesting processes.
 pub(super) fn by_process(case: &Case<'_>, askers: &[Asker]) -> Evidence {
     const SHOWN: usize = 20;
-    let columns = [
-        Column::new("process", "process", Unit::None),
-        Column::new("finest_ns", "finest asked for", Unit::Duration),
-        Column::new("from_ns", "since", Unit::Moment),
-        Column::new("was_ignored", "ignored", Unit::None),
-    ];
-    let query = format!(
-        "SELECT process(process_row) AS process, min(resolution_ns) AS finest_ns, min(time_ns) AS \
-         from_ns, max(CASE WHEN ignored THEN 1 ELSE 0 END) AS was_ignored FROM timer_requests WHERE \
-         kind = 'request' AND resolution_ns > 0 GROUP BY process_row, process_id ORDER BY \
-         finest_ns, from_ns, process_id LIMIT {SHOWN}"
-    );
+    let selection = requested()
+        .group_by(&["process_row", "process_id"])
+        .order(&[
+            Order::ascending("finest_ns"),
+            Order::ascending("from_ns"),
+            Order::ascending("process_id"),
+        ])
+        .limit(SHOWN);
+    let ignored = "max(CASE WHEN ignored THEN 1 ELSE 0 END)".to_owned();
+    let ignored = Expression::Formula(ignored);
     let mut askers: Vec<&Asker> = askers.iter().collect();
     askers.sort_by_key(|asker| (asker.finest_ns, asker.from_ns, asker.process_id));
-    let mut evidence = Evidence::new("Who asked for a timer resolution", query, &columns);
+    let mut evidence = asked_for("Requests for a timer resolution", selection).column(
+        "was_ignored",
+        "ignored",
+        Unit::None,
+        ignored,
+    );
     for asker in askers.into_iter().take(SHOWN) {
         evidence = evidence.row([
             case.process_label(asker.process_row).map(Into::into),
@@ -179,32 +182,36 @@ pub(super) fn by_process(case: &Case<'_>, askers: &[Asker]) -> Evidence {
     evidence
 }
 
-/// What one process asked for.
+/// Returns a selection of the requests for a resolution.
+fn requested() -> Selection {
+    Selection::of(Table::TimerRequests)
+        .filter(Condition::is_text("kind", &["request"]))
+        .filter(Condition::AtLeast("resolution_ns", 1))
+}
+
+/// Returns evidence without rows about requests by process.
+fn asked_for(title: &str, selection: Selection) -> Evidence {
+    let process = Expression::Process("process_row");
+    let (finest, from) = (Expression::Min("resolution_ns"), Expression::Min("time_ns"));
+    Evidence::of(title, selection)
+        .column("process", "process", Unit::None, process)
+        .column("finest_ns", "finest request", Unit::Duration, finest)
+        .column("from_ns", "since", Unit::Moment, from)
+}
+
+/// Returns evidence with the request of one process.
 pub(super) fn of(case: &Case<'_>, asker: &Asker) -> Evidence {
-    let columns = [
-        Column::new("process", "process", Unit::None),
-        Column::new("finest_ns", "finest asked for", Unit::Duration),
-        Column::new("from_ns", "since", Unit::Moment),
-    ];
-    let is_it = match asker.process_row {
-        Some(row) => format!("process_row = {row}"),
-        None => match asker.process_id {
-            Some(id) => format!("process_row IS NULL AND process_id = {id}"),
-            None => "process_row IS NULL AND process_id IS NULL".to_owned(),
-        },
-    };
-    let query = format!(
-        "SELECT process(min(process_row)) AS process, min(resolution_ns) AS finest_ns, min(time_ns) \
-         AS from_ns FROM timer_requests WHERE kind = 'request' AND resolution_ns > 0 AND {is_it}"
-    );
-    Evidence::new("What was asked for", query, &columns).row([
+    let selection = requested()
+        .filter(Condition::of_process(asker.process_row, asker.process_id))
+        .group_by(&["process_row", "process_id"]);
+    asked_for("The request", selection).row([
         case.process_label(asker.process_row).map(Into::into),
         Some(asker.finest_ns.into()),
         Some(asker.from_ns.into()),
     ])
 }
 
-/// What the system's resolution was.
+/// Returns evidence with the values of the system's resolution.
 pub(super) fn effective(case: &Case<'_>, requests: &Requests) -> Evidence {
     const SHOWN: usize = 10;
     let end_ns = case.survey.span.end;
@@ -213,7 +220,11 @@ pub(super) fn effective(case: &Case<'_>, requests: &Requests) -> Evidence {
         Column::new("times", "times", Unit::Count),
         Column::new("first_ns", "first", Unit::Moment),
         Column::new("held_ns", "for", Unit::Duration),
-        Column::new("interrupts_per_second", "interrupts a second", Unit::Count),
+        Column::new(
+            "interrupts_per_second",
+            "interrupts per second",
+            Unit::Count,
+        ),
     ];
     let query = format!(
         "SELECT resolution_ns, count(*) AS times, min(time_ns) AS first_ns, sum(greatest(0, until_ns \

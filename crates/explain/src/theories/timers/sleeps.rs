@@ -1,23 +1,19 @@
-//! How long threads that sleep for a moment really sleep.
+//! Lengths of short sleeps.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
+use selection::{Condition, Expression, Selection};
 use tables::{CpuRunsView, StoreError, Table};
 
+use crate::thresholds::SHORT_SLEEP_NS;
 use crate::{Case, Column, Evidence, Unit};
 
-/// A sleep that is shorter than this may be one of a millisecond or a few.
-const SHORT_NS: i64 = 20_000_000;
-
-/// So many short sleeps are needed for a median that says something.
-pub(super) const MANY: usize = 20;
-
-/// Stretches of time that a query names at most.
+/// Maximum number of time ranges in a query.
 const STRETCHES: usize = 20;
 
-/// A short sleep.
+/// Short sleep of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sleep {
     pub(super) thread_id: u32,
@@ -31,9 +27,9 @@ impl Sleep {
     }
 }
 
-/// The short sleeps of each process, by its row in `processes`, in the order in which they ended: of
-/// threads most of whose sleeps are short. Of others that sleep for longer times as a rule, the short
-/// ones say nothing of what they mean to sleep.
+/// Reads the short sleeps of each process, by row in `processes`, in the order of their ends.
+/// Threads whose sleeps are mostly long are left out, because their short sleeps do not show the
+/// intended length.
 pub(super) fn read(
     case: &Case<'_>,
     from_ns: i64,
@@ -49,7 +45,7 @@ pub(super) fn read(
     ];
     let table = case.table(Table::CpuRuns)?;
     let mut by_process: FxHashMap<u32, Vec<Sleep>> = FxHashMap::default();
-    // Of each thread: its short sleeps less its long ones.
+    // For each thread: the number of its short sleeps minus the number of its long sleeps.
     let mut balances: FxHashMap<(u32, u32), i64> = FxHashMap::default();
     for batch in case.batches(&table, from_ns..i64::MAX, &columns) {
         let batch = batch?;
@@ -65,8 +61,8 @@ pub(super) fn read(
             {
                 let thread_id = view.thread_id[row];
                 let balance = balances.entry((process, thread_id)).or_default();
-                *balance += if ns < SHORT_NS { 1 } else { -1 };
-                if ns < SHORT_NS {
+                *balance += if ns < SHORT_SLEEP_NS { 1 } else { -1 };
+                if ns < SHORT_SLEEP_NS {
                     by_process.entry(process).or_default().push(Sleep {
                         thread_id,
                         began_ns,
@@ -85,23 +81,25 @@ pub(super) fn read(
     Ok(by_process)
 }
 
-/// Short sleeps of a process, or of one of its threads, that began within stretches of time.
+/// Sums over the short sleeps of a process, or of one of its threads, that began within time
+/// ranges.
 #[derive(Clone, Debug)]
 pub(super) struct Sleeper {
     pub(super) process_row: u32,
-    /// The thread, of an unbroken row of its sleeps.
+    /// Id of the thread, if the sleeps are an unbroken series of one thread.
     thread_id: Option<u32>,
     within: Vec<Range<i64>>,
     pub(super) sleeps: usize,
     pub(super) median_ns: f64,
     shortest_ns: i64,
-    /// When the first of them began.
+    /// Start of the first sleep.
     pub(super) from_ns: i64,
-    /// When the last of them ended.
+    /// End of the last sleep.
     pub(super) to_ns: i64,
 }
 
-/// Those of the sleeps that began within the stretches, of which the longest are kept.
+/// Returns the sleeps that began within the ranges. If there are too many ranges, only the longest
+/// are kept.
 pub(super) fn within(sleeps: &[Sleep], stretches: &mut Vec<Range<i64>>) -> Vec<Sleep> {
     if stretches.len() > STRETCHES {
         stretches.sort_by_key(|range| Reverse(range.end.saturating_sub(range.start)));
@@ -116,7 +114,7 @@ pub(super) fn within(sleeps: &[Sleep], stretches: &mut Vec<Range<i64>>) -> Vec<S
     sleeps.iter().filter(is_within).copied().collect()
 }
 
-/// The longest unbroken row of sleeps of one thread for which the condition holds.
+/// Returns the longest unbroken series of one thread's sleeps for which the condition holds.
 pub(super) fn longest_row(sleeps: &[Sleep], holds: impl Fn(&Sleep) -> bool) -> Vec<Sleep> {
     let mut open: FxHashMap<u32, Vec<Sleep>> = FxHashMap::default();
     let mut longest: Vec<Sleep> = Vec::new();
@@ -140,7 +138,7 @@ pub(super) fn longest_row(sleeps: &[Sleep], holds: impl Fn(&Sleep) -> bool) -> V
 }
 
 impl Sleeper {
-    /// Of sleeps, of which there is at least one, that began within stretches of time.
+    /// Sums up sleeps that began within time ranges. There must be at least one sleep.
     pub(super) fn new(process_row: u32, sleeps: &[Sleep], within: Vec<Range<i64>>) -> Sleeper {
         let mut lengths: Vec<i64> = sleeps.iter().map(|sleep| sleep.ns).collect();
         Sleeper {
@@ -155,7 +153,7 @@ impl Sleeper {
         }
     }
 
-    /// Of an unbroken row of sleeps of one thread.
+    /// Sums up an unbroken series of one thread's sleeps.
     pub(super) fn of_row(process_row: u32, row: &[Sleep]) -> Sleeper {
         let (first, last) = (row[0], row[row.len() - 1]);
         let within = first.began_ns..last.began_ns.saturating_add(1);
@@ -165,12 +163,12 @@ impl Sleeper {
         }
     }
 
-    /// Whether it is of an unbroken row of sleeps, and not of all.
+    /// Returns true if the sleeps are an unbroken series of one thread.
     pub(super) fn is_row(&self) -> bool {
         self.thread_id.is_some()
     }
 
-    /// Which rows of `cpu_runs` end its sleeps.
+    /// Returns an SQL condition that selects the rows of `cpu_runs` that end these sleeps.
     fn condition(&self) -> String {
         let within = self.within.iter().map(|range| match range.end {
             i64::MAX => format!("previous_out_ns >= {}", range.start),
@@ -190,7 +188,7 @@ impl Sleeper {
     }
 }
 
-/// The middle of some numbers, or the mean of the two in the middle.
+/// Returns the median: the middle number, or the mean of the two numbers in the middle.
 fn median(numbers: &mut [i64]) -> f64 {
     let middle = numbers.len() / 2;
     let is_even = numbers.len().is_multiple_of(2);
@@ -201,7 +199,7 @@ fn median(numbers: &mut [i64]) -> f64 {
     }
 }
 
-/// How long they slept.
+/// Returns evidence with the short sleeps of processes.
 pub(super) fn evidence(case: &Case<'_>, sleepers: &[&Sleeper], from_ns: i64) -> Evidence {
     const SHOWN: usize = 10;
     let columns = [
@@ -221,13 +219,24 @@ pub(super) fn evidence(case: &Case<'_>, sleepers: &[&Sleeper], from_ns: i64) -> 
         "SELECT process(process_row) AS process, count(*) AS sleeps, median(since_last_ns) AS \
          median_ns, min(since_last_ns) AS shortest_ns, min(previous_out_ns) AS from_ns, \
          max(previous_out_ns + since_last_ns) AS to_ns FROM (SELECT *, sum(CASE WHEN since_last_ns < \
-         {SHORT_NS} THEN 1 ELSE -1 END) OVER (PARTITION BY process_row, thread_id) AS balance FROM \
+         {SHORT_SLEEP_NS} THEN 1 ELSE -1 END) OVER (PARTITION BY process_row, thread_id) AS balance FROM \
          cpu_runs WHERE previous_state = 5 AND previous_wait_reason IN (4, 11) AND since_last_ns IS \
          NOT NULL AND previous_out_ns IS NOT NULL AND end_ns >= {from_ns}) WHERE since_last_ns < \
-         {SHORT_NS} AND balance >= 0 AND ({}) GROUP BY process_row ORDER BY sleeps DESC, process_row",
+         {SHORT_SLEEP_NS} AND balance >= 0 AND ({}) GROUP BY process_row ORDER BY sleeps DESC, process_row",
         of_them.join(" OR ")
     );
-    let mut evidence = Evidence::new("Sleeps shorter than 20 ms", query, &columns);
+    let rows: Vec<u32> = shown.iter().map(|sleeper| sleeper.process_row).collect();
+    let sleeping = Selection::of(Table::CpuRuns)
+        .column("process", Expression::Process("process_row"))
+        .column("since_last_ns", Expression::Sum("since_last_ns"))
+        .filters([
+            Condition::is_one_of("process_row", &rows),
+            Condition::is("previous_state", 5),
+            Condition::is_one_of("previous_wait_reason", &[4, 11]),
+            Condition::Below("since_last_ns", SHORT_SLEEP_NS),
+        ])
+        .group_by(&["process_row"]);
+    let mut evidence = Evidence::new("Sleeps shorter than 20 ms", query, &columns).about(sleeping);
     for sleeper in shown {
         evidence = evidence.row([
             case.process_label(Some(sleeper.process_row))

@@ -1,4 +1,4 @@
-//! `iperf3` (BSD licence): throughput.
+//! Throughput measured by the program `iperf3` (BSD licence).
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use super::{Peer, PeerError, PeerThroughput};
 use crate::Stop;
 use crate::net::{Family, Testbed};
 
-/// Has it send UDP packets as fast as it can.
+/// Runs `iperf3`, which sends UDP packets at the maximum rate.
 ///
 /// # Errors
-/// When it is not installed, fails, or prints something unknown.
+/// Returns an error if the program is not installed, fails, or prints an unknown format.
 pub fn throughput(
     testbed: &Testbed,
     family: Family,
@@ -30,7 +30,7 @@ pub fn throughput(
     };
     let server = words(&["-s", "-1", "-B", &address, "-p", &port]);
     let _server = peer.serve(port.parse().unwrap_or(0), &server)?;
-    // It takes whole seconds.
+    // The program accepts only whole seconds.
     let seconds = time.as_secs_f64().ceil().max(1.0);
     let (size, time) = (size.to_string(), seconds.to_string());
     let client = words(&[
@@ -40,7 +40,7 @@ pub fn throughput(
     read(&printed).map_err(|what| peer.unreadable(what))
 }
 
-/// Reads what its client prints. What is missing is the error.
+/// Parses the output of the client. The error names the missing value.
 fn read(printed: &str) -> Result<PeerThroughput, &'static str> {
     let report: Value = serde_json::from_str(printed).map_err(|_| "JSON")?;
     let end = &report["end"];
@@ -51,7 +51,8 @@ fn read(printed: &str) -> Result<PeerThroughput, &'static str> {
         .ok_or("number of lost packets")?;
     let seconds = sum["seconds"].as_f64().filter(|s| *s > 0.0).ok_or("time")?;
     let bytes = sum["bytes"].as_f64().ok_or("number of bytes")?;
-    // Its sum counts what was sent.
+    // The number of bytes counts sent packets, so it is multiplied by the share of received
+    // packets.
     let share = match sent {
         0 => 0.0,
         sent => sent.saturating_sub(lost) as f64 / sent as f64,
@@ -69,8 +70,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_words_are_understood() {
-        // Of version 3.12, shortened.
+    fn the_output_is_parsed() {
+        // Shortened output of version 3.12.
         let printed = r#"{"start": {}, "end": {"sum": {"start": 0, "end": 2, "seconds": 2.0,
             "bytes": 1000000, "bits_per_second": 4000000, "jitter_ms": 0.5, "lost_packets": 2500,
             "packets": 10000, "lost_percent": 25, "sender": true}}}"#;
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_did_not_say_is_named() {
+    fn missing_values_are_named() {
         assert_eq!(read("iperf3: error"), Err("JSON"));
         assert_eq!(read("{}"), Err("number of packets"));
         let none =

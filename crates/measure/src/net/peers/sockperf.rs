@@ -1,4 +1,4 @@
-//! `sockperf` (BSD licence): round trips.
+//! Round trips measured by the program `sockperf` (BSD licence).
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -7,12 +7,14 @@ use super::{Peer, PeerError, PeerRoundTrips};
 use crate::Stop;
 use crate::net::{Family, Pace, Side, Testbed, Traffic};
 
-/// Has it measure the same traffic over UDP, through a group if one is given.
+/// Measures the same traffic over UDP with `sockperf`. If a group is given, the traffic uses the
+/// group.
 ///
-/// At a rate that is `under-load`, whose sender spins to keep its pace; else `ping-pong`.
+/// For a constant rate, the mode is `under-load`, whose sender polls to keep its pace. Otherwise,
+/// the mode is `ping-pong`.
 ///
 /// # Errors
-/// When it is not installed, fails, or prints something unknown.
+/// Returns an error if the program is not installed, fails, or prints an unknown format.
 pub fn round_trips(
     testbed: &Testbed,
     family: Family,
@@ -35,7 +37,7 @@ pub fn round_trips(
     };
     let server = [vec!["server".to_owned()], place(Side::Far)].concat();
     let _server = peer.serve(port, &server)?;
-    // It takes whole seconds, and its own warm-up of 0.4 s is part of them.
+    // The program accepts only whole seconds. They include its warm-up of 0.4 s.
     let seconds = (traffic.time.as_secs_f64() + 0.4).ceil().max(1.0);
     let mut client = vec![match traffic.pace {
         Pace::PingPong => "ping-pong".to_owned(),
@@ -51,7 +53,7 @@ pub fn round_trips(
     read(&printed).map_err(|what| peer.unreadable(what))
 }
 
-/// Reads what its client prints. What is missing is the error.
+/// Parses the output of the client. The error names the missing value.
 fn read(printed: &str) -> Result<PeerRoundTrips, &'static str> {
     let valid = (printed.lines())
         .find(|line| line.contains("[Valid Duration]"))
@@ -84,7 +86,7 @@ fn read(printed: &str) -> Result<PeerRoundTrips, &'static str> {
 mod tests {
     use super::*;
 
-    /// What version 3.7 printed, colours and all.
+    /// Output of version 3.7, with its colour codes.
     const PRINTED: &str = "\
 sockperf: [Total Run] RunTime=2.005 sec; Warm up time=400 msec; SentMessages=39996; ReceivedMessages=39643
 sockperf: ========= Printing statistics for Server No: 0
@@ -104,7 +106,7 @@ sockperf: ---> <MIN> observation =   13.855
 ";
 
     #[test]
-    fn its_words_are_understood() {
+    fn the_output_is_parsed() {
         let expected = PeerRoundTrips {
             sent: 30_999,
             lost: 9,
@@ -118,7 +120,7 @@ sockperf: ---> <MIN> observation =   13.855
     }
 
     #[test]
-    fn what_it_did_not_say_is_named() {
+    fn missing_values_are_named() {
         assert_eq!(read(""), Err("valid duration"));
         let without_median = PRINTED.replace("percentile 50.000", "percentile 51.000");
         assert_eq!(read(&without_median), Err("median"));

@@ -1,4 +1,4 @@
-//! The end that asks: sends probes at a steady rate, and notes when each is back.
+//! The source, which sends probes and measures the time until they return.
 
 #[cfg(test)]
 mod tests;
@@ -15,23 +15,25 @@ use super::wire::{HEADER_LEN, Header, Kind, LARGEST, RunId};
 use super::{NetError, Repairs, Tally, Transport, Trip};
 use crate::{Clock, Grant, Now, Pacing, Scheduling, Stop};
 
-/// The most packets that a run remembers: 40 bytes of each, and 24 of its echo.
-pub const MOST_PACKETS: u64 = 20_000_000;
+/// Maximum number of packets per run. A packet needs 40 bytes of memory, and its echo needs 24.
+pub const MAX_PACKETS: u64 = 20_000_000;
 
-/// How long a ping-pong waits for one packet before it counts as lost.
+/// Time after which a ping-pong packet counts as lost.
 const PING_PONG_WAIT: Duration = Duration::from_millis(200);
 
-/// When the next packet is sent.
+/// Rule for the time at which the next packet is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// So many a second, whatever became of those before: what waits behind a stall counts as late.
+    /// Constant rate per second, regardless of the fate of earlier packets. Packets that a stall
+    /// delays count as late.
     PerSecond(NonZeroU32),
-    /// When the one before is back: the shortest way, which says nothing about load.
+    /// Each packet is sent when the previous packet has returned. This measures the minimum round
+    /// trip, without load.
     PingPong,
 }
 
 impl Pace {
-    /// The distance of two packets, where there is one.
+    /// Returns the interval of packets in nanoseconds, if it is fixed.
     pub(super) fn interval_ns(self) -> Option<i64> {
         match self {
             Pace::PerSecond(rate) => Some(1_000_000_000 / i64::from(rate.get())),
@@ -40,23 +42,25 @@ impl Pace {
     }
 }
 
-/// What is sent.
+/// Packets to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// When.
+    /// Pace of sending.
     pub pace: Pace,
-    /// The size of a packet, in bytes of payload.
+    /// Payload size in bytes.
     pub size: usize,
-    /// For how long, the warm-up aside.
+    /// Duration without the warm-up.
     pub time: Duration,
-    /// For how long before that; what is sent then does not count.
+    /// Duration of the warm-up, whose packets do not count.
     pub warm_up: Duration,
-    /// How long the reflector may be silent before it is given up, and the last echoes are waited for.
+    /// Maximum time without an echo, after which the reflector counts as silent. It is also the
+    /// maximum wait for the last echoes.
     pub patience: Duration,
 }
 
 impl Traffic {
-    /// How many packets that will be, warm-up included; of ping-pong, which nobody can know, the most.
+    /// Returns the number of packets including the warm-up. For ping-pong, the number is unknown,
+    /// and the maximum is returned.
     fn packets(&self) -> Result<u64, NetError> {
         if !(HEADER_LEN..=LARGEST).contains(&self.size) {
             return Err(NetError::Size {
@@ -71,72 +75,74 @@ impl Traffic {
             return Err(NetError::NothingDue { time, pace });
         }
         let Some(interval_ns) = interval_ns else {
-            return Ok(MOST_PACKETS);
+            return Ok(MAX_PACKETS);
         };
         let ns = (self.warm_up + self.time).as_nanos();
         match u64::try_from(ns / interval_ns.max(1) as u128).unwrap_or(u64::MAX) {
-            asked @ ..=MOST_PACKETS => Ok(asked),
+            asked @ ..=MAX_PACKETS => Ok(asked),
             asked => Err(NetError::TooMany {
                 asked,
-                most: MOST_PACKETS,
+                most: MAX_PACKETS,
             }),
         }
     }
 
-    /// For how long silence is no bad sign: nothing comes of what is sent seldom.
+    /// Returns the maximum time without an echo in nanoseconds. It is at least four intervals,
+    /// because rare packets have rare echoes.
     fn patience_ns(&self) -> i64 {
         nanoseconds(self.patience).max(self.pace.interval_ns().unwrap_or(0).saturating_mul(4))
     }
 }
 
-/// Why a run ended.
+/// Reason why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// All was sent and waited for.
+    /// All packets were sent, and the source waited for their echoes.
     AsPlanned,
-    /// It was told to.
+    /// `stop` returned true.
     Stopped,
-    /// The reflector fell silent.
+    /// The reflector sent no echo for the maximum time.
     Silent,
 }
 
-/// What became of the packets of one run.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub struct RoundTrips {
-    /// The packets in the order of their sending, without those of the warm-up.
+    /// Packets in order of sending, without the warm-up.
     pub trips: Vec<Trip>,
-    /// How many had which fate.
+    /// Number of packets per fate.
     pub tally: Tally,
-    /// With which traffic classes packets reached the reflector, and how many of those that came back
-    /// did; empty where its system does not say.
+    /// Traffic classes with which packets reached the reflector, each with its number of returned
+    /// packets. The list is empty if the reflector's system does not report classes.
     pub seen_classes: Vec<(u8, u64)>,
-    /// What the scheduler granted.
+    /// Scheduling grants.
     pub grants: Vec<Grant>,
-    /// What was sent again, of a transport that does that.
+    /// Repairs, if the transport repairs losses.
     pub repairs: Option<Repairs>,
-    /// Why the system refused the last packet, if it did.
+    /// Error of the last packet that the system refused.
     pub refused: Option<String>,
-    /// Why the run ended. What was measured until then is here in any case.
+    /// Reason why the run ended. Earlier results are kept in any case.
     pub ended: Ended,
 }
 
-/// What a run is made with.
+/// Clock, scheduling and stop condition of a run.
 #[derive(Clone, Copy)]
 pub struct Around<'a> {
-    /// The clock that round trips are timed by.
+    /// Clock for the round trips.
     pub clock: &'a Clock,
-    /// What each thread that sends or receives asks of the scheduler.
+    /// Scheduling requests of each thread that sends or receives.
     pub scheduling: &'a Scheduling,
-    /// Ends the run early.
+    /// Function that ends the run early.
     pub stop: Stop<'a>,
 }
 
-/// Introduces a run to the reflector, which errors call `to`, and sends its packets.
+/// Introduces a run to the reflector and sends its packets. Error messages name the reflector by
+/// the text `to`.
 ///
 /// # Errors
-/// When nobody answers, the traffic is impossible or the system refuses to send at all. A reflector
-/// that falls silent later is no error: what was measured is kept.
+/// Returns an error if no reflector answers, the traffic is invalid, or the system refuses all
+/// packets. A reflector that falls silent later is not an error; the results are kept.
 pub fn measure(
     mut transport: Box<dyn Transport>,
     to: &str,
@@ -144,9 +150,8 @@ pub fn measure(
     around: Around<'_>,
 ) -> Result<RoundTrips, NetError> {
     let packets = traffic.packets()?;
-    let run = RunId::random().map_err(|error| {
-        NetError::while_doing("asking for a random number")(io::Error::other(error))
-    })?;
+    let run = RunId::random()
+        .map_err(|error| NetError::context("getting a random number")(io::Error::other(error)))?;
     let (books, grants) = match introduce(&mut *transport, to, run, traffic, around)? {
         false => (Ok(Books::new(0, Ended::Stopped)), Vec::new()),
         true => (around.scheduling)
@@ -154,7 +159,7 @@ pub fn measure(
                 Pace::PerSecond(_) => paced(&mut *transport, run, traffic, packets, around),
                 Pace::PingPong => ping_pong(&mut *transport, run, traffic, around),
             })
-            .map_err(NetError::while_doing("starting a thread"))?,
+            .map_err(NetError::context("starting a thread"))?,
     };
     Ok(RoundTrips {
         grants,
@@ -163,10 +168,10 @@ pub fn measure(
     })
 }
 
-/// What was sent and heard.
+/// Records of sent and received packets.
 struct Books {
     trips: Vec<Trip>,
-    /// Why the system refused the last packet, if it did.
+    /// Error of the last packet that the system refused.
     refused: Option<io::Error>,
     heard: Heard,
     ended: Ended,
@@ -182,7 +187,7 @@ impl Books {
         }
     }
 
-    /// Enters a packet that was sent at a moment, or refused.
+    /// Records a packet that was sent or that the system refused.
     fn sent(&mut self, intended_ns: i64, sent_ns: Result<i64, io::Error>) {
         let (sent_ns, refused) = match sent_ns {
             Ok(sent_ns) => (Some(sent_ns), None),
@@ -196,7 +201,7 @@ impl Books {
         });
     }
 
-    /// Leaves out the warm-up and says what became of the rest.
+    /// Drops the warm-up and counts the fates of the other packets.
     fn closed(mut self, warm_up: Duration) -> RoundTrips {
         let start_ns = self.trips.first().map_or(0, |trip| trip.intended_ns);
         let end_ns = start_ns.saturating_add(nanoseconds(warm_up));
@@ -225,27 +230,28 @@ impl Books {
     }
 }
 
-/// What a receiver heard.
+/// Echoes that the source received.
 #[derive(Default)]
 struct Heard {
     arrivals: Vec<Arrival>,
-    /// Echoes that found no room: somebody doubles them without end.
+    /// Number of echoes that exceed the limit, which happens if a network duplicates packets
+    /// without end.
     beyond: u64,
     strangers: u64,
 }
 
 impl Heard {
-    /// Enters a packet that came. Gives its number if it is an echo of this run.
+    /// Records a received packet. If it is an echo of this run, returns its sequence number.
     fn note(&mut self, packet: &[u8], run: RunId, at_ns: i64) -> Option<u64> {
         let Some(header) = Header::read(packet).filter(|header| header.run == run) else {
             self.strangers += 1;
             return None;
         };
-        // A group may bring our own probes back to us, and a welcome may come twice.
+        // A group may return our own probes, and a welcome may arrive twice.
         if header.kind != Kind::Echo {
             return None;
         }
-        match (self.arrivals.len() as u64) < 2 * MOST_PACKETS {
+        match (self.arrivals.len() as u64) < 2 * MAX_PACKETS {
             true => self.arrivals.push(Arrival {
                 sequence: header.sequence,
                 at_ns,
@@ -257,7 +263,7 @@ impl Heard {
     }
 }
 
-/// Says hello until a reflector answers. False if told to stop.
+/// Sends hellos until a reflector answers. Returns false if `stop` returned true.
 fn introduce(
     transport: &mut dyn Transport,
     to: &str,
@@ -274,7 +280,8 @@ fn introduce(
             return Ok(false);
         }
         let mut answer = transport.send(&packet, None).map(|()| None);
-        // Whatever strangers send, each hello is followed by a bounded number of packets.
+        // The number of packets read per hello is limited, so that other senders cannot delay the
+        // next hello.
         for _ in 0..64 {
             if answer.is_err() {
                 break;
@@ -294,7 +301,7 @@ fn introduce(
             }
             Err(error) => {
                 let doing = format!("sending {} bytes to {to}", packet.len());
-                return Err(NetError::while_doing(doing)(error));
+                return Err(NetError::context(doing)(error));
             }
         }
     }
@@ -305,7 +312,7 @@ fn introduce(
     })
 }
 
-/// How far the two threads of a run are.
+/// Progress that the two threads of a run share.
 #[derive(Default)]
 struct Progress {
     sent: AtomicU64,
@@ -313,7 +320,7 @@ struct Progress {
     is_silent: AtomicBool,
 }
 
-/// Sends on this thread and receives on another.
+/// Sends probes at a constant rate on this thread and receives echoes on another thread.
 fn paced(
     transport: &mut dyn Transport,
     run: RunId,
@@ -327,7 +334,7 @@ fn paced(
         stop,
     } = around;
     let mut receiver =
-        (transport.another()).map_err(NetError::while_doing("opening the socket a second time"))?;
+        (transport.clone_handle()).map_err(NetError::context("duplicating the socket"))?;
     let progress = Progress::default();
     thread::scope(|scope| {
         let hearing = scope.spawn(|| {
@@ -363,7 +370,7 @@ fn paced(
             match send_probe(transport, &mut packet, sequence, clock) {
                 Ok(sent_ns) => books.sent(slot.intended_ns, sent_ns),
                 Err(error) => {
-                    failed = Some(NetError::while_doing("sending")(error));
+                    failed = Some(NetError::context("sending")(error));
                     break;
                 }
             }
@@ -371,7 +378,7 @@ fn paced(
         }
         progress.is_done.store(true, Ordering::Relaxed);
         let heard = hearing.join().expect("the receiver does not panic");
-        books.heard = heard.map_err(NetError::while_doing("receiving"))?;
+        books.heard = heard.map_err(NetError::context("receiving"))?;
         match failed {
             Some(error) => Err(error),
             None => Ok(books),
@@ -379,7 +386,7 @@ fn paced(
     })
 }
 
-/// Hears echoes until all that were sent are back or waited for long enough.
+/// Receives echoes until all packets have returned or the maximum wait is over.
 fn hear(
     receiver: &mut dyn Transport,
     run: RunId,
@@ -400,7 +407,7 @@ fn hear(
             Ok(received) => received,
             Err(error) if is_about_another_packet(&error) => None,
             Err(error) => {
-                // Nothing more will be heard, so nothing more needs to be sent.
+                // No more echoes are received, so the sending thread can stop.
                 progress.is_silent.store(true, Ordering::Relaxed);
                 return Err(error);
             }
@@ -432,7 +439,7 @@ fn hear(
     }
 }
 
-/// Sends a packet when the one before is back or lost.
+/// Sends each packet when the previous packet has returned or was lost.
 fn ping_pong(
     transport: &mut dyn Transport,
     run: RunId,
@@ -445,7 +452,7 @@ fn ping_pong(
     let mut books = Books::new(0, Ended::AsPlanned);
     let mut last_ns = clock.now_ns();
     let end_ns = last_ns + nanoseconds(traffic.warm_up + traffic.time);
-    for sequence in 0..MOST_PACKETS {
+    for sequence in 0..MAX_PACKETS {
         let intended_ns = clock.now_ns();
         if (around.stop)() {
             books.ended = Ended::Stopped;
@@ -459,17 +466,18 @@ fn ping_pong(
             break;
         }
         let sent_ns = send_probe(transport, &mut packet, sequence, clock)
-            .map_err(NetError::while_doing("sending"))?;
+            .map_err(NetError::context("sending"))?;
         books.sent(intended_ns, sent_ns);
         let give_up_ns = intended_ns + nanoseconds(PING_PONG_WAIT);
         loop {
             let received = match transport.receive(&mut buffer) {
                 Err(error) if is_about_another_packet(&error) => {
-                    // The other end is closed, and says so at once: no reason to ask it faster.
+                    // The other end is closed, and its refusal arrives at once. The pause prevents
+                    // the next packet from being sent faster than after a loss.
                     thread::sleep(PING_PONG_WAIT);
                     None
                 }
-                received => received.map_err(NetError::while_doing("receiving"))?,
+                received => received.map_err(NetError::context("receiving"))?,
             };
             let at_ns = clock.now_ns();
             let echo =
@@ -485,8 +493,8 @@ fn ping_pong(
     Ok(books)
 }
 
-/// Sends one probe and says when; or why not, if the system had no room for it or knew no way, which may
-/// pass.
+/// Sends a probe and returns the time. If the system has no buffer or no route now, the inner
+/// result is the error, because the problem may pass.
 fn send_probe(
     transport: &mut dyn Transport,
     packet: &mut [u8],
@@ -502,7 +510,7 @@ fn send_probe(
     }
 }
 
-/// Whether the system has no room for a packet at the moment.
+/// Returns whether the system has no buffer for a packet now.
 fn is_full(error: &io::Error) -> bool {
     const ENOBUFS: i32 = if cfg!(target_os = "linux") { 105 } else { 55 };
     const WSAENOBUFS: i32 = 10_055;
@@ -510,8 +518,8 @@ fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(code)
 }
 
-/// What the probe itself does of a sample, in nanoseconds: numbering a packet, reading the clock and
-/// entering an echo; the mean of many.
+/// Returns the mean cost of a sample in nanoseconds: numbering a packet, reading the clock and
+/// recording an echo.
 pub(super) fn cost_of_a_sample(clock: &Clock) -> f64 {
     const SAMPLES: u64 = 2_000;
     let run = RunId([0; 16]);

@@ -1,4 +1,4 @@
-//! A source against a reflector that does to each packet what a script says.
+//! Tests of a source with a scripted reflector.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,16 +11,16 @@ use std::time::Duration;
 use super::super::Received;
 use super::*;
 
-/// What becomes of a packet.
+/// Fate of a packet in a script.
 #[derive(Clone, Copy)]
 enum Fate {
     Back,
     Lost,
     Twice,
-    /// After the next one.
+    /// Returns after the next packet.
     Late,
     NoRoom,
-    /// Back, after somebody else's packet.
+    /// Returns after a foreign packet.
     WithNoise,
 }
 
@@ -44,7 +44,7 @@ impl Scripted {
     }
 
     fn give(&self, packet: &[u8]) {
-        // Who no longer listens misses nothing.
+        // If the receiver has ended, it needs no packets, so the error is ignored.
         let _ = self.to_source.send(packet.to_vec());
     }
 }
@@ -97,7 +97,7 @@ impl Transport for Scripted {
         }))
     }
 
-    fn another(&self) -> io::Result<Box<dyn Transport>> {
+    fn clone_handle(&self) -> io::Result<Box<dyn Transport>> {
         Ok(Box::new(self.clone()))
     }
 }
@@ -124,7 +124,7 @@ fn run(script: fn(u64) -> Fate, traffic: &Traffic, stop: Stop<'_>) -> Result<Rou
 const NEVER: Stop<'static> = &|| false;
 
 #[test]
-fn every_fate_is_accounted_for() {
+fn every_fate_is_counted() {
     let script = |sequence| match sequence % 10 {
         3 => Fate::Lost,
         4 => Fate::Twice,
@@ -166,7 +166,7 @@ fn every_fate_is_accounted_for() {
 }
 
 #[test]
-fn a_reflector_that_dies_ends_the_run_and_takes_nothing_with_it() {
+fn results_before_a_dead_reflector_are_kept() {
     let script = |sequence| match sequence {
         ..50 => Fate::Back,
         _ => Fate::Lost,
@@ -185,8 +185,9 @@ fn a_reflector_that_dies_ends_the_run_and_takes_nothing_with_it() {
 }
 
 #[test]
-fn packets_lost_among_others_are_no_silence() {
-    // Half of the packets are lost, in stretches shorter than the patience of four intervals.
+fn scattered_losses_are_not_silence() {
+    // Half of the packets are lost. Only two losses follow each other, which is less than the
+    // maximum silence of four intervals.
     let script = |sequence| match sequence % 4 {
         0 | 1 => Fate::Lost,
         _ => Fate::Back,
@@ -195,18 +196,19 @@ fn packets_lost_among_others_are_no_silence() {
         patience: Duration::from_millis(1),
         ..at(20, 1_000)
     };
-    // The hello is answered at once, so the short patience is enough for it.
+    // The reflector answers the hello at once, so the short maximum silence is long enough for it.
     let result = run(script, &traffic, NEVER).expect("measured");
     assert_eq!((result.ended, result.tally.lost), (Ended::AsPlanned, 10));
 }
 
 #[test]
-fn what_was_measured_until_it_was_stopped_is_kept() {
+fn results_before_a_stop_are_kept() {
     let asked = AtomicU64::new(0);
     let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 30;
     let result = run(|_| Fate::Back, &at(1_000, 600_000), &stop).expect("measured");
     assert_eq!(result.ended, Ended::Stopped);
-    // Asked once before the hello.
+    // The first of the 30 calls of `stop` that return false is made before the hello, so 29 packets
+    // are sent.
     assert_eq!((result.tally.sent, result.tally.returned), (29, 29));
 }
 
@@ -232,7 +234,7 @@ fn the_warm_up_does_not_count() {
 }
 
 #[test]
-fn ping_pong_goes_on_after_a_lost_packet() {
+fn ping_pong_continues_after_a_loss() {
     let script = |sequence| match sequence {
         2 => Fate::Lost,
         _ => Fate::Back,
@@ -247,7 +249,7 @@ fn ping_pong_goes_on_after_a_lost_packet() {
 }
 
 #[test]
-fn impossible_traffic_is_refused() {
+fn invalid_traffic_is_refused() {
     let error = |traffic| {
         run(|_| Fate::Back, &traffic, NEVER)
             .expect_err("refused")
@@ -259,26 +261,26 @@ fn impossible_traffic_is_refused() {
     };
     assert_eq!(
         error(tiny),
-        "packets of 31 bytes cannot be: 32 to 65507 can"
+        "invalid packet size of 31 bytes; use 32 to 65507"
     );
     let huge = Traffic {
         size: 65_508,
         ..at(1, 1)
     };
-    assert!(error(huge).starts_with("packets of 65508 bytes cannot be"));
+    assert!(error(huge).starts_with("invalid packet size of 65508 bytes"));
     let long = at(u32::MAX, u64::MAX / 1_000_000);
-    assert!(error(long).contains("packets are more than a run remembers, 20000000"));
+    assert!(error(long).contains("a run stores at most 20000000"));
 }
 
 #[test]
-fn nobody_answering_is_said() {
+fn a_missing_reflector_is_an_error() {
     struct Deaf;
     impl Transport for Deaf {
         fn send(&mut self, _: &[u8], _: Option<SocketAddr>) -> io::Result<()> {
             Ok(())
         }
         fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-            // Strangers talk all the time.
+            // Foreign packets arrive all the time.
             buffer[0] = b'?';
             let len = 1;
             Ok(Some(Received {
@@ -287,7 +289,7 @@ fn nobody_answering_is_said() {
                 class: None,
             }))
         }
-        fn another(&self) -> io::Result<Box<dyn Transport>> {
+        fn clone_handle(&self) -> io::Result<Box<dyn Transport>> {
             Ok(Box::new(Deaf))
         }
     }
@@ -300,7 +302,7 @@ fn nobody_answering_is_said() {
         patience: Duration::from_millis(20),
         ..at(1_000, 1)
     };
-    let error = measure(Box::new(Deaf), "10.0.0.9:7", &traffic, around).expect_err("nobody");
+    let error = measure(Box::new(Deaf), "10.0.0.9:7", &traffic, around).expect_err("no answer");
     let said = error.to_string();
     assert!(
         said.starts_with("no reflector answers at 10.0.0.9:7 after 0.02 s: start"),

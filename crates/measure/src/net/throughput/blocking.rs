@@ -1,4 +1,4 @@
-//! A call a packet, which waits.
+//! One blocking call per packet.
 
 use std::io;
 use std::net::UdpSocket;

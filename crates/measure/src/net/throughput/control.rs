@@ -1,12 +1,12 @@
-//! What the two ends of a run between machines say to each other: a line of JSON each, over TCP, so that
-//! who asks is who it says.
+//! Control messages between the two ends of a run on two machines. Each message is one line of JSON
+//! over TCP, which authenticates the sender's address.
 //!
 //! | from | line |
 //! |---|---|
-//! | the source | `{"laglab_throughput":1,"method":"gso_gro","size":1000,"time_ms":1000,"buffer_bytes":33554432,"port":40123}`: where its packets will come from |
-//! | the counting end | `{"ready":{"buffers":{…}}}`, or `{"refused":"…"}` and no more |
-//! | the source, when it has sent all | `{"sent":123456}` |
-//! | the counting end | `{"counted":{"packets":123400,"bytes":123400000,"took_ns":999871234}}` |
+//! | the source | `{"laglab_throughput":1,"method":"gso_gro","size":1000,"time_ms":1000,"buffer_bytes":33554432,"port":40123}`, with the source port of its packets |
+//! | the counter | `{"ready":{"buffers":{…}}}`, or `{"refused":"…"}`, which ends the run |
+//! | the source, after it has sent all packets | `{"sent":123456}` |
+//! | the counter | `{"counted":{"packets":123400,"bytes":123400000,"took_ns":999871234}}` |
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -18,36 +18,36 @@ use serde::{Deserialize, Serialize};
 use crate::Stop;
 use crate::net::Buffers;
 
-/// The version of all this.
+/// Version of the protocol.
 pub(super) const VERSION: u32 = 1;
 
-/// The longest line, in bytes.
-const LONGEST: usize = 4_096;
+/// Maximum length of a line in bytes.
+const MAX_LINE: usize = 4_096;
 
-/// How long somebody may take to read what is said.
+/// Maximum time for writing a line.
 const WRITING: Duration = Duration::from_secs(2);
 
-/// The start of a line that asks for a run, whatever else later versions say in it.
+/// Start of a request for a run, which is the same in all versions of the protocol.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Version {
-    /// [`VERSION`].
+    /// Version of the protocol, which must be [`VERSION`].
     pub(super) laglab_throughput: u32,
 }
 
-/// Asks for a run.
+/// Request for a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Request {
     #[serde(flatten)]
     pub(super) version: Version,
-    /// By which method.
+    /// Name of the method.
     pub(super) method: String,
-    /// Bytes of payload in a packet.
+    /// Payload size in bytes.
     pub(super) size: usize,
-    /// For how long it will be sent.
+    /// Duration of sending in milliseconds.
     pub(super) time_ms: u64,
-    /// Bytes of receive buffer to ask for.
+    /// Requested receive buffer in bytes.
     pub(super) buffer_bytes: Option<usize>,
-    /// The port that packets will come from.
+    /// Source port of the packets.
     pub(super) port: u16,
 }
 
@@ -57,40 +57,40 @@ impl Request {
     }
 }
 
-/// That all was sent.
+/// Message of the source that it has sent all packets.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SentAll {
-    /// How many packets.
+    /// Number of packets sent.
     pub(super) sent: u64,
 }
 
-/// What the counting end says.
+/// Answer of the counter.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer {
-    /// It receives.
+    /// The counter is ready to receive.
     Ready {
-        /// What it was granted.
+        /// Requested and granted buffer sizes of the counter.
         buffers: Buffers,
     },
-    /// It does not, in words.
+    /// The counter refuses the run. The text is the reason.
     Refused(String),
-    /// What came.
+    /// The counter has counted the received packets.
     Counted {
-        /// Packets.
+        /// Number of packets received.
         packets: u64,
-        /// Bytes of payload.
+        /// Number of payload bytes received.
         bytes: u64,
-        /// From the first packet to the last, in nanoseconds by its clock.
+        /// Time from the first to the last packet, in nanoseconds by the counter's clock.
         took_ns: i64,
     },
 }
 
-/// The connection.
+/// Control connection between the two ends.
 #[derive(Debug)]
 pub(super) struct Control {
     stream: TcpStream,
-    /// What has come of the next line.
+    /// Received part of the next line.
     line: Vec<u8>,
 }
 
@@ -111,12 +111,12 @@ impl Control {
         self.stream.write_all(&line)
     }
 
-    /// Waits for a line, for a bounded time.
+    /// Waits for a line, at most for `patience`.
     ///
     /// # Errors
-    /// When none comes in time ([`io::ErrorKind::TimedOut`]), it is told to stop
-    /// ([`io::ErrorKind::Interrupted`]), the other end is gone, or the line is too long.
-    pub(super) fn hear(&mut self, patience: Duration, stop: Stop<'_>) -> io::Result<Vec<u8>> {
+    /// Returns an error if no line arrives in time ([`io::ErrorKind::TimedOut`]), `stop` returns
+    /// true ([`io::ErrorKind::Interrupted`]), the connection was closed, or the line is too long.
+    pub(super) fn read_line(&mut self, patience: Duration, stop: Stop<'_>) -> io::Result<Vec<u8>> {
         let started = Instant::now();
         let mut room = [0; 512];
         loop {
@@ -124,22 +124,22 @@ impl Control {
                 let rest = self.line.split_off(end + 1);
                 return Ok(std::mem::replace(&mut self.line, rest));
             }
-            if self.line.len() > LONGEST {
+            if self.line.len() > MAX_LINE {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    format!("a line of more than {LONGEST} bytes"),
+                    format!("a line of more than {MAX_LINE} bytes"),
                 ));
             }
             if stop() {
                 return Err(io::ErrorKind::Interrupted.into());
             }
             if started.elapsed() >= patience {
-                let said = format!("nothing came in {} s", patience.as_secs_f64());
+                let said = format!("no answer within {} s", patience.as_secs_f64());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, said));
             }
             match super::if_ready(self.stream.read(&mut room))? {
                 Some(0) => {
-                    let said = "it closed the connection";
+                    let said = "the connection was closed";
                     return Err(io::Error::new(io::ErrorKind::UnexpectedEof, said));
                 }
                 Some(length) => self.line.extend_from_slice(&room[..length]),
@@ -149,14 +149,17 @@ impl Control {
     }
 }
 
-/// What a line says; an error if it says something else.
+/// Parses a line of JSON.
 pub(super) fn read<T: DeserializeOwned>(line: &[u8]) -> io::Result<T> {
     serde_json::from_slice(line).map_err(|_| {
         let text = String::from_utf8_lossy(line);
         let text: String = text.trim_end().chars().take(60).collect();
         io::Error::new(
             io::ErrorKind::InvalidData,
-            format!("it said `{}`: is it another version?", text.escape_debug()),
+            format!(
+                "unexpected message `{}`; use the same laglab version at both ends",
+                text.escape_debug()
+            ),
         )
     })
 }
@@ -174,7 +177,7 @@ mod tests {
         (stranger, Control::new(stream).expect("set"))
     }
 
-    /// Lines as the table at the top of this file has them.
+    /// Compares the messages with the table at the top of this file.
     #[test]
     fn the_lines_are_as_documented() {
         let request = br#"{"laglab_throughput":1,"method":"gso_gro","size":1000,"time_ms":1000,"buffer_bytes":33554432,"port":40123}"#;
@@ -195,7 +198,7 @@ mod tests {
         let error = read::<Answer>(b"HTTP/1.1 400 \x1b[31m\n").expect_err("no answer");
         assert_eq!(
             error.to_string(),
-            "it said `HTTP/1.1 400 \\u{1b}[31m`: is it another version?"
+            "unexpected message `HTTP/1.1 400 \\u{1b}[31m`; use the same laglab version at both ends"
         );
     }
 
@@ -204,19 +207,22 @@ mod tests {
         let long = Duration::from_secs(20);
         let (mut stranger, mut control) = pair();
         stranger.write_all(b"a\nbc").expect("written");
-        assert_eq!(control.hear(long, &|| false).expect("a line"), b"a\n");
-        let error = control.hear(Duration::from_millis(10), &|| false);
+        assert_eq!(control.read_line(long, &|| false).expect("a line"), b"a\n");
+        let error = control.read_line(Duration::from_millis(10), &|| false);
         assert_eq!(error.expect_err("no line").kind(), io::ErrorKind::TimedOut);
-        let error = control.hear(long, &|| true).expect_err("stopped");
+        let error = control.read_line(long, &|| true).expect_err("stopped");
         assert_eq!(error.kind(), io::ErrorKind::Interrupted);
         stranger.write_all(b"\n").expect("written");
-        assert_eq!(control.hear(long, &|| false).expect("the rest"), b"bc\n");
-        stranger.write_all(&[b'x'; 2 * LONGEST]).expect("written");
-        let error = control.hear(long, &|| false).expect_err("no line");
+        assert_eq!(
+            control.read_line(long, &|| false).expect("the rest"),
+            b"bc\n"
+        );
+        stranger.write_all(&[b'x'; 2 * MAX_LINE]).expect("written");
+        let error = control.read_line(long, &|| false).expect_err("no line");
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
         let (stranger, mut control) = pair();
         drop(stranger);
-        let error = control.hear(long, &|| false).expect_err("nobody");
+        let error = control.read_line(long, &|| false).expect_err("closed");
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 }

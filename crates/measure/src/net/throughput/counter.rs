@@ -1,4 +1,4 @@
-//! The end that counts what another machine sends.
+//! The counter, which receives packets from another machine and counts them.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,72 +12,74 @@ use super::ends::UdpEnd;
 use super::{Method, Taken, check, receive};
 use crate::net::{Around, NetError, Patience};
 
-/// How long somebody may take to say what it wants: others wait meanwhile.
+/// Maximum time in which a source must send its request. It is short because other sources may
+/// wait.
 const INTRODUCTION: Duration = Duration::from_secs(2);
 
-/// The longest run.
-const LONGEST: Duration = Duration::from_secs(3_600);
+/// Maximum duration of a run.
+const MAX_TIME: Duration = Duration::from_secs(3_600);
 
-/// How much later than planned a source may have sent all.
+/// Time by which a source may exceed the planned duration of its run.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The most bytes of buffers that are asked for.
-const MOST_BUFFER: usize = 1 << 30;
+/// Maximum size of a requested buffer in bytes.
+const MAX_BUFFER: usize = 1 << 30;
 
-/// How long it may take until the port is free.
+/// Maximum time to wait until the port of the previous run is free.
 const FREED: Duration = Duration::from_secs(1);
 
-/// How often it is looked whether somebody has come.
+/// Interval at which the counter checks for new connections.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What a counter saw.
+/// Numbers of runs and packets that a counter has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counted {
-    /// Runs that were counted to their end.
+    /// Number of runs that were counted to their end.
     pub runs: u64,
-    /// Packets of those.
+    /// Number of packets in these runs.
     pub packets: u64,
-    /// Their bytes of payload.
+    /// Number of payload bytes in these runs.
     pub bytes: u64,
-    /// Connections that brought no run: strangers, sources that want what is not here, and such as broke
-    /// off.
+    /// Number of other connections: foreign connections, refused requests and aborted runs.
     pub others: u64,
 }
 
-/// An end that counts what comes by whichever method a source asks for, one run at a time.
+/// Counter of received packets. It uses the method that a source requests, and serves one run at a
+/// time.
 ///
-/// Only packets of who asked for a run, over TCP, are counted, and no packet is answered.
+/// Packets count only if they come from the source that made the TCP request. No packet is
+/// answered.
 #[derive(Debug)]
 pub struct Counter(TcpListener);
 
 impl Counter {
-    /// Listens at an address, at whose port packets will come, too.
+    /// Listens for requests at an address. The same port also receives the packets.
     ///
     /// # Errors
-    /// When the port is taken, or the address is not of this machine.
+    /// Returns an error if the port is in use, or if the address does not belong to this machine.
     pub fn open(at: SocketAddr) -> Result<Counter, NetError> {
         let listener = TcpListener::bind(at).map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => NetError::PortTaken(at),
-            io::ErrorKind::AddrNotAvailable => NetError::NotOurAddress(at.ip()),
-            _ => NetError::while_doing(format!("listening at {at}"))(error),
+            io::ErrorKind::AddrInUse => NetError::PortInUse(at),
+            io::ErrorKind::AddrNotAvailable => NetError::ForeignAddress(at.ip()),
+            _ => NetError::context(format!("listening on {at}"))(error),
         })?;
         let unblocked = listener.set_nonblocking(true);
-        unblocked.map_err(NetError::while_doing(format!("listening at {at}")))?;
+        unblocked.map_err(NetError::context(format!("listening on {at}")))?;
         Ok(Counter(listener))
     }
 
-    /// Where it listens.
+    /// Returns the address at which the counter listens.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the error of the system.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         self.0.local_addr()
     }
 
-    /// Counts until told to stop or the patience ends.
+    /// Counts until `stop` returns true or the limits are reached.
     ///
     /// # Errors
-    /// When the system refuses to listen any longer. What goes wrong with one run ends only that.
+    /// Returns an error if the system refuses to listen. An error of a run ends only that run.
     pub fn count(&self, patience: Patience, around: Around<'_>) -> Result<Counted, NetError> {
         let mut counted = Counted::default();
         let started = Instant::now();
@@ -96,9 +98,9 @@ impl Counter {
                         thread::sleep(LOOK);
                         continue;
                     }
-                    // Who came is gone already.
+                    // The connection was closed already.
                     io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted => continue,
-                    _ => return Err(NetError::while_doing("listening")(error)),
+                    _ => return Err(NetError::context("listening")(error)),
                 },
             };
             match serve(stream, around) {
@@ -115,25 +117,24 @@ impl Counter {
     }
 }
 
-/// One run, of who has come. An error is only for that one.
+/// Serves one run. An error affects only this run.
 fn serve(stream: TcpStream, around: Around<'_>) -> io::Result<Taken> {
-    // Some systems have it from the listener.
+    // On some systems, the connection inherits the non-blocking mode of the listener.
     stream.set_nonblocking(false)?;
     let (here, mut there) = (stream.local_addr()?, stream.peer_addr()?);
     let mut control = Control::new(stream)?;
-    let line = control.hear(INTRODUCTION, around.stop)?;
+    let line = control.read_line(INTRODUCTION, around.stop)?;
     let prepared = admit(&line).and_then(|(request, method)| {
         there.set_port(request.port);
-        let buffer_bytes = request.buffer_bytes.map(|bytes| bytes.min(MOST_BUFFER));
-        let end = open(here, method, buffer_bytes).map_err(|error| error.to_string())?;
+        let buffer_bytes = request.buffer_bytes.map(|bytes| bytes.min(MAX_BUFFER));
+        let end = open(here, method, buffer_bytes)?;
         let buffers = end.buffers;
-        let receiver = end.receiver(method, there, request.size);
-        let receiver = receiver.map_err(|error| error.to_string())?;
+        let receiver = end.receiver(method, there, request.size)?;
         Ok((request, method, receiver, buffers))
     });
     let (request, method, receiver, buffers) = match prepared {
         Ok(prepared) => prepared,
-        Err(why) => return refuse(&mut control, why),
+        Err(refused) => return refuse(&mut control, refused.to_string()),
     };
     let has_ended = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -141,7 +142,7 @@ fn serve(stream: TcpStream, around: Around<'_>) -> io::Result<Taken> {
         let receiving = scope.spawn(|| {
             around.scheduling.apply();
             let made = receiver().map_err(|error| method.failed("receiving")(error).to_string());
-            // Whoever waits for it is still there.
+            // The other end of the channel still exists, so sending cannot fail.
             let _ = tell.send(made.as_ref().map(|_| ()).map_err(String::clone));
             drop(tell);
             let mut receiver = made.map_err(io::Error::other)?;
@@ -149,7 +150,7 @@ fn serve(stream: TcpStream, around: Around<'_>) -> io::Result<Taken> {
         });
         let heard = match ready.recv() {
             Ok(Ok(())) => (control.say(&Answer::Ready { buffers }))
-                .and_then(|()| control.hear(request.time() + GRACE, around.stop))
+                .and_then(|()| control.read_line(request.time() + GRACE, around.stop))
                 .and_then(|line| read::<SentAll>(&line)),
             Ok(Err(why)) => refuse(&mut control, why),
             Err(_) => Err(io::ErrorKind::Other.into()),
@@ -176,8 +177,8 @@ fn serve(stream: TcpStream, around: Around<'_>) -> io::Result<Taken> {
     })
 }
 
-/// A socket at the port that the source knows. The run before may have it for a moment: io_uring gives
-/// sockets back some time after they are closed.
+/// Opens a socket on the port that the source knows. If the previous run still holds the port,
+/// tries again, because io_uring releases sockets some time after they were closed.
 fn open(here: SocketAddr, method: Method, buffer_bytes: Option<usize>) -> Result<UdpEnd, NetError> {
     let started = Instant::now();
     loop {
@@ -192,24 +193,38 @@ fn open(here: SocketAddr, method: Method, buffer_bytes: Option<usize>) -> Result
     }
 }
 
-/// What is wanted, if it can be done; or why not.
-fn admit(line: &[u8]) -> Result<(Request, Method), String> {
-    let fault = |error: io::Error| error.to_string();
-    let theirs = read::<Version>(line).map_err(fault)?.laglab_throughput;
-    if theirs != VERSION {
-        return Err(format!(
-            "it speaks version {VERSION} and was spoken to in version {theirs}: use the same laglab at \
-             both ends"
-        ));
+/// Reason why a run is refused.
+#[derive(Debug, thiserror::Error)]
+enum RefusedRun {
+    #[error("{0}")]
+    Line(#[from] io::Error),
+    #[error(
+        "version {0} of the protocol is not supported, only {VERSION}; use the same laglab version at both \
+         ends"
+    )]
+    Version(u32),
+    #[error("a run takes at most {} s", MAX_TIME.as_secs())]
+    TooLong,
+    #[error("this system has no such method")]
+    NoMethod,
+    #[error(transparent)]
+    Net(#[from] NetError),
+}
+
+/// Checks a request and returns it with its method.
+fn admit(line: &[u8]) -> Result<(Request, Method), RefusedRun> {
+    let version = read::<Version>(line)?.laglab_throughput;
+    if version != VERSION {
+        return Err(RefusedRun::Version(version));
     }
-    let request: Request = read(line).map_err(fault)?;
-    check(request.size).map_err(|error| error.to_string())?;
-    if request.time() > LONGEST {
-        return Err(format!("a run takes at most {} s", LONGEST.as_secs()));
+    let request: Request = read(line)?;
+    check(request.size)?;
+    if request.time() > MAX_TIME {
+        return Err(RefusedRun::TooLong);
     }
-    match Method::named(&request.method) {
+    match Method::from_name(&request.method) {
         Some(method) => Ok((request, method)),
-        None => Err("its system has no such method".to_owned()),
+        None => Err(RefusedRun::NoMethod),
     }
 }
 

@@ -13,24 +13,24 @@ use crate::Scheduling;
 use crate::net::buffers::grant;
 use crate::net::{Buffers, Family, NetError, Side, Testbed};
 
-/// What a run is about, beside its method.
+/// Parameters of a run, without the method.
 #[derive(Clone, Copy, Debug)]
 pub struct Load<'a> {
-    /// Where both ends are: the near side sends.
+    /// Test bed with both ends. The near side sends.
     pub testbed: &'a Testbed,
-    /// Which addresses they use.
+    /// Address family.
     pub family: Family,
-    /// The group that PGM uses.
+    /// Multicast group for PGM.
     pub group: Option<SocketAddr>,
-    /// The size of a packet, in bytes of payload.
+    /// Payload size in bytes.
     pub size: usize,
-    /// For how long packets are sent, as fast as it goes.
+    /// Duration of sending.
     pub time: Duration,
-    /// Bytes of send and receive buffer to ask for; the system's default if none.
+    /// Requested send and receive buffer in bytes; `None` for the system's default.
     pub buffer_bytes: Option<usize>,
 }
 
-/// The two ends, each made on the thread that uses it.
+/// The two ends of a run. Each end is created on the thread that uses it.
 pub(super) struct Ends {
     pub(super) sender: Make<dyn Send>,
     pub(super) receiver: Make<dyn Receive>,
@@ -102,7 +102,7 @@ impl Load<'_> {
     }
 }
 
-/// A socket of UDP for one of the two ends.
+/// UDP socket of one end.
 pub(super) struct UdpEnd {
     socket: UdpSocket,
     pub(super) at: SocketAddr,
@@ -110,7 +110,7 @@ pub(super) struct UdpEnd {
 }
 
 impl UdpEnd {
-    /// Opens one at an address, whose port the system chooses if it is 0.
+    /// Opens a socket at an address. If the port is 0, the system chooses a port.
     pub(super) fn open(
         address: SocketAddr,
         kind: Type,
@@ -128,13 +128,14 @@ impl UdpEnd {
                 socket,
             })
         };
-        open().map_err(NetError::while_doing(format!("listening at {address}")))
+        open().map_err(NetError::context(format!("listening on {address}")))
     }
 
-    /// What sends to the other end by a method.
+    /// Returns the sending end of a method.
     ///
     /// # Errors
-    /// When the method is not one of two such sockets, or the other end cannot be reached.
+    /// Returns an error if the method does not use UDP sockets, or if the other end cannot be
+    /// reached.
     pub(super) fn sender(
         self,
         method: Method,
@@ -151,10 +152,10 @@ impl UdpEnd {
         })
     }
 
-    /// What receives from the other end by a method.
+    /// Returns the receiving end of a method.
     ///
     /// # Errors
-    /// As for [`UdpEnd::sender`].
+    /// Returns the errors of [`UdpEnd::sender`].
     pub(super) fn receiver(
         self,
         method: Method,
@@ -173,7 +174,7 @@ impl UdpEnd {
 
     fn connected(self, peer: SocketAddr) -> Result<UdpSocket, NetError> {
         let connected = self.socket.connect(peer);
-        connected.map_err(NetError::while_doing(format!("connecting with {peer}")))?;
+        connected.map_err(NetError::context(format!("connecting to {peer}")))?;
         Ok(self.socket)
     }
 }

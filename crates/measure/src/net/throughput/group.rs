@@ -1,4 +1,4 @@
-//! A call a message to a group, as the messages of PGM go, by whatever carries them.
+//! One call per message to a multicast group, as in PGM, through any carrier.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,21 +6,22 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::on_the_way::OnTheWay;
+use super::in_flight::InFlight;
 use super::{BURST, Receive, Send, Taken, WAIT, if_ready};
 use crate::Scheduling;
 use crate::net::{
     Buffers, Carrier, Family, NetError, Place, Side, Testbed, Transport, UdpGrants, UdpOptions,
 };
 
-/// One of the two ends.
+/// One of the two ends of a run.
 pub(super) struct End {
     transport: Box<dyn Transport>,
-    /// None of a carrier that loses what is too much.
-    on_the_way: Option<Arc<OnTheWay>>,
+    /// Flow control; `None` for a carrier without flow control, which drops excess packets.
+    in_flight: Option<Arc<InFlight>>,
 }
 
-/// The two ends and their buffers: one sends to the group, the other hears it.
+/// Returns the two ends and their buffer sizes. The first end sends to the group, the second
+/// receives.
 pub(super) fn ends(
     carrier: Carrier,
     testbed: &Testbed,
@@ -32,16 +33,16 @@ pub(super) fn ends(
         buffer_bytes,
         ..UdpOptions::default()
     };
-    let on_the_way = carrier.needs_group().then(|| Arc::new(OnTheWay::default()));
+    let in_flight = carrier.needs_group().then(|| Arc::new(InFlight::default()));
     let open = |side| {
-        let interface = Some(testbed.interface(side, Family::of(group))?);
+        let interface = Some(testbed.interface(side, Family::of_address(group))?);
         let place = Place::Group { group, interface };
         let opened = testbed.on(side, || carrier.open(side, &place, &options, scheduling))?;
         let (transport, UdpGrants { buffers, .. }) = opened?;
-        let on_the_way = on_the_way.clone();
+        let in_flight = in_flight.clone();
         let end = End {
             transport,
-            on_the_way,
+            in_flight,
         };
         Ok::<_, NetError>((end, buffers))
     };
@@ -72,7 +73,7 @@ pub(super) fn receiver(end: End, size: usize) -> Box<dyn Receive> {
 
 impl Group {
     fn sent(&self, packets: usize) -> u64 {
-        if let Some(way) = &self.end.on_the_way {
+        if let Some(way) = &self.end.in_flight {
             way.sent((packets * self.size) as u64);
         }
         packets as u64
@@ -81,7 +82,7 @@ impl Group {
 
 impl Send for Group {
     fn burst(&mut self) -> io::Result<u64> {
-        let way = self.end.on_the_way.as_ref();
+        let way = self.end.in_flight.as_ref();
         if way.is_some_and(|way| !way.has_room(self.size)) {
             thread::sleep(Duration::from_micros(100));
             return Ok(0);
@@ -96,7 +97,7 @@ impl Send for Group {
 
     fn finish(&mut self) -> io::Result<()> {
         let started = Instant::now();
-        let way = self.end.on_the_way.as_ref();
+        let way = self.end.in_flight.as_ref();
         while way.is_some_and(|way| way.bytes() > 0) && started.elapsed() < 10 * WAIT {
             thread::sleep(Duration::from_millis(1));
         }
@@ -111,7 +112,7 @@ impl Receive for Group {
         if let Some(received) = received {
             taken.add(received.len, self.size);
         }
-        if let Some(way) = &self.end.on_the_way {
+        if let Some(way) = &self.end.in_flight {
             match received {
                 Some(_) => way.received(taken.bytes),
                 None => way.give_up(),

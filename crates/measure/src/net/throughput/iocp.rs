@@ -1,9 +1,9 @@
-//! Overlapped calls, many at a time, whose ends an I/O completion port tells in batches.
+//! Many overlapped calls at once. They complete in batches through an I/O completion port.
 //!
-//! This file has unsafe code, because Windows is given addresses of memory: of the data and of the
-//! record of each call. What makes it sound: none of that memory moves or is freed while its call is
-//! outstanding. Records and data are in a box that nothing else touches; whoever drops them cancels
-//! the calls and waits for their ends first, and leaks the memory should that fail.
+//! Unsafe code is allowed because Windows gets the addresses of the data and of the record of each
+//! call. It is sound because this memory neither moves nor is freed while its call is outstanding.
+//! The records and data are in a box that no other code accesses. Dropping the box cancels the
+//! calls and waits for them. If that fails, the memory is leaked.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -22,14 +22,14 @@ use windows_sys::Win32::System::IO::{
 
 use super::{BURST, Receive, Send, Taken, WAIT};
 
-/// A call that may be outstanding.
+/// Overlapped call that may be outstanding.
 struct Call {
     record: OVERLAPPED,
     buffer: WSABUF,
     data: Vec<u8>,
 }
 
-/// A socket, its port and its calls.
+/// Socket with its completion port and its calls.
 struct Port {
     socket: UdpSocket,
     port: OwnedHandle,
@@ -38,7 +38,7 @@ struct Port {
     size: usize,
 }
 
-/// What ended: which call, and with how many bytes.
+/// Index of a completed call, and its number of bytes.
 type Ended = (usize, u32);
 
 impl Port {
@@ -55,7 +55,7 @@ impl Port {
                 len: size as u32,
                 buf: data.as_mut_ptr(),
             };
-            // SAFETY: the record is integers and addresses, for which zeros are values.
+            // SAFETY: the record holds integers and pointers, for which zero is valid.
             let record = unsafe { mem::zeroed() };
             Call {
                 record,
@@ -65,7 +65,7 @@ impl Port {
         };
         Ok(Port {
             socket,
-            // SAFETY: the port was just made and nobody else has it.
+            // SAFETY: the port was just created and has no other owner.
             port: unsafe { OwnedHandle::from_raw_handle(port) },
             calls: (0..BURST).map(|_| call()).collect(),
             outstanding: 0,
@@ -73,15 +73,15 @@ impl Port {
         })
     }
 
-    /// Begins a call.
+    /// Starts the call with this number: a send or a receive.
     fn begin(&mut self, number: usize, is_send: bool) -> io::Result<()> {
         let socket = self.socket.as_raw_socket() as usize;
         let call = &mut self.calls[number];
         debug_assert_eq!(call.data.len(), self.size);
         let record = &raw mut call.record;
         let mut flags = 0;
-        // SAFETY: record, buffer and data stay where they are until the call's end is told, which is
-        // also told by the port when it ends at once; the flags are read during the call only.
+        // SAFETY: record, buffer and data do not move until the completion arrives. This also holds
+        // for calls that complete at once. The flags are read only during the call.
         let outcome = unsafe {
             *record = mem::zeroed();
             match is_send {
@@ -105,13 +105,13 @@ impl Port {
         Ok(())
     }
 
-    /// Waits for ends, but not for long.
+    /// Waits for completions, at most for `WAIT`, and returns them.
     fn ended(&mut self) -> io::Result<Vec<Ended>> {
         let mut entries: [OVERLAPPED_ENTRY; BURST] =
-            // SAFETY: an entry is integers and addresses, for which zeros are values.
+            // SAFETY: an entry holds integers and pointers, for which zero is valid.
             unsafe { mem::zeroed() };
         let mut count = 0;
-        // SAFETY: there is room for as many entries as the call is told.
+        // SAFETY: there is room for the passed number of entries.
         let outcome = unsafe {
             GetQueuedCompletionStatusEx(
                 self.port.as_raw_handle(),
@@ -183,7 +183,7 @@ impl Send for Sender {
             port.begin(number, true)?;
         }
         let mut sent = 0;
-        // What does not end in a second is left to whoever drops this.
+        // If calls do not complete within a second, `drop` handles them.
         for _ in 0..BURST + 10 {
             let ended = port.ended()?;
             sent += ended.iter().filter(|(_, bytes)| *bytes > 0).count() as u64;

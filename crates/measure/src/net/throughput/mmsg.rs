@@ -1,4 +1,4 @@
-//! A call for many packets: `sendmmsg` and `recvmmsg`.
+//! One call for many packets: `sendmmsg` and `recvmmsg`.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::UdpSocket;
@@ -17,7 +17,7 @@ struct Sender {
 struct Receiver {
     socket: UdpSocket,
     size: usize,
-    /// Room for one packet after the other.
+    /// Buffers for the packets, one after the other.
     buffer: Vec<u8>,
     headers: MultiHeaders<SockaddrStorage>,
 }
@@ -43,12 +43,12 @@ impl Send for Sender {
     fn burst(&mut self) -> io::Result<u64> {
         let packet = [IoSlice::new(&self.packet)];
         let packets = [&packet; BURST];
-        let nobody: [Option<SockaddrStorage>; BURST] = [None; BURST];
+        let no_addresses: [Option<SockaddrStorage>; BURST] = [None; BURST];
         let sent = sendmmsg(
             self.socket.as_raw_fd(),
             &mut self.headers,
             packets,
-            nobody,
+            no_addresses,
             [],
             MsgFlags::empty(),
         );

@@ -1,20 +1,19 @@
-//! How many packets a second go from one end to the other, by the way in which they are sent and
-//! received.
+//! Throughput in packets per second from one end to the other, by method of sending and receiving.
 //!
-//! A method is a file here: how it sends a burst, and how it takes what has come. Both ends of UDP use
-//! connected sockets, so that no stranger's packet is counted, but for `group`; PGM knows its session.
-//! Both ends are here ([`measure`]), or the other one is a [`Counter`] on another machine.
+//! Each method has a module, which sends bursts and receives packets. Foreign packets do not count:
+//! both ends of UDP use connected sockets, except for `group`, and PGM has sessions. Both ends are
+//! on this machine ([`measure`]), or the other end is a [`Counter`] on another machine.
 
 mod blocking;
 mod control;
 mod counter;
 mod ends;
 mod group;
+mod in_flight;
 #[cfg(windows)]
 mod iocp;
 #[cfg(target_os = "linux")]
 mod mmsg;
-mod on_the_way;
 #[cfg(target_os = "linux")]
 mod openpgm;
 mod plan;
@@ -48,34 +47,36 @@ use crate::{Clock, Now};
 use ends::Ends;
 use reliable::Batch;
 
-/// How long a receiver waits before it looks whether the sender has ended.
+/// Maximum wait of a receiver for packets. After it, the receiver checks whether the sender has
+/// ended.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// How long what is left over is received after the last burst.
+/// Maximum time that the receiver waits for packets after the last burst.
 const LEFT_OVER: Duration = Duration::from_secs(1);
 
-/// How many packets go in one burst: enough that asking for the time costs nothing beside.
+/// Number of packets per burst. It is large enough that reading the clock costs almost nothing in
+/// comparison.
 const BURST: usize = 64;
 
-/// Sends.
+/// Sending end of a method.
 trait Send {
-    /// Sends a burst. Gives how many packets the system took.
+    /// Sends a burst. Returns the number of packets that the system accepted.
     fn burst(&mut self) -> io::Result<u64>;
 
-    /// After the last burst: whatever is still owed to the receiver.
+    /// Ends sending after the last burst, and delivers the rest of the packets to the receiver.
     fn finish(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Receives.
+/// Receiving end of a method.
 trait Receive {
-    /// Takes what has come, and waits for it at most [`WAIT`]. Gives packets and bytes; 0 packets if
-    /// none came in time.
+    /// Receives pending packets. Waits at most [`WAIT`] for the first. Returns zero packets if none
+    /// arrived in time.
     fn take(&mut self) -> io::Result<Taken>;
 }
 
-/// What came.
+/// Number of received packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Taken {
     packets: u64,
@@ -83,24 +84,25 @@ struct Taken {
 }
 
 impl Taken {
-    /// Enters a run of equal packets of which the last may be shorter, as the kernel joins them.
+    /// Adds packets of `size` bytes each that the kernel joined to `bytes` bytes. The last packet
+    /// may be shorter.
     fn add(&mut self, bytes: usize, size: usize) {
         self.packets += bytes.div_ceil(size) as u64;
         self.bytes += bytes as u64;
     }
 }
 
-/// A way to send and receive many packets.
+/// A method of sending and receiving many packets.
 #[derive(Clone, Copy)]
 pub struct Method {
-    /// Its short name.
+    /// Short name.
     pub name: &'static str,
-    /// The calls it makes.
+    /// System calls of the method.
     pub calls: &'static str,
     way: Way,
 }
 
-/// How its ends are made.
+/// Construction of the two ends of a method.
 #[derive(Clone, Copy)]
 enum Way {
     Udp {
@@ -108,21 +110,22 @@ enum Way {
         sender: MakeSender,
         receiver: MakeReceiver,
     },
-    /// UDP that is not connected.
+    /// UDP with sockets that are not connected.
     Unconnected,
-    /// UDP to a group, as PGM's, so that the two can be compared; or what nobody batches.
+    /// UDP to a group with one call per message, for comparison with PGM; or another carrier
+    /// without batches.
     Group(Carrier),
     Pgm(Batch),
     #[cfg(target_os = "linux")]
     OpenPgm,
 }
 
-/// Makes an end of a connected socket and the size of a packet.
+/// Functions that create a sending or receiving end from a connected socket and a packet size.
 type MakeSender = fn(UdpSocket, usize) -> io::Result<Box<dyn Send>>;
 type MakeReceiver = fn(UdpSocket, usize) -> io::Result<Box<dyn Receive>>;
 
 impl Way {
-    /// By sockets as they usually are.
+    /// Returns a construction with ordinary UDP sockets.
     const fn udp(sender: MakeSender, receiver: MakeReceiver) -> Way {
         Way::Udp {
             socket: Type::DGRAM,
@@ -139,7 +142,7 @@ impl std::fmt::Debug for Method {
 }
 
 impl Method {
-    /// The methods of this system; the first is what the others are compared to.
+    /// Methods of this system. The other methods are compared with the first.
     pub const ALL: &'static [Method] = &[
         Method {
             name: "blocking",
@@ -148,7 +151,7 @@ impl Method {
         },
         Method {
             name: "sendto",
-            calls: "sendto, recvfrom, not connected",
+            calls: "sendto, recvfrom, unconnected",
             way: Way::Unconnected,
         },
         Method {
@@ -169,7 +172,7 @@ impl Method {
         #[cfg(target_os = "linux")]
         Method {
             name: "io_uring",
-            calls: "64 sends a submission, multishot recv",
+            calls: "64 sends per submission, multishot recv",
             way: Way::udp(uring::sender, uring::receiver),
         },
         #[cfg(target_os = "linux")]
@@ -193,7 +196,7 @@ impl Method {
         #[cfg(windows)]
         Method {
             name: "rio",
-            calls: "registered I/O: 64 RIOSend, 64 RIOReceive a commit",
+            calls: "registered I/O: 64 RIOSend, 64 RIOReceive per commit",
             way: Way::Udp {
                 socket: rio::SOCKET,
                 sender: rio::sender,
@@ -223,34 +226,34 @@ impl Method {
         },
         Method {
             name: "pgm",
-            calls: "PGM: a call a message",
+            calls: "PGM: a call per message",
             way: Way::Pgm(Batch::One),
         },
         Method {
             name: "pgm_gso",
-            calls: "PGM: 128 messages a call, which come one by one",
+            calls: "PGM: 128 messages per call, received one by one",
             way: Way::Pgm(Batch::Sent),
         },
         Method {
             name: "pgm_many",
-            calls: "PGM: 128 messages a call, which come as many",
+            calls: "PGM: 128 messages per call, received as many",
             way: Way::Pgm(Batch::Both),
         },
         #[cfg(target_os = "linux")]
         Method {
             name: "openpgm",
-            calls: "OpenPGM: a call a message",
+            calls: "OpenPGM: a call per message",
             way: Way::OpenPgm,
         },
         #[cfg(target_os = "linux")]
         Method {
             name: "epgm",
-            calls: "ZeroMQ: a call a message",
+            calls: "ZeroMQ: a call per message",
             way: Way::Group(Carrier::Epgm),
         },
     ];
 
-    /// The sockets that it takes, of UDP.
+    /// Returns the type of the method's UDP sockets.
     fn socket(&self) -> Type {
         match self.way {
             Way::Udp { socket, .. } => socket,
@@ -258,7 +261,8 @@ impl Method {
         }
     }
 
-    /// What is measured by it: a group is sent to as PGM's messages are, and measured beside them.
+    /// Returns the carrier that the method measures. The method `group` belongs to PGM, because it
+    /// sends to a group like PGM and is compared with it.
     pub fn carrier(&self) -> Carrier {
         match self.way {
             Way::Udp { .. } | Way::Unconnected => Carrier::Udp,
@@ -269,8 +273,8 @@ impl Method {
         }
     }
 
-    /// The method of this name.
-    pub fn named(name: &str) -> Option<Method> {
+    /// Returns the method with this name.
+    pub fn from_name(name: &str) -> Option<Method> {
         Method::ALL
             .iter()
             .copied()
@@ -278,41 +282,42 @@ impl Method {
     }
 
     fn failed(self, what: &str) -> impl FnOnce(io::Error) -> NetError {
-        NetError::while_doing(format!("{what} by {}", self.name))
+        NetError::context(format!("{what} by {}", self.name))
     }
 }
 
-/// What one run of one method brought.
+/// Result of one run of a method.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Throughput {
-    /// The size of a packet, in bytes of payload.
+    /// Payload size in bytes.
     pub size: usize,
-    /// Packets that the system took.
+    /// Number of packets that the system accepted.
     pub sent: u64,
-    /// Packets that came.
+    /// Number of packets received.
     pub received: u64,
-    /// Bytes of payload that came.
+    /// Number of payload bytes received.
     pub bytes: u64,
-    /// From the first burst until the last packet came, in nanoseconds.
+    /// Time in nanoseconds from the first burst to the last received packet. If the counter is on
+    /// another machine, the time starts with the first received packet.
     pub took_ns: i64,
-    /// The sender's buffers.
+    /// Buffer sizes of the sender.
     pub sender_buffers: Buffers,
-    /// The receiver's buffers.
+    /// Buffer sizes of the receiver.
     pub receiver_buffers: Buffers,
 }
 
 impl Throughput {
-    /// Packets a second that came; none if none did.
+    /// Returns the number of received packets per second, or `None` if no packet was received.
     pub fn packets_per_second(&self) -> Option<f64> {
         self.per_second(self.received)
     }
 
-    /// Bytes of payload a second that came; none if none did.
+    /// Returns the number of received payload bytes per second, or `None` if no byte was received.
     pub fn bytes_per_second(&self) -> Option<f64> {
         self.per_second(self.bytes)
     }
 
-    /// Packets that were sent and did not come.
+    /// Returns the number of packets that were sent but not received.
     pub fn lost(&self) -> u64 {
         self.sent.saturating_sub(self.received)
     }
@@ -322,10 +327,12 @@ impl Throughput {
     }
 }
 
-/// Sends as fast as it goes, from the near side of a test bed to the far one.
+/// Sends at the maximum rate from the near side of a test bed to the far side, and counts the
+/// packets there.
 ///
 /// # Errors
-/// When the size is impossible, or the system lacks the method or refuses to send or receive.
+/// Returns an error if the size is invalid, or if the system lacks the method or refuses to send or
+/// receive.
 pub fn measure(load: Load<'_>, method: Method, around: Around<'_>) -> Result<Throughput, NetError> {
     let size = load.size;
     check(size)?;
@@ -373,7 +380,7 @@ pub fn measure(load: Load<'_>, method: Method, around: Around<'_>) -> Result<Thr
     })
 }
 
-/// Whether packets can be of this size.
+/// Checks the packet size.
 fn check(size: usize) -> Result<(), NetError> {
     match (HEADER_LEN..=LARGEST).contains(&size) {
         true => Ok(()),
@@ -385,16 +392,16 @@ fn check(size: usize) -> Result<(), NetError> {
     }
 }
 
-/// What a sender did.
+/// Result of a sender.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    /// When it began.
+    /// Time of the first burst in nanoseconds.
     start_ns: i64,
-    /// How many packets the system took.
+    /// Number of packets that the system accepted.
     packets: u64,
 }
 
-/// Sends as fast as it goes for a time, or until it shall end.
+/// Sends bursts at the maximum rate until the time is over or `shall_end` returns true.
 fn send(
     sender: &mut dyn Send,
     time: Duration,
@@ -411,7 +418,7 @@ fn send(
     Ok(Sent { start_ns, packets })
 }
 
-/// What a receiver saw, and when the first and the last of it had come.
+/// Received packets, with the times of the first and the last packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrived {
     taken: Taken,
@@ -419,14 +426,15 @@ struct Arrived {
     last_ns: Option<i64>,
 }
 
-/// Receives until the sender has ended and nothing comes any more.
+/// Receives until the sender has ended and no more packets arrive.
 fn receive(
     receiver: &mut dyn Receive,
     has_ended: &AtomicBool,
     clock: &Clock,
 ) -> io::Result<Arrived> {
     let mut arrived = Arrived::default();
-    // The sender ends in any case, and after that whatever is on its way does too.
+    // Time that is left for packets in flight after the sender has ended. The sender ends in any
+    // case.
     let mut patience = LEFT_OVER.as_nanos() as i64;
     loop {
         let was_ended = has_ended.load(Ordering::Acquire);
@@ -441,7 +449,8 @@ fn receive(
         arrived.taken.bytes += taken.bytes;
         if was_ended {
             patience -= now_ns - before_ns;
-            // Nothing for as long as that, not only for now: a packet of somebody else's is none of ours.
+            // A foreign packet also makes the receiver return no packets. Only a long wait shows
+            // that no packet arrived.
             let was_silent = taken.packets == 0 && now_ns - before_ns >= WAIT.as_nanos() as i64 / 2;
             if was_silent || patience <= 0 {
                 return Ok(arrived);
@@ -450,7 +459,7 @@ fn receive(
     }
 }
 
-/// Takes an error that says that nothing can be done at the moment for none.
+/// Converts errors that mean "not ready" into `None`.
 fn if_ready<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     match outcome {
         Ok(value) => Ok(Some(value)),

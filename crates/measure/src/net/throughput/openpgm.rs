@@ -1,35 +1,35 @@
-//! OpenPGM: a call a message, and repairs of what is lost meanwhile.
+//! OpenPGM, which repairs losses, with one call per message.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::on_the_way::OnTheWay;
+use super::in_flight::InFlight;
 use super::{BURST, Receive, Send, Taken, WAIT};
-use crate::net::openpgm::{Does, Heard, Message, OpenPgmSocket, at};
+use crate::net::peers::openpgm::{Does, Heard, Message, OpenPgmSocket, at};
 use crate::net::{Buffers, Family, NetError, Side, Testbed};
 
-/// An end of a session.
+/// One end of a session.
 pub(super) struct End {
     socket: OpenPgmSocket,
-    on_the_way: Arc<OnTheWay>,
+    in_flight: Arc<InFlight>,
 }
 
-/// The two ends of a session, and their buffers.
+/// Returns the two ends of a session and their buffer sizes.
 pub(super) fn ends(
     testbed: &Testbed,
     group: SocketAddr,
     buffer_bytes: Option<usize>,
 ) -> Result<[(End, Buffers); 2], NetError> {
-    let on_the_way = Arc::new(OnTheWay::default());
+    let in_flight = Arc::new(InFlight::default());
     let open = |side, does| {
-        let interface = testbed.interface(side, Family::of(group))?;
+        let interface = testbed.interface(side, Family::of_address(group))?;
         let (socket, buffers) = testbed.on(side, || {
             OpenPgmSocket::open(&interface, at(group)?, does, buffer_bytes)
         })??;
-        let on_the_way = Arc::clone(&on_the_way);
-        Ok::<_, NetError>((End { socket, on_the_way }, buffers))
+        let in_flight = Arc::clone(&in_flight);
+        Ok::<_, NetError>((End { socket, in_flight }, buffers))
     };
     Ok([
         open(Side::Near, Does::Send)?,
@@ -68,8 +68,7 @@ pub(super) fn receiver(end: End, size: usize) -> Box<dyn Receive> {
 }
 
 impl Sender {
-    /// Serves what was asked for meanwhile: each call serves one request, and who only sends is told of
-    /// no more. It waits for the first so long.
+    /// Serves repair requests, one per call. Waits at most `time` for the first request.
     fn serve(&mut self, mut time: Duration) -> io::Result<()> {
         self.end.socket.recv(&mut self.buffer)?;
         for _ in 0..BURST {
@@ -87,10 +86,10 @@ impl Send for Sender {
     fn burst(&mut self) -> io::Result<u64> {
         let mut sent = 0;
         while sent < BURST
-            && self.end.on_the_way.has_room(self.size)
+            && self.end.in_flight.has_room(self.size)
             && self.end.socket.send(&self.message, self.size)?
         {
-            self.end.on_the_way.sent(self.size as u64);
+            self.end.in_flight.sent(self.size as u64);
             sent += 1;
         }
         self.serve(match sent {
@@ -102,7 +101,7 @@ impl Send for Sender {
 
     fn finish(&mut self) -> io::Result<()> {
         let started = Instant::now();
-        while self.end.on_the_way.bytes() > 0 && started.elapsed() < 10 * WAIT {
+        while self.end.in_flight.bytes() > 0 && started.elapsed() < 10 * WAIT {
             self.serve(Duration::from_millis(1))?;
         }
         Ok(())
@@ -127,8 +126,8 @@ impl Receive for Receiver {
             }
         }
         match taken.packets {
-            0 => self.end.on_the_way.give_up(),
-            _ => self.end.on_the_way.received(taken.bytes),
+            0 => self.end.in_flight.give_up(),
+            _ => self.end.in_flight.received(taken.bytes),
         }
         Ok(taken)
     }

@@ -1,4 +1,4 @@
-//! Methods measured in turns, and a peer's result beside theirs.
+//! Plan of a throughput measurement: methods in turns, and a peer for comparison.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,40 +12,40 @@ use crate::{
     Clock, Comparison, End, Grant, Incomparable, Plan, Scheduling, Stop, Unavailable, compare,
 };
 
-/// The name of the program that is measured beside.
+/// Name of the peer, a program of another project.
 pub const PEER: &str = "iperf3";
 
-/// What is to be measured.
+/// Plan of a throughput measurement.
 #[derive(Debug)]
 pub struct ThroughputPlan {
-    /// Where the other end is; a group is PGM's.
+    /// Location of the other end. The group of the route is used for PGM.
     pub route: Route,
-    /// The methods; those that are not there are said to be.
+    /// Methods to measure. Unavailable methods are listed in the result.
     pub methods: Vec<Method>,
-    /// What each thread asks of the scheduler.
+    /// Scheduling requests of each thread.
     pub scheduling: Scheduling,
-    /// The size of a packet, in bytes of payload.
+    /// Payload size in bytes.
     pub size: usize,
-    /// How long a run is.
+    /// Length of a run.
     pub time: Duration,
-    /// Bytes of send and receive buffer to ask for; the system's default if none.
+    /// Requested send and receive buffer in bytes; `None` for the system's default.
     pub buffer_bytes: Option<usize>,
-    /// How long another machine may be silent.
+    /// Maximum time that another machine may take to answer.
     pub patience: Duration,
-    /// Whether iperf3 is measured in turns with them; only where both ends are here.
+    /// True if iperf3 is measured too, in turns. Both ends must then be on this machine.
     pub with_peer: bool,
-    /// How many runs.
+    /// Number and order of the runs.
     pub plan: Plan,
 }
 
-/// One run of one method.
+/// One run of a method.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct ThroughputRun {
-    /// Its name.
+    /// Name of the method.
     pub method: &'static str,
     /// Number of the run, from 0.
     pub run: u32,
-    /// What it brought.
+    /// Result of the run.
     #[serde(flatten)]
     pub through: Throughput,
 }
@@ -55,50 +55,50 @@ pub struct ThroughputRun {
 pub struct PeerThroughputRun {
     /// Number of the run, from 0.
     pub run: u32,
-    /// What it says.
+    /// Result of the run.
     #[serde(flatten)]
     pub through: PeerThroughput,
 }
 
-/// All that was measured.
+/// Result of a measurement.
 #[derive(Clone, Debug)]
 pub struct ThroughputReport {
-    /// The runs.
+    /// Runs of laglab's methods.
     pub runs: Vec<ThroughputRun>,
-    /// The peer's.
+    /// Runs of the peer.
     pub peer: Vec<PeerThroughputRun>,
-    /// What is not there.
+    /// Unavailable methods.
     pub unavailable: Vec<Unavailable>,
-    /// What each thread asked of the scheduler, and what came of it.
+    /// Scheduling requests of each thread and their grants.
     pub grants: Vec<Grant>,
-    /// Why it ended.
+    /// Reason why the measurement ended.
     pub end: End,
-    /// What ended it before its time, other than the user; what was measured until then is here.
+    /// Error that ended the measurement early. The earlier results are kept.
     pub failed: Option<String>,
-    /// What else whoever reads the numbers should know; each a sentence.
+    /// Caveats, one sentence each.
     pub notes: Vec<String>,
 }
 
 impl ThroughputReport {
-    /// The runs of a method.
+    /// Returns the runs of a method.
     pub fn of(&self, method: &str) -> impl Iterator<Item = &ThroughputRun> {
         self.runs.iter().filter(move |run| run.method == method)
     }
 
-    /// How many times as many packets a second one method brings as another, run by run; the peer is one
-    /// by its name.
+    /// Compares the packets per second of two methods, run by run, as a ratio. The name `PEER`
+    /// selects the peer.
     ///
     /// # Errors
-    /// If there are too few runs that both have.
+    /// Returns an error if there are too few common runs.
     pub fn compared(&self, method: &str, other: &str) -> Result<Comparison, Incomparable> {
-        let beside = self.rates(other);
+        let others = self.rates(other);
         let pairs: Vec<(f64, f64)> = (self.rates(method).into_iter())
-            .filter_map(|(run, rate)| Some((rate, beside.iter().find(|of| of.0 == run)?.1)))
+            .filter_map(|(run, rate)| Some((rate, others.iter().find(|of| of.0 == run)?.1)))
             .collect();
         compare(&pairs)
     }
 
-    /// The packets a second of each run of a method, or of the peer.
+    /// Returns the number and the packets per second of each run of a method, or of the peer.
     fn rates(&self, method: &str) -> Vec<(u32, f64)> {
         match method {
             PEER => (self.peer.iter())
@@ -112,10 +112,10 @@ impl ThroughputReport {
 }
 
 impl ThroughputPlan {
-    /// Measures until it is enough or somebody wants it to stop, and tells how far it is.
+    /// Measures until the plan is done or `stop` returns true, and reports progress.
     ///
     /// # Errors
-    /// If nothing could be measured.
+    /// Returns an error if nothing could be measured.
     pub fn measure(
         &self,
         clock: &Clock,
@@ -129,7 +129,7 @@ impl ThroughputPlan {
         };
         let once = |method: Method, time| self.once(method, time, around);
         let (grants, _) = (self.scheduling.run(<[Grant]>::to_vec))
-            .map_err(NetError::while_doing("starting a thread"))?;
+            .map_err(NetError::context("starting a thread"))?;
         let mut report = ThroughputReport {
             runs: Vec::new(),
             peer: Vec::new(),
@@ -139,21 +139,21 @@ impl ThroughputPlan {
             failed: None,
             notes: vec![match &self.route {
                 Route::Here { testbed, .. } => {
-                    format!("Both ends are here: {}.", testbed.describe())
+                    format!("Both ends are on this machine: {}.", testbed.describe())
                 }
                 Route::There(place) => format!(
-                    "The other end, at {place}, counted; the time is from the first packet that came to the \
-                     last, by its clock."
+                    "The counter was at {place}. The time is from the first received packet to the last, by \
+                     its clock."
                 ),
             }],
         };
-        // A short run shows whether the method is there at all.
+        // A short run of each method shows whether the method is available.
         let mut methods = Vec::new();
         let mut first_error = None;
         for &method in &self.methods {
             match once(method, Duration::from_millis(1)) {
                 Ok(_) => methods.push(method),
-                Err(error @ (NetError::Size { .. } | NetError::NobodyCounts { .. })) => {
+                Err(error @ (NetError::Size { .. } | NetError::NoCounter { .. })) => {
                     return Err(error);
                 }
                 Err(error) => {
@@ -168,17 +168,17 @@ impl ThroughputPlan {
         if let (true, Some(error)) = (methods.is_empty(), first_error) {
             return Err(error);
         }
-        let has_peer = self.with_peer && self.finds_peer(&mut report.unavailable);
+        let has_peer = self.with_peer && self.check_peer(&mut report.unavailable);
         let has_failed = AtomicBool::new(false);
         let shall_end = || stop() || has_failed.load(Ordering::Relaxed);
         let failed = RefCell::new(None);
         let turns = methods.len() + usize::from(has_peer);
-        let mut runs = Runs::of(&self.plan, turns);
+        let mut runs = Runs::new(&self.plan, turns);
         report.end = self.plan.carry_out(turns, clock, &shall_end, |turn| {
             runs.next(tell);
             let run = turn.run.unwrap_or(0);
             let Some(&method) = methods.get(turn.method) else {
-                return Ok(match self.ask_peer(&shall_end) {
+                return Ok(match self.run_peer(&shall_end) {
                     Ok(through) => {
                         if turn.run.is_some() {
                             report.peer.push(PeerThroughputRun { run, through });
@@ -213,8 +213,8 @@ impl ThroughputPlan {
             if report.runs.is_empty() {
                 return Err(error);
             }
-            report.failed = Some(format!("it ended early: {error}"));
-            // Then the user did not stop it.
+            report.failed = Some(format!("the measurement ended early: {error}"));
+            // If an error ended the measurement, the user did not stop it.
             if !stop() {
                 report.end = End::Rounds;
             }
@@ -222,7 +222,7 @@ impl ThroughputPlan {
         Ok(report)
     }
 
-    /// One run.
+    /// Makes one run.
     fn once(
         &self,
         method: Method,
@@ -259,7 +259,7 @@ impl ThroughputPlan {
         }
     }
 
-    fn finds_peer(&self, unavailable: &mut Vec<Unavailable>) -> bool {
+    fn check_peer(&self, unavailable: &mut Vec<Unavailable>) -> bool {
         let why = match &self.route {
             Route::There(_) => NetError::OnlyHere.to_string(),
             Route::Here { .. } if peers::find(PEER).is_none() => {
@@ -274,7 +274,7 @@ impl ThroughputPlan {
         false
     }
 
-    fn ask_peer(&self, stop: Stop<'_>) -> Result<PeerThroughput, PeerError> {
+    fn run_peer(&self, stop: Stop<'_>) -> Result<PeerThroughput, PeerError> {
         match &self.route {
             Route::Here {
                 testbed, family, ..

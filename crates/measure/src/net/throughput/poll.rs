@@ -1,4 +1,4 @@
-//! A call a packet, which does not wait; who waits is `poll`.
+//! One non-blocking call per packet. `poll` waits until the socket is ready.
 
 use std::io;
 use std::net::UdpSocket;

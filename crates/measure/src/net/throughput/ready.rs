@@ -1,14 +1,14 @@
-//! Waiting until a socket can do something, but not for long.
+//! Waiting for a socket to become ready, for a bounded time.
 //!
-//! Of this file only what is for Windows has unsafe code, since nobody wraps `WSAPoll`. It is sound
-//! because the call is given one entry, says so, and keeps no address of it.
+//! Unsafe code is allowed for Windows, because there is no safe wrapper for `WSAPoll`. It is sound
+//! because the call gets one entry with the count 1, and keeps no address.
 
 use std::io;
 use std::net::UdpSocket;
 
 use super::{WAIT, if_ready};
 
-/// What a socket is to be ready for.
+/// State of a socket for which the caller waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ready {
     ToSend,
@@ -49,7 +49,7 @@ pub(super) fn wait(socket: &UdpSocket, what: Ready) -> io::Result<()> {
         },
         revents: 0,
     };
-    // SAFETY: one entry is there, as the count says, and nothing keeps its address.
+    // SAFETY: there is one entry, which matches the count. The call does not keep its address.
     match unsafe { WSAPoll(&mut entry, 1, WAIT.as_millis() as i32) } {
         SOCKET_ERROR => if_ready(Err(io::Error::last_os_error())).map(|_: Option<()>| ()),
         _ => Ok(()),

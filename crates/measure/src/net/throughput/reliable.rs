@@ -1,4 +1,4 @@
-//! PGM: a call a message, or a call for many, and repairs of what is lost meanwhile.
+//! PGM, which repairs losses, with one call per message or one call for many messages.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,41 +9,41 @@ use pgm::wire::Tsi;
 use pgm::{Event, Received, ReceiverConfig, Socket, SocketConfig, SocketError, SourceConfig};
 use socket2::SockRef;
 
-use super::on_the_way::OnTheWay;
+use super::in_flight::InFlight;
 use super::{BURST, Receive, Send, Taken, WAIT};
 use crate::net::buffers::grant;
 use crate::net::pgm::config;
 use crate::net::{Buffers, NetError, Side, Testbed};
 
-/// As many messages as a call of the system takes at most, where that is known (Linux since 6.9).
+/// Number of messages per call. It is the limit of Linux since 6.9.
 const MANY: usize = 128;
 
-/// How many messages go in one call.
+/// Number of messages per call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Batch {
-    /// One, at either end.
+    /// One message per call, at both ends.
     One,
-    /// Many at the source; the receiver gets them one by one.
+    /// Many messages per call at the source. The receiver gets them one by one.
     Sent,
-    /// Many, at both ends.
+    /// Many messages per call, at both ends.
     Both,
 }
 
-/// An end of a session.
+/// One end of a session.
 pub(super) struct End {
     socket: Socket,
     batch: Batch,
-    on_the_way: Arc<OnTheWay>,
+    in_flight: Arc<InFlight>,
 }
 
-/// The two ends of a session.
+/// Returns the two ends of a session and their buffer sizes.
 pub(super) fn ends(
     testbed: &Testbed,
     group: SocketAddr,
     batch: Batch,
     buffer_bytes: Option<usize>,
 ) -> Result<[(End, Buffers); 2], NetError> {
-    let on_the_way = Arc::new(OnTheWay::default());
+    let in_flight = Arc::new(InFlight::default());
     let open = |side, is_source: bool| {
         testbed.on(side, || {
             let mut config = config(group, testbed.member(side, group)?)?;
@@ -65,11 +65,11 @@ pub(super) fn ends(
             };
             let buffers = buffers.map(|socket| grant(&SockRef::from(socket), buffer_bytes));
             let buffers =
-                (buffers.transpose()).map_err(NetError::while_doing("asking for buffers"))?;
+                (buffers.transpose()).map_err(NetError::context("querying buffer sizes"))?;
             let end = End {
                 socket,
                 batch,
-                on_the_way: Arc::clone(&on_the_way),
+                in_flight: Arc::clone(&in_flight),
             };
             Ok::<_, NetError>((end, buffers.unwrap_or_default()))
         })?
@@ -106,9 +106,9 @@ pub(super) fn receiver(end: End, size: usize) -> Box<dyn Receive> {
 }
 
 impl Sender {
-    /// Sends what can be sent now.
+    /// Sends the messages that can be sent now, at most one batch. Returns their number.
     fn send(&mut self) -> Result<u64, SocketError> {
-        if !self.end.on_the_way.has_room(self.message.len()) {
+        if !self.end.in_flight.has_room(self.message.len()) {
             return Ok(0);
         }
         let socket = &mut self.end.socket;
@@ -119,7 +119,7 @@ impl Sender {
         for sent in 0..BURST {
             match socket.send(&self.message) {
                 Ok(_) => {}
-                Err(SocketError::NotYet { .. }) => return Ok(sent as u64),
+                Err(SocketError::WouldBlock { .. }) => return Ok(sent as u64),
                 Err(error) => return Err(error),
             }
         }
@@ -130,8 +130,8 @@ impl Sender {
 impl Send for Sender {
     fn burst(&mut self) -> io::Result<u64> {
         let sent = self.send().map_err(io::Error::other)?;
-        self.end.on_the_way.sent(sent * self.message.len() as u64);
-        // Serves what was asked for meanwhile.
+        self.end.in_flight.sent(sent * self.message.len() as u64);
+        // This call serves repair requests.
         self.end.socket.recv().map_err(io::Error::other)?;
         if sent == 0 {
             let moment = Some(Duration::from_micros(100));
@@ -168,7 +168,7 @@ impl Receive for Receiver {
                     continue;
                 }
                 Received::Event(Event::Lost { packets, .. }) => {
-                    self.end.on_the_way.lost(packets.into(), self.size);
+                    self.end.in_flight.lost(packets.into(), self.size);
                     continue;
                 }
                 Received::Event(_) => continue,
@@ -182,7 +182,7 @@ impl Receive for Receiver {
             let wait = Some(wait.min(rest));
             self.end.socket.wait(wait).map_err(io::Error::other)?;
         }
-        self.end.on_the_way.received(taken.bytes);
+        self.end.in_flight.received(taken.bytes);
         Ok(taken)
     }
 }

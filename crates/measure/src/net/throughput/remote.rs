@@ -1,4 +1,4 @@
-//! The end that sends to another machine, where a counter runs.
+//! Source of a run whose counter is on another machine.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -9,37 +9,37 @@ use super::ends::UdpEnd;
 use super::{LEFT_OVER, Method, Throughput, check, send};
 use crate::net::{Around, NetError};
 
-/// A run to another machine.
+/// Run with a counter on another machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Remote {
-    /// Where the counter listens.
+    /// Address of the counter.
     pub(super) to: SocketAddr,
-    /// The size of a packet, in bytes of payload.
+    /// Payload size in bytes.
     pub(super) size: usize,
-    /// For how long packets are sent.
+    /// Duration of sending.
     pub(super) time: Duration,
-    /// Bytes of buffers to ask for, at both ends.
+    /// Requested size of the buffers at both ends, in bytes.
     pub(super) buffer_bytes: Option<usize>,
-    /// How long the counter may be silent.
+    /// Maximum time that the counter may take to answer.
     pub(super) patience: Duration,
 }
 
 impl Remote {
-    /// Sends as fast as it goes, and has the other end say what came. The time it took is from the first
-    /// packet that came to the last, by the other end's clock.
+    /// Sends at the maximum rate and gets the count from the counter. The reported time is from the
+    /// first to the last received packet, by the counter's clock.
     ///
     /// # Errors
-    /// When nobody counts there, it refuses or falls silent, or this system lacks the method or refuses to
-    /// send.
+    /// Returns an error if no counter answers, if the counter refuses or falls silent, or if this
+    /// system lacks the method or refuses to send.
     pub(super) fn measure(
         self,
         method: Method,
         around: Around<'_>,
     ) -> Result<Throughput, NetError> {
         check(self.size)?;
-        let here = || NetError::while_doing("opening a socket");
+        let here = || NetError::context("opening a socket");
         let stream = TcpStream::connect_timeout(&self.to, self.patience);
-        let stream = stream.map_err(|error| NetError::NobodyCounts {
+        let stream = stream.map_err(|error| NetError::NoCounter {
             to: self.to,
             said: error.to_string(),
         })?;
@@ -93,19 +93,20 @@ impl Remote {
         }
     }
 
-    /// What the counter says next, unless it refuses. It is waited for even if all shall stop: not for
-    /// long, and what was sent until then is worth its count.
+    /// Returns the next answer of the counter. If the answer is a refusal, returns an error. The
+    /// answer is awaited even after a stop, because this is short and because the packets sent so
+    /// far are worth counting.
     fn answer(self, control: &mut Control, patience: Duration) -> Result<Answer, NetError> {
-        let said = control.hear(patience, &|| false);
+        let said = control.read_line(patience, &|| false);
         let said = said.and_then(|line| read(&line));
         match said.map_err(self.silence())? {
-            Answer::Refused(why) => Err(NetError::RefusesToCount { to: self.to, why }),
+            Answer::Refused(why) => Err(NetError::CounterRefuses { to: self.to, why }),
             answer => Ok(answer),
         }
     }
 
     fn silence(self) -> impl FnOnce(io::Error) -> NetError {
-        move |error| NetError::StoppedCounting {
+        move |error| NetError::CounterStopped {
             to: self.to,
             said: error.to_string(),
         }
@@ -113,5 +114,5 @@ impl Remote {
 }
 
 fn out_of_turn() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "it answered out of turn")
+    io::Error::new(io::ErrorKind::InvalidData, "the answer is out of order")
 }

@@ -1,13 +1,14 @@
-//! Registered I/O (RIO, Windows 8): sends and receives that are put into queues which program and
-//! system share, of memory that was registered once, and executed many at a time.
+//! Registered I/O (RIO, since Windows 8). Sends and receives are put into queues that are shared
+//! with the system, and are executed in batches. Their memory is registered once.
 //!
-//! This file has unsafe code, because Windows is given addresses of memory, and functions come from it
-//! as pointers. What makes it sound: every request is about a slot of one piece of memory, which lives
-//! on the heap, is as long as it was registered, and is not freed while a request may use it. A slot has one
-//! request at a time. Whoever drops a queue closes its socket, which ends what is outstanding, and waits
-//! for these ends; should they not come, the memory is leaked. Nothing here is shared by threads.
+//! Unsafe code is allowed because Windows gets addresses, and because its functions are called
+//! through pointers. It is sound for these reasons. Every request uses a slot of one heap
+//! allocation, which has the registered length and is not freed while a request may use it. A slot
+//! has one request at a time. Dropping a queue closes its socket, which ends outstanding requests,
+//! and waits for them. If they do not end, the memory is leaked. Threads do not share any of this
+//! memory.
 //!
-//! What is known of RIO is from Microsoft's documentation of `mswsock.h`.
+//! Source: Microsoft's documentation of `mswsock.h`.
 #![allow(unsafe_code)]
 
 mod functions;
@@ -34,10 +35,10 @@ use windows_sys::Win32::System::Threading::{CreateEventW, WaitForSingleObject};
 use super::{BURST, Receive, Send, Taken, WAIT};
 use functions::{Functions, Request};
 
-/// The sockets that it takes.
+/// Type of the sockets of this method.
 pub(super) const SOCKET: Type = Type::DGRAM.registered_io();
 
-// Of mswsockdef.h.
+// The values come from mswsockdef.h.
 const INVALID_BUFFER: RIO_BUFFERID = 0xFFFF_FFFF_u32 as RIO_BUFFERID;
 const INVALID_CQ: RIO_CQ = 0;
 const INVALID_RQ: RIO_RQ = 0;
@@ -45,29 +46,30 @@ const INVALID_RQ: RIO_RQ = 0;
 /// A socket with its two queues, and memory for [`BURST`] requests.
 struct Queue {
     functions: Functions,
-    /// None once it was closed.
+    /// Socket; `None` after it was closed.
     socket: Option<UdpSocket>,
     requests: RIO_RQ,
     completions: RIO_CQ,
-    /// Tells that there are completions, once that was asked for.
+    /// Event that signals completions after a notification was requested.
     event: ManuallyDrop<OwnedHandle>,
-    /// Whether it was asked for and not told yet.
+    /// True if a notification was requested and has not arrived.
     is_awaited: bool,
-    /// [`BURST`] slots of `size` bytes each.
+    /// Memory of [`BURST`] slots with `size` bytes each.
     memory: Vec<u8>,
     buffer: RIO_BUFFERID,
     size: usize,
-    /// Which slots have a request outstanding.
+    /// True for each slot that has an outstanding request.
     outstanding: [bool; BURST],
 }
 
-/// What ended: which slot, and how many bytes or why not.
+/// Completed slot, with the number of bytes or the error of its request.
 type Ended = (usize, io::Result<u32>);
 
 impl Queue {
     fn new(socket: UdpSocket, functions: Functions, size: usize) -> io::Result<Queue> {
         let handle = socket.as_raw_socket() as usize;
-        // Dropping it while it is made closes and frees what there is: what is invalid is ignored.
+        // If an error occurs below, the incomplete queue is dropped, which releases what exists.
+        // The system ignores invalid handles.
         let mut queue = Queue {
             functions,
             socket: Some(socket),
@@ -81,7 +83,7 @@ impl Queue {
             outstanding: [false; BURST],
         };
         let length = u32::try_from(queue.memory.len()).map_err(io::Error::other)?;
-        // SAFETY: the memory is as long, and stays where it is until it is deregistered.
+        // SAFETY: the memory has this length and does not move until it is deregistered.
         queue.buffer = unsafe { (functions.register_buffer)(queue.memory.as_mut_ptr(), length) };
         if queue.buffer == INVALID_BUFFER {
             return Err(io::Error::last_os_error());
@@ -95,16 +97,16 @@ impl Queue {
                 },
             },
         };
-        // Both directions use the one completion queue, so there is room for both.
+        // Sends and receives share the completion queue, so it needs room for both.
         let burst = BURST as u32;
-        // SAFETY: the structure outlives the call, and the event the queue.
+        // SAFETY: the structure outlives the call, and the event outlives the queue.
         queue.completions =
             unsafe { (functions.create_completion_queue)(2 * burst, &notification) };
         if queue.completions == INVALID_CQ {
             return Err(io::Error::last_os_error());
         }
         let completions = queue.completions;
-        // SAFETY: socket and completion queue are open. A request is about one buffer.
+        // SAFETY: the socket and the completion queue are open. A request uses one buffer.
         queue.requests = unsafe {
             (functions.create_request_queue)(
                 handle,
@@ -123,7 +125,7 @@ impl Queue {
         }
     }
 
-    /// Puts a request about a slot into the queue, where it waits for [`Queue::commit`].
+    /// Queues a request for a slot. [`Queue::commit`] submits it.
     fn put(&mut self, slot: usize, request: Request) -> io::Result<()> {
         match self.outstanding.get_mut(slot) {
             Some(is_outstanding) if !*is_outstanding => *is_outstanding = true,
@@ -134,8 +136,8 @@ impl Queue {
             Offset: (slot * self.size) as u32,
             Length: self.size as u32,
         };
-        // SAFETY: the place is within the registered memory, whose length fits, no other request uses
-        // it, and it stays until this one has ended.
+        // SAFETY: the range lies in the registered memory, no other request uses it, and it stays
+        // valid until this request ends.
         let is_taken = unsafe {
             request(
                 self.requests,
@@ -153,16 +155,16 @@ impl Queue {
         Ok(())
     }
 
-    /// Has all requests of this kind executed that were put into the queue.
+    /// Submits all queued requests of this kind (sends or receives).
     fn commit(&mut self, request: Request) -> io::Result<()> {
-        // SAFETY: this flag is given without any memory.
+        // SAFETY: with this flag the call uses no memory.
         match unsafe { request(self.requests, null(), 0, RIO_MSG_COMMIT_ONLY, null()) } {
             0 => Err(io::Error::last_os_error()),
             _ => Ok(()),
         }
     }
 
-    /// Waits for ends, but not for long.
+    /// Waits for completions, at most for `WAIT`, and returns them.
     fn ended(&mut self) -> io::Result<Vec<Ended>> {
         let mut ended = self.dequeue()?;
         if ended.is_empty() && self.wait()? {
@@ -171,10 +173,10 @@ impl Queue {
         Ok(ended)
     }
 
-    /// The ends that there are.
+    /// Returns available completions.
     fn dequeue(&mut self) -> io::Result<Vec<Ended>> {
         let mut results = [RIORESULT::default(); BURST];
-        // SAFETY: there is room for as many results as the call is told.
+        // SAFETY: there is room for the passed number of results.
         let count = unsafe {
             (self.functions.dequeue)(self.completions, results.as_mut_ptr(), BURST as u32)
         };
@@ -197,7 +199,7 @@ impl Queue {
         Ok(ended)
     }
 
-    /// Waits until there are ends, but not for long. Gives whether there are.
+    /// Waits for completions, at most for `WAIT`. Returns whether there are any.
     fn wait(&mut self) -> io::Result<bool> {
         if !self.is_awaited {
             // SAFETY: the completion queue is open.
@@ -225,7 +227,7 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        // This ends the requests; the request queue goes with it.
+        // Closing the socket ends its requests and its request queue.
         drop(self.socket.take());
         for _ in 0..10 {
             if self.is_idle() || self.ended().is_err() {
@@ -233,12 +235,13 @@ impl Drop for Queue {
             }
         }
         if !self.is_idle() {
-            // Then the registration stays, too: to end it now "is considered a serious error"; and the event,
-            // which the completion queue knows.
+            // The registration also stays, because ending it now "is considered a serious error".
+            // The event stays, because the completion queue refers to it.
             mem::forget(mem::take(&mut self.memory));
             return;
         }
-        // SAFETY: no request is outstanding, and nothing of this is used again. What is invalid is ignored.
+        // SAFETY: no request is outstanding. The queue, the buffer and the event are not used
+        // afterwards. The system ignores invalid handles.
         unsafe {
             (self.functions.close_completion_queue)(self.completions);
             (self.functions.deregister_buffer)(self.buffer);
@@ -247,13 +250,13 @@ impl Drop for Queue {
     }
 }
 
-/// An event that stays set until it is reset, as the system does before it tells of completions.
+/// Creates a manual-reset event. The system resets it when a notification is requested.
 fn event() -> io::Result<OwnedHandle> {
-    // SAFETY: no attributes and no name.
+    // SAFETY: the call gets neither attributes nor a name.
     let handle = unsafe { CreateEventW(null(), 1, 0, null()) };
     match handle.is_null() {
         true => Err(io::Error::last_os_error()),
-        // SAFETY: it was just made, and nobody else has it.
+        // SAFETY: the handle was just created and has no other owner.
         false => Ok(unsafe { OwnedHandle::from_raw_handle(handle) }),
     }
 }
@@ -263,12 +266,12 @@ struct Sender(Queue);
 struct Receiver(Queue);
 
 pub(super) fn sender(socket: UdpSocket, size: usize) -> io::Result<Box<dyn Send>> {
-    let functions = Functions::of(&socket)?;
+    let functions = Functions::query(&socket)?;
     Ok(Box::new(Sender(Queue::new(socket, functions, size)?)))
 }
 
 pub(super) fn receiver(socket: UdpSocket, size: usize) -> io::Result<Box<dyn Receive>> {
-    let functions = Functions::of(&socket)?;
+    let functions = Functions::query(&socket)?;
     Ok(Box::new(Receiver::new(Queue::new(
         socket, functions, size,
     )?)?))
@@ -283,7 +286,7 @@ impl Send for Sender {
         }
         queue.commit(send)?;
         let (mut sent, mut failed) = (0, None);
-        // What does not end in a second is left to whoever drops this.
+        // If requests do not end within a second, `drop` handles them.
         for _ in 0..BURST + 10 {
             for (_, outcome) in queue.ended()? {
                 match outcome {
@@ -303,7 +306,7 @@ impl Send for Sender {
 }
 
 impl Receiver {
-    /// Asks for packets with every slot.
+    /// Queues a receive for every slot.
     fn new(mut queue: Queue) -> io::Result<Receiver> {
         let receive = queue.functions.receive;
         for slot in 0..BURST {
@@ -321,7 +324,8 @@ impl Receive for Receiver {
         let mut taken = Taken::default();
         let ended = queue.ended()?;
         for (slot, outcome) in &ended {
-            // What failed tells of a packet, not of the socket: that it did not fit, or found nobody.
+            // A failed receive concerns one packet, not the socket. The packet did not fit, or an
+            // earlier send found no receiver.
             if let Ok(bytes @ 1..) = outcome {
                 taken.add(*bytes as usize, queue.size);
             }

@@ -1,9 +1,9 @@
-//! One call for a train of equal packets, which the system cuts as late as it can and joins as early
-//! as it can: `UDP_SEGMENT` and `UDP_GRO` of Linux, `UDP_SEND_MSG_SIZE` and
-//! `UDP_RECV_MAX_COALESCED_SIZE` of Windows (USO and URO).
+//! One call for a train of packets of equal size. The system splits a sent train as late as
+//! possible and joins received packets as early as possible. Linux has the options `UDP_SEGMENT`
+//! and `UDP_GRO`. Windows has `UDP_SEND_MSG_SIZE` and `UDP_RECV_MAX_COALESCED_SIZE` (USO and URO).
 //!
-//! Of this file only what is for Windows has unsafe code, since nobody wraps these two options. It is
-//! sound because each call is given an integer of its own and that integer's size.
+//! Unsafe code is allowed for Windows, because there is no safe wrapper for these options. It is
+//! sound because each call gets a local integer and its size.
 
 use std::io;
 use std::net::UdpSocket;
@@ -54,7 +54,7 @@ impl Send for Sender {
 impl Receive for Receiver {
     fn take(&mut self) -> io::Result<Taken> {
         let mut taken = Taken::default();
-        // All packets are of one size, so that is by what their joint length is divided.
+        // All packets have the same size, so their total length gives their number.
         if let Some(bytes) = if_ready(self.socket.recv(&mut self.buffer))? {
             taken.add(bytes, self.size);
         }
@@ -77,19 +77,20 @@ fn join(socket: &UdpSocket) -> io::Result<()> {
 #[cfg(windows)]
 fn cut(socket: &UdpSocket, size: usize) -> io::Result<()> {
     use windows_sys::Win32::Networking::WinSock::UDP_SEND_MSG_SIZE;
-    set(socket, UDP_SEND_MSG_SIZE, size as u32).map_err(|error| lacks("UDP_SEND_MSG_SIZE", &error))
+    set(socket, UDP_SEND_MSG_SIZE, size as u32)
+        .map_err(|error| missing("UDP_SEND_MSG_SIZE", &error))
 }
 
 #[cfg(windows)]
 fn join(socket: &UdpSocket) -> io::Result<()> {
     use windows_sys::Win32::Networking::WinSock::UDP_RECV_MAX_COALESCED_SIZE;
     set(socket, UDP_RECV_MAX_COALESCED_SIZE, u32::from(u16::MAX))
-        .map_err(|error| lacks("UDP_RECV_MAX_COALESCED_SIZE", &error))
+        .map_err(|error| missing("UDP_RECV_MAX_COALESCED_SIZE", &error))
 }
 
 #[cfg(windows)]
-fn lacks(option: &str, error: &io::Error) -> io::Error {
-    let why = format!("{option} came with Windows 10 2004: {error}");
+fn missing(option: &str, error: &io::Error) -> io::Error {
+    let why = format!("{option} needs Windows 10 2004: {error}");
     io::Error::new(error.kind(), why)
 }
 
@@ -98,7 +99,7 @@ fn lacks(option: &str, error: &io::Error) -> io::Error {
 fn set(socket: &UdpSocket, option: i32, value: u32) -> io::Result<()> {
     use std::os::windows::io::AsRawSocket;
     use windows_sys::Win32::Networking::WinSock::{IPPROTO_UDP, setsockopt};
-    // SAFETY: the value lives longer than the call, and its size is told.
+    // SAFETY: the value outlives the call, and the call gets its size.
     let outcome = unsafe {
         setsockopt(
             socket.as_raw_socket() as usize,

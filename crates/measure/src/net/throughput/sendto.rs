@@ -1,4 +1,4 @@
-//! A call a packet that says where to: sockets that are not connected, as most servers' are.
+//! One call per packet, with its destination. The sockets are not connected, as in most servers.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -44,7 +44,7 @@ impl Send for Unconnected {
 impl Receive for Unconnected {
     fn take(&mut self) -> io::Result<Taken> {
         let mut taken = Taken::default();
-        // Others' packets come here, too, and are none of ours.
+        // Foreign packets also arrive. They are ignored.
         if let Some((bytes, from)) = if_ready(self.socket.recv_from(&mut self.buffer))?
             && from == self.peer
         {

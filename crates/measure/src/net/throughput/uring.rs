@@ -1,11 +1,10 @@
-//! `io_uring`: many sends in one submission, and one receive that gives packet after packet into
-//! buffers which the kernel takes from a ring.
+//! `io_uring`: many sends per submission, and one multishot receive. The kernel takes the receive
+//! buffers from a ring.
 //!
-//! This file has unsafe code, because the kernel is given addresses of memory: of the packet to
-//! send, and of the buffers to receive into with the ring that lists them. What makes it sound: none
-//! of that memory moves or is freed while an operation that may touch it is outstanding. A sender
-//! waits for the end of each burst; a receiver cancels its receive when it is dropped and waits for
-//! its end. If such a wait fails, the memory is leaked.
+//! Unsafe code is allowed because the kernel gets the addresses of the packet to send, of the
+//! receive buffers and of the ring that lists them. It is sound because this memory neither moves
+//! nor is freed while an operation may use it. A sender waits for the end of each burst. Dropping a
+//! receiver cancels its receive and waits for the end. If such a wait fails, the memory is leaked.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -19,13 +18,13 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use super::{BURST, Receive, Send, Taken, WAIT};
 
-/// Buffers to receive into; a power of two, as the kernel demands.
+/// Number of receive buffers. The kernel requires a power of two.
 const BUFFERS: u16 = 1024;
 
-/// The group that they are registered as.
+/// Number of the group to which the receive buffers belong.
 const GROUP: u16 = 0;
 
-/// The socket's place among the registered files.
+/// Index of the socket among the registered files.
 const SOCKET: Fixed = Fixed(0);
 
 struct Sender {
@@ -37,26 +36,26 @@ struct Sender {
 struct Receiver {
     ring: IoUring,
     size: usize,
-    /// Whether the receive is outstanding.
+    /// True if the multishot receive is outstanding.
     is_armed: bool,
     memory: Memory,
     _socket: UdpSocket,
 }
 
-/// What the kernel writes to.
+/// Receive memory, to which the kernel writes.
 struct Memory {
     entries: Box<Entries>,
-    /// One after the other, each of `room` bytes.
+    /// Buffers of `room` bytes, one after the other.
     buffers: Vec<u8>,
     room: usize,
     tail: u16,
 }
 
-/// The ring of buffers, which must begin where a page does.
+/// Ring that lists the receive buffers. It must be aligned to a page.
 #[repr(C, align(4096))]
 struct Entries([BufRingEntry; BUFFERS as usize]);
 
-/// A ring for one thread that has registered the socket.
+/// Creates a ring that one thread uses, with the socket registered.
 fn ring_on(socket: &UdpSocket, entries: u32) -> io::Result<IoUring> {
     let ring = IoUring::builder()
         .setup_single_issuer()
@@ -107,8 +106,8 @@ impl Send for Sender {
 pub(super) fn receiver(socket: UdpSocket, size: usize) -> io::Result<Box<dyn Receive>> {
     let ring = ring_on(&socket, 4)?;
     let memory = Memory::new(size);
-    // SAFETY: the entries stay where they are until the receiver is dropped, which is after the last
-    // receive that uses them; the ring goes before them.
+    // SAFETY: the entries do not move until the receiver is dropped, which happens after the last
+    // receive that uses them. The ring is dropped before the entries.
     unsafe {
         ring.submitter().register_buf_ring_with_flags(
             memory.entries.0.as_ptr() as u64,
@@ -142,7 +141,8 @@ impl Receive for Receiver {
             self.is_armed &= cqueue::more(completion.flags());
             match completion.result() {
                 bytes @ 0.. => taken.add(bytes as usize, self.size),
-                // All buffers are in use; they are given back here, and the receive begins anew.
+                // All buffers are in use. They are returned here, and the next call submits the
+                // receive again.
                 error if error == -nix::libc::ENOBUFS => {}
                 error => failed = Some(io::Error::from_raw_os_error(-error)),
             }
@@ -159,7 +159,7 @@ impl Receive for Receiver {
 }
 
 impl Receiver {
-    /// Submits what is queued and waits for a completion, but not for long.
+    /// Submits queued entries and waits for a completion, at most for `WAIT`.
     fn wait(&mut self) -> io::Result<()> {
         let time = Timespec::from(WAIT);
         let args = SubmitArgs::new().timespec(&time);
@@ -197,7 +197,7 @@ impl Drop for Receiver {
 
 impl Memory {
     fn empty() -> Memory {
-        // SAFETY: an entry is three integers, for which zeros are a value.
+        // SAFETY: an entry holds three integers, for which zero is valid.
         let entries = unsafe { Box::<Entries>::new_zeroed().assume_init() };
         Memory {
             entries,
@@ -218,7 +218,7 @@ impl Memory {
         memory
     }
 
-    /// Gives a buffer to the kernel, once that is published.
+    /// Returns a buffer to the kernel. `publish` makes the change visible to the kernel.
     fn give(&mut self, buffer: u16) {
         let start = usize::from(buffer) * self.room;
         let Some(room) = self.buffers.get_mut(start..start + self.room) else {
@@ -233,17 +233,18 @@ impl Memory {
     }
 
     fn publish(&self) {
-        // SAFETY: the tail lies within the first entry, in a field that setting an entry leaves
-        // alone; it is a properly aligned u16 that the kernel only reads.
+        // SAFETY: the tail is a field of the first entry. Setting an entry does not change this
+        // field. It is an aligned u16 that the kernel only reads.
         let tail =
             unsafe { AtomicU16::from_ptr(BufRingEntry::tail(self.entries.0.as_ptr()).cast_mut()) };
         tail.store(self.tail, Ordering::Release);
     }
 }
 
-/// Queues entries, of which there is always room for.
+/// Queues entries. The queue always has room for them.
 fn push(ring: &mut IoUring, entries: &[squeue::Entry]) -> io::Result<()> {
-    // SAFETY: what the entries point to stays until they are complete, as the top of the file says.
+    // SAFETY: the targets of the entries stay valid until completion, as described at the top of
+    // the file.
     let pushed = unsafe { ring.submission().push_multiple(entries) };
     pushed.map_err(|_| io::Error::other("the submission queue of io_uring is full"))
 }

@@ -1,4 +1,5 @@
-//! The calls of Linux: `UDP_SEGMENT` and `UDP_GRO`, and `recvmmsg` for what comes one by one.
+//! System calls on Linux. They use the options `UDP_SEGMENT` and `UDP_GRO`. If datagrams are not
+//! coalesced, they use `recvmmsg`.
 
 use std::{
     io::{self, IoSlice, IoSliceMut},
@@ -7,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Came, Datagrams};
+use super::{Datagrams, ReceivedBatch};
 use nix::{
     cmsg_space,
     errno::Errno,
@@ -18,21 +19,22 @@ use nix::{
 };
 use rustix::net::{SendFlags, send, sendto};
 
-/// The kernel's bound on datagrams of one call (`UDP_MAX_SEGMENTS`) since Linux 6.9.
-const MOST: usize = 128;
+/// Kernel limit on datagrams per call (`UDP_MAX_SEGMENTS`) since Linux 6.9.
+const MAX_SEGMENTS: usize = 128;
 
-/// The same before.
-const MOST_BEFORE: usize = 64;
+/// Kernel limit on datagrams per call before Linux 6.9.
+const OLD_MAX_SEGMENTS: usize = 64;
 
-/// Where the next datagram of a call goes that comes by itself: it may have any length, and mostly is
-/// short. Were their beginnings whole pages apart, a processor's caches could not hold many of them.
-const APART: usize = Datagrams::ROOM + 192;
+/// Distance in bytes between the datagrams of a call in the buffer. If it were a multiple of the
+/// page size, the beginnings of all datagrams would compete for the same cache lines. Most
+/// datagrams are so short that they consist only of such a beginning.
+const STRIDE: usize = Datagrams::ROOM + 192;
 
 #[derive(Debug)]
 pub(super) struct Calls {
-    /// How many datagrams go in one call: 1 where an interface cannot cut them.
-    most: usize,
-    /// Whether datagrams come as one.
+    /// Maximum number of datagrams per call; 1 if the interface cannot segment.
+    max_segments: usize,
+    /// True if the system may deliver several datagrams in one call.
     joined: bool,
     control: Vec<u8>,
 }
@@ -40,22 +42,23 @@ pub(super) struct Calls {
 impl Calls {
     pub(super) const WAIT: Option<Duration> = Some(Duration::from_millis(50));
 
-    /// What goes to a connected socket's peer needs no address.
+    /// True because a connected socket needs no address per datagram on Linux.
     pub(super) const CAN_CONNECT: bool = true;
 
-    pub(super) fn of(socket: &UdpSocket, joined: bool) -> io::Result<Calls> {
+    pub(super) fn new(socket: &UdpSocket, joined: bool) -> io::Result<Calls> {
         socket.set_read_timeout(Self::WAIT)?;
-        // Kernels before Linux 5.0 have it not, and then give them one by one.
+        // Kernels before Linux 5.0 lack this option and deliver datagrams one by one, so an error
+        // is ignored.
         let _ = setsockopt(socket, sockopt::UdpGroSegment, &joined);
         Ok(Calls {
-            most: MOST,
+            max_segments: MAX_SEGMENTS,
             joined,
             control: cmsg_space!(i32),
         })
     }
 
-    pub(super) fn most(&self) -> usize {
-        self.most
+    pub(super) fn max_segments(&self) -> usize {
+        self.max_segments
     }
 
     pub(super) fn send(
@@ -67,14 +70,17 @@ impl Calls {
     ) -> io::Result<()> {
         let each = each.max(1);
         let mut rest = bytes;
-        while rest.len() > each && self.most > 1 {
-            let (train, after) = rest.split_at(rest.len().min(self.most * each));
-            match send_train(socket, train, each, to) {
+        while rest.len() > each && self.max_segments > 1 {
+            let (train, after) = rest.split_at(rest.len().min(self.max_segments * each));
+            match send_segments(socket, train, each, to) {
                 Ok(()) => rest = after,
-                // Not every kernel takes as many, nor every interface cuts them; which does not is only
-                // known by trying. What went before another error goes again, and is dropped as known.
-                Err(Errno::EINVAL) if self.most > MOST_BEFORE => self.most = MOST_BEFORE,
-                Err(Errno::EIO | Errno::EINVAL) => self.most = 1,
+                // Some kernels accept fewer datagrams, and some interfaces cannot segment. Only a
+                // failed call shows this. After another error, the packets that were already sent
+                // may be sent again. Receivers drop them as duplicates.
+                Err(Errno::EINVAL) if self.max_segments > OLD_MAX_SEGMENTS => {
+                    self.max_segments = OLD_MAX_SEGMENTS
+                }
+                Err(Errno::EIO | Errno::EINVAL) => self.max_segments = 1,
                 Err(error) => return Err(error.into()),
             }
         }
@@ -91,7 +97,7 @@ impl Calls {
         &mut self,
         socket: &UdpSocket,
         room: &mut [u8],
-        came: &mut Vec<Came>,
+        came: &mut Vec<ReceivedBatch>,
         waiting: bool,
     ) -> io::Result<()> {
         if !self.joined {
@@ -108,12 +114,17 @@ impl Calls {
             ControlMessageOwned::UdpGroSegments(each) => usize::try_from(each).ok(),
             _ => None,
         });
-        came.extend(got.address.as_ref().and_then(address).map(|from| Came {
-            from,
-            at: 0,
-            length: got.bytes,
-            each: each.unwrap_or(got.bytes),
-        }));
+        came.extend(
+            got.address
+                .as_ref()
+                .and_then(address)
+                .map(|from| ReceivedBatch {
+                    from,
+                    at: 0,
+                    length: got.bytes,
+                    each: each.unwrap_or(got.bytes),
+                }),
+        );
         Ok(())
     }
 }
@@ -123,25 +134,26 @@ fn address(of: &SockaddrStorage) -> Option<IpAddr> {
     v4.or_else(|| Some(of.as_sockaddr_in6()?.ip().into()))
 }
 
-/// Receives what has come, each datagram by itself.
+/// Receives several datagrams in one call. Each gets its own part of the buffer.
 fn receive_many(
     socket: &UdpSocket,
     room: &mut [u8],
-    came: &mut Vec<Came>,
+    came: &mut Vec<ReceivedBatch>,
     waiting: bool,
 ) -> io::Result<()> {
     let flags = match waiting {
         true => MsgFlags::MSG_WAITFORONE,
         false => MsgFlags::MSG_DONTWAIT,
     };
-    let mut parts: Vec<_> = (room.chunks_exact_mut(APART))
+    let mut parts: Vec<_> = (room.chunks_exact_mut(STRIDE))
         .map(|part| [IoSliceMut::new(part)])
         .collect();
-    // Made anew for each call, since it has pointers, with which a socket could go to no other thread.
+    // The headers are created for each call because they hold pointers. If the socket stored them,
+    // it could not move to another thread.
     let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(parts.len(), None);
     let got = recvmmsg(socket.as_raw_fd(), &mut headers, &mut parts, flags, None)?;
-    came.extend(got.zip((0..).step_by(APART)).filter_map(|(got, at)| {
-        Some(Came {
+    came.extend(got.zip((0..).step_by(STRIDE)).filter_map(|(got, at)| {
+        Some(ReceivedBatch {
             from: got.address.as_ref().and_then(address)?,
             at,
             length: got.bytes,
@@ -151,7 +163,7 @@ fn receive_many(
     Ok(())
 }
 
-fn send_train(
+fn send_segments(
     socket: &UdpSocket,
     bytes: &[u8],
     each: usize,
@@ -173,25 +185,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_than_the_kernel_takes_go_in_several_calls() {
+    fn large_batches_are_split_into_calls() {
         const COUNT: u8 = 150;
-        for most in [200, MOST, MOST_BEFORE, 3, 1] {
+        for max_segments in [200, MAX_SEGMENTS, OLD_MAX_SEGMENTS, 3, 1] {
             let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
             receiver.set_read_timeout(Calls::WAIT).unwrap();
             let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
-            let mut calls = Calls::of(&sender, false).unwrap();
-            calls.most = most;
+            let mut calls = Calls::new(&sender, false).unwrap();
+            calls.max_segments = max_segments;
             let bytes: Vec<u8> = (0..COUNT).flat_map(|of| [of; 10]).collect();
             let to = receiver.local_addr().unwrap();
             calls.send(&sender, &bytes, 10, Some(to)).unwrap();
             for of in 0..COUNT {
                 let mut datagram = [0; 20];
                 let length = receiver.recv(&mut datagram).unwrap();
-                assert_eq!(datagram[..length], [of; 10], "{most} in a call");
+                assert_eq!(datagram[..length], [of; 10], "{max_segments} in a call");
             }
-            assert!(calls.most <= MOST, "no kernel takes 150");
-            if most < MOST {
-                assert_eq!(calls.most, most, "the loopback cuts them");
+            assert!(calls.max_segments <= MAX_SEGMENTS, "no kernel accepts 150");
+            if max_segments < MAX_SEGMENTS {
+                assert_eq!(
+                    calls.max_segments, max_segments,
+                    "the loopback interface segments"
+                );
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Each event says what was meant, as each release of Windows lays it out.
+//! Tests that each event has the intended values in the layout of each release of Windows.
 
 use events::kernel;
 
@@ -90,7 +90,7 @@ fn what_the_dispatcher_does() {
             (read.instruction_pointer, read.thread_id, read.count),
             (0xFFFF_F801_0000_1234, 7, 1)
         );
-        // A real trace of Windows 7 SP1 has the flags, but 0 for every priority and rank.
+        // In a real trace of Windows 7 SP1 the flags are set, but every priority and rank is 0.
         let expected = match windows {
             Windows::Seven => (true, Some(0), Some(0)),
             _ => (true, Some(13), Some(2)),
@@ -226,7 +226,7 @@ fn processes_and_threads() {
             let name = read.name.map(|name| name.to_string());
             assert_eq!(name, (!is_seven).then(|| "Größe".to_owned()));
         }
-        // Who started and ended it.
+        // The headers of starts and ends contain the thread that caused them.
         for event in &seen[2..6] {
             assert_eq!((event.process, event.thread), (Some(40), Some(44)));
         }
@@ -267,7 +267,7 @@ fn images_are_identified() {
             ] {
                 log.modules.function(process, frame).unwrap();
             }
-            log.images(0, 10, Life::RundownStart, 0, Who::NOBODY);
+            log.images(0, 10, Life::RundownStart, 0, Who::NO_THREAD);
             log.images(0, 20, Life::Start, 40, WHO);
             log.images(0, 30, Life::Start, 60, WHO);
             log.images(0, 40, Life::End, 60, WHO);
@@ -543,7 +543,8 @@ fn the_machine_is_described() {
                 of(hook).text
             );
         }
-        // PROC_THREAD, LOADER, DISK_IO and others in mask 0, CSWITCH and others in mask 1.
+        // Mask 0 contains PROC_THREAD, LOADER, DISK_IO and others; mask 1 contains CSWITCH and
+        // others.
         let masks = &of(0x0005).payload;
         assert_eq!(masks[..4], 0x0001_2707u32.to_le_bytes());
         assert_eq!(masks[4..8], 0x6286u32.to_le_bytes());

@@ -1,11 +1,12 @@
-//! What is logged is read back by the `events` crate, which shares nothing with this one but the
-//! public descriptions of the layouts.
+//! Tests that log events and read them with the crate `events`, which has its own descriptions of
+//! the layouts.
 
 use std::io::Cursor;
 use std::net::SocketAddr;
 
 use etl::{HeaderKind, Trace};
 use events::Decoder;
+use events::ids::provider::LAGLAB_SIMULATOR;
 use events::schema::Source;
 
 use super::recording::{Keyword, StackWalk};
@@ -21,9 +22,9 @@ const RELEASES: [Windows; 4] = [
     Windows::Eleven23H2,
     Windows::Eleven25H2,
 ];
-/// When the logs of these tests end.
+/// Time at which the logs in these tests end.
 const END: Time = 1_000_000;
-/// Ten days after the boot, by a clock of 10 MHz.
+/// Counter value at the trace's start: ten days after the boot, at 10 MHz.
 const RAW_START: i64 = 10 * 86_400 * 10_000_000;
 
 type TestLog = Log<Cursor<Vec<u8>>>;
@@ -70,24 +71,24 @@ fn open(bytes: Vec<u8>) -> Trace {
     trace
 }
 
-/// One event as it was read back.
+/// An event of a log, as the reader returns it.
 #[derive(Clone, Debug)]
 struct Seen {
     cpu: u16,
     time: Time,
     kind: HeaderKind,
     version: u8,
-    /// Thread and process of the header.
+    /// Thread id in the header. The next field is the process id in the header.
     thread: Option<u32>,
     process: Option<u32>,
     hook: Option<u16>,
-    /// `Name: Field Value, Field Value, …`.
+    /// Event as text, in the form `Name: Field Value, Field Value, …`.
     text: String,
     payload: Vec<u8>,
 }
 
-/// All events in the order of time; each payload fits its description exactly, and what the trace
-/// says of its manifest events is what public manifests say.
+/// Returns all events in time order. Checks that each payload fits its layout exactly, and that the
+/// trace describes manifest events as the public manifests do.
 fn read(bytes: Vec<u8>) -> Vec<Seen> {
     let trace = open(bytes);
     let mut decoder = Decoder::new();
@@ -104,7 +105,10 @@ fn read(bytes: Vec<u8>) -> Vec<Seen> {
         let decoded = decoder.decode(&event);
         let name = decoded.identity.name.clone().unwrap_or_default();
         assert!(decoded.source.is_some(), "{event:?} is not known");
-        if event.descriptor().is_some() {
+        if event.guid() == Some(LAGLAB_SIMULATOR) {
+            assert_eq!(decoded.source, Some(Source::TraceLogging));
+            assert_eq!(&*name, "SimulatedTrace");
+        } else if event.descriptor().is_some() {
             assert_eq!(decoded.source, Some(Source::TraceMetadata), "{name}");
             assert_eq!(decoded.fields, public.decode(&event).fields, "{name}");
         }
@@ -129,7 +133,7 @@ fn read(bytes: Vec<u8>) -> Vec<Seen> {
     seen
 }
 
-/// The events between the trace's beginning and its end.
+/// Returns the events between the trace's start and its end.
 fn logged(windows: Windows, recording: &Recording, act: impl FnOnce(&mut TestLog)) -> Vec<Seen> {
     let mut seen = read(bytes_of(windows, recording, act));
     seen.retain(|event| (1..END).contains(&event.time));

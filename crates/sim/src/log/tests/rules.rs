@@ -1,4 +1,4 @@
-//! What holds for events of any kind: stacks, what is recorded, what is lost, the order.
+//! Tests of rules that hold for all kinds of events: stacks, recorded kinds, losses, order.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,8 @@ fn stacks_belong_to_their_events() {
             frames: modules.stack(&frames),
         });
         log.context_switch(0, 100, &switch(), stack);
-        // On another processor: the first one's stack still waits for its next event.
+        // This event is on processor 1. The pending stack of processor 0 still waits for the next
+        // event of processor 0.
         log.context_switch(1, 100, &switch(), None);
         log.context_switch(0, 100, &switch(), stack);
         log.sample(0, 200, &Sample::default(), stack);
@@ -41,13 +42,14 @@ fn stacks_belong_to_their_events() {
             (event.cpu, event.time, read.event_time - RAW_START as u64)
         })
         .collect();
-    // Processor, time of the stack's event, time that it names: the switch's, the sample's, and
-    // the readied thread's, which the clock was ahead of.
+    // Each tuple is the processor, the time of the stack event, and the time of the event to which
+    // the stack belongs. The clock of processor 0 is 5 ticks ahead for the last event, the readied
+    // thread.
     assert_eq!(
         stacks,
         [(0, 100, 100), (0, 101, 100), (0, 201, 200), (0, 406, 405)]
     );
-    // Each stack stands right behind its event.
+    // Each stack directly follows its event.
     let order: Vec<_> = seen.iter().filter(|event| event.cpu == 0).collect();
     let hooks: Vec<_> = order.iter().map(|event| event.hook.unwrap()).collect();
     assert_eq!(
@@ -58,7 +60,7 @@ fn stacks_belong_to_their_events() {
     );
 }
 
-/// Logs one event of each kind, each with a stack where it can have one.
+/// Logs one event of each kind, with a stack if the kind can have one.
 fn one_of_each(log: &mut TestLog) {
     let frame = log
         .modules
@@ -161,7 +163,7 @@ fn what_is_not_recorded_is_absent() {
         });
         kinds
     };
-    // Of everything, each kind is there but those that end the trace.
+    // If everything is recorded, each kind occurs except those that are logged at the trace's end.
     let missing: Vec<_> = EventKind::ALL
         .into_iter()
         .filter(|kind| !kinds_of(&everything()).contains(kind))
@@ -175,12 +177,13 @@ fn what_is_not_recorded_is_absent() {
         ]
     );
     use EventKind as K;
-    // ThreadSetPriority is PRIORITY's, but its stack needs DISPATCHER.
+    // The keyword PRIORITY enables ThreadSetPriority, but its stack also needs the keyword
+    // DISPATCHER.
     let text = "kernel = ['PRIORITY']\nstacks = ['ThreadSetPriority']";
     bytes_of(Windows::Ten, &toml::from_str(text).unwrap(), |log| {
         assert!(log.records(K::SetPriority) && !log.walked.contains(K::SetPriority));
     });
-    let always = [K::Extension, K::SysConfigEx, K::Mark];
+    let always = [K::Extension, K::SysConfigEx, K::Simulated, K::Mark];
     assert_eq!(kinds_of(&nothing()), always);
     for (keyword, kinds) in [
         ("CSWITCH", &[K::ContextSwitch][..]),
@@ -286,6 +289,6 @@ fn recordings_say_what_is_wrong_with_them() {
         toml::from_str("kernel = ['PROC_THREAD', 'FILENAME', 'NETWORKTRACE', 'HARD_FAULTS']")
             .unwrap();
     assert!(recording.has(Keyword::NetworkTrace) && !recording.has(Keyword::CSwitch));
-    // Its keyword is missing.
+    // Stacks of context switches are not recorded, because the keyword CSWITCH is missing.
     assert!(!recording.walks(StackWalk::CSwitch));
 }

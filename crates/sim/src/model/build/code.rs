@@ -1,11 +1,12 @@
-//! Code of a model in the making: frames become addresses.
+//! Resolution of frames (`module!function`) to addresses while a model is built.
 
 use super::Builder;
 use crate::model::{Body, BodyId, RoutineId, Site, Source};
 use crate::scenario::{Fault, Frames, Routine};
 
 impl Builder<'_> {
-    /// Where some parts of work are on the stack.
+    /// Returns the body with one stack for each part of some work. `owner` is the id of the process
+    /// that executes the code, or `None` for kernel code.
     pub(super) fn body(&mut self, owner: Option<u32>, parts: Vec<Frames>) -> Result<BodyId, Fault> {
         let key = (owner, parts);
         if let Some(body) = self.by_frames.get(&key) {
@@ -32,7 +33,7 @@ impl Builder<'_> {
         Ok(self.bodies.len() - 1)
     }
 
-    /// A routine of the kernel.
+    /// Returns the index of a kernel routine, which is added if it is new.
     pub(super) fn routine(&mut self, name: &str) -> Result<RoutineId, Fault> {
         if let Some(known) = self.labels.routines.iter().position(|other| other == name) {
             return Ok(known);
@@ -44,10 +45,12 @@ impl Builder<'_> {
         Ok(self.routines.len() - 1)
     }
 
-    /// A routine as a scenario describes it: its outermost frame is what Windows calls.
+    /// Returns a routine of the scenario with its stack and cost. The kernel function `caller`
+    /// calls its outermost frame.
     pub(super) fn source(&mut self, routine: &Routine, caller: &str) -> Result<Source, Fault> {
         let outermost = routine.frames.0.last();
-        let name = outermost.ok_or_else(|| Fault::of("in", "a routine names its frames: `in`"))?;
+        let name =
+            outermost.ok_or_else(|| Fault::of("in", "a routine needs its frames in `in`"))?;
         let routine_id = self.routine(name)?;
         let stack = routine.frames.0.iter().cloned();
         let stack = stack.chain([format!("ntoskrnl.exe!{caller}")]).collect();

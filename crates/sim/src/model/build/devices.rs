@@ -1,4 +1,4 @@
-//! Devices, adapters and traffic of a model in the making.
+//! Construction of a model's processors, devices, disks, network adapters and flows.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -31,7 +31,7 @@ impl Builder<'_> {
         Ok(cpus)
     }
 
-    /// Threaded DPCs run in a thread of each processor at the highest priority.
+    /// Adds the DPC thread of a processor, which runs threaded DPCs at the highest priority.
     pub(super) fn add_dpc_thread(&mut self, c: usize, object: usize) -> Result<(), Fault> {
         let home = frames(&[
             "ntoskrnl.exe!KiExecuteDpc",
@@ -108,7 +108,7 @@ impl Builder<'_> {
             }
             for (l, layer) in nic.layers.iter().enumerate() {
                 if layer.frames.0.is_empty() {
-                    let fault = Fault::of("in", "a layer names its frames: `in`");
+                    let fault = Fault::of("in", "a layer needs its frames in `in`");
                     return Err(at(fault.member("layer", l)));
                 }
             }

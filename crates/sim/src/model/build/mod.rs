@@ -1,4 +1,5 @@
-//! From a scenario to a model: names become indices, durations ticks, programs flat lists.
+//! Construction of a model from a scenario. Names become indices, durations become ticks, and
+//! programs become flat lists of steps.
 
 mod code;
 mod devices;
@@ -27,19 +28,19 @@ use crate::windows::Windows;
 use tune::decode::quantum::{IDLE_CLASS_UNITS, Win32PrioritySeparation};
 use tune::decode::topology::Topology;
 
-/// Process 0 is the Idle process, whose only thread is every processor's idle thread.
+/// Index of the Idle process. Its only thread is the idle thread of every processor.
 pub(crate) const IDLE_PROCESS: ProcessId = 0;
-/// The System process, which every machine has.
+/// Index of the System process, which every machine has.
 pub(crate) const SYSTEM: ProcessId = 1;
 const SYSTEM_PID: u32 = 4;
 
-/// The short slice seen on build 26200: 1.736 ms, one ninth of a clock tick.
+/// Short time slice, as observed on build 26200: 1.736 ms, one ninth of a clock tick.
 const SHORT_SLICE: Nanoseconds = Nanoseconds(1_736_000);
 
-/// How long the machine has been up when the trace begins: an hour, in 100 ns.
+/// Time from the boot to the trace's start: one hour, in units of 100 ns.
 const UP: u64 = 3_600 * 10_000_000;
 
-/// Whether a scenario can be built: what it names is there, and it makes sense.
+/// Checks that a scenario can be built: its names exist and its values are consistent.
 pub(crate) fn check(document: &Document) -> Result<(), Fault> {
     match Builder::new(document, document.seed)?.build(Cursor::new(Vec::new())) {
         Ok(_) => Ok(()),
@@ -73,7 +74,7 @@ impl From<Fault> for BuildError {
     }
 }
 
-/// A model in the making.
+/// A model under construction.
 struct Builder<'a> {
     document: &'a Document,
     seed: u64,
@@ -94,7 +95,7 @@ struct Builder<'a> {
     next_id: u32,
 }
 
-/// An object that programs name.
+/// A synchronisation object that programs refer to by name.
 #[derive(Clone, Debug)]
 struct NamedObject {
     index: usize,
@@ -164,26 +165,11 @@ impl<'a> Builder<'a> {
         let groups = self.groups()?;
         let actions = self.actions()?;
         let windows = self.windows(end)?;
-        for (name, object) in &self.by_name {
-            let what = if object.is_lock { "lock" } else { "object" };
-            let message = match (object.set, object.awaited) {
-                (true, true) => continue,
-                (true, false) => format!("nothing waits for the {what} `{name}`"),
-                (false, _) => format!("nothing sets the {what} `{name}`"),
-            };
-            return Err(Fault::new(object.span.clone(), message).into());
-        }
+        self.check_objects()?;
 
         let quantum =
             Win32PrioritySeparation(machine.win32_priority_separation).decode(machine.server);
-        let turn = |units: u8| {
-            // 3 units are one nominal clock tick, whatever the clock's period is now.
-            let ns = u64::from(units) * u64::from(DEFAULT_PERIOD) * 100 / 3;
-            Turn {
-                units,
-                ticks: base.ticks(ns) as i64,
-            }
-        };
+        let turn = |units| turn(units, base);
         let turns = Turns {
             foreground: turn(quantum.foreground_units),
             background: turn(quantum.background_units),
@@ -209,49 +195,10 @@ impl<'a> Builder<'a> {
         let near = (0..count).map(|c| nearest_first(&topology, c)).collect();
         let (shared_by, sharers) = shared_queues(machine.windows, &topology);
 
-        let computer = Computer {
-            windows: machine.windows,
-            server: machine.server,
-            name: machine.name.clone(),
-            cpus: topology
-                .iter()
-                .map(|place| Cpu {
-                    group: place.group,
-                    number: place.number,
-                    core: place.core,
-                    node: place.node,
-                })
-                .collect(),
-            cpu_mhz: machine.cpu_mhz,
-            memory_mib: 16_384,
-            frequency: machine.clock_hz,
-            start: machine.start,
-            boot: machine.start.saturating_sub(UP),
-        };
-        let mut clock = ClockInterrupt::new(
-            machine.windows,
-            NonZero::new(machine.clock_hz).unwrap_or(NonZero::<u64>::MIN),
-            machine.global_timer_requests,
-        );
-        for (spec, process) in document.processes.iter().zip(self.spec_processes()) {
-            if spec.ignores_occlusion {
-                clock.set_always_honoured(0, self.processes[process].id, true);
-            }
-        }
+        let computer = self.computer();
+        let clock = self.clock();
         let focus = self.processes.iter().position(|p| p.foreground);
-        let mut truth = Truth {
-            processors: vec![ProcessorTime::default(); count],
-            windows,
-            measures: self.measures.drain(..).map(Measure::new).collect(),
-            flows: vec![FlowSums::default(); flows.len()],
-            disks: vec![DiskSums::default(); disks.len()],
-            samples: vec![0; self.processes.len()],
-            ..Truth::default()
-        };
-        for (t, thread) in self.threads.iter().enumerate().filter(|(_, t)| t.watched) {
-            truth.watched.insert(t, Watched::default());
-            truth.gaps.insert(thread.process, Gap::default());
-        }
+        let truth = self.truth(windows, flows.len(), disks.len());
         let page_file = self.file(r"C:\pagefile.sys");
         let log =
             Log::new(out, computer, &document.record, self.modules).map_err(BuildError::Write)?;
@@ -315,6 +262,75 @@ impl<'a> Builder<'a> {
         };
         model.plan(document, &self.starts);
         Ok(model)
+    }
+
+    /// Checks that the scenario both sets and awaits every named object.
+    fn check_objects(&self) -> Result<(), Fault> {
+        for (name, object) in &self.by_name {
+            let what = if object.is_lock { "lock" } else { "object" };
+            let message = match (object.set, object.awaited) {
+                (true, true) => continue,
+                (true, false) => format!("nothing waits for the {what} `{name}`"),
+                (false, _) => format!("nothing sets the {what} `{name}`"),
+            };
+            return Err(Fault::new(object.span.clone(), message));
+        }
+        Ok(())
+    }
+
+    fn computer(&self) -> Computer {
+        let machine = &self.document.machine;
+        let places = self.topology.processors().iter();
+        Computer {
+            windows: machine.windows,
+            server: machine.server,
+            name: machine.name.clone(),
+            cpus: places
+                .map(|place| Cpu {
+                    group: place.group,
+                    number: place.number,
+                    core: place.core,
+                    node: place.node,
+                })
+                .collect(),
+            cpu_mhz: machine.cpu_mhz,
+            memory_mib: 16_384,
+            frequency: machine.clock_hz,
+            start: machine.start,
+            boot: machine.start.saturating_sub(UP),
+        }
+    }
+
+    fn clock(&self) -> ClockInterrupt {
+        let machine = &self.document.machine;
+        let mut clock = ClockInterrupt::new(
+            machine.windows,
+            NonZero::new(machine.clock_hz).unwrap_or(NonZero::<u64>::MIN),
+            machine.global_timer_requests,
+        );
+        for (spec, process) in self.document.processes.iter().zip(self.spec_processes()) {
+            if spec.ignores_occlusion {
+                clock.set_always_honoured(0, self.processes[process].id, true);
+            }
+        }
+        clock
+    }
+
+    fn truth(&mut self, windows: Vec<WindowSums>, flows: usize, disks: usize) -> Truth {
+        let mut truth = Truth {
+            processors: vec![ProcessorTime::default(); self.topology.processors().len()],
+            windows,
+            measures: self.measures.drain(..).map(Measure::new).collect(),
+            flows: vec![FlowSums::default(); flows],
+            disks: vec![DiskSums::default(); disks],
+            samples: vec![0; self.processes.len()],
+            ..Truth::default()
+        };
+        for (t, thread) in self.threads.iter().enumerate().filter(|(_, t)| t.watched) {
+            truth.watched.insert(t, Watched::default());
+            truth.gaps.insert(thread.process, Gap::default());
+        }
+        truth
     }
 
     fn groups(&self) -> Result<Vec<Group>, Fault> {
@@ -383,11 +399,12 @@ impl<'a> Builder<'a> {
         for (n, said) in self.document.windows.iter().enumerate() {
             let (from, to) = (self.base.ticks(said.from.0), self.base.ticks(said.to.0));
             if from >= end && from < to {
-                // The trace was cut short: nothing of the window is left.
+                // The time range is left out, because the trace is shorter than the scenario and
+                // ends before it.
                 continue;
             }
             if from >= to {
-                let message = format!("window `{}` holds nothing of the trace", said.name);
+                let message = format!("window `{}` contains no part of the trace", said.name);
                 return Err(Fault::of("to", message).member("window", n));
             }
             windows.push(window(&said.name, from, to));
@@ -411,7 +428,18 @@ fn unknown(what: &str, name: &Name) -> Fault {
     )
 }
 
-/// The machine's processors by their distance from one: core, node, the rest.
+/// Returns a quantum of `units`. 3 units are a nominal clock tick (15.625 ms), even if the current
+/// period of the clock differs.
+fn turn(units: u8, base: TimeBase) -> Turn {
+    let ns = u64::from(units) * u64::from(DEFAULT_PERIOD) * 100 / 3;
+    Turn {
+        units,
+        ticks: base.ticks(ns) as i64,
+    }
+}
+
+/// Returns all processors sorted by their distance from the processor `from`: those of its core,
+/// those of its node, then the others.
 fn nearest_first(topology: &[tune::decode::topology::Processor], from: usize) -> Vec<u16> {
     let mut all: Vec<usize> = (0..topology.len()).collect();
     let here = topology[from];
@@ -423,8 +451,9 @@ fn nearest_first(topology: &[tune::decode::topology::Processor], from: usize) ->
     all.into_iter().map(|c| c as u16).collect()
 }
 
-/// Since Windows 8, up to four neighbouring processors share a queue for threads that may run on
-/// all of them (Windows Internals, 7th edition, part 1, chapter 4).
+/// Returns the index of each processor's shared queue, and the set of processors of each shared
+/// queue. Since Windows 8, up to four neighbouring processors share a queue for threads that may
+/// run on all of them (Windows Internals, 7th edition, part 1, chapter 4).
 fn shared_queues(
     windows: Windows,
     topology: &[tune::decode::topology::Processor],
@@ -451,5 +480,5 @@ fn shared_queues(
     (shared_by, sharers)
 }
 
-/// The idle thread's index is fixed.
+/// The idle thread is the first thread that is added, so its index must be 0.
 const _: () = assert!(IDLE == 0);

@@ -1,4 +1,4 @@
-//! Processes and threads of a model in the making.
+//! Construction of a model's processes and threads.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::scenario::{self, Account, Fault, Frames, PriorityClass, ThreadSpec, W
 use crate::windows::Windows;
 
 impl Builder<'_> {
-    /// The Idle and System processes, and the scenario's.
+    /// Adds the Idle process, the System process, and the processes of the scenario.
     pub(super) fn add_processes(&mut self) -> Result<(), Fault> {
         self.add_process(IDLE_PROCESS as u32, "Idle", None, false)?;
         self.add_process(SYSTEM_PID, "System", None, false)?;
@@ -41,11 +41,11 @@ impl Builder<'_> {
                 None => self.new_id(),
             };
             if self.processes.iter().any(|process| process.id == id) {
-                let message = format!("process id {id} of {} is another's already", spec.name);
+                let message = format!("process id {id} of {} is already used", spec.name);
                 return Err(Fault::of("id", message).member("process", n));
             }
             if spec.focus && focused {
-                let message = "only one process can have the `focus`, and one before has it";
+                let message = "only one process can have the `focus`, and an earlier one has it";
                 return Err(Fault::of("focus", message).member("process", n));
             }
             focused |= spec.focus;
@@ -103,7 +103,7 @@ impl Builder<'_> {
         Ok(self.processes.len() - 1)
     }
 
-    /// The process of each of the scenario's, in its order.
+    /// Returns the index of each process of the scenario, in the scenario's order.
     pub(super) fn spec_processes(&self) -> Vec<ProcessId> {
         let mut next = SYSTEM;
         let process = |spec: &scenario::Process| {
@@ -184,8 +184,9 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Ideal processors of a process's threads go from core to core, first threads of a core
-    /// before its others, from a core that differs by process.
+    /// Returns the ideal processor of a process's `nth` thread. Threads are spread over the cores,
+    /// and the first logical processors of all cores are used before the second ones. The starting
+    /// core depends on the process.
     pub(super) fn ideal(&self, process: ProcessId, nth: usize) -> usize {
         let places = self.topology.processors();
         let firsts = (0..places.len()).filter(|c| !places[*c].smt_sibling);
@@ -194,9 +195,9 @@ impl Builder<'_> {
         order[(process * 3 + nth) % order.len()]
     }
 
-    /// The processors that a process's threads may use: since Windows 11 all of them, before that
-    /// those of one processor group, which processes get in turn ("Processor Groups", Windows
-    /// documentation).
+    /// Returns the processors that a process's threads may use by default. Since Windows 11, these
+    /// are all processors. Before, they are the processors of one processor group, and processes
+    /// get the groups in turn ("Processor Groups", Windows documentation).
     pub(super) fn usual_affinity(&self, process: ProcessId) -> CpuSet {
         let places = self.topology.processors();
         let groups = 1 + places.iter().map(|place| place.group).max().unwrap_or(0);
@@ -256,7 +257,8 @@ impl Builder<'_> {
         t
     }
 
-    /// Ids of processes and threads are of one sequence of multiples of 4.
+    /// Returns the next free id. Processes and threads share one sequence of ids, the multiples of
+    /// 4.
     pub(super) fn new_id(&mut self) -> u32 {
         loop {
             self.next_id += 4;
@@ -267,7 +269,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Whose code a process's threads run: none but the kernel's in the System process.
+    /// Returns the id of the process that owns the code of a process's threads. Returns `None` for
+    /// the System process, which runs only kernel code.
     pub(super) fn owner(&self, process: ProcessId) -> Option<u32> {
         (process > SYSTEM).then(|| self.processes[process].id)
     }

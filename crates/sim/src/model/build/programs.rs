@@ -1,4 +1,4 @@
-//! Programs of threads: steps become a flat list, names become indices.
+//! Compilation of threads' programs: steps become a flat list, and names become indices.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::model::program::{Instruction, Object, Op, Program};
 use crate::scenario::{Fault, Frames, Name, Step, Verb, WaitReason};
 
 impl Builder<'_> {
-    /// Compiles the steps of a field.
+    /// Compiles the steps in the field `field` of the scenario.
     pub(super) fn compile(
         &mut self,
         process: ProcessId,
@@ -214,7 +214,10 @@ impl Builder<'_> {
             }
             _ => Err(Fault::new(
                 name.span(),
-                format!("`{}` is a lock here and none there", name.get_ref()),
+                format!(
+                    "`{}` is used both as a lock and as another object",
+                    name.get_ref()
+                ),
             )),
         }
     }
@@ -233,10 +236,15 @@ impl Builder<'_> {
 
     pub(super) fn disk(&self, number: u32) -> Result<usize, Fault> {
         let disk = self.document.disks.iter().position(|d| d.number == number);
-        disk.ok_or_else(|| Fault::of("disk", format!("there is no disk {number}: say `[[disk]]`")))
+        disk.ok_or_else(|| {
+            Fault::of(
+                "disk",
+                format!("there is no disk {number}; add a `[[disk]]`"),
+            )
+        })
     }
 
-    /// The index of a file's name, from 1.
+    /// Returns the index of a file's name. Indices start at 1, because 0 means no file.
     pub(super) fn file(&mut self, name: &str) -> u32 {
         let known = self.labels.files.iter().position(|file| file == name);
         let at = known.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! The end that answers, or counts.
+//! The reflector, which echoes the packets of a source or counts them.
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,10 +11,10 @@ use super::{Args, carriers, group, has_stopped, in_group, sockets};
 use crate::cli::{Failure, say};
 use crate::output;
 
-/// Sends back what comes.
+/// Echoes packets until the user presses Ctrl-C or the time of --for is over.
 pub(super) fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
     let [carrier] = carriers(args)[..] else {
-        let what = "a reflector speaks one transport: start one for each";
+        let what = "a reflector supports one transport; start one for each";
         return Err(Failure::Input(what.to_owned()));
     };
     let place = match group(args) {
@@ -23,7 +23,7 @@ pub(super) fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
     };
     let scheduling = args.scheduling.scheduling();
     let (mut end, granted) = carrier.open(Side::Far, &place, &sockets(args), &scheduling)?;
-    say(&format!("reflecting at {place}; Ctrl-C ends it"));
+    say(&format!("reflecting at {place}; press Ctrl-C to end"));
     let (reflected, grants) =
         scheduling.run(|_| net::reflect(&mut *end, patience(args), &has_stopped))?;
     let reflected = reflected?;
@@ -32,21 +32,20 @@ pub(super) fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let counts = format!(
-        "{} packets of {} runs sent back, {} of strangers left unanswered, {} answers refused by the \
-         system",
+        "echoed {} packets of {} runs; ignored {} foreign packets; the system refused to send {} echoes",
         output::grouped(reflected.echoes),
         output::grouped(reflected.runs),
         output::grouped(reflected.strangers),
         output::grouped(reflected.not_sent),
     );
-    tell(grants.iter().chain(&granted.others), &counts)
+    print(grants.iter().chain(&granted.others), &counts)
 }
 
-/// Counts what a source on another machine sends.
+/// Counts the packets that a source on another machine sends.
 pub(super) fn count(args: &Args, json: bool) -> Result<(), Failure> {
     let counter = Counter::open(listen_at(args))?;
     let at = counter.local_address()?;
-    say(&format!("counting at {at}; Ctrl-C ends it"));
+    say(&format!("counting at {at}; press Ctrl-C to end"));
     let scheduling = args.scheduling.scheduling();
     let around = Around {
         clock: &Clock::best(),
@@ -60,16 +59,16 @@ pub(super) fn count(args: &Args, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let counts = format!(
-        "{} packets, {}, of {} runs counted; {} connections brought none",
+        "counted {} packets, {}, of {} runs; {} connections sent none",
         output::grouped(counted.packets),
         output::size(counted.bytes),
         output::grouped(counted.runs),
         output::grouped(counted.others),
     );
-    tell(grants.iter(), &counts)
+    print(grants.iter(), &counts)
 }
 
-/// For how long an end works.
+/// Returns the time limits of a reflector.
 fn patience(args: &Args) -> Patience {
     Patience {
         in_all: args.time,
@@ -77,8 +76,8 @@ fn patience(args: &Args) -> Patience {
     }
 }
 
-/// Tells what was granted and what came.
-fn tell<'g>(grants: impl Iterator<Item = &'g Grant>, counts: &str) -> Result<(), Failure> {
+/// Prints whether the system granted the requested settings, then `counts`.
+fn print<'g>(grants: impl Iterator<Item = &'g Grant>, counts: &str) -> Result<(), Failure> {
     let mut out = output::for_people();
     for grant in grants {
         output::paragraph(&mut out, &grant.to_string())?;
@@ -88,7 +87,7 @@ fn tell<'g>(grants: impl Iterator<Item = &'g Grant>, counts: &str) -> Result<(),
     Ok(())
 }
 
-/// Where a reflector listens that is in no group.
+/// Returns the address on which a reflector without a multicast group listens.
 fn listen_at(args: &Args) -> SocketAddr {
     let any = match args.ipv6 {
         true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),

@@ -1,4 +1,4 @@
-//! A command that measures.
+//! Runs the command that measures the speed with some settings.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 use crate::cli::Failure;
 use crate::watch;
 
-/// How often it is looked whether a command is at its end.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval between checks whether the command has ended.
+const POLL: Duration = Duration::from_millis(20);
 
-/// Only so much of the end of a command's output is read.
+/// Maximum number of bytes that are read from the end of the command's output.
 const TAIL: u64 = 64 << 10;
 
-/// Runs a command by the system's shell with a file of settings, and takes the last number that it
-/// prints. What was measured before is kept by whoever asked.
+/// Writes a file of settings, runs a command in the shell, and returns the last number that the command
+/// prints. The environment variable LAGLAB_SETTINGS names the file.
 ///
 /// # Errors
-/// If it fails, takes too long, prints no number, or is interrupted.
+/// If the command fails, takes too long, or prints no number, or if the user presses Ctrl-C.
 pub(super) fn measure(
     command: &str,
     settings: &str,
@@ -27,13 +27,13 @@ pub(super) fn measure(
 ) -> Result<f64, Failure> {
     let failed = |what: String| {
         Failure::Input(format!(
-            "`{command}` {what}; what was measured before is kept, and the same command goes on"
+            "`{command}` {what}; earlier measurements are kept, and the same laglab command continues"
         ))
     };
-    let system = |error: std::io::Error| failed(format!("cannot be run: {error}"));
+    let system = |error: std::io::Error| failed(format!("cannot run: {error}"));
     let mut list = tempfile::NamedTempFile::new().map_err(system)?;
     list.write_all(settings.as_bytes()).map_err(system)?;
-    // Closed, since Windows lets nobody else open it before.
+    // The file is closed, because on Windows other programs cannot open it before.
     let list = list.into_temp_path();
     let mut printed = tempfile::tempfile().map_err(system)?;
     let mut child = shell(command)
@@ -57,9 +57,9 @@ pub(super) fn measure(
                 timeout.as_secs_f64()
             )));
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL);
     };
-    // Ctrl-C may have ended it.
+    // Ctrl-C may have ended the command, so this check comes before its status.
     watch::check()?;
     if !status.success() {
         return Err(failed(format!("failed ({status})")));
@@ -72,7 +72,7 @@ pub(super) fn measure(
 fn shell(command: &str) -> Command {
     use std::os::unix::process::CommandExt;
     let mut shell = Command::new("sh");
-    // A group of its own, so that what it starts can be ended with it.
+    // The command gets its own process group, so that its child processes can be ended, too.
     shell.arg("-c").arg(command).process_group(0);
     shell
 }
@@ -80,20 +80,20 @@ fn shell(command: &str) -> Command {
 #[cfg(windows)]
 fn shell(command: &str) -> Command {
     use std::os::windows::process::CommandExt;
-    // By its path: a program of that name beside laglab is none of Windows'.
+    // The full path avoids a different cmd.exe in the folder of laglab.
     let path = std::env::var_os("ComSpec").unwrap_or_else(|| "cmd.exe".into());
     let mut shell = Command::new(path);
-    // As it is: cmd has rules of its own about quotes.
+    // The command is passed without quotes, because cmd has its own quoting rules.
     shell.arg("/C").raw_arg(command);
     shell
 }
 
-/// Ends a command and what it started.
+/// Ends a command and its child processes.
 fn end(child: &mut Child) {
     #[cfg(unix)]
     {
         use rustix::process::{Pid, Signal, kill_process_group};
-        // It may be at its end already.
+        // The error is ignored, because the command may have ended already.
         let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     }
     #[cfg(windows)]
@@ -116,7 +116,7 @@ fn tail(file: &mut File) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The last number of a text, which may have a unit right after it.
+/// Returns the last number in a text. A unit may follow it without a space.
 fn last_number(text: &str) -> Option<f64> {
     text.split_whitespace().rev().find_map(|word| {
         let is_part = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.');

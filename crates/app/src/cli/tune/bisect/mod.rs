@@ -9,39 +9,40 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bisect::{Log, Outcome, Plan, Purpose, References, Search, Step, Suspect};
 use serde::Serialize;
-use tune::bisect::{Log, Outcome, Plan, Purpose, References, Search, Step, Suspect};
+use session::NewFile;
 use tune::inputs::{Input, InputError};
+use wording::{DefaultUnit, parse_duration};
 
-use crate::cli::{Failure, NewFile, say};
-use crate::duration::{Plain, nanoseconds};
+use super::{chain, failure};
+use crate::cli::{Failure, say};
 use crate::output::{self, Columns, Side};
 
-/// Finds which of many settings makes it slow: makes some of them active, measures, and goes on with
-/// fewer, reckoning with measurements that vary and answers that are wrong.
+/// Finds which of many settings makes the machine slow. It activates some of them, measures, and continues with
+/// fewer. Measurements may vary, and some answers may be wrong.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune bisect baseline.txt --measure ./apply-and-copy.sh\n  \
     laglab tune bisect baseline.txt --measure 'ntttcp-run.cmd' --lower-is-better --timeout 20m\n  \
-    laglab tune bisect baseline.txt --manual                   what to make active, and how to answer\n  \
-    laglab tune bisect baseline.txt --manual --measured 412    … and what it came to\n  \
-    laglab tune bisect baseline.txt --manual --said bad\n\n\
-    BASELINE is a policy, a baseline or an export, or a text file with a setting per line. CMD makes just the settings active that are listed in the file \
-    LAGLAB_SETTINGS, a line each, and prints a number, of which the last counts. What was measured is kept \
-    after each measurement; the same command goes on.\n\n\
-    Exit code 1: no setting is found guilty.")]
+    laglab tune bisect baseline.txt --manual                   print the settings to activate\n  \
+    laglab tune bisect baseline.txt --manual --measured 412    enter a measurement\n  \
+    laglab tune bisect baseline.txt --manual --said bad        enter a judgement\n\n\
+    BASELINE is a policy, a baseline or an export, or a text file with a setting per line. CMD must activate \
+    exactly the settings in the file LAGLAB_SETTINGS, one per line, and print a number; the last one counts. \
+    Every measurement is saved; run the same command again to continue.\n\n\
+    Exit code 1: no guilty setting was found.")]
 pub(super) struct Args {
-    /// What sets them: a policy, baseline or export as audit takes it, or a text file with a setting per
-    /// line, where lines that begin with # are none
+    /// Policy, baseline or export as for audit, or a text file with a setting per line (# starts a comment)
     #[arg(value_name = "BASELINE")]
     baseline: PathBuf,
-    /// The command that makes the settings of a file active and prints what it measured
+    /// Command that activates the settings of a file and prints a measurement
     #[arg(long, value_name = "CMD", required_unless_present = "manual")]
     measure: Option<String>,
-    /// Say what is to be made active, and be told what was measured
+    /// Print the settings to activate; the user enters measurements
     #[arg(long, conflicts_with = "measure")]
     manual: bool,
-    /// What was measured with the settings that were asked for
+    /// Result of the measurement with the printed settings
     #[arg(
         long,
         value_name = "NUMBER",
@@ -49,7 +50,7 @@ pub(super) struct Args {
         allow_negative_numbers = true
     )]
     measured: Option<f64>,
-    /// How it was with the settings that were asked for
+    /// Judgement whether the machine is fast or slow with the printed settings
     #[arg(
         long,
         value_name = "WORD",
@@ -57,52 +58,52 @@ pub(super) struct Args {
         conflicts_with = "measured"
     )]
     said: Option<Word>,
-    /// Where to write the settings to be made active, a line each [default: standard output]
+    /// File for the settings to activate, one per line [default: standard output]
     #[arg(long, value_name = "FILE", requires = "manual")]
     settings: Option<PathBuf>,
-    /// Where to keep what was measured [default: the baseline's name and .bisect.toml]
+    /// File for the measurements [default: name of the baseline with .bisect.toml]
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// A lower number is the better one, as of a time
+    /// Lower numbers are better (for example, if the measurement is a time)
     #[arg(long)]
     lower_is_better: bool,
-    /// How long a measurement may take
+    /// Maximum duration of a measurement
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10m")]
     timeout: Duration,
-    /// How often what is fast may be called slow, in percent [default: 1]
+    /// Maximum rate at which a fast measurement is judged slow, in percent [default: 1]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Search")]
     false_alarm: Option<f64>,
-    /// How often what is slow may be called fast, in percent [default: 1]
+    /// Maximum rate at which a slow measurement is judged fast, in percent [default: 1]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Search")]
     miss: Option<f64>,
-    /// Slow is what costs this much of what all settings cost, in percent [default: 50]
+    /// Minimum share of the total slowdown that counts as slow, in percent [default: 50]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Search")]
     effect: Option<f64>,
-    /// How sure a conclusion must be, in percent [default: 99.5]
+    /// Minimum probability of the result, in percent [default: 99.5]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Search")]
     confidence: Option<f64>,
-    /// Measurements without any setting, and as many with all [default: 10]
+    /// Number of measurements without any setting, and the same number with all settings [default: 10]
     #[arg(long, value_name = "COUNT", help_heading = "Search")]
     references: Option<u32>,
-    /// Measurements of other rounds at most [default: 20]
+    /// Maximum number of measurements in each other round [default: 20]
     #[arg(long, value_name = "COUNT", help_heading = "Search")]
     measurements: Option<u32>,
-    /// Rounds at most [default: 100]
+    /// Maximum number of rounds [default: 100]
     #[arg(long, value_name = "COUNT", help_heading = "Search")]
     rounds: Option<u32>,
 }
 
-/// How it was.
+/// Judgement of the user about the speed with some settings.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
-    /// As fast as without any of the settings
+    /// Fast, as without any setting
     Good,
-    /// As slow as with all of them
+    /// Slow, as with all settings
     Bad,
 }
 
-/// Larger files are no lists of settings.
-const MOST_BYTES: u64 = 16 << 20;
+/// Maximum size of a list of settings, in bytes.
+const MAX_BYTES: u64 = 16 << 20;
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let settings = settings(&args.baseline)?;
@@ -114,35 +115,35 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let mut search = resume(args, &path, settings)?;
     match &args.measure {
         Some(command) => measure(args, &path, &mut search, command)?,
-        None => answer(args, &path, &mut search)?,
+        None => enter(args, &path, &mut search)?,
     }
     match search.step() {
-        Step::Measure { .. } => ask(args, &search, json),
-        Step::Done(outcome) => tell(&search, &outcome, json),
+        Step::Measure { .. } => print_step(args, &search, json),
+        Step::Done(outcome) => print_outcome(&search, &outcome, json),
     }
 }
 
-/// The settings of a baseline: a policy, baseline or export, or a list of lines.
+/// Reads the settings of a baseline. The file is a policy, a baseline, an export, or a list of settings.
 fn settings(path: &Path) -> Result<Vec<String>, Failure> {
     match tune::inputs::read_files(&[path]) {
         Ok(inputs) => {
             for input in &inputs {
                 if input.complaints.count > 0 {
                     say(&format!(
-                        "{}: lines or entries that cannot be read and are left out: {}",
+                        "{}: {} unreadable lines or entries skipped",
                         input.name, input.complaints.count
                     ));
                 }
             }
-            Ok(of_inputs(&inputs))
+            Ok(settings_of(&inputs))
         }
         Err(InputError::Unknown { .. }) => list(path),
-        Err(error) => Err(Failure::Input(error.to_string())),
+        Err(error) => Err(failure(&error)),
     }
 }
 
-/// What inputs set, each place once, with the value that is said last.
-fn of_inputs(inputs: &[Input]) -> Vec<String> {
+/// Returns the settings in the inputs. If a setting occurs several times, its last value counts.
+fn settings_of(inputs: &[Input]) -> Vec<String> {
     let mut places = HashMap::new();
     let mut settings: Vec<String> = Vec::new();
     for found in inputs.iter().flat_map(|input| &input.found) {
@@ -162,15 +163,15 @@ fn of_inputs(inputs: &[Input]) -> Vec<String> {
     settings
 }
 
-/// The lines of a list.
+/// Reads a list of settings, one per line.
 fn list(path: &Path) -> Result<Vec<String>, Failure> {
     let length = fs::metadata(path)
         .map_err(|error| Failure::input(path, error))?
         .len();
-    if length > MOST_BYTES {
+    if length > MAX_BYTES {
         return Err(Failure::input(
             path,
-            format!("has {length} bytes, more than any list of settings"),
+            format!("file too large: {length} bytes, more than any list of settings"),
         ));
     }
     let text = fs::read_to_string(path).map_err(|error| Failure::input(path, error))?;
@@ -184,7 +185,7 @@ fn list(path: &Path) -> Result<Vec<String>, Failure> {
         if !seen.insert(line) {
             return Err(Failure::input(
                 path,
-                format!("line {}: `{line}` is there twice", number + 1),
+                format!("line {}: duplicate setting `{line}`", number + 1),
             ));
         }
         settings.push(line.to_owned());
@@ -192,24 +193,23 @@ fn list(path: &Path) -> Result<Vec<String>, Failure> {
     Ok(settings)
 }
 
-/// The search as far as its log has it.
+/// Resumes the search that a log describes. Without a log, starts a new search.
 fn resume(args: &Args, path: &Path, settings: Vec<String>) -> Result<Search, Failure> {
     let log = match fs::read_to_string(path) {
-        Ok(text) => Log::parse(&text).map_err(|error| Failure::input(path, error))?,
+        Ok(text) => Log::parse(&text).map_err(|error| Failure::input(path, chain(&error)))?,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let plan = plan(args, Plan::default());
             let log = Log::new(settings.clone(), plan);
-            log.map_err(|error| Failure::input(&args.baseline, error))?
+            log.map_err(|error| Failure::input(&args.baseline, chain(&error)))?
         }
         Err(error) => return Err(Failure::input(path, error)),
     };
-    let another =
-        "another search; give another --log for this one, or remove the file to begin anew";
+    let advice = "give another --log, or delete the file to start again";
     if log.settings != settings {
         return Err(Failure::input(
             path,
             format!(
-                "is about other settings than {}: {another}",
+                "the log has other settings than {}: {advice}",
                 args.baseline.display()
             ),
         ));
@@ -217,13 +217,13 @@ fn resume(args: &Args, path: &Path, settings: Vec<String>) -> Result<Search, Fai
     if plan(args, log.plan.clone()) != log.plan {
         return Err(Failure::input(
             path,
-            format!("was begun with other options: {another}"),
+            format!("the log was started with other options: {advice}"),
         ));
     }
-    Search::resume(log).map_err(|error| Failure::input(path, error))
+    Search::resume(log).map_err(|error| Failure::input(path, chain(&error)))
 }
 
-/// A plan with what is given.
+/// Returns a plan in which the options replace parameters.
 fn plan(args: &Args, plan: Plan) -> Plan {
     let mut given = plan;
     given.lower_is_better |= args.lower_is_better;
@@ -239,16 +239,17 @@ fn plan(args: &Args, plan: Plan) -> Plan {
     given
 }
 
-fn keep(path: &Path, search: &Search) -> Result<(), Failure> {
+fn save(path: &Path, search: &Search) -> Result<(), Failure> {
     let file = NewFile::create(path)?;
     let written = file.file().write_all(search.log().to_text().as_bytes());
     written.map_err(|error| Failure::input(path, error))?;
-    file.finish().map(|_| ())
+    file.finish()?;
+    Ok(())
 }
 
-/// Measures by a command until there is an outcome.
+/// Runs the measuring command again and again until the search ends.
 fn measure(args: &Args, path: &Path, search: &mut Search, command: &str) -> Result<(), Failure> {
-    let mut told = None;
+    let mut printed = None;
     loop {
         let Step::Measure {
             round,
@@ -259,31 +260,29 @@ fn measure(args: &Args, path: &Path, search: &mut Search, command: &str) -> Resu
         else {
             return Ok(());
         };
-        if told != Some(round) {
+        if printed != Some(round) {
             say(&format!(
                 "round {round}: {}",
-                what_is_active(search, purpose, &active)
+                active_settings(search, purpose, &active)
             ));
-            told = Some(round);
+            printed = Some(round);
         }
         let lines = lines(search, &active);
         let value = command::measure(command, &lines, round, args.timeout)?;
-        search
-            .measured(value)
-            .map_err(|error| Failure::Input(error.to_string()))?;
-        keep(path, search)?;
+        search.measured(value).map_err(|error| failure(&error))?;
+        save(path, search)?;
     }
 }
 
-/// Takes note of what a person tells.
-fn answer(args: &Args, path: &Path, search: &mut Search) -> Result<(), Failure> {
-    let noted = match (args.measured, args.said) {
+/// Adds a measurement or judgement that the user entered.
+fn enter(args: &Args, path: &Path, search: &mut Search) -> Result<(), Failure> {
+    let added = match (args.measured, args.said) {
         (Some(value), _) => search.measured(value),
-        (None, Some(word)) => search.said(word == Word::Bad),
+        (None, Some(word)) => search.judged(word == Word::Bad),
         (None, None) => return Ok(()),
     };
-    noted.map_err(|error| Failure::Input(error.to_string()))?;
-    keep(path, search)
+    added.map_err(|error| failure(&error))?;
+    save(path, search)
 }
 
 fn lines(search: &Search, active: &[usize]) -> String {
@@ -293,15 +292,10 @@ fn lines(search: &Search, active: &[usize]) -> String {
     names.flat_map(|name| [name, "\n"]).collect()
 }
 
-fn what_is_active(search: &Search, purpose: Purpose, active: &[usize]) -> String {
+fn active_settings(search: &Search, purpose: Purpose, active: &[usize]) -> String {
     match purpose {
-        Purpose::WithoutAny => {
-            "none of the settings is active, to know how it is without".to_owned()
-        }
-        Purpose::WithAll => format!(
-            "all {} settings are active, to know how it is with them",
-            active.len()
-        ),
+        Purpose::WithoutAny => "no settings are active (reference)".to_owned(),
+        Purpose::WithAll => format!("all {} settings are active (reference)", active.len()),
         Purpose::Trial => format!(
             "{} of {} settings are active",
             active.len(),
@@ -310,17 +304,17 @@ fn what_is_active(search: &Search, purpose: Purpose, active: &[usize]) -> String
     }
 }
 
-/// What a person is asked to do, in its stable shape for programs.
+/// JSON output: next measurement that the user should make. Programs rely on its fields.
 #[derive(Serialize)]
-struct Asked<'a> {
+struct StepJson<'a> {
     round: usize,
     purpose: Purpose,
     taken: usize,
     settings: Vec<&'a str>,
 }
 
-/// Asks a person to measure.
-fn ask(args: &Args, search: &Search, json: bool) -> Result<(), Failure> {
+/// Prints the next measurement that the user should make.
+fn print_step(args: &Args, search: &Search, json: bool) -> Result<(), Failure> {
     let Step::Measure {
         round,
         purpose,
@@ -338,7 +332,7 @@ fn ask(args: &Args, search: &Search, json: bool) -> Result<(), Failure> {
         let names = active
             .iter()
             .map(|place| search.log().settings[*place].as_str());
-        output::json(&Asked {
+        output::json(&StepJson {
             round,
             purpose,
             taken,
@@ -351,11 +345,14 @@ fn ask(args: &Args, search: &Search, json: bool) -> Result<(), Failure> {
         &mut out,
         &format!(
             "Round {round}: {}",
-            what_is_active(search, purpose, &active)
+            active_settings(search, purpose, &active)
         ),
     )?;
     match &args.settings {
-        Some(path) => output::paragraph(&mut out, &format!("They are in {}.", path.display()))?,
+        Some(path) => output::paragraph(
+            &mut out,
+            &format!("The settings are in {}.", path.display()),
+        )?,
         None => {
             for place in &active {
                 output::verbatim(&mut out, &search.log().settings[*place])?;
@@ -364,13 +361,13 @@ fn ask(args: &Args, search: &Search, json: bool) -> Result<(), Failure> {
     }
     let what = match (purpose, taken) {
         (Purpose::Trial, 0) => {
-            "Make just these active, measure, and say what it came to:".to_owned()
+            "Activate exactly these settings, measure, and enter the result:".to_owned()
         }
         (Purpose::Trial, taken) => {
-            format!("Leave it so and measure again (it was measured {taken} times):")
+            format!("Keep these settings and measure again ({taken} measurements so far):")
         }
         (_, taken) => format!(
-            "Leave it so and measure {} times, saying each time what it came to:",
+            "Keep these settings, measure {} times, and enter each result:",
             search.log().plan.references as usize - taken
         ),
     };
@@ -387,32 +384,32 @@ fn ask(args: &Args, search: &Search, json: bool) -> Result<(), Failure> {
         path("settings", &args.settings)
     );
     output::verbatim(&mut out, &format!("{command} --measured NUMBER"))?;
-    output::paragraph(&mut out, "or, where no number says it, once:")?;
+    output::paragraph(&mut out, "or enter a judgement once:")?;
     output::verbatim(&mut out, &format!("{command} --said good|bad"))?;
     out.flush()?;
     Ok(())
 }
 
-/// What a search came to, in its stable shape for programs.
+/// JSON output: outcome of the search. Programs rely on its fields.
 #[derive(Serialize)]
-struct Told<'a> {
+struct OutcomeJson<'a> {
     outcome: &'static str,
     causes: Vec<Vec<&'a str>>,
     remains: Option<f64>,
-    suspects: Vec<ToldSuspect<'a>>,
+    suspects: Vec<SuspectJson<'a>>,
     references: Option<&'a References>,
     rounds: usize,
     measurements: usize,
 }
 
 #[derive(Serialize)]
-struct ToldSuspect<'a> {
+struct SuspectJson<'a> {
     setting: &'a str,
     probability: f64,
 }
 
-/// Tells what it came to.
-fn tell(search: &Search, outcome: &Outcome, json: bool) -> Result<(), Failure> {
+/// Prints the outcome of the search.
+fn print_outcome(search: &Search, outcome: &Outcome, json: bool) -> Result<(), Failure> {
     let log = search.log();
     let name = |place: &usize| log.settings[*place].as_str();
     let none = (&[][..], &[][..], None);
@@ -425,7 +422,7 @@ fn tell(search: &Search, outcome: &Outcome, json: bool) -> Result<(), Failure> {
     };
     let measurements = log.rounds.iter().map(|round| round.values.len()).sum();
     if json {
-        output::json(&Told {
+        output::json(&OutcomeJson {
             outcome: word,
             causes: causes
                 .iter()
@@ -437,7 +434,7 @@ fn tell(search: &Search, outcome: &Outcome, json: bool) -> Result<(), Failure> {
                     |Suspect {
                          setting,
                          probability,
-                     }| ToldSuspect {
+                     }| SuspectJson {
                         setting: name(setting),
                         probability: *probability,
                     },
@@ -456,7 +453,7 @@ fn tell(search: &Search, outcome: &Outcome, json: bool) -> Result<(), Failure> {
         )?;
         if let Some(references) = search.references() {
             let line = format!(
-                "Without any of them it measures {}, with all {}; measurements of one state vary by {}.",
+                "Without any setting the mean is {}, with all {}; the standard deviation is {}.",
                 digits(references.fast),
                 digits(references.slow),
                 digits(references.deviation)
@@ -467,7 +464,7 @@ fn tell(search: &Search, outcome: &Outcome, json: bool) -> Result<(), Failure> {
             match &cause[..] {
                 [one] => output::paragraph(&mut out, &format!("Guilty by itself: {}", name(one)))?,
                 several => {
-                    output::paragraph(&mut out, "No single setting explains it; guilty together:")?;
+                    output::paragraph(&mut out, "No setting is guilty alone; guilty together:")?;
                     for one in several {
                         output::verbatim(&mut out, name(one))?;
                     }
@@ -476,8 +473,8 @@ fn tell(search: &Search, outcome: &Outcome, json: bool) -> Result<(), Failure> {
         }
         if let Some(remains) = remains {
             let line = format!(
-                "Without the guilty, about {:.0} % of what all settings cost is left.",
-                // Not -0.
+                "Without the guilty settings, about {:.0} % of the slowdown remains.",
+                // Adding 0 turns -0 into 0.
                 (100.0 * remains).round() + 0.0
             );
             output::paragraph(&mut out, &line)?;
@@ -488,7 +485,7 @@ fn tell(search: &Search, outcome: &Outcome, json: bool) -> Result<(), Failure> {
     match outcome {
         Outcome::Found { .. } => Ok(()),
         _ => Err(Failure::Negative(
-            "no setting is found guilty beyond what is told".to_owned(),
+            "the search found no guilty setting, or could not decide".to_owned(),
         )),
     }
 }
@@ -498,22 +495,22 @@ fn write_outcome(out: &mut dyn Write, search: &Search, outcome: &Outcome) -> Res
         Outcome::Found { .. } => output::quiet(
             out,
             &format!(
-                "A conclusion is drawn when it is {} % sure, if settings do not undo each other and the \
-                 machine stays as it was.",
+                "The probability of this conclusion is at least {} %, if settings do not undo each other and the \
+                 machine does not change.",
                 100.0 * search.log().plan.confidence
             ),
         )?,
         Outcome::NoDifference(Some(references)) => output::paragraph(
             out,
             &format!(
-                "All settings together make no difference that can be told from chance: the means are {:.1} \
-                 standard errors apart, and {:.1} are needed. If there is one, more --references show it.",
-                references.apart, references.needed
+                "All settings together make no difference beyond chance: the means are {:.1} standard errors apart, \
+                 and {:.1} are needed. More --references can show a smaller difference.",
+                references.distance, references.needed
             ),
         )?,
         Outcome::NoDifference(None) => output::paragraph(
             out,
-            "It is slow without any of the settings, or fast with all of them: it is not they.",
+            "The machine is slow without any setting, or fast with all: the settings are not the cause.",
         )?,
         Outcome::Undecided {
             suspects,
@@ -524,7 +521,7 @@ fn write_outcome(out: &mut dyn Write, search: &Search, outcome: &Outcome) -> Res
                 true => {
                     "Answers contradict each other: settings may undo each other, or the machine changed."
                 }
-                false => "Too many rounds: --rounds allows more, in a new --log.",
+                false => "The rounds are used up: allow more with --rounds and a new --log.",
             };
             output::warning(out, why)?;
             let mut columns = Columns::new(&[Side::Right, Side::Left]);
@@ -536,33 +533,35 @@ fn write_outcome(out: &mut dyn Write, search: &Search, outcome: &Outcome) -> Res
                 let name = search.log().settings[*setting].clone();
                 columns.row([format!("{:.1} %", 100.0 * probability), name]);
             }
-            output::paragraph(out, "Most suspect:")?;
+            output::paragraph(out, "Main suspects:")?;
             columns.write(out)?;
         }
     }
     Ok(())
 }
 
-/// A number with four digits that matter.
+/// Formats a number with about four significant digits.
 fn digits(number: f64) -> String {
     let before_point = number.abs().max(1e-9).log10().floor() as i32 + 1;
     let decimals = usize::try_from(4 - before_point).unwrap_or(0);
     format!("{number:.decimals$}")
 }
 
-/// A share, given in percent.
+/// Parses a percentage. Returns it as a fraction.
 fn share(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
     (number.filter(|percent| (0.0..=100.0).contains(percent)))
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| "expected a number of percent, 0 to 100".to_owned())
+        .ok_or_else(|| "expected a percentage from 0 to 100".to_owned())
 }
 
-/// A time, which may be minutes.
+/// Parses a time. The unit may be minutes (`m`).
 fn time(text: &str) -> Result<Duration, String> {
     let ns = match text.strip_suffix('m') {
-        Some(minutes) => nanoseconds(minutes, Plain::Seconds).and_then(|ns| ns.checked_mul(60)),
-        None => nanoseconds(text, Plain::Seconds),
+        Some(minutes) => {
+            parse_duration(minutes, DefaultUnit::Seconds).and_then(|ns| ns.checked_mul(60))
+        }
+        None => parse_duration(text, DefaultUnit::Seconds),
     };
     (ns.and_then(|ns| u64::try_from(ns).ok())
         .filter(|ns| *ns > 0))

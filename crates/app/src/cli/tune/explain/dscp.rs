@@ -1,27 +1,30 @@
-//! Why a QoS policy would not mark packets.
+//! Reasons why a QoS policy does not mark packets.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use tune::decode::dscp::{self, Asked, Policy};
+use registry::{Key, Value};
+use tune::audit;
+use tune::decode::dscp::{self, Policy, Scope};
 use tune::found::{At, Found, Origin, Place};
-use tune::registry::{Key, Value};
+use tune::machine::{Edition, Machine};
 
 use crate::cli::Failure;
-use crate::cli::tune::said;
+use crate::cli::tune::inputs;
 use crate::output::{self, Printable};
 
-/// Says whether QoS policies mark packets of a program on a machine, and why not.
+/// Checks whether QoS policies mark the packets of a program on a machine.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune explain dscp settings.reg --program game.exe --workgroup\n  \
-    laglab tune explain dscp --value 'DSCP Value=46' --value 'Application Name=game.exe' --workgroup\n  \
+    laglab tune explain dscp --value 'DSCP Value=46' --value 'Application Name=game.exe' --workgroup \
+    --edition pro\n  \
     laglab tune explain dscp --value 'DSCP Value=dword:46'")]
 pub(super) struct Args {
-    /// Files that have policies: .reg exports, hives and all else that `laglab tune audit` reads
+    /// Files with policies: .reg exports, hives and all other inputs of `laglab tune audit`
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// A value of a policy, as NAME=TEXT; NAME=dword:NUMBER for one of the wrong type
+    /// Value of a policy, as NAME=TEXT, or NAME=dword:NUMBER for a REG_DWORD
     #[arg(
         long,
         value_name = "NAME=TEXT",
@@ -30,7 +33,7 @@ pub(super) struct Args {
         value_parser = value
     )]
     value: Vec<(String, Value)>,
-    /// The program that is to be marked, by its file's name or path
+    /// File name or path of the program whose packets are to be marked
     #[arg(long, value_name = "EXE")]
     program: Option<String>,
     /// The machine is in a domain
@@ -39,7 +42,11 @@ pub(super) struct Args {
     /// The machine is in a workgroup
     #[arg(long)]
     workgroup: bool,
-    /// "Do not use NLA" as it is set, as TEXT or dword:NUMBER
+    /// Edition: home, pro (or client), enterprise, server, domain-controller (or dc) [default: from the
+    /// inputs]
+    #[arg(long, value_name = "EDITION")]
+    edition: Option<Edition>,
+    /// Registry value "Do not use NLA", as TEXT or dword:NUMBER
     #[arg(long, value_name = "TEXT", value_parser = typed)]
     nla: Option<Value>,
 }
@@ -53,12 +60,17 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             },
             value: Some(value.clone()),
             origin: Origin {
-                source: "the command line".to_owned(),
+                source: "the command line".into(),
                 at: At::Whole,
             },
         })
     };
-    let inputs = said::read(&args.inputs, false)?.inputs;
+    let inputs = inputs::read(&args.inputs, false)?.inputs;
+    let given = Machine {
+        edition: args.edition,
+        ..Machine::default()
+    };
+    let edition = audit::machine(&inputs, &given).edition;
     let mut all: Vec<Found> = inputs.into_iter().flat_map(|input| input.found).collect();
     for (name, value) in &args.value {
         all.extend(found(&format!("{}policy", dscp::POLICIES), name, value));
@@ -66,13 +78,14 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     if let Some(nla) = &args.nla {
         all.extend(found(dscp::SWITCH.0, dscp::SWITCH.1, nla));
     }
-    let asked = Asked {
+    let scope = Scope {
         program: args.program.clone(),
         in_domain: (args.domain || args.workgroup).then_some(args.domain),
+        is_client: edition.map(|edition| !edition.is_server()),
     };
-    let policies = dscp::judge(&all, &asked);
+    let policies = dscp::judge(&all, &scope);
     if policies.is_empty() {
-        let what = "there is no QoS policy in what was given: nothing is marked by one";
+        let what = "the inputs have no QoS policy, so no packets are marked";
         return Err(Failure::Negative(what.to_owned()));
     }
     if json {
@@ -86,7 +99,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
     output::quiet(
         &mut out,
-        "Whether marks leave the machine a capture shows; networks and some adapters clear them.",
+        "A packet capture shows whether marks leave the machine. Networks and some adapters clear them.",
     )?;
     out.flush()?;
     Ok(())
@@ -101,9 +114,9 @@ fn write(policy: &Policy, out: &mut dyn Write) -> io::Result<()> {
     } = policy;
     let does = match (mark, faults.is_empty(), doubts.is_empty()) {
         (Some(mark), true, true) => format!("marks packets with {mark}"),
-        (Some(mark), true, false) => format!("marks packets with {mark}, but for doubts"),
-        (Some(mark), false, _) => format!("is to mark packets with {mark}, and does not"),
-        (None, ..) => "marks nothing".to_owned(),
+        (Some(mark), true, false) => format!("may mark packets with {mark}"),
+        (Some(mark), false, _) => format!("should mark packets with {mark}, but does not"),
+        (None, ..) => "marks no packets".to_owned(),
     };
     output::first_heading(out, &format!("{} {does}", Printable(name)))?;
     for fault in faults {
@@ -126,6 +139,6 @@ fn typed(text: &str) -> Result<Value, String> {
         Some(number) => number
             .parse()
             .map(Value::Dword)
-            .map_err(|_| format!("\"{number}\" is no decimal number of 32 bits")),
+            .map_err(|_| format!("\"{number}\" is not a decimal number of 32 bits")),
     }
 }

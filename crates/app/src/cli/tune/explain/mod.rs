@@ -1,5 +1,5 @@
-//! `laglab tune explain`: a setting of the catalogue, or one of the topics that several settings make
-//! up, a file each.
+//! `laglab tune explain`: explains a setting of the catalogue, or a topic with several settings. Each topic
+//! has its own source file.
 
 mod dscp;
 mod quantum;
@@ -14,12 +14,11 @@ use clap::Subcommand;
 use serde::Serialize;
 use tune::catalogue::{Catalogue, Setting};
 
-use super::{MachineOptions, nearest};
+use super::MachineOptions;
 use crate::cli::Failure;
 use crate::output::{self, Columns, Side};
 
-/// Says what a setting does, what it is by default and what a value of it stands for; without a name
-/// it lists all settings.
+/// Explains a setting: effect, default, and the meaning of a value. Without a name it lists all settings.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -36,31 +35,31 @@ use crate::output::{self, Columns, Side};
 pub(super) struct Args {
     #[command(subcommand)]
     topic: Option<Topic>,
-    /// The setting: its name, the name of its value, or its id
+    /// Name of the setting or of its registry value, or id of the setting
     name: Option<String>,
-    /// A value of it, in decimal, in hexadecimal with 0x, or a word
+    /// Value: decimal, hexadecimal with 0x, or a word
     #[arg(requires = "name")]
     value: Option<String>,
     #[command(flatten)]
     machine: MachineOptions,
-    /// What all values stand for that differ (Win32PrioritySeparation, which needs not be named)
+    /// Print the table of all different values (Win32PrioritySeparation, the default setting here)
     #[arg(long, conflicts_with = "value")]
     table: bool,
-    /// What a debugger shows of the kernel instead of a value: PsPrioritySeparation and the three
-    /// bytes of PspForegroundQuantum, such as 2:060c12 (Win32PrioritySeparation)
+    /// Decode debugger output instead of a value: PsPrioritySeparation and the three bytes of
+    /// PspForegroundQuantum, such as 2:060c12 (Win32PrioritySeparation)
     #[arg(long, value_name = "N:BYTES", conflicts_with_all = ["value", "table"])]
     kernel: Option<quantum::Readout>,
 }
 
 #[derive(Subcommand)]
 enum Topic {
-    /// What Sleep(1) becomes, by who asked for which timer resolution
+    /// Duration of Sleep(1) for given timer requests
     Sleep(sleep::Args),
-    /// Which processors serve an adapter, why no more, which one a flow gets; a plan for several
+    /// Processors that serve an adapter or a flow; a plan for several adapters
     Rss(Box<rss::Args>),
-    /// What two machines do to their SMB sessions: sign, encrypt, with what, at what cost
+    /// Signing and encryption of SMB sessions, and the cost
     Smb(smb::Args),
-    /// Why a QoS policy would not mark packets
+    /// Reasons why a QoS policy does not mark packets
     Dscp(dscp::Args),
 }
 
@@ -84,17 +83,17 @@ fn explain(args: &Args, name: &str, json: bool) -> Result<(), Failure> {
     let catalogue = Catalogue::get();
     let settings = catalogue.named(name);
     if settings.is_empty() {
-        let words = catalogue.settings().iter().flat_map(Setting::words);
+        let names = catalogue.settings().iter().flat_map(Setting::names);
         return Err(Failure::Input(format!(
-            "no setting is called {name}; the nearest are {} (laglab tune explain lists all)",
-            nearest(words, name).join(", ")
+            "unknown setting {name}; similar names: {} (laglab tune explain lists all settings)",
+            wording::closest(name, names, 5).join(", ")
         )));
     }
     let is_quantum = |setting: &&Setting| setting.id == quantum::ID;
     if args.table || args.kernel.is_some() {
         if !settings.iter().any(is_quantum) {
             return Err(Failure::Input(format!(
-                "--table and --kernel are for Win32PrioritySeparation, not for {name}"
+                "--table and --kernel need Win32PrioritySeparation, not {name}"
             )));
         }
         return match args.kernel {
@@ -110,9 +109,9 @@ fn explain(args: &Args, name: &str, json: bool) -> Result<(), Failure> {
     )
 }
 
-/// A line of the list, in its stable shape for programs.
+/// Setting in the JSON output of the list. Programs rely on its fields.
 #[derive(Serialize)]
-struct Listed<'c> {
+struct SettingJson<'c> {
     group: &'c str,
     id: &'c str,
     name: &'c str,
@@ -122,7 +121,7 @@ struct Listed<'c> {
 fn list(json: bool) -> Result<(), Failure> {
     let catalogue = Catalogue::get();
     if json {
-        let listed = catalogue.settings().iter().map(|setting| Listed {
+        let listed = catalogue.settings().iter().map(|setting| SettingJson {
             group: setting.group,
             id: &setting.id,
             name: &setting.name,
@@ -145,13 +144,13 @@ fn list(json: bool) -> Result<(), Failure> {
         }
         columns.write(&mut out)?;
     }
-    output::heading(&mut out, "Settings together")?;
+    output::heading(&mut out, "Topics")?;
     let mut columns = Columns::new(&[Side::Left, Side::Left]);
     for (topic, about) in [
-        ("sleep", "what Sleep(1) becomes"),
-        ("rss", "which processors serve a network adapter"),
-        ("smb", "what two machines do to their sessions"),
-        ("dscp", "why a QoS policy would not mark packets"),
+        ("sleep", "duration of Sleep(1)"),
+        ("rss", "processors that serve a network adapter"),
+        ("smb", "signing and encryption of SMB sessions"),
+        ("dscp", "reasons why a QoS policy does not mark packets"),
     ] {
         columns.row([topic, about]);
     }

@@ -1,4 +1,4 @@
-//! What Win32PrioritySeparation stands for.
+//! Decoding of the setting Win32PrioritySeparation.
 
 use std::io::{self, Write};
 use std::str::FromStr;
@@ -12,16 +12,16 @@ use tune::machine::Machine;
 use crate::cli::Failure;
 use crate::output::{self, Columns, Side};
 
-/// The setting's id in the catalogue.
+/// Id of the setting in the catalogue.
 pub(super) const ID: &str = "win32prioritysep";
 
-/// What a value stands for, in its stable shape for programs.
+/// JSON output: decoded value of the setting. Programs rely on its fields.
 #[derive(Serialize)]
 pub(super) struct Decoded {
-    /// The whole value; absent for what a debugger showed.
+    /// Whole value of the setting; absent for output of a debugger.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<u32>,
-    /// The bits that are read.
+    /// Bits of the value that Windows reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     bits: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ struct Meaning {
 }
 
 impl Meaning {
-    fn of(quantum: Quantum) -> Meaning {
+    fn new(quantum: Quantum) -> Self {
         Meaning {
             quantum,
             foreground_ms: units_to_ms(quantum.foreground_units),
@@ -56,7 +56,7 @@ impl Meaning {
     }
 }
 
-/// What a kernel debugger shows.
+/// Values of kernel variables, as a debugger prints them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Readout {
     separation: u32,
@@ -85,15 +85,14 @@ impl FromStr for Readout {
     }
 }
 
-/// What the value stands for on the machine: on a client and on a server, if it is not known which
-/// of the two it is.
+/// Decodes a value for a machine. If the edition is unknown, decodes it for a client and for a server.
 pub(super) fn decode(value: u32, machine: &Machine) -> Decoded {
     let setting = Win32PrioritySeparation(value);
     let is = |server: bool| {
-        let is_asked = machine
+        let is_possible = machine
             .edition
             .is_none_or(|edition| edition.is_server() == server);
-        is_asked.then(|| Meaning::of(setting.decode(server)))
+        is_possible.then(|| Meaning::new(setting.decode(server)))
     };
     Decoded {
         value: Some(value),
@@ -108,8 +107,8 @@ pub(super) fn decode(value: u32, machine: &Machine) -> Decoded {
 fn doubt(machine: &Machine) -> Option<String> {
     let build = machine.build.filter(|build| *build >= TABLE_DOUBTED_FROM)?;
     Some(format!(
-        "the table is not verified on build {build}: from build {TABLE_DOUBTED_FROM} on threads were \
-         seen to take turns after 1.74 ms. Trust what a trace shows (laglab explain, theory quantum)"
+        "the table is not verified for build {build}: from build {TABLE_DOUBTED_FROM} on, threads were seen to rotate \
+         after 1.74 ms. Check a trace (laglab explain, theory quantum)"
     ))
 }
 
@@ -117,7 +116,7 @@ pub(super) fn write(decoded: &Decoded, out: &mut dyn Write) -> io::Result<()> {
     if let (Some(value), Some(bits)) = (decoded.value, decoded.bits) {
         let same = match value == bits {
             true => String::new(),
-            false => format!(", of which only the low six bits count: the same as {bits:#04x}"),
+            false => format!("; only the low six bits count, so equal to {bits:#04x}"),
         };
         output::paragraph(out, &format!("{value:#x} ({bits:06b}){same}"))?;
     }
@@ -129,7 +128,7 @@ pub(super) fn write(decoded: &Decoded, out: &mut dyn Write) -> io::Result<()> {
         "foreground",
         "others",
         "ratio",
-        "boost at the end of a wait",
+        "boost after a wait",
     ]);
     for (of, meaning) in [
         ("client", &decoded.client),
@@ -152,8 +151,8 @@ pub(super) fn write(decoded: &Decoded, out: &mut dyn Write) -> io::Result<()> {
     output::paragraph(
         out,
         &format!(
-            "Three units are a clock tick of 15.625 ms. Processes of the Idle class have \
-             {IDLE_CLASS_UNITS} units whatever the value."
+            "Three units are a clock tick of 15.625 ms. Processes of the Idle class always have \
+             {IDLE_CLASS_UNITS} units."
         ),
     )?;
     if let Some(doubt) = &decoded.doubt {
@@ -174,7 +173,7 @@ fn length(quantum: Quantum) -> &'static str {
     }
 }
 
-/// What a debugger showed.
+/// Explains the values of kernel variables from a debugger.
 pub(super) fn explain_readout(readout: Readout, json: bool) -> Result<(), Failure> {
     let Readout {
         separation,
@@ -183,8 +182,8 @@ pub(super) fn explain_readout(readout: Readout, json: bool) -> Result<(), Failur
     let Some(decoded) = Quantum::from_kernel(separation, quantum) else {
         let [own, two, three] = quantum;
         return Err(Failure::Negative(format!(
-            "no value of the documented table gives PsPrioritySeparation {separation} and \
-             PspForegroundQuantum {own:02x} {two:02x} {three:02x}; newer builds have another table"
+            "no value gives PsPrioritySeparation {separation} and PspForegroundQuantum \
+             {own:02x} {two:02x} {three:02x} by the published table; newer builds may have another table"
         )));
     };
     let decoded = Decoded {
@@ -192,7 +191,7 @@ pub(super) fn explain_readout(readout: Readout, json: bool) -> Result<(), Failur
         bits: None,
         client: None,
         server: None,
-        kernel: Some(Meaning::of(decoded)),
+        kernel: Some(Meaning::new(decoded)),
         doubt: None,
     };
     if json {
@@ -205,7 +204,7 @@ pub(super) fn explain_readout(readout: Readout, json: bool) -> Result<(), Failur
     Ok(())
 }
 
-/// A row of the table, in its stable shape for programs.
+/// Row in the JSON output of the table. Programs rely on its fields.
 #[derive(Serialize)]
 struct Row {
     value: u32,
@@ -213,12 +212,13 @@ struct Row {
     meaning: Meaning,
 }
 
-/// All meanings that differ.
+/// Prints a table of all values with different meanings.
 pub(super) fn table(json: bool) -> Result<(), Failure> {
     let rows = Win32PrioritySeparation::TABLE.map(|setting| Row {
         value: setting.0,
-        // None of these leaves anything to the default of the edition.
-        meaning: Meaning::of(setting.decode(false)),
+        // The meaning of these values does not depend on the edition, so `false` (client) holds for servers,
+        // too.
+        meaning: Meaning::new(setting.decode(false)),
     });
     if json {
         output::json(&rows)?;
@@ -263,15 +263,14 @@ pub(super) fn table(json: bool) -> Result<(), Failure> {
     columns.write(&mut out)?;
     output::paragraph(
         &mut out,
-        "The same on clients and servers. Every other value means one of these on clients and one of \
-         these on servers, but for the boost at the end of a wait, in which 0x19 and 0x1a, and 0x29 \
-         and 0x2a, differ.",
+        "These values are the same on clients and servers. Every other value is equal to one of them on clients \
+         and to one on servers, except for the boost after a wait: in it 0x19 and 0x1a, and 0x29 and 0x2a, differ.",
     )?;
     output::paragraph(
         &mut out,
         &format!(
-            "The table is documented up to build {}.",
-            TABLE_DOUBTED_FROM - 1
+            "The bits are documented. The units come from Windows Internals and debugger readings, which name no \
+             build. From build {TABLE_DOUBTED_FROM} on, threads were seen to rotate sooner."
         ),
     )?;
     out.flush()?;

@@ -1,6 +1,5 @@
-//! Which processors serve a network adapter.
+//! Processors that serve a network adapter.
 
-use std::fmt::Display;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
@@ -12,59 +11,60 @@ use tune::decode::rss_plan::{self, Assignment};
 use tune::decode::topology::{Processor, Topology};
 
 use crate::cli::Failure;
+use crate::cli::tune::failure;
 use crate::output::{self, Columns, Side};
 
-/// Says which processors serve an adapter with these settings and why no more, which of them a flow
-/// gets; or how to spread several adapters so that they share none.
+/// Computes which processors serve an adapter, which rules limit them, and which processor a flow gets; or assigns
+/// processors to several adapters without overlap.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune explain rss --processors 24 --threads 2 --nodes 2 --node 0 --build 7601\n  \
     laglab tune explain rss --processors 12 --threads 2 --queues 2 --base 4\n  \
     laglab tune explain rss --processors 12 --flow 66.9.149.187:2794,161.142.100.80:1766\n  \
     laglab tune explain rss --processors 24 --threads 2 --nodes 2 --adapters 0,0,0,1,1,1\n\n\
-    Hashes are by the key of Microsoft's documentation, which many drivers ship; a driver may have its \
-    own, and then the processor is another.")]
+    Hashes use the key of Microsoft's documentation, as many drivers do. With another key, a flow gets \
+    another processor.")]
 pub(super) struct Args {
-    /// Logical processors of the machine
+    /// Number of logical processors
     #[arg(long, value_name = "COUNT")]
     processors: u32,
-    /// Hardware threads of a core
+    /// Hardware threads per core
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     threads: u32,
-    /// NUMA nodes
+    /// Number of NUMA nodes
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     nodes: u16,
-    /// The build of Windows, such as 17763: older ones have further limits
+    /// Build of Windows, such as 17763: older builds have more limits
     #[arg(long, value_name = "BUILD")]
     build: Option<u32>,
-    /// *RssBaseProcNumber
+    /// Value of *RssBaseProcNumber
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     base: u8,
-    /// *RssBaseProcGroup
+    /// Value of *RssBaseProcGroup
     #[arg(long, value_name = "GROUP", default_value_t = 0)]
     base_group: u16,
-    /// *RssMaxProcNumber [default: no limit]
+    /// Value of *RssMaxProcNumber [default: no limit]
     #[arg(long, value_name = "NUMBER")]
     last: Option<u8>,
-    /// *RssMaxProcGroup
+    /// Value of *RssMaxProcGroup
     #[arg(long, value_name = "GROUP", default_value_t = 0)]
     last_group: u16,
-    /// *MaxRssProcessors
+    /// Value of *MaxRssProcessors
     #[arg(long, value_name = "COUNT", default_value_t = 16)]
     max: u16,
-    /// *NumRssQueues
+    /// Value of *NumRssQueues
     #[arg(long, value_name = "COUNT", default_value_t = 16)]
     queues: u16,
-    /// *NumaNodeId [default: any]
+    /// Value of *NumaNodeId [default: any]
     #[arg(long, value_name = "NODE")]
     node: Option<u16>,
-    /// MaxNumRssCpus, which holds for all adapters [default: that of the build]
+    /// Value of MaxNumRssCpus, the limit for all adapters [default: by build]
     #[arg(long, value_name = "COUNT")]
     all_adapters: Option<u16>,
-    /// A flow: where from and where to, each an address and a port; several times for several
+    /// Flow: source and destination, each an address and a port; may be repeated
     #[arg(long, value_name = "FROM,TO", value_parser = flow)]
     flow: Vec<Flow>,
-    /// Spread adapters: the NUMA node of each, separated by commas
+    /// Assign processors to adapters: NUMA node of each adapter, separated by commas
     #[arg(
         long,
         value_name = "NODES",
@@ -75,14 +75,13 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    /// What Windows makes groups of.
+    /// Number of processors in a processor group.
     const GROUP: u8 = 64;
-    let wrong = |error: &dyn Display| Failure::Input(error.to_string());
     let topology = Topology::new(args.processors, args.threads, args.nodes, GROUP)
-        .map_err(|error| wrong(&error))?;
+        .map_err(|error| failure(&error))?;
     if !args.adapters.is_empty() {
-        let plan = rss_plan::spread(&topology, &args.adapters).map_err(|error| wrong(&error))?;
-        return tell(json, &plan, |out| write_plan(&plan, &topology, out));
+        let plan = rss_plan::assign(&topology, &args.adapters).map_err(|error| failure(&error))?;
+        return print(json, &plan, |out| write_plan(&plan, &topology, out));
     }
     let settings = Rss {
         enabled: true,
@@ -95,20 +94,20 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         node: args.node,
     };
     let served = rss_limits::used(&settings, args.all_adapters, args.build, &topology)
-        .map_err(|error| wrong(&error))?;
+        .map_err(|error| failure(&error))?;
     let table = IndirectionTable::over(&served.processors);
-    let flows: Vec<OfFlow> = (args.flow.iter())
-        .map(|flow| OfFlow::new(flow, &table))
+    let flows: Vec<FlowJson> = (args.flow.iter())
+        .map(|flow| FlowJson::new(flow, &table))
         .collect();
     let answer = Answer {
         served: &served,
         flows: &flows,
     };
-    tell(json, &answer, |out| write_served(&served, &flows, out))
+    print(json, &answer, |out| write_served(&served, &flows, out))
 }
 
-/// Tells it to programs or to people.
-fn tell(
+/// Prints an answer as JSON or as text.
+fn print(
     json: bool,
     answer: &impl Serialize,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -123,32 +122,32 @@ fn tell(
     Ok(())
 }
 
-/// The stable shape for programs.
+/// JSON output of `laglab tune explain rss`. Programs rely on its fields.
 #[derive(Serialize)]
 struct Answer<'a> {
     #[serde(flatten)]
     served: &'a Used,
-    flows: &'a [OfFlow],
+    flows: &'a [FlowJson],
 }
 
-/// A flow and the processor that it gets.
+/// Network flow with the processor that serves it.
 #[derive(Serialize)]
-struct OfFlow {
+struct FlowJson {
     flow: String,
-    /// By addresses and ports, as for TCP.
+    /// Hash of the addresses and ports, as Windows computes it for TCP.
     hash: u32,
     entry: usize,
     processor: usize,
-    /// By addresses alone, as for UDP unless ports are asked for.
+    /// Hash of the addresses only, which is the default for UDP.
     hash_of_addresses: u32,
     entry_of_addresses: usize,
     processor_of_addresses: usize,
 }
 
-impl OfFlow {
-    fn new(flow: &Flow, table: &IndirectionTable) -> OfFlow {
+impl FlowJson {
+    fn new(flow: &Flow, table: &IndirectionTable) -> FlowJson {
         let (hash, hash_of_addresses) = (four_tuple_hash(flow), two_tuple_hash(flow));
-        OfFlow {
+        FlowJson {
             flow: flow.to_string(),
             hash,
             entry: IndirectionTable::entry_for(hash),
@@ -160,41 +159,45 @@ impl OfFlow {
     }
 }
 
-fn write_served(served: &Used, flows: &[OfFlow], out: &mut dyn Write) -> io::Result<()> {
+fn write_served(served: &Used, flows: &[FlowJson], out: &mut dyn Write) -> io::Result<()> {
     let Used {
         processors,
+        at_most,
         usable,
         limits,
     } = served;
     let count = processors.len();
     let which: Vec<String> = processors.iter().map(ToString::to_string).collect();
-    output::first_heading(
-        out,
-        &format!("Served by {count} of {usable} usable processors"),
-    )?;
+    let title = match count == *at_most {
+        true => format!("Served by {count} of {usable} usable processors"),
+        false => format!(
+            "Served by at most {at_most} of {usable} usable processors, perhaps only by {count}"
+        ),
+    };
+    output::first_heading(out, &title)?;
     output::paragraph(out, &format!("CPU {}", which.join(", ")))?;
     output::quiet(
         out,
-        "Usable is the first thread of each core in the range and node that are set: RSS does not use \
-         further threads.",
+        "Usable processors are the first thread of each core in the configured range and node. RSS does not use \
+         other threads.",
     )?;
     let explains: Vec<_> = limits.iter().filter(|limit| limit.explains).collect();
     if !explains.is_empty() {
-        output::heading(out, "Why no more")?;
+        output::heading(out, "Limits")?;
         for limit in &explains {
             output::paragraph(out, &format!("{}.", limit.says))?;
         }
         if explains.len() > 1 {
             output::paragraph(
                 out,
-                "Each of these is enough to explain it alone: to change one is not enough.",
+                "Each of these limits alone gives this number: changing only one may have no effect.",
             )?;
         }
     }
     for limit in limits.iter().filter(|limit| !limit.explains) {
         output::quiet(
             out,
-            &format!("{} (which would leave {}).", limit.says, limit.leaves),
+            &format!("{} (alone, it would leave {}).", limit.says, limit.leaves),
         )?;
     }
     if !flows.is_empty() {
@@ -226,8 +229,8 @@ fn write_served(served: &Used, flows: &[OfFlow], out: &mut dyn Write) -> io::Res
         columns.write(out)?;
         output::quiet(
             out,
-            "If the driver uses the key of the documentation, and Windows has not moved entries since \
-             the adapter started.",
+            "This assumes that RSS uses the processors above, that the driver uses the documented key, and that \
+             Windows has not moved entries since the adapter started.",
         )?;
     }
     Ok(())
@@ -275,19 +278,22 @@ fn write_plan(plan: &[Assignment], topology: &Topology, out: &mut dyn Write) -> 
     columns.write(out)?;
     output::paragraph(
         out,
-        "No processor serves two adapters. Set-NetAdapterRss sets these; an adapter restarts when they \
-         change. Teams of adapters and profile Balanced take them away again.",
+        "No processor serves two adapters. Each adapter gets a power of two of processors, since RSS may round \
+         other numbers down (an inference, not documented). Set-NetAdapterRss sets these values and restarts the \
+         adapter. Adapter teams and the profile Balanced override them.",
     )
 }
 
-/// Two endpoints, separated by a comma.
+/// Parses a network flow: two endpoints, separated by a comma.
 fn flow(text: &str) -> Result<Flow, String> {
     let endpoint = |text: &str| {
         let endpoint: Result<SocketAddr, _> = text.trim().parse();
-        endpoint.map_err(|_| format!("\"{text}\" is no address with a port, such as 10.0.0.1:443"))
+        endpoint.map_err(|_| {
+            format!("invalid endpoint \"{text}\": give address and port, such as 10.0.0.1:443")
+        })
     };
     let (from, to) = text
         .split_once(',')
-        .ok_or("expected where from and where to, separated by a comma")?;
+        .ok_or("expected source and destination, separated by a comma")?;
     Flow::new(endpoint(from)?, endpoint(to)?).map_err(|error| error.to_string())
 }

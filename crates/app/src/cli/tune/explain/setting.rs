@@ -1,27 +1,27 @@
-//! A setting of the catalogue, and what a value of it stands for.
+//! Explanation of a setting, and of one of its values.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
-use tune::catalogue::{Setting, Verdict};
+use tune::catalogue::{Checked, Setting, Verdict};
 use tune::machine::Machine;
 
 use super::quantum::{self, Decoded};
 use crate::cli::Failure;
 use crate::output;
 
-/// A setting, in its stable shape for programs.
+/// JSON output: explanation of a setting. Programs rely on its fields.
 #[derive(Serialize)]
-struct Explained<'c> {
+struct SettingJson<'c> {
     id: &'c str,
     group: &'c str,
     name: &'c str,
     aliases: &'c [String],
     types: Vec<String>,
     places: Vec<String>,
-    misspellings: Vec<Misspelt<'c>>,
+    misspellings: Vec<MisspellingJson<'c>>,
     meaning: &'c str,
-    defaults: Vec<ByDefault<'c>>,
+    defaults: Vec<DefaultJson<'c>>,
     allowed: Vec<String>,
     builds: Option<&'c str>,
     known_to_build: Option<bool>,
@@ -35,51 +35,52 @@ struct Explained<'c> {
     evidence: Option<&'c str>,
     read_with: Option<&'c str>,
     sources: &'c [String],
-    value: Option<OfValue<'c>>,
+    checked: &'c Checked,
+    value: Option<ValueJson<'c>>,
 }
 
 #[derive(Serialize)]
-struct Misspelt<'c> {
+struct MisspellingJson<'c> {
     place: String,
     why: &'c str,
 }
 
 #[derive(Serialize)]
-struct ByDefault<'c> {
+struct DefaultJson<'c> {
     value: String,
     when: String,
     note: Option<&'c str>,
 }
 
-/// What is to be said of a value.
+/// JSON output: explanation of one value of a setting.
 #[derive(Serialize)]
-struct OfValue<'c> {
+struct ValueJson<'c> {
     value: String,
     means: Option<String>,
     is_allowed: Option<bool>,
-    findings: Vec<Finding<'c>>,
+    findings: Vec<FindingJson<'c>>,
     quantum: Option<Decoded>,
 }
 
 #[derive(Serialize)]
-struct Finding<'c> {
+struct FindingJson<'c> {
     verdict: &'static str,
     says: &'c str,
-    /// Whether it holds for the machine; `null` where too little is known of it.
+    /// True if the finding applies to the machine; `null` if unknown.
     holds: Option<bool>,
     when: String,
 }
 
-/// Explains all settings that a name means.
+/// Prints explanations of settings that have the same name.
 pub(super) fn explain(
     settings: &[&Setting],
     value: Option<&str>,
     machine: &Machine,
     json: bool,
 ) -> Result<(), Failure> {
-    let explained: Vec<Explained<'_>> = settings
+    let explained: Vec<SettingJson<'_>> = settings
         .iter()
-        .map(|setting| Explained::new(setting, value, machine))
+        .map(|setting| SettingJson::new(setting, value, machine))
         .collect();
     if json {
         output::json(&explained)?;
@@ -97,9 +98,9 @@ pub(super) fn explain(
     Ok(())
 }
 
-impl<'c> Explained<'c> {
-    fn new(setting: &'c Setting, value: Option<&str>, machine: &Machine) -> Explained<'c> {
-        Explained {
+impl<'c> SettingJson<'c> {
+    fn new(setting: &'c Setting, value: Option<&str>, machine: &Machine) -> SettingJson<'c> {
+        SettingJson {
             id: &setting.id,
             group: setting.group,
             name: &setting.name,
@@ -107,14 +108,14 @@ impl<'c> Explained<'c> {
             types: setting.types.iter().map(ToString::to_string).collect(),
             places: setting.places.iter().map(ToString::to_string).collect(),
             misspellings: (setting.misspellings.iter())
-                .map(|misspelling| Misspelt {
+                .map(|misspelling| MisspellingJson {
                     place: misspelling.place.to_string(),
                     why: &misspelling.why,
                 })
                 .collect(),
             meaning: &setting.meaning,
             defaults: (setting.defaults_on(machine, None).into_iter())
-                .map(|default| ByDefault {
+                .map(|default| DefaultJson {
                     value: default.value.to_string(),
                     when: default.when.to_string(),
                     note: default.note.as_deref(),
@@ -137,7 +138,8 @@ impl<'c> Explained<'c> {
             evidence: setting.evidence.as_deref(),
             read_with: setting.read_with.as_deref(),
             sources: &setting.sources,
-            value: value.map(|value| OfValue::new(setting, value, machine)),
+            checked: &setting.checked,
+            value: value.map(|value| ValueJson::new(setting, value, machine)),
         }
     }
 
@@ -154,49 +156,59 @@ impl<'c> Explained<'c> {
             }
             Ok(())
         };
-        many("Kept at", &self.places, out)?;
-        for Misspelt { place, why } in &self.misspellings {
-            entry(out, "Not at", &format!("{place} ({why})"))?;
+        many("Stored at", &self.places, out)?;
+        for MisspellingJson { place, why } in &self.misspellings {
+            entry(out, "No effect at", &format!("{place} ({why})"))?;
         }
         entry(out, "Type", &self.types.join(" or "))?;
-        let defaults: Vec<String> = self.defaults.iter().map(ByDefault::line).collect();
-        many("By default", &defaults, out)?;
-        many("May be", &self.allowed, out)?;
+        let defaults: Vec<String> = self.defaults.iter().map(DefaultJson::line).collect();
+        many("Default", &defaults, out)?;
+        many("Allowed", &self.allowed, out)?;
         if let Some(builds) = self.builds {
             let here = match self.known_to_build {
-                Some(false) => "; this build does not know it",
+                Some(false) => "; this build does not support it",
                 _ => "",
             };
             entry(out, "Builds", &format!("{builds}{here}"))?;
         }
-        entry(out, "A change counts", &self.takes_effect.join(", or "))?;
-        let sure = match self.confidence_note {
+        entry(out, "Takes effect", &self.takes_effect.join(", or "))?;
+        let confidence = match self.confidence_note {
             Some(note) => format!("{}. {note}", self.confidence),
             None => self.confidence.clone(),
         };
-        entry(out, "Confidence", &sure)?;
+        entry(out, "Confidence", &confidence)?;
         if self.protects_the_machine {
             entry(
                 out,
                 "Security",
-                "it protects the machine: a change is never advised for speed",
+                "it protects the machine: never change it for speed alone",
             )?;
         }
         for (label, text) in [
             ("Risk", self.risk),
             ("Advice", self.advice),
-            ("Seen in a trace by", self.evidence),
-            ("In effect", self.read_with),
+            ("Evidence", self.evidence),
+            ("Effective value", self.read_with),
         ] {
             if let Some(text) = text {
                 entry(out, label, text)?;
             }
         }
-        many("Sources", self.sources, out)
+        many("Sources", self.sources, out)?;
+        let Checked {
+            on,
+            found,
+            unsupported,
+        } = self.checked;
+        entry(out, "Checked", &format!("{on}. {found}"))?;
+        match unsupported {
+            Some(unsupported) => entry(out, "Without a source", unsupported),
+            None => Ok(()),
+        }
     }
 }
 
-impl ByDefault<'_> {
+impl DefaultJson<'_> {
     fn line(&self) -> String {
         let mut line = self.value.clone();
         if !self.when.is_empty() {
@@ -209,19 +221,19 @@ impl ByDefault<'_> {
     }
 }
 
-/// A line with a label before it.
+/// Writes a line with a label.
 fn entry(out: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
     output::paragraph(out, &format!("{label:<18} {text}"))
 }
 
-/// What the setting may be, a line each.
+/// Returns a line for each allowed value.
 fn allowed(setting: &Setting) -> Vec<String> {
     let allowed = &setting.allowed;
-    allowed.told(|value, words| format!("{value}: {words}"))
+    allowed.describe(|value, words| format!("{value}: {words}"))
 }
 
-impl<'c> OfValue<'c> {
-    fn new(setting: &'c Setting, text: &str, machine: &Machine) -> OfValue<'c> {
+impl<'c> ValueJson<'c> {
+    fn new(setting: &'c Setting, text: &str, machine: &Machine) -> ValueJson<'c> {
         let value = setting.parse(text);
         let named = (setting.allowed.values.iter()).find(|named| named.is == value);
         let means = named.and_then(|named| {
@@ -231,7 +243,7 @@ impl<'c> OfValue<'c> {
         });
         let findings = setting.rules.iter().filter_map(|rule| {
             let holds = rule.applies(&value, None, machine);
-            (holds != Some(false)).then(|| Finding {
+            (holds != Some(false)).then(|| FindingJson {
                 verdict: match rule.verdict {
                     Verdict::NoEffect => "no effect",
                     Verdict::Fault => "fault",
@@ -243,7 +255,7 @@ impl<'c> OfValue<'c> {
                 when: rule.when.to_string(),
             })
         });
-        OfValue {
+        ValueJson {
             means,
             is_allowed: setting.allows(&value),
             findings: findings.collect(),
@@ -262,12 +274,12 @@ impl<'c> OfValue<'c> {
         }
         let means = match (&self.means, self.is_allowed) {
             (Some(means), _) => format!(": {means}"),
-            (None, Some(false)) => " is none of the values that it may have".to_owned(),
+            (None, Some(false)) => " is not an allowed value".to_owned(),
             (None, _) => String::new(),
         };
         writeln!(out)?;
         output::paragraph(out, &format!("{}{means}", self.value))?;
-        for Finding {
+        for FindingJson {
             verdict,
             says,
             holds,
@@ -275,7 +287,7 @@ impl<'c> OfValue<'c> {
         } in &self.findings
         {
             let verdict = match (*verdict, holds) {
-                ("no effect", Some(true)) => "It has no effect here. ".to_owned(),
+                ("no effect", Some(true)) => "No effect here. ".to_owned(),
                 (_, Some(true)) => String::new(),
                 (_, _) => format!("On {when}: "),
             };
@@ -285,7 +297,7 @@ impl<'c> OfValue<'c> {
     }
 }
 
-/// The whole number that was typed, with bits that are not read.
+/// Parses a number with all its bits, including bits that Windows ignores.
 fn raw(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     match digits {
@@ -299,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_in_both_bases() {
+    fn numbers_are_parsed_in_both_bases() {
         assert_eq!(raw("0xffff3f91"), Some(0xffff_3f91));
         assert_eq!(raw("4294918033"), Some(0xffff_3f91));
         assert_eq!(raw("0x1ffff3f91"), None);

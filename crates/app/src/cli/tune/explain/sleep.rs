@@ -1,52 +1,52 @@
-//! What Sleep(1) becomes.
+//! Computation of the duration of sleeps.
 
 use std::io::Write;
 
+use facts::windows_release;
 use serde::Serialize;
 use tune::decode::sleep::{COARSEST, Request, Timers, sleep_takes};
 
 use crate::cli::Failure;
 use crate::output::{self, Columns, Side};
-use crate::windows_release::windows_release;
 
-/// Says how long a sleep takes, by who asked for which timer resolution and on which Windows. Without
-/// a build it compares Windows versions.
+/// Computes the duration of a sleep from timer requests and the build of Windows. Without a build it compares
+/// versions of Windows.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune explain sleep\n  \
     laglab tune explain sleep --own 0.5 --hidden --build 22631\n  \
     laglab tune explain sleep --other 0.5 --global --build 20348\n\n\
-    What is told is a model: the sleep ends with the first clock interrupt after its time is over. \
-    `laglab measure sleep` measures.")]
+    This is a model: a sleep ends with the first clock interrupt after its time. \
+    `laglab measure sleep` measures it.")]
 pub(super) struct Args {
-    /// The resolution that the sleeping program asked for, in milliseconds
+    /// Resolution that the sleeping program requested, in milliseconds
     #[arg(long, value_name = "MS", value_parser = period)]
     own: Option<u32>,
-    /// The finest resolution that another program asked for, in milliseconds
+    /// Finest resolution that another program requested, in milliseconds
     #[arg(long, value_name = "MS", value_parser = period)]
     other: Option<u32>,
-    /// No window of the program that asked is seen, and it is not heard
+    /// All windows of the requesting program are hidden, and it plays no sound
     #[arg(long)]
     hidden: bool,
-    /// The program that asked said that its requests always count
+    /// The requesting program opted out of the rule for hidden programs
     /// (PROCESS_POWER_THROTTLING_IGNORE_TIMER_RESOLUTION)
     #[arg(long)]
     opted_out: bool,
-    /// GlobalTimerResolutionRequests is 1
+    /// The registry value GlobalTimerResolutionRequests is 1
     #[arg(long)]
     global: bool,
-    /// How long it sleeps, in whole milliseconds
+    /// Duration of the sleep, in whole milliseconds
     #[arg(long, value_name = "MS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     sleep: u32,
-    /// The build of Windows, such as 22631
+    /// Build of Windows, such as 22631
     #[arg(long, value_name = "BUILD")]
     build: Option<u32>,
 }
 
-/// Builds that differ in the rules, or that people ask for.
+/// Builds that are compared: each has different rules or is common.
 const BUILDS: [u32; 5] = [18_363, 19_045, 20_348, 22_631, 26_100];
 
-/// An answer, in its stable shape for programs. Times are milliseconds.
+/// JSON output: sleep on one build of Windows. Times are milliseconds. Programs rely on its fields.
 #[derive(Serialize)]
 struct Answer {
     build: u32,
@@ -87,7 +87,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let mut out = output::for_people();
     output::first_heading(&mut out, &format!("Sleep({})", args.sleep))?;
     let mut columns = Columns::new(&[Side::Left, Side::Left, Side::Right, Side::Right]);
-    columns.row(["build", "Windows", "interrupts that count", "takes"]);
+    columns.row(["build", "Windows", "effective interrupts", "duration"]);
     for answer in &answers {
         columns.row([
             answer.build.to_string(),
@@ -105,9 +105,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
     output::quiet(
         &mut out,
-        "By the rule that a sleep ends with the first interrupt after its time is over, for a thread \
-         that sleeps again at once; one that begins at any time is up to one interrupt shorter. \
-         Hardware rounds resolutions.",
+        "Rule: a sleep ends with the first interrupt after its time, in a thread that only sleeps. A sleep that \
+         begins at another time is up to one interrupt shorter. Hardware rounds resolutions.",
     )?;
     out.flush()?;
     Ok(())
@@ -117,7 +116,7 @@ fn ms(units: u64) -> f64 {
     units as f64 / 10_000.0
 }
 
-/// A resolution in milliseconds, as units of 100 ns.
+/// Parses a resolution in milliseconds. Returns it in units of 100 ns.
 fn period(text: &str) -> Result<u32, String> {
     let asked: Option<f64> = text.trim_end_matches("ms").trim().parse().ok();
     asked

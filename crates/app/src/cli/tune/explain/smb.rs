@@ -1,4 +1,4 @@
-//! What two machines do to their SMB sessions.
+//! Signing and encryption of SMB sessions.
 
 use std::io::{self, Write};
 use std::str::FromStr;
@@ -10,32 +10,32 @@ use tune::machine::{Edition, Machine};
 use crate::cli::Failure;
 use crate::output::{self, Columns, Side};
 
-/// Says whether what a client and a server send each other is signed or encrypted, with what, and
-/// what that costs.
+/// Explains whether the sessions of a client and a server are signed or encrypted, with which algorithm, and the
+/// cost.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune explain smb --client 26100:pro --server 17763:server\n  \
     laglab tune explain smb --client 19045:pro --server 20348:server --server-requires yes\n  \
     laglab tune explain smb --client 22631:pro --server 20348:server --encrypted")]
 pub(super) struct Args {
-    /// The client's build and edition
+    /// Build and edition of the client
     #[arg(long, value_name = "BUILD[:EDITION]")]
     client: Computer,
-    /// The server's build and edition
+    /// Build and edition of the server
     #[arg(long, value_name = "BUILD[:EDITION]")]
     server: Computer,
-    /// RequireSecuritySignature of the client [default: that of its build and edition]
+    /// RequireSecuritySignature of the client [default: by build and edition]
     #[arg(long, value_name = "YES|NO", value_parser = yes_or_no)]
     client_requires: Option<bool>,
-    /// RequireSecuritySignature of the server [default: that of its build and edition]
+    /// RequireSecuritySignature of the server [default: by build and edition]
     #[arg(long, value_name = "YES|NO", value_parser = yes_or_no)]
     server_requires: Option<bool>,
-    /// The share or the server is set to encrypt
+    /// The share or the server requires encryption
     #[arg(long)]
     encrypted: bool,
 }
 
-/// A build, and an edition if it was told.
+/// Build of Windows and, if known, the edition.
 #[derive(Clone, Copy, Debug)]
 struct Computer {
     build: u32,
@@ -59,12 +59,12 @@ impl FromStr for Computer {
     }
 }
 
-/// A session by what both sides require, in its stable shape for programs.
+/// JSON output: session between two machines that do or do not require signing. Programs rely on its fields.
 #[derive(Serialize)]
 struct Case {
     client_requires: bool,
     server_requires: bool,
-    /// Whether it is the case of these machines; `null` if what they require is not known.
+    /// True if the two machines have these requirements; `null` if unknown.
     is_this: Option<bool>,
     #[serde(flatten)]
     session: Session,
@@ -104,14 +104,15 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the computer requires: as told, else by default, if that is known.
-fn requires(computer: Computer, told: Option<bool>, id: &str) -> Option<bool> {
+/// Returns the given requirement of signing. Without it, returns the default of the machine, if the default
+/// is known.
+fn requires(computer: Computer, given: Option<bool>, id: &str) -> Option<bool> {
     let machine = Machine {
         name: None,
         build: Some(computer.build),
         edition: computer.edition,
     };
-    told.or_else(|| smb::requires_by_default(id, &machine))
+    given.or_else(|| smb::requires_by_default(id, &machine))
 }
 
 fn write(cases: &[Case; 4], out: &mut dyn Write) -> io::Result<()> {
@@ -155,22 +156,21 @@ fn write(cases: &[Case; 4], out: &mut dyn Write) -> io::Result<()> {
     if cases[0].session.direct_placement && !cases[3].session.direct_placement {
         output::warning(
             out,
-            "SMB Direct: a session that is signed or encrypted loses direct placement before Server \
-             2022; RDMA adapters then send small messages.",
+            "SMB Direct: before Server 2022, signed or encrypted sessions have no direct placement; RDMA adapters \
+             then send small messages.",
         )?;
     }
     if cases[0].is_this.is_none() {
         output::paragraph(
             out,
-            "What a machine requires by default hangs on its edition: give it (26100:pro), or say \
-             --client-requires and --server-requires.",
+            "The default depends on the edition: give it (26100:pro), or give --client-requires and \
+             --server-requires.",
         )?;
     }
     output::paragraph(
         out,
-        "A session is signed if either side requires it. EnableSecuritySignature has no say from \
-         SMB 2 on. Signatures keep others from changing what is sent: measure before you trade \
-         them for speed.",
+        "A session is signed if either side requires it. From SMB 2 on, EnableSecuritySignature has no effect. \
+         Signatures protect messages from changes: measure before you trade them for speed.",
     )
 }
 

@@ -1,7 +1,8 @@
-//! The functions of registered I/O, which no library exports: a socket's provider is asked for them.
+//! Functions of registered I/O. No library exports them, so they are queried from the provider of a
+//! socket.
 //!
-//! This file has unsafe code for that one question. It is sound because the call is told the sizes of
-//! what it reads and writes, which are local variables, and what it wrote is looked at before it is used.
+//! Unsafe code is allowed for this query. It is sound because the call gets the sizes of the local
+//! variables that it reads and writes, and because the result is checked.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -17,11 +18,11 @@ use windows_sys::Win32::Networking::WinSock::{
 };
 use windows_sys::core::BOOL;
 
-/// `RIOSend` or `RIOReceive`.
+/// Function `RIOSend` or `RIOReceive`.
 pub(super) type Request =
     unsafe extern "system" fn(RIO_RQ, *const RIO_BUF, u32, u32, *const c_void) -> BOOL;
 
-/// Those that are used here, under the names of `RIO_EXTENSION_FUNCTION_TABLE`.
+/// Functions that this program uses, named as in `RIO_EXTENSION_FUNCTION_TABLE`.
 #[derive(Clone, Copy)]
 pub(super) struct Functions {
     pub(super) receive: Request,
@@ -46,16 +47,16 @@ pub(super) struct Functions {
 }
 
 impl Functions {
-    /// Asks for them.
+    /// Queries the functions.
     ///
     /// # Errors
-    /// Where there are none (before Windows 8, under Wine), with the system's words, and where they are
-    /// not those that are documented.
-    pub(super) fn of(socket: &UdpSocket) -> io::Result<Functions> {
+    /// Returns an error if the system has no registered I/O (before Windows 8, under Wine), or if
+    /// the table is incomplete.
+    pub(super) fn query(socket: &UdpSocket) -> io::Result<Functions> {
         let of_rio = WSAID_MULTIPLE_RIO;
         let mut table = RIO_EXTENSION_FUNCTION_TABLE::default();
         let mut written = 0;
-        // SAFETY: the call is told the sizes of the two structures, and all lives until it has returned.
+        // SAFETY: the call gets the sizes of both structures, which outlive it.
         let outcome = unsafe {
             WSAIoctl(
                 socket.as_raw_socket() as usize,
@@ -70,18 +71,19 @@ impl Functions {
             )
         };
         if outcome != 0 {
-            // Of some systems the text of this error says nothing.
+            // On some systems, the text of this error is useless, so only its number is reported.
             let error = io::Error::last_os_error().raw_os_error().unwrap_or(0);
             return Err(io::Error::other(format!(
-                "the system has no registered I/O, which came with Windows 8 (WSAIoctl: error {error})"
+                "the system has no registered I/O, which needs Windows 8 (WSAIoctl: error {error})"
             )));
         }
-        // What was not written is still absent.
-        Functions::of_table(&table)
-            .ok_or_else(|| io::Error::other("the system's table of registered I/O has gaps"))
+        // Fields that the system did not write are still empty.
+        Functions::from_table(&table).ok_or_else(|| {
+            io::Error::other("the system's table of registered I/O functions is incomplete")
+        })
     }
 
-    fn of_table(table: &RIO_EXTENSION_FUNCTION_TABLE) -> Option<Functions> {
+    fn from_table(table: &RIO_EXTENSION_FUNCTION_TABLE) -> Option<Functions> {
         Some(Functions {
             receive: table.RIOReceive?,
             send: table.RIOSend?,

@@ -1,8 +1,8 @@
-//! Registered I/O by its documentation, on ordinary sockets, for systems that have none: what is tested
-//! with it is how its rules are kept, not how quick it is. Every breach of a rule is noted.
+//! Simulation of registered I/O on ordinary sockets, written from the documentation. It checks
+//! whether the caller keeps the rules, and records every violation.
 //!
-//! This file has unsafe code, because the functions that it stands in for are called with addresses. It is
-//! sound because it uses memory only within what was registered and not deregistered yet.
+//! Unsafe code is allowed because the functions get addresses. It is sound because the simulation
+//! uses memory only while it is registered.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
@@ -36,17 +36,17 @@ pub(super) const FUNCTIONS: Functions = Functions {
     register_buffer,
 };
 
-/// A system that tells of no end.
+/// Functions of a simulated system that reports no completions.
 pub(super) const SILENT: Functions = Functions {
     dequeue: nothing,
     ..FUNCTIONS
 };
 
-/// What the simulated system knows.
+/// State of the simulated system.
 #[derive(Default)]
 struct System {
     last: isize,
-    /// Addresses and lengths.
+    /// Address and length of each registered buffer.
     buffers: HashMap<RIO_BUFFERID, (usize, usize)>,
     completions: HashMap<RIO_CQ, Completions>,
     requests: HashMap<RIO_RQ, Requests>,
@@ -55,7 +55,7 @@ struct System {
 
 struct Completions {
     room: usize,
-    /// An event's handle.
+    /// Handle of the event that signals completions.
     event: usize,
     is_awaited: bool,
     ended: VecDeque<(RIORESULT, RIO_BUF)>,
@@ -63,11 +63,12 @@ struct Completions {
 
 struct Requests {
     socket: RawSocket,
-    /// By which it is seen that the socket was closed, even if its number is used again.
+    /// Local address of the socket. It shows whether the socket was closed, even if its number is
+    /// reused.
     address: SocketAddr,
     completions: RIO_CQ,
     most: [usize; 2],
-    /// Receives and sends.
+    /// Queue of receives and queue of sends.
     queues: [VecDeque<Asked>; 2],
 }
 
@@ -78,7 +79,7 @@ struct Asked {
     is_committed: bool,
 }
 
-/// Their places in a pair.
+/// Indices of the queues of receives and sends.
 const RECEIVES: usize = 0;
 const SENDS: usize = 1;
 
@@ -88,17 +89,17 @@ fn system() -> MutexGuard<'static, System> {
     SYSTEM.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The rules that were not kept so far.
+/// Returns the violations so far.
 pub(super) fn breaches() -> Vec<String> {
     system().breaches.clone()
 }
 
-/// Whether a buffer is registered.
+/// Returns whether a buffer is registered.
 pub(super) fn is_registered(buffer: RIO_BUFFERID) -> bool {
     system().buffers.contains_key(&buffer)
 }
 
-/// Whether a completion queue is open.
+/// Returns whether a completion queue is open.
 pub(super) fn is_open(completions: RIO_CQ) -> bool {
     system().completions.contains_key(&completions)
 }
@@ -116,7 +117,8 @@ impl System {
         }
     }
 
-    /// The places that are in use until their requests' ends were dequeued.
+    /// Returns the memory ranges in use. A range is in use until the completion of its request was
+    /// dequeued.
     fn in_use(&self) -> impl Iterator<Item = RIO_BUF> {
         let asked = self.requests.values().flat_map(|of| &of.queues);
         let ended = self.completions.values().flat_map(|of| &of.ended);
@@ -126,12 +128,12 @@ impl System {
             .chain(ended.map(|(_, place)| *place))
     }
 
-    /// Executes what was committed, as far as that is possible now.
+    /// Executes submitted requests as far as possible.
     fn turn(&mut self) {
         let mut ended = Vec::new();
         let buffers = &self.buffers;
         self.requests.retain(|_, requests| {
-            // SAFETY: it is not closed here, and whether it is open is asked first.
+            // SAFETY: the socket was open when the queue was created, and it is not closed here.
             let socket = ManuallyDrop::new(unsafe { UdpSocket::from_raw_socket(requests.socket) });
             let is_open = socket.local_addr().is_ok_and(|at| at == requests.address);
             for (kind, queue) in requests.queues.iter_mut().enumerate() {
@@ -157,7 +159,7 @@ impl System {
 
     fn end(&mut self, completions: RIO_CQ, asked: Asked, outcome: io::Result<usize>) {
         let Some(queue) = self.completions.get_mut(&completions) else {
-            return self.breach("a completion queue was closed before its requests had ended");
+            return self.breach("a completion queue was closed before its requests ended");
         };
         let result = RIORESULT {
             Status: match &outcome {
@@ -187,10 +189,10 @@ fn carry_out(
     place: RIO_BUF,
 ) -> io::Result<usize> {
     let Some((address, _)) = buffers.get(&place.BufferId) else {
-        return Err(io::Error::other("its buffer is gone"));
+        return Err(io::Error::other("the buffer is not registered"));
     };
     let at = (*address + place.Offset as usize) as *mut u8;
-    // SAFETY: the place was within its buffer when it was asked for, which is registered.
+    // SAFETY: the range was inside its buffer when it was requested, and the buffer is registered.
     let memory = unsafe { std::slice::from_raw_parts_mut(at, place.Length as usize) };
     match kind {
         RECEIVES => socket.recv(memory),
@@ -210,7 +212,7 @@ unsafe extern "system" fn register_buffer(data: *const u8, length: u32) -> RIO_B
 unsafe extern "system" fn deregister_buffer(buffer: RIO_BUFFERID) {
     let mut system = system();
     if system.in_use().any(|place| place.BufferId == buffer) {
-        system.breach("a buffer was deregistered while it was used");
+        system.breach("a buffer was deregistered while in use");
     }
     system.buffers.remove(&buffer);
 }
@@ -221,7 +223,7 @@ unsafe extern "system" fn create_completion_queue(
 ) -> RIO_CQ {
     let mut system = system();
     let completions = system.number();
-    // SAFETY: the caller gives an event.
+    // SAFETY: the caller passes an event.
     let event = unsafe { (*notification).Anonymous.Event.EventHandle };
     let queue = Completions {
         room: size as usize,
@@ -235,7 +237,7 @@ unsafe extern "system" fn create_completion_queue(
 
 unsafe extern "system" fn close_completion_queue(completions: RIO_CQ) {
     let mut system = system();
-    // Sees which sockets were closed.
+    // This call detects closed sockets.
     system.turn();
     let is_used = system
         .requests
@@ -243,7 +245,7 @@ unsafe extern "system" fn close_completion_queue(completions: RIO_CQ) {
         .any(|of| of.completions == completions);
     let closed = system.completions.remove(&completions);
     if is_used || closed.is_some_and(|of| !of.ended.is_empty()) {
-        system.breach("a completion queue was closed while it was used");
+        system.breach("a completion queue was closed while in use");
     }
 }
 
@@ -268,7 +270,7 @@ unsafe extern "system" fn create_request_queue(
     });
     let mut system = system();
     if (receive_buffers, send_buffers) != (1, 1) {
-        system.breach("a request has one buffer");
+        system.breach("a request must have one buffer");
     }
     let room = system
         .completions
@@ -278,7 +280,7 @@ unsafe extern "system" fn create_request_queue(
         system.breach("the completion queue has no room for all requests");
     }
     let socket = socket as RawSocket;
-    // SAFETY: the caller's socket is open, and not closed here.
+    // SAFETY: the caller's socket is open, and it is not closed here.
     let open = ManuallyDrop::new(unsafe { UdpSocket::from_raw_socket(socket) });
     let address = open.set_nonblocking(true).and_then(|()| open.local_addr());
     let Ok(address) = address else { return 0 };
@@ -301,7 +303,7 @@ unsafe extern "system" fn receive(
     flags: u32,
     context: *const c_void,
 ) -> BOOL {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps the promises of this function.
     unsafe { ask(RECEIVES, requests, place, count, flags, context) }
 }
 
@@ -312,7 +314,7 @@ unsafe extern "system" fn send(
     flags: u32,
     context: *const c_void,
 ) -> BOOL {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller keeps the promises of this function.
     unsafe { ask(SENDS, requests, place, count, flags, context) }
 }
 
@@ -335,16 +337,16 @@ unsafe fn ask(
             asked.is_committed = true;
         }
         if !place.is_null() || count != 0 || !context.is_null() {
-            system.breach("a commit is about no buffer");
+            system.breach("a commit must have no buffer");
         }
         return 1;
     }
     if requests.queues[kind].len() >= requests.most[kind] {
-        // SAFETY: a number.
+        // SAFETY: the argument is a number.
         unsafe { WSASetLastError(WSAENOBUFS) };
         return 0;
     }
-    // SAFETY: the caller gives a place.
+    // SAFETY: the caller passes a range.
     let place = unsafe { *place };
     let end = place.Offset as usize + place.Length as usize;
     let length = system
@@ -352,7 +354,7 @@ unsafe fn ask(
         .get(&place.BufferId)
         .map(|(_, length)| *length);
     if flags != RIO_MSG_DEFER || count != 1 || Some(end) > length {
-        system.breach("a request is about a place in a registered buffer");
+        system.breach("a request must lie in a registered buffer");
         return 0;
     }
     let overlaps = |other: RIO_BUF| {
@@ -361,7 +363,7 @@ unsafe fn ask(
             && place.Offset < other.Offset + other.Length
     };
     if system.in_use().any(overlaps) {
-        system.breach("two requests are about the same place");
+        system.breach("two requests use the same range");
     }
     let asked = Asked {
         place,
@@ -377,11 +379,11 @@ unsafe fn ask(
 unsafe extern "system" fn notify(completions: RIO_CQ) -> i32 {
     let mut system = system();
     let Some(queue) = system.completions.get_mut(&completions) else {
-        system.breach("a closed completion queue is awaited");
+        system.breach("a closed completion queue was awaited");
         return WSAENOBUFS;
     };
     if queue.is_awaited {
-        system.breach("a completion queue is awaited twice");
+        system.breach("a completion queue was awaited twice");
         return WSAEALREADY;
     }
     queue.is_awaited = queue.ended.is_empty();
@@ -399,12 +401,12 @@ unsafe extern "system" fn notify(completions: RIO_CQ) -> i32 {
 unsafe extern "system" fn dequeue(completions: RIO_CQ, results: *mut RIORESULT, room: u32) -> u32 {
     let mut system = system();
     let Some(queue) = system.completions.get_mut(&completions) else {
-        system.breach("a closed completion queue is read");
+        system.breach("a closed completion queue was read");
         return 0;
     };
     let count = queue.ended.len().min(room as usize);
     for (place, (result, _)) in queue.ended.drain(..count).enumerate() {
-        // SAFETY: the caller has room for so many.
+        // SAFETY: the caller has room for this number of results.
         unsafe { results.add(place).write(result) };
     }
     count as u32

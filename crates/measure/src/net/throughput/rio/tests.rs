@@ -1,6 +1,6 @@
-//! Registered I/O as simulated, whose rules must be kept, and that of the system where it has any.
+//! Tests of registered I/O, with the simulation and, if the system has registered I/O, with the
+//! system.
 
-use std::io::Write;
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use super::*;
 
 const SIZE: usize = 100;
 
-/// Two connected sockets.
+/// Returns two connected sockets.
 fn sockets(kind: Type) -> [UdpSocket; 2] {
     let open = || {
         let socket = Socket::new(Domain::IPV4, kind, Some(Protocol::UDP)).expect("made");
@@ -26,13 +26,14 @@ fn sockets(kind: Type) -> [UdpSocket; 2] {
     ends
 }
 
-/// Sends five bursts and receives them, with pauses between them in which nothing comes.
+/// Sends two bursts and then three, and receives them. Before both, checks that the receiver waits
+/// while no packet arrives.
 fn exchange(sender: &mut Sender, receiver: &mut Receiver) {
     for bursts in [2, 3] {
         for _ in 0..2 {
             let started = Instant::now();
             assert_eq!(receiver.take().expect("waited"), Taken::default());
-            assert!(started.elapsed() >= WAIT / 2, "it waits, and does not spin");
+            assert!(started.elapsed() >= WAIT / 2, "it waits without polling");
         }
         for _ in 0..bursts {
             assert_eq!(sender.burst().expect("sent"), BURST as u64);
@@ -53,7 +54,7 @@ fn exchange(sender: &mut Sender, receiver: &mut Receiver) {
 }
 
 #[test]
-fn packets_go_through_by_its_rules_and_nothing_is_left() {
+fn packets_are_transferred_and_everything_is_released() {
     let [near, far] = sockets(Type::DGRAM);
     let queue = |socket| Queue::new(socket, simulated::FUNCTIONS, SIZE).expect("made");
     let (mut sender, far) = (Sender(queue(near)), queue(far));
@@ -63,7 +64,7 @@ fn packets_go_through_by_its_rules_and_nothing_is_left() {
     for (buffer, completions) in kept {
         assert!(simulated::is_registered(buffer) && simulated::is_open(completions));
     }
-    // Of the receiver every slot is outstanding.
+    // All slots of the receiver have an outstanding request.
     drop((sender, receiver));
     for (buffer, completions) in kept {
         assert!(!simulated::is_registered(buffer) && !simulated::is_open(completions));
@@ -72,7 +73,7 @@ fn packets_go_through_by_its_rules_and_nothing_is_left() {
 }
 
 #[test]
-fn memory_that_may_still_be_written_to_is_not_freed() {
+fn memory_in_use_is_not_freed() {
     let [_near, far] = sockets(Type::DGRAM);
     let queue = Queue::new(far, simulated::SILENT, SIZE).expect("made");
     let buffer = queue.buffer;
@@ -94,11 +95,11 @@ fn a_slot_has_one_request_at_a_time() {
     }
 }
 
-/// The one test that needs a Windows with registered I/O.
+/// Tests the registered I/O of Windows. No other test needs a Windows that has it.
 #[test]
-fn the_system_s_own_does_the_same_or_is_said_to_be_absent() {
+fn the_system_transfers_packets_or_has_no_rio() {
     let [near, far] = sockets(SOCKET);
-    let functions = match Functions::of(&near) {
+    let functions = match Functions::query(&near) {
         Ok(functions) => functions,
         Err(error) => {
             let said = error.to_string();
@@ -106,7 +107,6 @@ fn the_system_s_own_does_the_same_or_is_said_to_be_absent() {
                 said.starts_with("the system has no registered I/O"),
                 "{said}"
             );
-            let _ = writeln!(std::io::stderr(), "left out: {said}");
             return;
         }
     };

@@ -1,0 +1,169 @@
+//! Rows as JSON for JavaScript. JavaScript represents integers exactly only up to 2^53.
+
+use std::io;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, SchemaRef};
+use serde::Serialize;
+use serde_json::{Number, Value};
+
+use super::cells::Style;
+
+/// Largest absolute value up to which JavaScript represents all integers exactly.
+const EXACT: u64 = 1 << 53;
+
+/// Description of a column for JavaScript.
+#[derive(Debug, Serialize)]
+pub struct JsonColumn {
+    name: String,
+    /// Data type, as in SQL. An integer that JavaScript cannot represent exactly is sent as text.
+    #[serde(rename = "type")]
+    data_type: String,
+    /// Unit of the values: `ns`, `bytes`, or empty.
+    unit: &'static str,
+}
+
+impl JsonColumn {
+    /// Describes a column.
+    pub fn of(field: &Field) -> JsonColumn {
+        let unit = ["ns", "bytes"].into_iter().find(|unit| {
+            let rest = field.name().strip_suffix(unit);
+            rest.is_some_and(|rest| rest.ends_with('_'))
+        });
+        JsonColumn {
+            name: field.name().clone(),
+            data_type: field.data_type().to_string(),
+            unit: unit.unwrap_or_default(),
+        }
+    }
+}
+
+/// Returns the JSON type of values with an Arrow type.
+fn kind(data_type: &DataType) -> &'static str {
+    match data_type {
+        _ if data_type.is_integer() => "integer",
+        _ if data_type.is_numeric() => "number",
+        DataType::Boolean => "boolean",
+        _ if data_type.is_nested() => "list",
+        DataType::Dictionary(_, values) => kind(values),
+        _ => "text",
+    }
+}
+
+/// Appends rows as JSON until there are `most_rows` rows or `most_bytes` bytes. Returns true if rows were
+/// left out.
+pub fn json_rows(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+    most_rows: usize,
+    most_bytes: usize,
+    bytes: &mut usize,
+    rows: &mut Vec<Vec<Value>>,
+) -> io::Result<bool> {
+    let style = Style::new();
+    let mut cells = style.cells(batch, schema.fields())?;
+    for row in 0..batch.num_rows() {
+        if row == most_rows || *bytes >= most_bytes {
+            return Ok(true);
+        }
+        let mut values = Vec::with_capacity(cells.len());
+        for (cell, field) in cells.iter_mut().zip(schema.fields()) {
+            let text = cell.text(row)?;
+            *bytes += text.as_ref().map_or(4, String::len);
+            values.push(text.map_or(Value::Null, |text| value(text, kind(field.data_type()))));
+        }
+        rows.push(values);
+    }
+    Ok(false)
+}
+
+fn value(text: String, kind: &str) -> Value {
+    let read = match kind {
+        "integer" => text
+            .parse::<i64>()
+            .ok()
+            .filter(|number| number.unsigned_abs() <= EXACT)
+            .map(Value::from),
+        "number" => text
+            .parse()
+            .ok()
+            .and_then(Number::from_f64)
+            .map(Value::Number),
+        "boolean" => text.parse::<bool>().ok().map(Value::Bool),
+        "list" => serde_json::from_str(&text).ok(),
+        _ => None,
+    };
+    read.unwrap_or(Value::String(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
+    use serde_json::json;
+
+    #[test]
+    fn values_are_what_a_script_can_hold() {
+        let batch = RecordBatch::try_from_iter_with_nullable([
+            (
+                "wait_ns",
+                Arc::new(Int64Array::from(vec![
+                    Some(1 << 53),
+                    Some((1 << 53) + 1),
+                    None,
+                ])) as ArrayRef,
+                true,
+            ),
+            (
+                "share",
+                Arc::new(Float64Array::from(vec![0.5, f64::NAN, 2.0])) as ArrayRef,
+                false,
+            ),
+            (
+                "is",
+                Arc::new(BooleanArray::from(vec![true, false, true])) as ArrayRef,
+                false,
+            ),
+            (
+                "text",
+                Arc::new(StringArray::from(vec!["1", "<b>", "null"])) as ArrayRef,
+                false,
+            ),
+        ])
+        .unwrap();
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        let schema = batch.schema();
+        let more = json_rows(&batch, &schema, 3, 1000, &mut bytes, &mut rows).unwrap();
+        assert!(!more);
+        assert_eq!(
+            json!(rows),
+            json!([
+                [9_007_199_254_740_992_i64, 0.5, true, "1"],
+                ["9007199254740993", "NaN", false, "<b>"],
+                [null, 2.0, true, "null"],
+            ])
+        );
+        let columns: Vec<Value> = schema
+            .fields()
+            .iter()
+            .map(|f| json!(JsonColumn::of(f)))
+            .collect();
+        assert_eq!(
+            columns[0],
+            json!({"name": "wait_ns", "type": "Int64", "unit": "ns"})
+        );
+        assert_eq!(
+            columns[3],
+            json!({"name": "text", "type": "Utf8", "unit": ""})
+        );
+
+        rows.clear();
+        assert!(json_rows(&batch, &schema, 2, 1000, &mut bytes, &mut rows).unwrap());
+        assert_eq!(rows.len(), 2);
+        (rows, bytes) = (Vec::new(), 0);
+        assert!(json_rows(&batch, &schema, 3, 1, &mut bytes, &mut rows).unwrap());
+        assert_eq!(rows.len(), 1);
+    }
+}

@@ -1,0 +1,123 @@
+//! Errors that end a command. Each kind has an exit code.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+
+use tables::StoreError;
+
+use crate::watch::Interrupted;
+
+/// An error that ends a command.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Wrong usage or unreadable input. The text is one line with the cause and advice.
+    Input(String),
+    /// The trace lacks events that the command needs. The text is one line that names the data to record.
+    NotRecorded(String),
+    /// A check failed. The text is one line with its result.
+    Negative(String),
+    /// Output could not be written.
+    Output(io::Error),
+    /// The user pressed Ctrl-C.
+    Interrupted,
+}
+
+impl Failure {
+    /// Creates an error about a file or folder that the user named.
+    pub(crate) fn input(path: &Path, error: impl Display) -> Failure {
+        Failure::Input(format!("{}: {error}", path.display()))
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Output(error)
+    }
+}
+
+impl From<Interrupted> for Failure {
+    fn from(_: Interrupted) -> Failure {
+        Failure::Interrupted
+    }
+}
+
+impl From<tables::Cancelled> for Failure {
+    fn from(_: tables::Cancelled) -> Failure {
+        Failure::Interrupted
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        session::Error::from(error).into()
+    }
+}
+
+impl From<tables::WrongType> for Failure {
+    fn from(error: tables::WrongType) -> Failure {
+        session::Error::from(error).into()
+    }
+}
+
+impl From<session::Error> for Failure {
+    fn from(error: session::Error) -> Failure {
+        match error {
+            session::Error::Cancelled => Failure::Interrupted,
+            session::Error::NotRecorded(_) => Failure::NotRecorded(error.to_string()),
+            other => Failure::Input(other.to_string()),
+        }
+    }
+}
+
+impl From<xperf::Error> for Failure {
+    fn from(error: xperf::Error) -> Failure {
+        match error {
+            xperf::Error::Session(error) => error.into(),
+            xperf::Error::Write(error) => Failure::Output(error),
+            other => Failure::Input(other.to_string()),
+        }
+    }
+}
+
+impl From<report::Error> for Failure {
+    fn from(error: report::Error) -> Failure {
+        match error {
+            report::Error::Session(error) => error.into(),
+            other => Failure::Input(other.to_string()),
+        }
+    }
+}
+
+#[cfg(feature = "export")]
+impl From<export::Error> for Failure {
+    fn from(error: export::Error) -> Failure {
+        match error {
+            export::Error::Session(error) => error.into(),
+            export::Error::Write(error) => Failure::Output(error),
+            export::Error::NoPackets => Failure::NotRecorded(error.to_string()),
+            other => Failure::Input(other.to_string()),
+        }
+    }
+}
+
+/// Converts the listed error types to [`Failure::Input`], because they are about input of the user.
+macro_rules! input {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Failure {
+                Failure::Input(error.to_string())
+            }
+        })*
+    };
+}
+
+input!(
+    facts::MetadataError,
+    session::FileError,
+    session::SymbolOptionsError,
+    trim::TrimError
+);
+
+#[cfg(feature = "open")]
+input!(serve::Error);

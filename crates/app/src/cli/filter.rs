@@ -1,0 +1,63 @@
+//! Options that select events.
+
+use etl::Clock;
+use facts::{EventPattern, Filter, Moment, ProviderPattern};
+
+use super::Failure;
+
+/// Conditions for events. An event must meet all conditions. A condition with several values is met if one
+/// value matches.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Which events")]
+pub(super) struct FilterArgs {
+    /// Select events of this provider: its GUID or a part of its name (case-insensitive)
+    #[arg(long, value_name = "NAME|GUID")]
+    provider: Vec<ProviderPattern>,
+    /// Select events of this kind: id (for kernel and classic events, the opcode), name, or the part of the
+    /// name before or after the / (case-insensitive); * matches any text
+    #[arg(long, value_name = "NAME|ID")]
+    event: Vec<EventPattern>,
+    /// Select events logged by, or about, the process with this id
+    #[arg(long)]
+    pid: Vec<u32>,
+    /// Select events logged by, or about, processes with this text in their name (case-insensitive)
+    #[arg(long, value_name = "NAME")]
+    process: Vec<String>,
+    /// Select events logged by, or about, the thread with this id
+    #[arg(long)]
+    tid: Vec<u32>,
+    /// Select events logged on this CPU
+    #[arg(long)]
+    cpu: Vec<u16>,
+    /// Start at this time: since the trace's start (1.5, 1.5s, 20ms, 7us) or UTC (ISO 8601)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    from: Option<Moment>,
+    /// End at this time, inclusive
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    to: Option<Moment>,
+}
+
+impl FilterArgs {
+    /// Returns the filter for a trace with this clock.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if --from is later than --to.
+    pub(super) fn filter(&self, clock: &Clock) -> Result<Filter, Failure> {
+        let filter = Filter {
+            providers: self.provider.clone(),
+            events: self.event.clone(),
+            process_ids: self.pid.clone(),
+            process_names: self.process.clone(),
+            thread_ids: self.tid.clone(),
+            cpus: self.cpu.clone(),
+            from: self.from,
+            to: self.to,
+        };
+        match filter.is_empty_range(clock) {
+            true => Err(Failure::Input(
+                "no event can match: --from is later than --to".to_owned(),
+            )),
+            false => Ok(filter),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Options that limit `laglab explain` to threads, processes or a time range. They are checked against the
+//! trace.
+
+use std::ops::Range;
+
+use explain::{Scope, is_called};
+use facts::{Moment, utc};
+use session::TraceTables;
+use tables::{FocusView, Identities, Table};
+
+use super::Failure;
+use crate::output::{duration, grouped};
+
+/// Options that limit `laglab explain` to threads, processes or a time range.
+#[derive(clap::Args)]
+pub(super) struct ScopeArgs {
+    /// Explain the waits of this thread, by id (repeatable)
+    #[arg(
+        long,
+        value_name = "TID",
+        value_parser = thread_id,
+        allow_negative_numbers = true,
+        help_heading = "Scope"
+    )]
+    thread: Vec<u32>,
+    /// Explain the waits of this process's threads, by name or id (repeatable)
+    #[arg(long, value_name = "PROCESS", help_heading = "Scope")]
+    process: Vec<String>,
+    /// Explain waits at this time: since the trace's start (1.5, 20ms) or UTC
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_negative_numbers = true,
+        help_heading = "Scope"
+    )]
+    at: Option<Moment>,
+    /// Explain waits between these times
+    #[arg(
+        long,
+        num_args = 2,
+        value_names = ["T1", "T2"],
+        allow_negative_numbers = true,
+        conflicts_with = "at",
+        help_heading = "Scope"
+    )]
+    between: Option<Vec<Moment>>,
+    /// Explain waits from the time when process A got the focus until B got it
+    #[arg(
+        long,
+        num_args = 2,
+        value_names = ["A", "B"],
+        conflicts_with_all = ["at", "between"],
+        help_heading = "Scope"
+    )]
+    between_focus: Option<Vec<String>>,
+}
+
+fn thread_id(text: &str) -> Result<u32, String> {
+    let expected = "expected a thread id, a whole number such as 4711";
+    text.parse().map_err(|_| expected.to_owned())
+}
+
+impl ScopeArgs {
+    /// Returns the scope that the options select.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] if the trace does not contain the thread, process or time. The message lists
+    /// alternatives.
+    pub(super) fn scope(&self, tables: &TraceTables) -> Result<Scope, Failure> {
+        let names = tables.identities()?;
+        for id in &self.thread {
+            check_thread(&names, *id)?;
+        }
+        for process in &self.process {
+            check_process(&names, process)?;
+        }
+        Ok(Scope {
+            threads: self.thread.clone(),
+            processes: self.process.clone(),
+            during: self.during(tables, &names)?,
+        })
+    }
+
+    /// Returns the selected time range in nanoseconds since the trace's start, if there is one.
+    fn during(
+        &self,
+        tables: &TraceTables,
+        names: &Identities,
+    ) -> Result<Option<Range<i64>>, Failure> {
+        if let Some([from, to]) = self.between_focus.as_deref() {
+            let between = tables
+                .watched(|options| explain::between_focus(tables.store(), from, to, options))?;
+            return match between {
+                Some(between) => Ok(Some(between)),
+                None => Err(Failure::Input(format!(
+                    "--between-focus: the trace contains no change of focus from {from} to {to}; {}",
+                    focus_order(tables, names)?
+                ))),
+            };
+        }
+        let clock = tables.store().trace().clock();
+        let since_start = |moment: &Moment| moment.since_start(clock);
+        if let Some(at) = &self.at {
+            let at = since_start(at);
+            let at = at..at.saturating_add(1);
+            return check_time("--at", &at, tables).map(|()| Some(at));
+        }
+        match self.between.as_deref() {
+            Some([from, to]) => match (since_start(from), since_start(to)) {
+                (from, to) if from < to => {
+                    check_time("--between", &(from..to), tables).map(|()| Some(from..to))
+                }
+                _ => Err(Failure::Input("--between: T1 is not before T2".to_owned())),
+            },
+            _ => Ok(None),
+        }
+    }
+}
+
+fn check_thread(names: &Identities, id: u32) -> Result<(), Failure> {
+    let mut ids: Vec<u32> = (0..names.thread_rows() as u32)
+        .filter_map(|row| names.thread_id(row))
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let Err(place) = ids.binary_search(&id) else {
+        return Ok(());
+    };
+    let near = &ids[place.saturating_sub(1)..ids.len().min(place + 1)];
+    let near: Vec<String> = near.iter().map(u32::to_string).collect();
+    let there_is = match near.is_empty() {
+        true => "it contains no threads".to_owned(),
+        false => format!(
+            "it has {}, the nearest {}",
+            grouped(ids.len() as u64),
+            near.join(" and ")
+        ),
+    };
+    Err(Failure::Input(format!(
+        "--thread: the trace contains no thread {id}; {there_is} (the table `threads` of laglab sql lists them)"
+    )))
+}
+
+fn check_process(names: &Identities, asked: &str) -> Result<(), Failure> {
+    /// Maximum number of names in the message.
+    const MAX_SHOWN: usize = 5;
+    if asked.trim().is_empty() {
+        let message = "--process: the value is empty; give the name or id of a process";
+        return Err(Failure::Input(message.to_owned()));
+    }
+    if names.processes().any(|process| is_called(process, asked)) {
+        return Ok(());
+    }
+    let mut known: Vec<&str> = names
+        .processes()
+        .filter_map(|process| process.name)
+        .collect();
+    known.sort_unstable();
+    known.dedup();
+    let there_is = match known.as_slice() {
+        [] => "it contains no process names".to_owned(),
+        few if few.len() <= MAX_SHOWN => format!(
+            "it has {}",
+            wording::closest(asked, few.iter().copied(), MAX_SHOWN).join(", ")
+        ),
+        many => format!(
+            "the closest of its {} names are {}",
+            grouped(many.len() as u64),
+            wording::closest(asked, many.iter().copied(), MAX_SHOWN).join(", ")
+        ),
+    };
+    Err(Failure::Input(format!(
+        "--process: the trace contains no process {asked}; {there_is} (laglab process lists them)"
+    )))
+}
+
+/// Returns an error if a time range is outside the trace.
+fn check_time(option: &str, asked: &Range<i64>, tables: &TraceTables) -> Result<(), Failure> {
+    let trace = tables.store().trace();
+    let clock = trace.clock();
+    let (_, end) = tables::span_of(trace);
+    if asked.start <= end && asked.end > 0 {
+        return Ok(());
+    }
+    let utc = |ns: i64| utc(clock.origin_filetime().saturating_add(ns / 100));
+    Err(Failure::Input(format!(
+        "{option}: the time is outside the trace, which lasts from 0 s to {} ({} to {})",
+        duration(end),
+        utc(0),
+        utc(end)
+    )))
+}
+
+/// Returns a clause for an error message. It lists processes in the order in which they had the focus.
+fn focus_order(tables: &TraceTables, names: &Identities) -> Result<String, Failure> {
+    /// Maximum number of processes in the message.
+    const MAX_SHOWN: usize = 12;
+    let table = tables.table(Table::Focus)?;
+    let mut order: Vec<String> = Vec::new();
+    for batch in tables.batches(&table, i64::MIN..i64::MAX, &["process_id", "process_row"]) {
+        let batch = batch?;
+        let view = FocusView::new(&batch)?;
+        for row in 0..view.len() {
+            let process = names.process(view.process_row.get(row), Some(view.process_id[row]));
+            let name = match process.name {
+                Some(name) => name.to_owned(),
+                None => view.process_id[row].to_string(),
+            };
+            // Process 0 means that no process had the focus.
+            if view.process_id[row] != 0 && order.last() != Some(&name) {
+                order.push(name);
+            }
+        }
+    }
+    let more = if order.len() > MAX_SHOWN { ", …" } else { "" };
+    order.truncate(MAX_SHOWN);
+    Ok(match order.is_empty() {
+        true => {
+            "the trace contains no changes of focus (laglab focuschange prints how to record them)"
+                .to_owned()
+        }
+        false => format!("the order of focus was {}{more}", order.join(", ")),
+    })
+}

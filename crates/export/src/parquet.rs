@@ -1,0 +1,197 @@
+//! Parquet export: a folder of tables with one partition for each trace.
+//!
+//! The layout `TABLE/trace=NAME/part-0.parquet` is that of Hive, DuckDB, Spark and Arrow for tables
+//! that are partitioned by a column, here `trace`.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::parquet::arrow::ArrowWriter;
+use ::parquet::basic::{Compression, ZstdLevel};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::KeyValue;
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use etl::Trace;
+use session::{FileError, NewFile};
+use tables::Table;
+
+use super::part::Part;
+use crate::{Error, PartitionProblem};
+
+/// Key of the trace's [`identity`] in the metadata of a file.
+const IDENTITY: &str = "laglab.trace_identity";
+
+/// Maximum number of rows in a row group.
+const ROW_GROUP: usize = 1 << 20;
+
+/// Summary of the written files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Written {
+    /// Number of files, one for each table.
+    pub files: u64,
+    /// Total number of rows.
+    pub rows: u64,
+    /// Total size in bytes.
+    pub bytes: u64,
+}
+
+/// Writes the tables of a part into the partition `name` of the folder, one file for each table.
+///
+/// # Errors
+/// If the partition contains another trace, a table cannot be read or a file cannot be written.
+pub fn write(
+    part: &Part<'_>,
+    tables: &[Table],
+    folder: &Path,
+    name: &str,
+) -> Result<Written, Error> {
+    let identity = identity(part.trace());
+    let files: Vec<(Table, PathBuf)> = tables
+        .iter()
+        .map(|table| (*table, place(folder, *table, name)))
+        .collect();
+    // All files are checked before any is written.
+    for (_, path) in &files {
+        check_place(path, name, &identity)?;
+    }
+    let mut written = Written::default();
+    for (table, path) in &files {
+        let (rows, bytes) = write_table(part, *table, path, &identity)?;
+        written.files += 1;
+        written.rows += rows;
+        written.bytes += bytes;
+    }
+    Ok(written)
+}
+
+/// Returns the path of a table's file.
+fn place(folder: &Path, table: Table, name: &str) -> PathBuf {
+    folder
+        .join(table.name())
+        .join(format!("trace={}", escaped(name)))
+        .join("part-0.parquet")
+}
+
+/// Returns the name in a form that is safe in the name of a partition's folder. Like Hive, it
+/// replaces characters that have a meaning in paths by `%` and their codes.
+fn escaped(name: &str) -> String {
+    name.bytes().fold(String::new(), |mut text, byte| {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'.' => text.push(byte.into()),
+            _ => {
+                let _ = write!(text, "%{byte:02X}");
+            }
+        }
+        text
+    })
+}
+
+/// Returns the identity of a trace: a hash of the start and boot times of its sessions and of the
+/// times of its buffers. File names are not included, because they may change.
+fn identity(trace: &Trace) -> String {
+    let mut hash = blake3::Hasher::new();
+    for segment in trace.segments() {
+        for number in segment
+            .header
+            .iter()
+            .flat_map(|header| [header.start, header.boot, header.raw_start])
+        {
+            hash.update(&number.to_le_bytes());
+        }
+    }
+    for buffer in trace.buffers() {
+        hash.update(&buffer.cpu.to_le_bytes());
+        hash.update(&buffer.first_time.to_le_bytes());
+    }
+    hash.finalize().to_hex().to_string()
+}
+
+/// Checks that the file of a partition can be written.
+///
+/// # Errors
+/// If the file exists and contains another trace, or was not written by laglab.
+fn check_place(path: &Path, name: &str, identity: &str) -> Result<(), Error> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(FileError::write(path, error).into()),
+    };
+    let reader = SerializedFileReader::new(file).ok();
+    let found = reader.as_ref().and_then(|reader| {
+        let pairs = reader.metadata().file_metadata().key_value_metadata()?;
+        let pair = pairs.iter().find(|pair| pair.key == IDENTITY)?;
+        pair.value.as_deref()
+    });
+    match found {
+        Some(found) if found == identity => Ok(()),
+        Some(_) => Err(Error::Partition {
+            path: path.to_owned(),
+            problem: PartitionProblem::OtherTrace(name.to_owned()),
+        }),
+        None => Err(Error::Partition {
+            path: path.to_owned(),
+            problem: PartitionProblem::Foreign,
+        }),
+    }
+}
+
+/// Writes a table to a file. Returns the number of rows and the file's size in bytes.
+fn write_table(
+    part: &Part<'_>,
+    table: Table,
+    path: &Path,
+    identity: &str,
+) -> Result<(u64, u64), Error> {
+    let failed = |source: ParquetError| Error::Parquet {
+        path: path.to_owned(),
+        source: match source {
+            ParquetError::External(error) => error,
+            other => Box::new(other),
+        },
+    };
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| FileError::write(folder, error))?;
+    }
+    let rows = part.whole_rows(table)?;
+    let mut about = vec![KeyValue::new(IDENTITY.to_owned(), identity.to_owned())];
+    let clock = part.trace().clock();
+    let start = clock.to_unix_ns(clock.from_ns(0));
+    about.push(KeyValue::new(
+        "laglab.start_unix_ns".to_owned(),
+        start.to_string(),
+    ));
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_created_by(concat!("laglab ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_max_row_group_row_count(Some(ROW_GROUP))
+        .set_key_value_metadata(Some(about))
+        .build();
+    let new = NewFile::create(path)?;
+    let schema = Arc::clone(rows.table().schema());
+    let mut writer = ArrowWriter::try_new(new.file(), schema, Some(properties)).map_err(failed)?;
+    let mut count = 0;
+    for batch in rows {
+        let batch = batch?;
+        count += batch.num_rows() as u64;
+        writer.write(&batch).map_err(failed)?;
+        // Each chunk becomes a row group, so that readers can skip it by its statistics.
+        writer.flush().map_err(failed)?;
+    }
+    writer.close().map_err(failed)?;
+    Ok((count, new.finish()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_leave_their_folder() {
+        assert_eq!(escaped("boot_2024-05.a"), "boot_2024-05.a");
+        assert_eq!(escaped("a/b=c %ü"), "a%2Fb%3Dc%20%25%C3%BC");
+        assert_eq!(escaped(r"..\x"), "..%5Cx");
+    }
+}

@@ -1,0 +1,288 @@
+//! Filter of events that a user specifies.
+
+use std::str::FromStr;
+
+use etl::{Clock, Event, Guid};
+use events::{Decoded, Decoder, Identity};
+use rustc_hash::FxHashMap;
+use tables::EventKind;
+
+use crate::moment::Moment;
+use crate::processes::{Processes, known_id, processes_in, threads_in};
+
+/// Conditions on events. An event must satisfy all conditions. If a condition has several values, one of
+/// them must match. If it has no values, every event satisfies it.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Providers of the selected events.
+    pub providers: Vec<ProviderPattern>,
+    /// Kinds of the selected events.
+    pub events: Vec<EventPattern>,
+    /// Process ids of the selected events.
+    pub process_ids: Vec<u32>,
+    /// Parts of process names. Their case is ignored.
+    pub process_names: Vec<String>,
+    /// Thread ids of the selected events.
+    pub thread_ids: Vec<u32>,
+    /// CPUs that logged the selected events.
+    pub cpus: Vec<u16>,
+    /// Start of the time range, inclusive.
+    pub from: Option<Moment>,
+    /// End of the time range, inclusive.
+    pub to: Option<Moment>,
+}
+
+/// A provider, identified by text from the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProviderPattern {
+    /// GUID of the provider.
+    Guid(Guid),
+    /// Part of the provider's name, in lower case.
+    Name(String),
+}
+
+impl FromStr for ProviderPattern {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<ProviderPattern, Self::Err> {
+        Ok(match text.parse() {
+            Ok(guid) => ProviderPattern::Guid(guid),
+            Err(_) => ProviderPattern::Name(text.to_lowercase()),
+        })
+    }
+}
+
+/// A kind of event, identified by text from the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventPattern {
+    /// Event id; for kernel and classic events, the opcode.
+    Number(u16),
+    /// Name of the event in lower case, or the part of the name before or after the `/`. A `*` matches
+    /// any text.
+    Text(String),
+}
+
+impl FromStr for EventPattern {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<EventPattern, Self::Err> {
+        Ok(match text.parse() {
+            Ok(number) => EventPattern::Number(number),
+            Err(_) => EventPattern::Text(text.to_lowercase()),
+        })
+    }
+}
+
+/// Returns whether `text` matches `pattern`. A `*` in the pattern matches any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut text) = text.strip_prefix(start) else {
+        return false;
+    };
+    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for part in middle.split('*') {
+        match text.split_once(part) {
+            Some((_, after)) => text = after,
+            None => return false,
+        }
+    }
+    text.ends_with(end)
+}
+
+impl Filter {
+    /// Returns the start and the end of the time range, in nanoseconds since the trace's start, both
+    /// inclusive.
+    pub fn range(&self, clock: &Clock) -> (i64, i64) {
+        (
+            self.from.map_or(i64::MIN, |m| m.since_start(clock)),
+            self.to.map_or(i64::MAX, |m| m.since_start(clock)),
+        )
+    }
+
+    /// Returns whether the time range is empty.
+    pub fn is_empty_range(&self, clock: &Clock) -> bool {
+        let (from, to) = self.range(clock);
+        from > to
+    }
+
+    /// Returns whether the filter has conditions on processes or threads, so that they must be known to
+    /// apply it.
+    pub fn asks_for_ids(&self) -> bool {
+        !(self.process_ids.is_empty()
+            && self.process_names.is_empty()
+            && self.thread_ids.is_empty())
+    }
+
+    fn wants_kind(&self, key: EventKind, identity: &Identity) -> bool {
+        let holds = |text: &Option<std::sync::Arc<str>>, part: &str| {
+            text.as_ref()
+                .is_some_and(|t| t.to_lowercase().contains(part))
+        };
+        let provider = self.providers.is_empty()
+            || self.providers.iter().any(|wanted| match wanted {
+                ProviderPattern::Guid(guid) => identity.guid == Some(*guid),
+                ProviderPattern::Name(part) => holds(&identity.provider, part),
+            });
+        let number = match key {
+            EventKind::Kernel { hook, .. } => Some(hook & 0xFF),
+            EventKind::Classic { opcode, .. } => Some(opcode.into()),
+            EventKind::Provider { id, .. } => Some(id),
+            EventKind::Message { number, .. } => Some(number),
+            EventKind::Bare | EventKind::Further => None,
+        };
+        let event = self.events.is_empty()
+            || self.events.iter().any(|wanted| match wanted {
+                EventPattern::Number(wanted) => number == Some(*wanted),
+                EventPattern::Text(pattern) => identity.name.as_ref().is_some_and(|name| {
+                    let name = name.to_lowercase();
+                    matches(pattern, &name) || name.split('/').any(|part| matches(pattern, part))
+                }),
+            });
+        provider && event
+    }
+
+    /// Returns whether the filter has conditions on kinds of events.
+    pub fn asks_for_kinds(&self) -> bool {
+        !(self.providers.is_empty() && self.events.is_empty())
+    }
+
+    /// Returns whether the event belongs to a selected thread or process. `running` is the thread that
+    /// ran on the event's CPU, if known. It also counts as a thread of the event.
+    fn wants_ids(
+        &self,
+        event: &Event<'_>,
+        decoded: &Decoded<'_>,
+        known: &Processes,
+        running: Option<u32>,
+    ) -> bool {
+        let time_ns = event.time_ns();
+        let fields = &decoded.fields.values;
+        let threads = || {
+            known_id(event.thread_id())
+                .into_iter()
+                .chain(threads_in(fields))
+                .chain(running)
+        };
+        let processes = || {
+            known_id(event.process_id())
+                .into_iter()
+                .chain(processes_in(fields))
+                .chain(threads().filter_map(|tid| known.of_thread(tid, time_ns)))
+        };
+        let tid = self.thread_ids.is_empty() || threads().any(|id| self.thread_ids.contains(&id));
+        let pid =
+            self.process_ids.is_empty() || processes().any(|id| self.process_ids.contains(&id));
+        let process = self.process_names.is_empty()
+            || processes()
+                .filter_map(|id| known.name(id, time_ns))
+                .any(|name| {
+                    let name = name.to_lowercase();
+                    self.process_names
+                        .iter()
+                        .any(|p| name.contains(&p.to_lowercase()))
+                });
+        tid && pid && process
+    }
+}
+
+/// Selects events by a filter, and decodes them.
+pub struct Sieve<'a> {
+    filter: &'a Filter,
+    decoder: &'a Decoder,
+    processes: &'a Processes,
+    range: (i64, i64),
+    /// Kinds of events that were seen. The value is true if the filter selects the kind.
+    kinds: FxHashMap<EventKind, bool>,
+}
+
+impl<'a> Sieve<'a> {
+    /// Creates a sieve for a trace that has this clock.
+    pub fn new(
+        filter: &'a Filter,
+        decoder: &'a Decoder,
+        processes: &'a Processes,
+        clock: &Clock,
+    ) -> Sieve<'a> {
+        Sieve {
+            filter,
+            decoder,
+            processes,
+            range: filter.range(clock),
+            kinds: FxHashMap::default(),
+        }
+    }
+
+    /// Decodes the event. Returns `None` if the filter does not select it.
+    pub fn pass<'e>(&mut self, event: &Event<'e>) -> Option<Decoded<'e>> {
+        if !self.is_of_kind(event) {
+            return None;
+        }
+        let decoded = self.decoder.decode(event);
+        self.is_of_process(event, &decoded, None).then_some(decoded)
+    }
+
+    /// Returns whether the filter selects the event. `running` is the thread that ran on the event's
+    /// CPU, if known.
+    pub fn passes(&mut self, event: &Event<'_>, running: Option<u32>) -> bool {
+        self.is_of_kind(event)
+            && (!self.filter.asks_for_ids()
+                || self.is_of_process(event, &self.decoder.decode(event), running))
+    }
+
+    fn is_of_process(
+        &self,
+        event: &Event<'_>,
+        decoded: &Decoded<'_>,
+        running: Option<u32>,
+    ) -> bool {
+        let filter = self.filter;
+        !filter.asks_for_ids() || filter.wants_ids(event, decoded, self.processes, running)
+    }
+
+    /// Returns whether the filter selects the time, CPU and kind of the event.
+    pub fn is_of_kind(&mut self, event: &Event<'_>) -> bool {
+        const MAX_KINDS: usize = 1 << 16;
+        let (from, to) = self.range;
+        let time_ns = event.time_ns();
+        let cpu = &self.filter.cpus;
+        if time_ns < from || time_ns > to || !cpu.is_empty() && !cpu.contains(&event.cpu()) {
+            return false;
+        }
+        if !self.filter.asks_for_kinds() {
+            return true;
+        }
+        let key = EventKind::new(event);
+        if self.kinds.len() >= MAX_KINDS {
+            self.kinds.clear();
+        }
+        let (filter, decoder) = (self.filter, self.decoder);
+        *self
+            .kinds
+            .entry(key)
+            .or_insert_with(|| filter.wants_kind(key, &decoder.identify(event)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_anything() {
+        for (pattern, text, expected) in [
+            ("read", "read", true),
+            ("read", "readinit", false),
+            ("read*", "readinit", true),
+            ("*init", "readinit", true),
+            ("r*d*n*t", "readinit", true),
+            ("r*x*t", "readinit", false),
+            ("*", "", true),
+            ("a*a", "a", false),
+            ("a**b", "ab", true),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}

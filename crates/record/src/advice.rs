@@ -1,0 +1,169 @@
+//! Advice for the user on what to record: kinds of events, and the command-line options of the recorders.
+
+use std::fmt;
+
+use crate::needs::TableNeeds;
+use crate::{Capture, Investigation, Kind, Needs};
+
+/// Formats kinds of events with the options of WPR and xperf that record them. The text can follow the word
+/// "record": `threads made ready (wpr -start CPU; xperf -on DISPATCHER; WPR keyword ReadyThread)`.
+pub fn advice(kinds: &[Kind]) -> String {
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+    format!("{} ({})", listed(&names), recorders(kinds))
+}
+
+/// Formats the kinds of events that a theory needs, with the options that record all of them. The text can
+/// follow the word "record".
+impl fmt::Display for Needs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let alternatives = |any: &&[Kind]| {
+            let names: Vec<&str> = any.iter().map(|kind| kind.name()).collect();
+            names.join(" or ")
+        };
+        let needed: Vec<String> = self.each_of.iter().map(alternatives).collect();
+        if needed.is_empty() {
+            return f.write_str(self.remark);
+        }
+        write!(f, "{} (", listed(&needed))?;
+        let mut all = Investigation::ALL.into_iter();
+        if let Some(kit) = all.find(|kit| kit.theories().contains(&self.theory)) {
+            write!(f, "laglab record --for {}; ", kit.name())?;
+        }
+        write!(f, "{})", Capture::from_kinds(self.kinds()))?;
+        match self.remark {
+            "" => Ok(()),
+            remark => write!(f, "; {remark}"),
+        }
+    }
+}
+
+/// Formats the rows of a table with the options that record them. The text can follow the word "record".
+impl fmt::Display for TableNeeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.kinds, self.remark) {
+            ([], remark) => write!(f, "{} ({remark})", self.rows),
+            (kinds, "") => write!(f, "{} ({})", self.rows, recorders(kinds)),
+            (kinds, remark) => write!(f, "{} ({}; {remark})", self.rows, recorders(kinds)),
+        }
+    }
+}
+
+/// Formats the options of xperf and WPR that record a capture.
+impl fmt::Display for Capture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(self.xperf_flags().map(|flags| format!("xperf -on {flags}")));
+        let keywords: Vec<&str> = self.keywords().map(|keyword| keyword.wpr()).collect();
+        if !keywords.is_empty() {
+            let word = match keywords.len() {
+                1 => "keyword",
+                _ => "keywords",
+            };
+            parts.push(format!("WPR {word} {}", listed(&keywords)));
+        }
+        parts.extend(self.providers().iter().map(|enabled| {
+            let name = enabled.provider.name();
+            match enabled.keywords {
+                0 => format!("provider {name}"),
+                keywords => format!("provider {name} with keywords {keywords:#x}"),
+            }
+        }));
+        f.write_str(&parts.join("; "))
+    }
+}
+
+/// Formats the options of both recorders. If built-in profiles of WPR record all kinds, the text starts with
+/// them.
+fn recorders(kinds: &[Kind]) -> String {
+    let capture = Capture::from_kinds(kinds.iter().copied());
+    match wpr_profiles(kinds) {
+        Some(profiles) => format!("wpr -start {}; {capture}", profiles.join(" -start ")),
+        None => capture.to_string(),
+    }
+}
+
+/// Returns the names of built-in profiles of WPR that together record these kinds, without repetition.
+/// Returns `None` if no built-in profile records one of the kinds, or if all kinds are in every profile.
+fn wpr_profiles(kinds: &[Kind]) -> Option<Vec<&'static str>> {
+    let mut profiles = Vec::new();
+    // Every built-in profile records these kinds.
+    let special = |kind: &&Kind| !matches!(kind, Kind::Processes | Kind::Images | Kind::CpuConfig);
+    for kind in kinds.iter().filter(special) {
+        let profile = kind.wpr_profile()?;
+        if !profiles.contains(&profile) {
+            profiles.push(profile);
+        }
+    }
+    (!profiles.is_empty()).then_some(profiles)
+}
+
+/// Joins items as in a sentence, such as `a`, `a and b` or `a, b and c`.
+pub(crate) fn listed(things: &[impl AsRef<str>]) -> String {
+    let things: Vec<&str> = things.iter().map(AsRef::as_ref).collect();
+    match things.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::needs::{for_table, for_theory};
+
+    #[test]
+    fn needs_name_the_switches_of_both_recorders() {
+        assert_eq!(
+            for_theory("saturation").unwrap().to_string(),
+            "context switches (laglab record --for long-wait; xperf -on PROC_THREAD+CSWITCH; WPR \
+             keywords ProcessThread, CpuConfig and CSwitch)"
+        );
+        assert_eq!(
+            for_theory("process-frozen").unwrap().to_string(),
+            "processes frozen and thawed (provider Microsoft-Windows-Kernel-Process with keywords \
+             0x200)"
+        );
+        let busy = for_theory("busy-waiting").unwrap().to_string();
+        assert!(
+            busy.contains("xperf -on PROC_THREAD+LOADER+PROFILE -stackwalk Profile"),
+            "{busy}"
+        );
+        assert!(busy.ends_with("; symbols of ntoskrnl.exe help"), "{busy}");
+    }
+
+    #[test]
+    fn advice_names_a_built_in_profile_if_one_records_all_kinds() {
+        assert_eq!(
+            advice(&[Kind::ReadyThreads]),
+            "threads made ready (wpr -start CPU; xperf -on DISPATCHER; WPR keyword ReadyThread)"
+        );
+        assert_eq!(
+            advice(&[Kind::Processes]),
+            "processes and threads (xperf -on PROC_THREAD; WPR keyword ProcessThread)"
+        );
+        assert_eq!(
+            advice(&[Kind::Samples, Kind::Priorities]),
+            "samples and changes of priorities (xperf -on PRIORITY+PROFILE; WPR keywords \
+             ThreadPriority and SampledProfile)"
+        );
+    }
+
+    #[test]
+    fn table_needs_name_rows_switches_and_remark() {
+        assert_eq!(
+            for_table("file_io").unwrap().to_string(),
+            "file operations (wpr -start FileIO; xperf -on FILENAME+FILE_IO+FILE_IO_INIT; WPR \
+             keywords Filename, FileIO and FileIOInit)"
+        );
+        assert_eq!(
+            for_table("marks").unwrap().to_string(),
+            "marks (wpr -marker TEXT or xperf -m TEXT writes one while a recording runs)"
+        );
+        assert_eq!(
+            for_table("priorities").unwrap().to_string(),
+            "priority changes (xperf -on PRIORITY; WPR keyword ThreadPriority; the provider \
+             Microsoft-Windows-Kernel-Process logs them too)"
+        );
+    }
+}

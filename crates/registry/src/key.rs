@@ -1,0 +1,130 @@
+//! Paths of registry keys.
+
+use std::fmt;
+
+use crate::Value;
+
+/// A value of a key in a file that lists registry values (such as a `.reg` file).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Path of the key.
+    pub key: Key,
+    /// Name of the value; empty for the key's default value.
+    pub name: String,
+    /// Type and data of the value; `None` if the entry deletes the value.
+    pub value: Option<Value>,
+}
+
+/// Path of a key: the short name of its root key and the names below it, such as
+/// `HKLM\SYSTEM\CurrentControlSet\Control`.
+///
+/// All spellings (`HKEY_LOCAL_MACHINE`, `[MACHINE]`, `HKLM:\`, `Registry::`, a numbered control set) are
+/// converted to this form. Comparison ignores case, like Windows.
+#[derive(Clone, Debug)]
+pub struct Key(String);
+
+/// Spellings of the root keys, each with the short name.
+const HIVES: [(&str, &str); 11] = [
+    ("HKEY_LOCAL_MACHINE", "HKLM"),
+    ("HKEY_CURRENT_USER", "HKCU"),
+    ("HKEY_USERS", "HKU"),
+    ("HKEY_CLASSES_ROOT", "HKCR"),
+    ("HKEY_CURRENT_CONFIG", "HKCC"),
+    ("HKLM", "HKLM"),
+    ("HKCU", "HKCU"),
+    ("HKU", "HKU"),
+    ("HKCR", "HKCR"),
+    ("HKCC", "HKCC"),
+    ("MACHINE", "HKLM"),
+];
+
+impl Key {
+    /// Parses an absolute path. Returns `None` if it does not start with a root key.
+    ///
+    /// Replaces a numbered control set (`ControlSet001`) by `CurrentControlSet`. If a caller knows that the
+    /// set is not the current one, it must not call this function.
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim().trim_end_matches('\\');
+        let text = text.strip_prefix("Registry::").unwrap_or(text);
+        let (hive, rest) = match text.split_once('\\') {
+            Some((hive, rest)) => (hive, Some(rest)),
+            None => (text, None),
+        };
+        let hive = hive.trim_end_matches(':');
+        let (_, hive) = HIVES
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(hive))?;
+        let mut path = (*hive).to_owned();
+        for (depth, name) in rest
+            .into_iter()
+            .flat_map(|rest| rest.split('\\'))
+            .enumerate()
+        {
+            path.push('\\');
+            path.push_str(if depth == 1 && is_control_set(name) {
+                "CurrentControlSet"
+            } else {
+                name
+            });
+        }
+        Some(Self(path))
+    }
+
+    /// Returns the path of the subkey called `name`.
+    pub fn child(&self, name: &str) -> Self {
+        Self(format!("{}\\{name}", self.0))
+    }
+
+    /// Returns the path with the long name of the root key, such as `HKEY_LOCAL_MACHINE\SYSTEM`.
+    pub fn long(&self) -> String {
+        let (hive, rest) = self.0.split_at(self.0.find('\\').unwrap_or(self.0.len()));
+        let long = HIVES.iter().find(|(_, short)| *short == hive);
+        format!("{}{rest}", long.map_or(hive, |(long, _)| long))
+    }
+
+    /// Returns the path with the short name of the root key.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Returns true if a name is `ControlSet` and three digits.
+fn is_control_set(name: &str) -> bool {
+    let prefix = name
+        .get(..10)
+        .is_some_and(|prefix| prefix.eq_ignore_ascii_case("ControlSet"));
+    prefix && name.len() == 13 && name[10..].bytes().all(|byte| byte.is_ascii_digit())
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_lowercase() == other.0.to_lowercase()
+    }
+}
+
+impl Eq for Key {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_spellings_of_a_key_are_equal() {
+        let key = Key::new(r"HKLM\SYSTEM\CurrentControlSet\Control\PriorityControl").unwrap();
+        for written in [
+            r"HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\PriorityControl",
+            r"MACHINE\System\CurrentControlSet\Control\PriorityControl",
+            r"HKLM:\SYSTEM\ControlSet001\Control\PriorityControl\",
+            r"Registry::HKEY_LOCAL_MACHINE\system\currentcontrolset\control\prioritycontrol",
+        ] {
+            assert_eq!(Key::new(written).as_ref(), Some(&key), "{written}");
+        }
+        assert_eq!(Key::new(r"C:\Windows"), None);
+    }
+}

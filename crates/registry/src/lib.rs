@@ -1,0 +1,21 @@
+//! Access to the Windows registry on any system: keys and values, hive files, and the elements of boot
+//! entries.
+//!
+//! [`Hive`] reads a hive file (a part of the registry) in memory. Windows writes a change to the hive's
+//! transaction logs first, so a copied hive may not contain its last changes. [`replay`] applies these
+//! changes from the logs. [`bcd`] has the names of the elements in a boot configuration store, which is a
+//! hive too.
+//!
+//! A hive is untrusted input. No content can make the reader panic, run without end or allocate more memory
+//! than its limits.
+
+pub mod bcd;
+mod hive;
+mod hive_log;
+mod key;
+mod value;
+
+pub use hive::{Hive, HiveError, HiveKey, HiveValue, is_hive};
+pub use hive_log::{HiveLog, ReplayNote, is_hive_log, is_log_name_of, replay};
+pub use key::{Entry, Key};
+pub use value::Value;

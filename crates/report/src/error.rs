@@ -1,0 +1,36 @@
+//! Errors of the report.
+
+use tables::{StoreError, WrongType};
+
+/// Reason why a report cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Session(#[from] session::Error),
+    /// A chart has too many cells or series.
+    #[error(transparent)]
+    TooLarge(#[from] views::TooLarge),
+    /// The charts cannot be written as JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Error {
+        Error::Session(error.into())
+    }
+}
+
+impl From<WrongType> for Error {
+    fn from(error: WrongType) -> Error {
+        Error::Session(error.into())
+    }
+}
+
+impl From<views::Cancelled> for Error {
+    fn from(_: views::Cancelled) -> Error {
+        Error::Session(session::Error::Cancelled)
+    }
+}

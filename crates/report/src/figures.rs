@@ -1,0 +1,231 @@
+//! Frames of the charts over time. If data for a chart is missing, the reason is shown instead.
+
+use maud::{Markup, html};
+use session::missing_rows;
+use tables::Table;
+use wording::{Printable, duration};
+
+use super::charts::{Charts, Stack, Track};
+use super::{missing, sentence};
+
+/// Frame of a chart, which the script of the page draws.
+struct Figure<'a> {
+    /// Name that the script uses to find the chart.
+    chart: &'a str,
+    title: &'a str,
+    /// Explanation of how to read the chart.
+    reading: &'a str,
+    /// Text alternative for readers who cannot see the chart.
+    shows: String,
+}
+
+impl Figure<'_> {
+    fn markup(&self) -> Markup {
+        html! {
+            figure data-chart=(self.chart) {
+                figcaption {
+                    h3 { (self.title) }
+                    p { (Printable(self.reading)) }
+                }
+                div.plot role="img" aria-label=(Printable(&self.shows)) {}
+                ul.key {}
+            }
+        }
+    }
+}
+
+/// Returns the frames of all charts. All charts show the same time range.
+pub(super) fn over_time(charts: &Charts) -> Markup {
+    let range = charts.range();
+    let span = duration(range.end.saturating_sub(range.start));
+    if charts.is_empty() {
+        return missing("No charts", "This trace holds no data with a time.");
+    }
+    html! {
+        p.note {
+            "All charts show the same " (span) ". Drag across one to zoom in; double-click to see all "
+            "again. Times are since the trace's start."
+            " " button #whole type="button" hidden { "Show all" }
+        }
+        (markers(charts))
+        (tracks(charts))
+        (processes(charts.processes.as_ref()))
+        (priorities(charts))
+        (cpus(charts))
+        (interrupts(charts))
+        (ranks(charts))
+    }
+}
+
+fn markers(charts: &Charts) -> Markup {
+    html! {
+        @if !charts.markers.is_empty() {
+            (Figure {
+                chart: "markers",
+                title: "Times of findings",
+                reading: "Numbers refer to the findings above. All other charts shade the time of problems and warnings and mark its start and end.",
+                shows: format!("{} findings have a time, printed with each", charts.markers.len()),
+            }.markup())
+        }
+    }
+}
+
+fn tracks(charts: &Charts) -> Markup {
+    const TITLE: &str = "Focus, input, frozen processes";
+    let tracks = &charts.tracks;
+    let all = || {
+        tracks
+            .focus
+            .iter()
+            .chain(&tracks.input)
+            .chain(&tracks.freezes)
+    };
+    let names: Vec<&str> = all().map(|track: &Track| track.name.as_str()).collect();
+    let mut missing_here = Vec::new();
+    if tracks.focus.is_empty() {
+        missing_here.push(sentence(&missing_rows(Table::Focus)));
+    }
+    if tracks.input.is_empty() {
+        missing_here.push(
+            "The trace holds no input: the user did not type or click, or input was not recorded; \
+             record it with UIforETW's input tracing, or the provider Microsoft-Windows-Win32k."
+                .to_owned(),
+        );
+    }
+    html! {
+        @if names.is_empty() {
+            (missing(TITLE, &missing_here.join(" ")))
+        } @else {
+            (Figure {
+                chart: "tracks",
+                title: TITLE,
+                reading: "The process in focus, keys and buttons pressed, and processes frozen by Windows.",
+                shows: format!("Rows: {}", names.join(", ")),
+            }.markup())
+            @for why in &missing_here { p.missing { (Printable(why)) } }
+        }
+    }
+}
+
+fn processes(stack: Option<&Stack>) -> Markup {
+    const TITLE: &str = "CPU time by process";
+    let Some(stack) = stack else {
+        let nothing = [Table::CpuRuns, Table::Samples];
+        let nothing = nothing.map(|table| sentence(&missing_rows(table)));
+        return missing(TITLE, &nothing.join(" "));
+    };
+    let reading = match stack.is_sampled {
+        true => "Share of all CPUs, from samples, since this trace holds no context switches.",
+        false => {
+            "Share of all CPUs, from context switches. It includes the DPCs and service routines that interrupted the process."
+        }
+    };
+    Figure {
+        chart: "processes",
+        title: TITLE,
+        reading,
+        shows: format!("Of all CPUs' time: {}", stack.summary()),
+    }
+    .markup()
+}
+
+fn priorities(charts: &Charts) -> Markup {
+    const TITLE: &str = "CPU time by priority";
+    match &charts.priorities {
+        None => missing(TITLE, &sentence(&missing_rows(Table::CpuRuns))),
+        Some(stack) => Figure {
+            chart: "priorities",
+            title: TITLE,
+            reading: "Share of all CPUs by the priority of threads when they were switched in. Threads with a rank above 0 run after all others and are shown separately.",
+            shows: format!("Of all CPUs' time: {}", stack.summary()),
+        }
+        .markup(),
+    }
+}
+
+fn cpus(charts: &Charts) -> Markup {
+    const TITLE: &str = "What each CPU did";
+    let cpus = &charts.cpus;
+    if cpus.busy.is_none() && cpus.dpc.is_none() && cpus.isr.is_none() {
+        return missing(TITLE, &sentence(&missing_rows(Table::CpuRuns)));
+    }
+    let left_out = match cpus.left_out {
+        0 => String::new(),
+        more => format!(
+            " The first {} CPUs; {more} more are not shown.",
+            cpus.numbers.len()
+        ),
+    };
+    let unknown = match cpus.busy {
+        None => " The trace does not record when threads ran.",
+        Some(_) if cpus.untold.iter().any(Option::is_some) => {
+            " Blank: not recorded, or the machine was suspended."
+        }
+        Some(_) => "",
+    };
+    let reading = format!(
+        "One row for each CPU: service routines at the bottom, then DPCs, then threads. The time of threads excludes interruptions.{unknown}{left_out}"
+    );
+    Figure {
+        chart: "cpus",
+        title: TITLE,
+        reading: &reading,
+        shows: format!(
+            "One row for each of {} CPUs: time in service routines, DPCs and threads",
+            cpus.numbers.len()
+        ),
+    }
+    .markup()
+}
+
+fn interrupts(charts: &Charts) -> Markup {
+    let Some(spread) = &charts.interrupts else {
+        return missing(
+            "DPCs and service routines",
+            &sentence(&missing_rows(Table::Interrupts)),
+        );
+    };
+    let one = |chart, title, what: &str, counts: &[u64]| {
+        let count: u64 = counts.iter().sum();
+        if count == 0 {
+            return missing(title, &format!("This trace holds no {what}."));
+        }
+        Figure {
+            chart,
+            title,
+            reading: "Share of each CPU: the eight with the most, and the mean of the others.",
+            shows: format!("Share of each CPU's time in {count} {what}"),
+        }
+        .markup()
+    };
+    html! {
+        (one("dpc", "Time in DPCs", "DPCs", &spread.dpc))
+        (one("isr", "Time in service routines", "service routines", &spread.isr))
+        @if charts.dpc_durations.is_some() {
+            (Figure {
+                chart: "dpc_durations",
+                title: "Durations of DPCs",
+                reading: "Each cell counts DPCs by end time and duration. Darker cells have more. The line marks 100 µs, which no DPC should exceed.",
+                shows: "DPCs by time and duration; the histogram below has the same counts".to_owned(),
+            }.markup())
+        }
+    }
+}
+
+fn ranks(charts: &Charts) -> Markup {
+    // The chart is left out if all ranks are 0, because it would be empty. The theory about ranks says so.
+    let shows = charts.ranks.iter();
+    let shows: Vec<String> = shows
+        .map(|line| format!("{} up to rank {}", line.name, line.highest))
+        .collect();
+    html! {
+        @if !shows.is_empty() {
+            (Figure {
+                chart: "ranks",
+                title: "Ranks",
+                reading: "The highest rank of each process's threads when they left a CPU. Threads of rank 0 run before them, regardless of priority.",
+                shows: shows.join(", "),
+            }.markup())
+        }
+    }
+}

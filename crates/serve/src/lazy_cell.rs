@@ -1,0 +1,42 @@
+//! Lazy cells: values that are made on first use.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Cell that makes its value on first use and then keeps it. After an error, the next use tries again.
+#[derive(Debug)]
+pub(super) struct LazyCell<T>(Mutex<Option<Arc<T>>>);
+
+impl<T> LazyCell<T> {
+    pub(super) const fn new() -> LazyCell<T> {
+        LazyCell(Mutex::new(None))
+    }
+
+    /// Returns the value if it is already made and no other thread is using the cell.
+    pub(super) fn get_if_made(&self) -> Option<Arc<T>> {
+        self.0.try_lock().ok()?.clone()
+    }
+
+    /// Returns the value, and makes it first if necessary. While another caller makes it, this call waits.
+    pub(super) fn get<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = &*made {
+            return Ok(Arc::clone(made));
+        }
+        Ok(Arc::clone(made.insert(Arc::new(make()?))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_made_once_and_failures_are_not_kept() {
+        let lazy_cell = LazyCell::new();
+        assert_eq!(lazy_cell.get(|| Err("no")), Err("no"));
+        assert_eq!(lazy_cell.get_if_made(), None);
+        assert_eq!(lazy_cell.get(|| Ok::<_, &str>(1)).map(|made| *made), Ok(1));
+        assert_eq!(lazy_cell.get(|| Err("no")).map(|made| *made), Ok(1));
+        assert_eq!(lazy_cell.get_if_made().as_deref(), Some(&1));
+    }
+}

@@ -1,0 +1,152 @@
+//! Server of `laglab open`. It serves the page to the browser of the user who started it.
+//!
+//! `access` rejects requests from others, `page` holds the page, and `api` routes requests. Open traces are
+//! in `traces`. `work` runs long work on blocking threads and cancels it if the client disconnects. The
+//! crates `explore`, `explain` and `sql` compute answers about views, lags and queries; this crate returns
+//! the answers as JSON.
+
+mod access;
+mod api;
+mod body;
+mod error;
+mod lazy_cell;
+mod page;
+mod presets;
+mod progress;
+mod refusal;
+#[cfg(feature = "sql")]
+mod sql_sessions;
+mod traces;
+mod work;
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{io, thread};
+
+use axum::serve::ListenerExt;
+use session::Observer;
+
+use access::Access;
+pub use error::Error;
+use presets::UserPresets;
+use refusal::Refusal;
+pub use traces::ServedTrace;
+
+/// Maximum number of requests at the same time. Further requests wait.
+const AT_ONCE: usize = 16;
+
+/// Interval between checks whether the user has cancelled.
+const PULSE: Duration = Duration::from_millis(100);
+
+/// State that all requests share.
+struct Shared {
+    traces: Vec<Arc<ServedTrace>>,
+    presets: UserPresets,
+    #[cfg(feature = "sql")]
+    sql: sql_sessions::Sessions,
+}
+
+impl Shared {
+    /// Returns the trace with the id of a request.
+    fn trace(&self, id: &str) -> Result<Arc<ServedTrace>, Refusal> {
+        let trace = id.parse().ok().and_then(|id: usize| self.traces.get(id));
+        trace
+            .cloned()
+            .ok_or_else(|| Refusal::not_found("no trace has that id; `session` lists open traces"))
+    }
+}
+
+/// Server that has bound its port but does not run yet.
+pub struct Server {
+    observer: Arc<dyn Observer>,
+    listener: TcpListener,
+    access: Arc<Access>,
+    shared: Arc<Shared>,
+}
+
+impl Server {
+    /// Binds a port of 127.0.0.1. Port 0 stands for any free port. `presets` is the file with presets that
+    /// the user saved.
+    ///
+    /// # Errors
+    /// If the server cannot listen on the port.
+    pub fn bind(
+        port: u16,
+        traces: Vec<ServedTrace>,
+        presets: Option<PathBuf>,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Server, Error> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        });
+        let listener = listener.map_err(|source| Error::Listen { port, source })?;
+        let access = listener
+            .local_addr()
+            .and_then(|address| Access::new(address.port()))
+            .map_err(Error::Serve)?;
+        let traces: Vec<Arc<ServedTrace>> = traces.into_iter().map(Arc::new).collect();
+        Ok(Server {
+            observer,
+            listener,
+            access: Arc::new(access),
+            shared: Arc::new(Shared {
+                #[cfg(feature = "sql")]
+                sql: sql_sessions::Sessions::new(traces.clone()),
+                traces,
+                presets: UserPresets::new(presets),
+            }),
+        })
+    }
+
+    /// Returns the address of the page. All who know this address can read the traces.
+    pub fn address(&self) -> String {
+        self.access.address()
+    }
+
+    /// Serves until the user presses Ctrl-C.
+    ///
+    /// # Errors
+    /// If the system stops the server.
+    pub fn run(self) -> Result<(), Error> {
+        self.serve().map_err(Error::Serve)
+    }
+
+    fn serve(self) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(AT_ONCE)
+            .build()?;
+        let traces = self.shared.traces.clone();
+        // A thread makes the tables that the page will request, before the requests arrive.
+        let ahead = thread::Builder::new().name("ahead".to_owned());
+        ahead.spawn(move || {
+            traces.iter().for_each(|trace| trace.make_first_tables());
+            traces.iter().for_each(|trace| trace.make_tables());
+            traces.iter().for_each(|trace| trace.explain_ahead());
+        })?;
+        let router = access::guarded(api::router(&self.access, self.shared), self.access);
+        let served = runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(self.listener)?;
+            // Small responses are sent at once, because the user waits for them.
+            let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+            tokio::select! {
+                served = axum::serve(listener, router) => served,
+                () = cancelled(&*self.observer) => Ok(()),
+            }
+        });
+        // Cancelled work ends itself, so the server does not wait for it.
+        runtime.shutdown_background();
+        served
+    }
+}
+
+/// Waits until the user cancels the server.
+async fn cancelled(observer: &dyn Observer) {
+    let mut pulse = tokio::time::interval(PULSE);
+    while !observer.is_cancelled() {
+        pulse.tick().await;
+    }
+}

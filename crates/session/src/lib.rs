@@ -1,0 +1,26 @@
+//! Access to one opened trace: its tables, names of functions, progress and cancellation.
+//!
+//! [`TraceTables`] makes tables when they are needed, reports progress to an [`Observer`] and stops when the
+//! observer is cancelled. [`Symbolication`] names functions, [`NewFile`] writes output files, and
+//! [`NotRecorded`] states how to record a table that a trace lacks.
+
+mod error;
+mod new_file;
+mod observer;
+mod recorded;
+mod stack_modules;
+mod symbolication;
+mod trace_tables;
+
+pub use error::Error;
+pub use new_file::{FileError, FileProblem, NewFile};
+pub use observer::{Amount, Observer, Task, Unobserved, watched};
+pub use recorded::{NotRecorded, missing_rows};
+pub use stack_modules::StackModules;
+pub use symbolication::{MissingSymbols, SymbolOptions, SymbolOptionsError, Symbolication};
+pub use trace_tables::TraceTables;
+
+/// Warning text for files that were recorded on different systems and are read as one trace.
+pub const SEVERAL_SYSTEMS: &str = "These files were recorded by different systems, or after another \
+                                   boot: ids and names of one do not hold in the other, and sums mix \
+                                   them. Look at them one by one.";

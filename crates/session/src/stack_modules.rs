@@ -1,0 +1,44 @@
+//! Names of the modules and functions at the addresses of a stack.
+
+use etl::Trace;
+use tables::{ImageTracker, Options, Table};
+
+use crate::{Error, MissingSymbols, SymbolOptions, Symbolication};
+
+/// Modules of a trace by process, address and time; empty if names were not requested.
+#[derive(Debug, Default)]
+pub struct StackModules {
+    known: Option<(ImageTracker, Symbolication)>,
+}
+
+impl StackModules {
+    /// Reads the modules from the trace.
+    ///
+    /// # Errors
+    /// If the symbol path is wrong or the progress callback cancelled the work.
+    pub fn read(
+        trace: &Trace,
+        symbols: &SymbolOptions,
+        options: Options<'_>,
+    ) -> Result<StackModules, Error> {
+        let tables = tables::build(trace, &[Table::Images], options)?;
+        let images = ImageTracker::new(&tables.images);
+        Ok(StackModules {
+            known: Some((images, Symbolication::new(symbols, &tables.images)?)),
+        })
+    }
+
+    /// Formats the address as `module!function+0x123`, or as `module+0x123` if there are no symbols. `module`
+    /// is the file name of the module. `0x123` is the offset in the function or module. For an address of the
+    /// kernel, `pid` may be `None`.
+    pub fn name(&self, pid: Option<u32>, address: u64, time_ns: i64) -> Option<String> {
+        let (images, symbols) = self.known.as_ref()?;
+        symbols.name(images.lookup(pid.unwrap_or(0), address, time_ns)?, address)
+    }
+
+    /// Returns the modules whose symbols were requested and not found.
+    pub fn missing(&self) -> Vec<MissingSymbols> {
+        let known = self.known.as_ref();
+        known.map_or_else(Vec::new, |(_, symbols)| symbols.missing())
+    }
+}

@@ -1,0 +1,235 @@
+//! Names of functions, read from PDBs that are found through a symbol path.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use symbols::{Module, ModuleId, PdbId, Stores, SymbolPath, SymbolPathError, Symbolizer};
+use tables::{Functions, Images, module_name};
+
+/// Environment variable from which the tools of Windows read the symbol path.
+const VARIABLE: &str = "_NT_SYMBOL_PATH";
+
+/// Command-line option that sets the symbol path.
+const OPTION: &str = "--symbols";
+
+/// Options that state where symbols are searched.
+#[derive(Clone, Debug, Default)]
+pub struct SymbolOptions {
+    /// Symbol path in the syntax of the environment variable `_NT_SYMBOL_PATH`. If `None`, the value of that
+    /// variable is used.
+    pub path: Option<String>,
+    /// True if PDBs may be downloaded from the servers of the path.
+    #[cfg(feature = "network")]
+    pub allow_network: bool,
+}
+
+/// Error of a wrong symbol path.
+#[derive(Debug, thiserror::Error)]
+pub enum SymbolOptionsError {
+    /// The path cannot be parsed.
+    #[error("{origin}: {source}")]
+    Syntax {
+        /// The option or environment variable that gave the path.
+        origin: &'static str,
+        /// The reason.
+        source: SymbolPathError,
+    },
+    /// The given path is empty.
+    #[error(
+        "--symbols: names no place; give a folder with PDBs, a symbol store or srv*CACHE*https://SERVER"
+    )]
+    Empty,
+    /// A folder of the given path does not exist.
+    #[error("--symbols: {}: there is no such folder; check the path", .0.display())]
+    NoFolder(PathBuf),
+}
+
+impl SymbolOptions {
+    /// Returns these options with a folder that is searched first.
+    pub fn with_folder(&self, folder: &Path) -> SymbolOptions {
+        let given = self.text();
+        let folder = folder.display();
+        let mut options = self.clone();
+        options.path = Some(match given.is_empty() {
+            true => folder.to_string(),
+            false => format!("{folder};{given}"),
+        });
+        options
+    }
+
+    /// Checks the symbol path.
+    ///
+    /// # Errors
+    /// If the path is wrong.
+    pub fn check(&self) -> Result<(), SymbolOptionsError> {
+        self.symbol_path().map(drop)
+    }
+
+    /// Returns the symbol path of the option, else of the environment variable; empty if neither is set.
+    fn text(&self) -> String {
+        match &self.path {
+            Some(text) => text.clone(),
+            None => env::var(VARIABLE).unwrap_or_default(),
+        }
+    }
+
+    /// Returns the symbol stores of the symbol path. Servers are used only if the network is allowed.
+    ///
+    /// # Errors
+    /// If the path is wrong.
+    pub fn stores(&self) -> Result<Stores, SymbolOptionsError> {
+        let path = self.symbol_path()?;
+        #[cfg(feature = "network")]
+        if self.allow_network {
+            return Ok(Stores::online(path));
+        }
+        Ok(Stores::offline(path))
+    }
+
+    fn symbol_path(&self) -> Result<SymbolPath, SymbolOptionsError> {
+        let path = self.text().parse::<SymbolPath>().map_err(|source| {
+            let origin = self.path.as_ref().map_or(VARIABLE, |_| OPTION);
+            SymbolOptionsError::Syntax { origin, source }
+        })?;
+        match &self.path {
+            Some(_) => check_given(&path).map(|()| path),
+            // The environment variable is set for all tools. It may name folders that do not exist on this
+            // machine.
+            None => Ok(path),
+        }
+    }
+}
+
+/// Refuses a symbol path of the command line that is empty or names a folder that does not exist.
+fn check_given(path: &SymbolPath) -> Result<(), SymbolOptionsError> {
+    if path.is_empty() {
+        return Err(SymbolOptionsError::Empty);
+    }
+    match path.folders().find(|folder| !folder.is_dir()) {
+        Some(none) => Err(SymbolOptionsError::NoFolder(none.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// Names of the addresses in the images of a trace. The PDB of a module is searched when an address in that
+/// module is first requested. Every address is looked up only once.
+pub struct Symbolication {
+    symbolizer: Mutex<Symbolizer>,
+    /// Module and base address of each image, by row in `images`. The module is `None` if the trace does not
+    /// name it.
+    images: Vec<(Option<ModuleId>, u64)>,
+    /// True if the symbol path is not empty.
+    is_asked: bool,
+}
+
+impl Symbolication {
+    /// Prepares names for the images of a trace. Opens no file yet.
+    ///
+    /// # Errors
+    /// If the symbol path is wrong.
+    pub fn new(
+        options: &SymbolOptions,
+        images: &Images,
+    ) -> Result<Symbolication, SymbolOptionsError> {
+        let is_asked = !options.symbol_path()?.is_empty();
+        let mut symbolizer = Symbolizer::new(options.stores()?);
+        let rows = (0..images.len()).map(|row| {
+            let module = module(images, row).map(|module| symbolizer.add(module));
+            (module, images.base_address[row])
+        });
+        Ok(Symbolication {
+            images: rows.collect(),
+            symbolizer: Mutex::new(symbolizer),
+            is_asked,
+        })
+    }
+
+    /// Formats an address in an image as `module!function+0x1f`, or as `module+0x1f` if the function is
+    /// unknown. `image` is the row in `images`. `module` is the file name of the module. `function` is the
+    /// function that contains the address; inlined functions are not named. Returns `None` if the trace does
+    /// not name the image.
+    pub fn name(&self, image: usize, address: u64) -> Option<String> {
+        let (module, base) = self.images.get(image)?;
+        let rva = u32::try_from(address.checked_sub(*base)?).ok()?;
+        let mut symbolizer = self
+            .symbolizer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        Some(symbolizer.name((*module)?, rva))
+    }
+
+    /// Returns the modules whose symbols were needed but not found, each with its PDB and the reason. The
+    /// list is empty if the symbol path is empty.
+    pub fn missing(&self) -> Vec<MissingSymbols> {
+        if !self.is_asked {
+            return Vec::new();
+        }
+        let symbolizer = self
+            .symbolizer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let missing = symbolizer.missing().map(|missing| MissingSymbols {
+            module: missing.module.name.clone(),
+            pdb: missing.module.pdb.as_ref().map(ToString::to_string),
+            why: missing.why.to_string(),
+        });
+        missing.collect()
+    }
+}
+
+impl std::fmt::Debug for Symbolication {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Symbolication").finish_non_exhaustive()
+    }
+}
+
+impl Functions for Symbolication {
+    fn name(&self, image_row: u32, address: u64) -> Option<String> {
+        Symbolication::name(self, image_row as usize, address)
+    }
+}
+
+/// A module without symbols.
+#[derive(Clone, Debug)]
+pub struct MissingSymbols {
+    /// File name of the module.
+    pub module: String,
+    /// Name of the PDB with the key that symbol stores use; `None` if the trace does not contain them.
+    pub pdb: Option<String>,
+    /// Reason why the symbols are missing: the folders and servers that were searched, and the result.
+    pub why: String,
+}
+
+impl MissingSymbols {
+    /// Formats warnings about these modules. The first warning names the first module and its reason. If
+    /// there are more modules, a second warning gives their number.
+    pub fn warnings(missing: &[MissingSymbols]) -> Vec<String> {
+        let Some(MissingSymbols { module, pdb, why }) = missing.first() else {
+            return Vec::new();
+        };
+        let pdb = pdb
+            .as_ref()
+            .map_or(String::new(), |pdb| format!(" ({pdb})"));
+        let mut warnings = vec![format!("no symbols of {module}{pdb}: {why}")];
+        if missing.len() > 1 {
+            warnings.push(format!("and {} more modules", missing.len() - 1));
+        }
+        warnings
+    }
+}
+
+/// Returns the name, time stamp, size and PDB of an image's file, as far as the trace contains them.
+fn module(images: &Images, row: usize) -> Option<Module> {
+    let name = module_name(images.path.get(row), None)?;
+    let pdb = || {
+        let guid = images.pdb_guid.get(row)?.parse().ok()?;
+        PdbId::new(images.pdb_path.get(row)?, guid, images.pdb_age.get(row)?).ok()
+    };
+    Some(Module {
+        name: name.to_owned(),
+        time_date_stamp: images.time_date_stamp.get(row),
+        size: Some(images.size_bytes[row]),
+        pdb: pdb(),
+    })
+}

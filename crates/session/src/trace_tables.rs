@@ -1,0 +1,138 @@
+//! Access to the tables of a trace.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, Once};
+
+use arrow_array::RecordBatch;
+use rayon::prelude::*;
+use tables::{Cache, Identities, Options, Store, StoreError, StoredTable, Table};
+
+use crate::{Error, NotRecorded, Observer, watched};
+
+/// Tables of a trace. A table is made when it is first needed. The observer shows the progress of this work
+/// and can cancel it.
+pub struct TraceTables {
+    store: Arc<Store>,
+    warned: Once,
+    observer: Arc<dyn Observer>,
+}
+
+impl TraceTables {
+    /// Opens several files as one trace.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is no trace.
+    pub fn open(
+        paths: &[PathBuf],
+        cache: Cache,
+        observer: Arc<dyn Observer>,
+    ) -> Result<TraceTables, Error> {
+        Ok(TraceTables {
+            store: Arc::new(Store::open(paths, cache)?),
+            warned: Once::new(),
+            observer,
+        })
+    }
+
+    /// Returns the store of the tables.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// Returns the observer of the work.
+    pub fn observer(&self) -> &Arc<dyn Observer> {
+        &self.observer
+    }
+
+    /// Returns the same trace with another observer.
+    pub fn with_observer(self, observer: Arc<dyn Observer>) -> TraceTables {
+        TraceTables { observer, ..self }
+    }
+
+    /// Checks that the work may continue.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] if the work shall stop.
+    pub fn check(&self) -> Result<(), Error> {
+        Ok(self.observer.check()?)
+    }
+
+    /// Makes the tables that do not exist yet, in one pass.
+    ///
+    /// # Errors
+    /// If the trace cannot be read, a table cannot be written, or the work is cancelled.
+    pub fn make(&self, wanted: &[Table]) -> Result<(), Error> {
+        self.watched(|options| self.store.make(wanted, options))
+    }
+
+    /// Returns a table.
+    ///
+    /// # Errors
+    /// If the trace cannot be read, the table cannot be written, or the work is cancelled.
+    pub fn table(&self, table: Table) -> Result<StoredTable, Error> {
+        self.watched(|options| self.store.table(table, options))
+    }
+
+    /// Returns a table, or an error if the table has no rows.
+    ///
+    /// # Errors
+    /// [`Error::NotRecorded`] if the table has no rows. Other errors are those of [`TraceTables::table`].
+    pub fn recorded(&self, table: Table) -> Result<StoredTable, Error> {
+        let stored = self.table(table)?;
+        match NotRecorded::of_table(table) {
+            Some(missing) if stored.rows() == 0 => Err(Error::NotRecorded(missing)),
+            _ => Ok(stored),
+        }
+    }
+
+    /// Returns the names of processes, threads and images.
+    ///
+    /// # Errors
+    /// If a table cannot be made or read, or the work is cancelled.
+    pub fn identities(&self) -> Result<Identities, Error> {
+        self.watched(|options| Identities::read(&self.store, options))
+    }
+
+    /// Reads columns of the chunks that have rows in a time range; a chunk may also have rows outside the
+    /// range. Each thread of the thread pool reads one chunk at a time.
+    pub fn batches<'t>(
+        &'t self,
+        table: &'t StoredTable,
+        range: Range<i64>,
+        columns: &'t [&str],
+    ) -> impl Iterator<Item = Result<RecordBatch, Error>> + 't {
+        let chunks = table.chunks_within(range);
+        let at_once = rayon::current_num_threads();
+        chunks.clone().step_by(at_once).flat_map(move |from| {
+            let read = |chunk: usize| {
+                self.check()?;
+                Ok(table.read(chunk, columns)?)
+            };
+            let some = from..chunks.end.min(from + at_once);
+            some.into_par_iter().map(read).collect::<Vec<_>>()
+        })
+    }
+
+    /// Runs work that makes tables, as a task of the observer.
+    ///
+    /// # Errors
+    /// If the work fails or is cancelled.
+    pub fn watched<T>(
+        &self,
+        make: impl FnOnce(Options<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, Error> {
+        let total = self.store.trace().size_bytes();
+        let made = watched(&*self.observer, "building tables", total, make)?;
+        if let Some(warning) = self.store.warning() {
+            self.warned.call_once(|| self.observer.warn(warning));
+        }
+        Ok(made)
+    }
+}
+
+impl std::fmt::Debug for TraceTables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TraceTables").finish_non_exhaustive()
+    }
+}

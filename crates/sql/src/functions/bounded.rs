@@ -1,0 +1,166 @@
+//! Limits for functions of DataFusion whose result can be much larger than their arguments.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Int64Array};
+use arrow_schema::{DataType, FieldRef};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::kernels::length::length;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+};
+
+/// Names of the functions with a limited result.
+pub(crate) const NAMES: &[&str] = &[
+    "array_repeat",
+    "array_resize",
+    "concat",
+    "concat_ws",
+    "generate_series",
+    "lpad",
+    "range",
+    "regexp_replace",
+    "repeat",
+    "replace",
+    "rpad",
+];
+
+/// Maximum size of the result of one call, which processes a batch of rows, in bytes.
+const MAX_BYTES: i64 = 256 << 20;
+
+/// Estimated size of an array's element, in bytes.
+const ELEMENT_BYTES: i64 = 16;
+
+/// A function of DataFusion that fails if its result would be too large.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Bounded {
+    inner: Arc<ScalarUDF>,
+}
+
+impl Bounded {
+    pub(crate) fn new(inner: Arc<ScalarUDF>) -> Bounded {
+        Bounded { inner }
+    }
+}
+
+impl ScalarUDFImpl for Bounded {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner.coerce_types(given)
+    }
+
+    fn return_type(&self, given: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(given)
+    }
+
+    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        self.inner.return_field_from_args(arguments)
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
+        let bytes = result_bytes(self.name(), &arrays);
+        if bytes > MAX_BYTES {
+            return Err(DataFusionError::Execution(format!(
+                "{} would return {} MiB at once; at most {} MiB are possible",
+                self.name(),
+                bytes >> 20,
+                MAX_BYTES >> 20,
+            )));
+        }
+        self.inner.invoke_with_args(arguments)
+    }
+}
+
+/// Returns an upper bound of the size of the result, in bytes. It saturates. Returns 0 for arguments of
+/// other types, which the function itself refuses.
+fn result_bytes(name: &str, arguments: &[ArrayRef]) -> i64 {
+    let rows = arguments.first().map_or(0, |first| first.len());
+    let number = |at: usize| arguments.get(at).and_then(numbers);
+    let text = |at: usize| arguments.get(at).and_then(lengths);
+    let of = |column: &Option<Int64Array>, row: usize| match column {
+        Some(values) if values.is_valid(row) => values.value(row),
+        _ => 0,
+    };
+    let sum = |bytes: &dyn Fn(usize) -> i64| {
+        (0..rows).fold(0i64, |sum, row| sum.saturating_add(bytes(row).max(0)))
+    };
+    match name {
+        "repeat" => {
+            let (text, times) = (text(0), number(1));
+            sum(&|row| of(&text, row).saturating_mul(of(&times, row)))
+        }
+        "lpad" | "rpad" => {
+            let length = number(1);
+            sum(&|row| of(&length, row).saturating_mul(4))
+        }
+        "array_repeat" | "array_resize" => {
+            let count = number(1);
+            sum(&|row| of(&count, row).saturating_mul(ELEMENT_BYTES))
+        }
+        "range" | "generate_series" => {
+            let (one, two, step) = (number(0), number(1), number(2));
+            sum(&|row| {
+                let (start, end) = match two {
+                    Some(_) => (of(&one, row), of(&two, row)),
+                    None => (0, of(&one, row)),
+                };
+                let step = of(&step, row).unsigned_abs().max(1);
+                let count = end.abs_diff(start) / step;
+                i64::try_from(count)
+                    .unwrap_or(i64::MAX)
+                    .saturating_mul(ELEMENT_BYTES)
+            })
+        }
+        "replace" | "regexp_replace" => {
+            let (text, from, to) = (text(0), text(1), text(2));
+            sum(&|row| {
+                let length = of(&text, row);
+                // A regular expression can match at every character.
+                let shortest = match name {
+                    "replace" => of(&from, row).max(1),
+                    _ => 1,
+                };
+                let places = length / shortest + 1;
+                places.saturating_mul(of(&to, row)).saturating_add(length)
+            })
+        }
+        _ => {
+            let texts: Vec<_> = (0..arguments.len()).map(text).collect();
+            sum(&|row| {
+                let lengths = texts.iter().map(|text| of(text, row));
+                lengths.fold(0i64, i64::saturating_add)
+            })
+        }
+    }
+}
+
+fn numbers(array: &ArrayRef) -> Option<Int64Array> {
+    let is_number = array.data_type().is_integer();
+    let numbers = is_number.then(|| cast(array, &DataType::Int64).ok())??;
+    Some(numbers.as_primitive::<Int64Type>().clone())
+}
+
+/// Returns the lengths of texts, in bytes.
+fn lengths(array: &ArrayRef) -> Option<Int64Array> {
+    let is_text = matches!(
+        array.data_type(),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    );
+    let lengths = is_text.then(|| length(array).ok())??;
+    numbers(&lengths)
+}

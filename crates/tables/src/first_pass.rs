@@ -1,0 +1,251 @@
+//! The first pass over a trace. It collects data with which rows of events are joined later, such
+//! as processes, threads, images, files and stacks. It also makes the tables of the whole trace.
+
+use etl::{BufferReader, BufferRef, CpuStream, Damage, Segment, Trace};
+use rayon::prelude::*;
+
+use crate::Table;
+use crate::activity::{self, Activity};
+use crate::build::Cancelled;
+use crate::event_buffer::EventBuffer;
+use crate::in_memory::Tables;
+use crate::intervals::span_of;
+use crate::kind_survey::KindSurvey;
+use crate::recorded::Recorded;
+use crate::register::{Incoming, Reader, ReaderSet, TraceFacts, WholeTable, buffered};
+use crate::stack_index::{StackEvents, StackIndex};
+use crate::table::rows::*;
+use crate::table::{for_each_table, samples};
+use crate::trackers::{FileTracker, ProcessTracker};
+use crate::unreadable::UnreadableEvents;
+use crate::volumes::Volumes;
+
+/// Events of one CPU stream that the first pass keeps.
+pub(crate) struct CpuEvents {
+    /// Buffered events of each reader, by [`Reader::index`].
+    buffers: Vec<EventBuffer>,
+    stacks: StackEvents,
+    /// Buffers that contain descriptions of events.
+    pub(crate) metadata: Vec<BufferRef>,
+    kinds: KindSurvey,
+    activity: Activity,
+    /// Times of the first and the last kernel event.
+    span_ns: Option<(i64, i64)>,
+    damage: Damage,
+    unreadable: UnreadableEvents,
+}
+
+/// Result of the first pass.
+#[derive(Default)]
+pub(crate) struct FirstPass {
+    pub(crate) tables: Tables,
+    pub(crate) stacks: StackIndex,
+    pub(crate) files: FileTracker,
+    pub(crate) recorded: Recorded,
+    /// Buffers that contain descriptions of events.
+    pub(crate) metadata: Vec<BufferRef>,
+    pub(crate) sampling_interval_ns: Option<i64>,
+    pub(crate) damage: Damage,
+}
+
+impl CpuEvents {
+    fn new() -> CpuEvents {
+        CpuEvents {
+            buffers: (0..Reader::COUNT).map(|_| EventBuffer::default()).collect(),
+            stacks: StackEvents::default(),
+            metadata: Vec::new(),
+            kinds: KindSurvey::default(),
+            activity: Activity::default(),
+            span_ns: None,
+            damage: Damage::default(),
+            unreadable: UnreadableEvents::default(),
+        }
+    }
+
+    pub(crate) fn buffer(&self, reader: Reader) -> &EventBuffer {
+        &self.buffers[reader.index()]
+    }
+
+    /// Reads a CPU stream.
+    fn read(
+        stream: &CpuStream<'_>,
+        segments: &[Segment],
+        wanted: ReaderSet,
+        progress: &(dyn Fn(u64) -> bool + Sync),
+    ) -> Result<CpuEvents, Cancelled> {
+        let mut found = CpuEvents::new();
+        let mut reader = stream.reader();
+        for buffer in stream.buffers() {
+            found.read_buffer(&mut reader, buffer, segments, wanted);
+            if !progress(buffer.stored_size.into()) {
+                return Err(Cancelled);
+            }
+        }
+        found.damage = reader.take_damage();
+        Ok(found)
+    }
+
+    fn read_buffer(
+        &mut self,
+        reader: &mut BufferReader<'_>,
+        buffer: &BufferRef,
+        segments: &[Segment],
+        wanted: ReaderSet,
+    ) {
+        let os_version = os_version(segments, buffer);
+        let has_kinds = wanted.has_table(Table::EventKinds);
+        let has_activity = wanted.has_table(Table::Cpus);
+        let mut has_metadata = false;
+        for event in reader.read(buffer) {
+            if has_kinds {
+                self.kinds.count(&event);
+            }
+            if has_activity {
+                self.activity.add(event.time_ns());
+            }
+            has_metadata |= wanted.has(Reader::Metadata) && events::is_metadata(&event);
+            let incoming = Incoming::new(&event, os_version);
+            extend_span(&mut self.span_ns, &incoming);
+            self.take(&incoming, wanted);
+        }
+        self.kinds.end_buffer();
+        self.activity.end_buffer();
+        if has_metadata {
+            self.metadata.push(*buffer);
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, incoming: &Incoming<'_, '_>, wanted: ReaderSet) {
+        for reader in incoming.readers.intersection(wanted).iter() {
+            match (reader, incoming.hook) {
+                (Reader::Table(Table::Stacks), Some(hook)) => {
+                    if self.stacks.push(hook, incoming.event).is_none() {
+                        self.unreadable.add(Table::Stacks, incoming.event.place());
+                    }
+                }
+                _ => self.buffers[reader.index()].push(incoming),
+            }
+        }
+    }
+}
+
+/// Returns the major and minor version of Windows that logged a buffer. If the header is
+/// unreadable, returns 10.0, because a recent version is more likely than an old version.
+pub(crate) fn os_version(segments: &[Segment], buffer: &BufferRef) -> (u8, u8) {
+    let header = segments[usize::from(buffer.segment)].header.as_ref();
+    header.map_or((10, 0), |header| header.os_version)
+}
+
+/// Extends a time range so that it includes a kernel event. Header events (group 0) are ignored,
+/// because in a ring buffer they are much older than all other events.
+#[inline]
+pub(crate) fn extend_span(span_ns: &mut Option<(i64, i64)>, incoming: &Incoming<'_, '_>) {
+    if incoming.hook.is_some_and(|hook| hook >> 8 != 0) {
+        let time_ns = incoming.event.time_ns();
+        let (first, last) = span_ns.unwrap_or((time_ns, time_ns));
+        *span_ns = Some((first.min(time_ns), last.max(time_ns)));
+    }
+}
+
+/// Reads the trace for the requested readers, with all CPUs in parallel.
+pub(crate) fn read(
+    trace: &Trace,
+    wanted: ReaderSet,
+    progress: &(dyn Fn(u64) -> bool + Sync),
+    unreadable: &mut UnreadableEvents,
+) -> Result<FirstPass, Cancelled> {
+    let cpus = match wanted.iter().any(is_read) {
+        true => trace
+            .streams()
+            .into_par_iter()
+            .map(|stream| CpuEvents::read(&stream, trace.segments(), wanted, progress))
+            .collect::<Result<Vec<CpuEvents>, Cancelled>>()?,
+        false => Vec::new(),
+    };
+    Ok(build(cpus, trace, wanted, unreadable))
+}
+
+/// Returns true if a reader needs the events of the trace.
+pub(crate) fn is_read(reader: Reader) -> bool {
+    match reader {
+        Reader::Table(table) => !table.is_in_headers(),
+        _ => true,
+    }
+}
+
+/// Makes trackers and tables from the events that were kept.
+fn build(
+    mut cpus: Vec<CpuEvents>,
+    trace: &Trace,
+    wanted: ReaderSet,
+    unreadable: &mut UnreadableEvents,
+) -> FirstPass {
+    let mut pass = FirstPass::default();
+    let mut kinds = KindSurvey::default();
+    for cpu in &mut cpus {
+        pass.damage.merge(std::mem::take(&mut cpu.damage));
+        unreadable.merge(std::mem::take(&mut cpu.unreadable));
+        pass.metadata.extend(&cpu.metadata);
+        kinds.merge(std::mem::take(&mut cpu.kinds));
+    }
+    let spans_ns = cpus.iter().map(|cpu| cpu.span_ns);
+    let spans_ns: Vec<_> = trace.streams().into_iter().zip(spans_ns).collect();
+    pass.recorded = Recorded::new(trace, &spans_ns);
+    let stacks = cpus.iter_mut().map(|cpu| std::mem::take(&mut cpu.stacks));
+    (pass.stacks, pass.tables.stacks) = StackIndex::build(stacks.collect());
+
+    let events = |reader| buffered(&cpus, reader);
+    let table = |table| buffered(&cpus, Reader::Table(table));
+    let tables = &mut pass.tables;
+    tables.processes = Processes::build(&table(Table::Processes), trace.segments(), unreadable);
+    tables.threads = Threads::build(&table(Table::Threads), unreadable);
+    let volumes = Volumes::read(&events(Reader::Volumes), unreadable);
+    tables.images = Images::build(&table(Table::Images), &volumes, unreadable);
+    let names = events(Reader::FileNames);
+    pass.files = FileTracker::read(&names, volumes, unreadable);
+    pass.sampling_interval_ns = samples::interval_ns(&events(Reader::SamplingInterval));
+
+    let processes = std::mem::take(&mut tables.processes);
+    let mut damage = pass.damage.clone();
+    damage.merge(trace.damage().clone());
+    let streams = trace.streams();
+    let numbers = streams.iter().map(CpuStream::cpu);
+    let activities = numbers.zip(cpus.iter().map(|cpu| &cpu.activity));
+    let facts = TraceFacts {
+        trace,
+        cpus: &cpus,
+        processes: &ProcessTracker::new(&processes),
+        recorded: &pass.recorded,
+        activity: activity::by_cpu(activities),
+        kinds: &kinds,
+        damage: &damage,
+        span_ns: span_of(trace),
+    };
+    build_whole(tables, &facts, wanted, unreadable);
+    tables.processes = processes;
+    pass
+}
+
+macro_rules! declare {
+    (
+        events { $($event:tt)* }
+        lifetimes { $($lifetime:tt)* }
+        whole { $($module:ident: $table:ident,)+ }
+        derived { $($derived:tt)* }
+    ) => {
+        /// Makes the requested tables that come from the whole trace.
+        fn build_whole(
+            tables: &mut Tables,
+            facts: &TraceFacts<'_>,
+            wanted: ReaderSet,
+            unreadable: &mut UnreadableEvents,
+        ) {
+            $(if wanted.has_table(Table::$table) {
+                tables.$module = $table::build(facts, unreadable);
+            })+
+        }
+    };
+}
+
+for_each_table!(declare);

@@ -1,0 +1,56 @@
+//! Errors of opening traces and of making or reading their tables.
+
+use crate::Table;
+
+/// A failure to open a trace, or to make or read its tables.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The trace cannot be opened.
+    #[error(transparent)]
+    Open(#[from] etl::OpenError),
+    /// Two files record the same CPUs at the same time.
+    #[error(
+        "{name} and {other} record the same CPUs at the same time; they are from two machines, or \
+         one is a copy of the other; open them one by one"
+    )]
+    RecordedTwice {
+        /// Name of a file.
+        name: String,
+        /// Name of another file, which was given before the first.
+        other: String,
+    },
+    /// A packet capture cannot be read.
+    #[error(transparent)]
+    Capture(#[from] crate::CaptureError),
+    /// Samples of a live probe cannot be read.
+    #[error(transparent)]
+    Samples(#[from] crate::SamplesError),
+    /// The progress callback asked to stop.
+    #[error(transparent)]
+    Cancelled(#[from] crate::Cancelled),
+    /// A column of a stored table has another type than expected.
+    #[error(transparent)]
+    WrongType(#[from] crate::WrongType),
+    /// A requested column does not exist.
+    #[error("the table `{table}` has no column `{column}`")]
+    NoColumn {
+        /// Name of the table.
+        table: Table,
+        /// Name of the requested column.
+        column: String,
+    },
+    /// A file of the trace cannot be read or was changed, or a table file cannot be written or
+    /// read.
+    #[error(transparent)]
+    Files(store::Error),
+}
+
+impl From<store::Error> for StoreError {
+    fn from(error: store::Error) -> StoreError {
+        match error {
+            store::Error::Cancelled => StoreError::Cancelled(crate::Cancelled),
+            other => StoreError::Files(other),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A table in a file, read one row group at a time.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use store::{Corrupt, RowGroup, TableFile, TableFileHandle};
+
+use crate::trace_store::Shared;
+use crate::{StoreError, Table};
+
+/// A table in a file. It consists of sorted row groups, which are read one at a time and by column.
+/// The sort value of a row is at least as great as that of all rows in earlier row groups.
+#[derive(Clone, Debug)]
+pub struct StoredTable {
+    shared: Arc<Shared>,
+    table: Table,
+    file: Arc<TableFileHandle>,
+}
+
+impl StoredTable {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        table: Table,
+        file: Arc<TableFileHandle>,
+    ) -> StoredTable {
+        StoredTable {
+            shared,
+            table,
+            file,
+        }
+    }
+
+    /// Returns the identifier of the table.
+    pub fn table(&self) -> Table {
+        self.table
+    }
+
+    /// Returns the schema of all columns.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.file.file().spec().schema
+    }
+
+    /// Returns the number of rows.
+    pub fn rows(&self) -> usize {
+        self.chunks().iter().map(|group| group.rows).sum()
+    }
+
+    /// Returns the row groups, in order.
+    pub fn chunks(&self) -> &[RowGroup] {
+        self.file.file().row_groups()
+    }
+
+    /// Returns the row groups that can contain rows whose sorted column is in the range.
+    pub fn chunks_within(&self, range: Range<i64>) -> Range<usize> {
+        let groups = self.chunks();
+        let from = groups.partition_point(|group| group.last < range.start);
+        let to = groups.partition_point(|group| group.first < range.end);
+        from..to.max(from)
+    }
+
+    /// Reads the columns with the given names in a row group. The batch has them in the order of
+    /// the table. It owns the bytes that were read, so that text is not copied.
+    ///
+    /// # Errors
+    /// If there is no such column. If the row group is damaged, the table is made again, and an
+    /// error is returned only if the new file cannot be read either.
+    ///
+    /// # Panics
+    /// If there is no such row group.
+    pub fn read(&self, group: usize, columns: &[&str]) -> Result<RecordBatch, StoreError> {
+        let mut indices = Vec::with_capacity(columns.len());
+        for column in columns {
+            let index = self.schema().index_of(column);
+            indices.push(index.map_err(|_| StoreError::NoColumn {
+                table: self.table(),
+                column: (*column).to_owned(),
+            })?);
+        }
+        indices.sort_unstable();
+        indices.dedup();
+        self.read_columns(group, &indices)
+    }
+
+    /// Reads all columns of a row group.
+    ///
+    /// # Errors
+    /// If the row group is damaged, and is still damaged after the table was made again.
+    ///
+    /// # Panics
+    /// If there is no such row group.
+    pub fn read_all(&self, group: usize) -> Result<RecordBatch, StoreError> {
+        let all: Vec<usize> = (0..self.schema().fields().len()).collect();
+        self.read_columns(group, &all)
+    }
+
+    fn read_columns(&self, group: usize, columns: &[usize]) -> Result<RecordBatch, StoreError> {
+        let read = |file: &TableFile| match file.row_groups() == self.chunks() {
+            true => file.read(group, columns),
+            false => Err(Corrupt {
+                offset: 0,
+                what: "its row groups differ from those of the first file".to_owned(),
+            }),
+        };
+        read(self.file.file()).or_else(|_| {
+            let file = self.shared.replace(self.table, &self.file)?;
+            read(file.file()).map_err(|corrupt| file.error(corrupt).into())
+        })
+    }
+}

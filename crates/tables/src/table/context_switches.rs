@@ -1,0 +1,164 @@
+//! `context_switches`: switches of CPUs from one thread to another.
+
+use events::ids::hook;
+use events::kernel::ContextSwitch;
+
+use crate::column::Nullable;
+use crate::register::{EventTable, Incoming, Reads, Register};
+use crate::schema::{Rows, table};
+use crate::timed::Timed;
+use crate::trackers::Trackers;
+
+table! {
+    /// One row per context switch: a CPU stopped running the old thread and started the new one.
+    ///
+    /// The rows have the values as they were logged. The thread that really ran after a switch is
+    /// the old thread of the CPU's next switch. If this thread differs from `new_thread_id`, the
+    /// scheduler changed its decision.
+    ContextSwitches, ContextSwitchesView = "context_switches" sorted by time_ns
+        title "Context Switches"
+        record "context switches (xperf -on CSWITCH, WPR keyword CSwitch)"
+    {
+        /// Time of the switch.
+        time_ns: Vec<i64> = "CSwitch: header time" wpa "Switch-In Time (s)",
+        /// CPU that switched.
+        cpu: Vec<u16> = "CSwitch: CPU of the buffer" wpa "CPU",
+        /// Thread that the scheduler chose; 0 is the CPU's idle thread.
+        new_thread_id: Vec<u32> = "CSwitch: NewThreadId" wpa "New Thread Id",
+        /// Thread that ran until the switch; 0 is the CPU's idle thread.
+        old_thread_id: Vec<u32> = "CSwitch: OldThreadId" wpa "Old Thread Id",
+        /// Priority of the new thread, 0 to 31.
+        new_priority: Vec<i8> = "CSwitch: NewThreadPriority" wpa "New In Pri",
+        /// Priority of the old thread, 0 to 31.
+        old_priority: Vec<i8> = "CSwitch: OldThreadPriority",
+        /// State of the old thread after the switch: 0 initialized, 1 ready, 2 running, 3 standby,
+        /// 4 terminated, 5 waiting, 6 transition, 7 deferred ready.
+        old_state: Vec<u8> = "CSwitch: OldThreadState" wpa "Old State",
+        /// Wait reason of the old thread (`KWAIT_REASON`). The thread waits only if `old_state` is
+        /// 5. Otherwise the value is the reason of the switch: 30 quantum end, 31 dispatch
+        /// interrupt, 32 preempted, 33 yield.
+        old_wait_reason: Vec<u8> = "CSwitch: OldThreadWaitReason" wpa "Old Wait Reason",
+        /// Mode in which the old thread waits: 0 kernel, 1 user.
+        old_wait_mode: Vec<u8> = "CSwitch: OldThreadWaitMode",
+        /// Low eight bits of the number of the old thread's ideal processor.
+        old_ideal_processor: Vec<u8> = "CSwitch: OldThreadWaitIdealProcessor" wpa "Ideal Cpu",
+        /// Rank of the old thread in its scheduling group; rank 0 runs before higher ranks. Unknown
+        /// for the idle thread and before version 4 of the event (Windows 10 1709). The event has
+        /// no rank of the new thread.
+        old_rank: Nullable<u8> = "CSwitch: byte 10, unless OldThreadId is 0"
+            wpa "Old Thread Rank",
+        /// C-state of the CPU while it was idle. Known only if the old thread is the idle thread.
+        previous_c_state: Nullable<u8> = "CSwitch: byte 10, if OldThreadId is 0"
+            wpa "Prev CState",
+        /// Boost that is part of the new thread's priority. The low four bits are the foreground
+        /// boost, the high four bits are the unusual boost (inferred). Since version 2 of the
+        /// event.
+        new_priority_decrement: Nullable<u8> = "CSwitch: NewThreadPriorityDecrement",
+        /// Clock ticks since the start of the new thread's last wait. Meaningless for the idle
+        /// thread. Since version 2 of the event.
+        new_wait_time: Nullable<u32> = "CSwitch: NewThreadWaitTime" in "clock ticks",
+        /// Remaining quantum of the old thread; negative if the thread ran longer than its quantum.
+        /// Since version 2 of the event.
+        old_remaining_quantum: Nullable<i32> = "CSwitch: OldThreadRemainingQuantum"
+            in "1024 CPU cycles" wpa "Old Remaining Quantum",
+        /// Quantum of the new thread. Only in version 1 of the event (Windows XP, 2003).
+        new_quantum: Nullable<i8> = "CSwitch: NewThreadQuantum" in "quantum units",
+        /// Remaining quantum of the old thread. Only in version 1 of the event (Windows XP, 2003).
+        old_quantum: Nullable<i8> = "CSwitch: OldThreadQuantum" in "quantum units",
+        /// Quality of service of the old thread: 0 high, 1 medium, 2 low, 3 multimedia, 4 deadline,
+        /// 5 and above other. Since version 4 of the event.
+        old_qos: Nullable<u8> = "CSwitch: byte 13, bits 1-3" wpa "Old QoS",
+        /// Quality of service of the new thread; values as in `old_qos`. Since version 4 of the
+        /// event.
+        new_qos: Nullable<u8> = "CSwitch: byte 13, bits 4-6" wpa "New QoS",
+        /// True if the background activity moderator rates the old thread as important. Only in
+        /// version 3 of the event (Windows 10 1703).
+        old_bam_important: Nullable<bool> = "CSwitch: byte 13, bit 1",
+        /// True if the background activity moderator rates the new thread as important. Only in
+        /// version 3 of the event (Windows 10 1703).
+        new_bam_important: Nullable<bool> = "CSwitch: byte 13, bit 2",
+        /// Four bits of unknown meaning. Since version 5 of the event (Windows 11 24H2).
+        unknown_flags: Nullable<u32> = "CSwitch: dword at 24",
+    }
+}
+
+/// A context switch before it becomes a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Switch {
+    pub(crate) cpu: u16,
+    pub(crate) version: u8,
+    pub(crate) payload: ContextSwitch,
+}
+
+impl Switch {
+    /// Returns the rank of the old thread. Versions 2 and 3 of the event are documented to have a
+    /// rank too, but the events of these versions in known traces have no rank.
+    pub(crate) fn old_rank(&self) -> Option<u8> {
+        self.payload.old_rank().filter(|_| self.version >= 4)
+    }
+}
+
+impl Register for ContextSwitches {
+    const READS: Reads = Reads {
+        hooks: &[hook::CONTEXT_SWITCH..=hook::CONTEXT_SWITCH],
+        ..Reads::NOTHING
+    };
+}
+
+impl EventTable for ContextSwitches {
+    type Raw = Timed<Switch>;
+    type State = ();
+
+    #[inline]
+    fn push(raw: &mut Timed<Switch>, incoming: &Incoming<'_, '_>) -> Option<()> {
+        let event = incoming.event;
+        let version = event.version()?;
+        let switch = Switch {
+            cpu: event.cpu(),
+            version,
+            payload: ContextSwitch::read(event.payload(), version, event.pointer_size())?,
+        };
+        raw.0.push((event.time_ns(), switch));
+        Some(())
+    }
+
+    fn join(raw: &mut Timed<Switch>, (): &mut (), _: &Trackers<'_>) -> ContextSwitches {
+        let mut rows = ContextSwitches::default();
+        rows.reserve(raw.rows());
+        for (time_ns, switch) in &raw.0 {
+            rows.push(*time_ns, switch);
+        }
+        rows
+    }
+}
+
+impl ContextSwitches {
+    fn push(&mut self, time_ns: i64, switch: &Switch) {
+        let payload = &switch.payload;
+        self.time_ns.push(time_ns);
+        self.cpu.push(switch.cpu);
+        self.new_thread_id.push(payload.new_thread_id);
+        self.old_thread_id.push(payload.old_thread_id);
+        self.new_priority.push(payload.new_priority);
+        self.old_priority.push(payload.old_priority);
+        self.old_state.push(payload.old_state);
+        self.old_wait_reason.push(payload.old_wait_reason);
+        self.old_wait_mode.push(payload.old_wait_mode);
+        self.old_ideal_processor.push(payload.old_ideal_processor);
+        self.old_rank.push(switch.old_rank());
+        self.previous_c_state.push(payload.previous_c_state());
+        self.new_priority_decrement
+            .push(payload.new_priority_decrement);
+        self.new_wait_time.push(payload.new_wait_time);
+        self.old_remaining_quantum
+            .push(payload.old_remaining_quantum);
+        self.new_quantum.push(payload.new_quantum);
+        self.old_quantum.push(payload.old_quantum);
+        self.old_qos.push(payload.old_qos);
+        self.new_qos.push(payload.new_qos);
+        let (old_bam, new_bam) = payload.bam_important.unzip();
+        self.old_bam_important.push(old_bam);
+        self.new_bam_important.push(new_bam);
+        self.unknown_flags.push(payload.unknown_flags);
+    }
+}

@@ -1,0 +1,237 @@
+//! `damage`: lost events and unreadable parts of the trace.
+
+use std::collections::BTreeMap;
+
+use etl::{Damage, Trace, buffer_flag};
+
+use crate::column::{Nullable, Text};
+use crate::register::{Register, TraceFacts, WholeTable};
+use crate::schema::table;
+use crate::unreadable::UnreadableEvents;
+
+table! {
+    /// One row per loss of events or buffers, or per fault in a file. Numbers about the time range
+    /// of a loss are doubtful.
+    ///
+    /// The same loss can have several rows: for the count in the header, for marks in buffers, and
+    /// for gaps in the sequence numbers of buffers.
+    Damages, DamagesView = "damage" sorted by start_ns
+        title "Losses and Faults"
+        lasts start_ns to end_ns
+    {
+        /// Earliest time of the loss. If no better time is known, this is the start of the session
+        /// or of the buffer.
+        start_ns: Vec<i64> = "log-file header: StartTime; first event of the buffer",
+        /// Latest time of the loss, if known.
+        end_ns: Nullable<i64> = "log-file header: EndTime; first event of the CPU's next buffer",
+        /// Kind: `events_lost`, `buffers_lost` (counted by a session), `buffer_marks_lost_events`,
+        /// `buffer_marks_lost_buffers`, `loss_events` (of a real-time session),
+        /// `missing_sequence_numbers`, `unfinished`, or a kind of fault: `clock_inversion`,
+        /// `truncated`, `ends_early`, `decompress`, `not_a_buffer`, `unknown_record`, …
+        kind: Text = "the loss or fault",
+        /// Number of events, buffers, sequence numbers or faults.
+        count: Nullable<u64> = "the header's count; number of such events or faults",
+        /// Name of the file.
+        file: Text = "the file",
+        /// Offset of the buffer in the file.
+        buffer_offset_bytes: Nullable<u64> = "offset of the buffer",
+        /// Offset of the record in the decompressed buffer.
+        record_offset_bytes: Nullable<u32> = "offset of the record",
+        /// CPU of the buffer.
+        cpu: Nullable<u16> = "CPU of the buffer",
+        /// Description of the fault.
+        text: Text = "the fault",
+    }
+}
+
+/// A row.
+#[derive(Default)]
+struct Row {
+    start_ns: i64,
+    end_ns: Option<i64>,
+    kind: &'static str,
+    count: Option<u64>,
+    file: Option<u16>,
+    buffer_offset: Option<u64>,
+    record_offset: Option<u32>,
+    cpu: Option<u16>,
+    text: Option<String>,
+}
+
+/// Kinds of rows that are losses, not faults.
+const LOSSES: [&str; 7] = [
+    "events_lost",
+    "buffers_lost",
+    "unfinished",
+    "buffer_marks_lost_events",
+    "buffer_marks_lost_buffers",
+    LOSS_EVENTS,
+    "missing_sequence_numbers",
+];
+
+const LOSS_EVENTS: &str = "loss_events";
+
+impl Damages {
+    /// Kind of the row with the number of events that report a loss in a real-time session.
+    pub const LOSS_EVENTS: &'static str = LOSS_EVENTS;
+
+    /// Returns true if a kind of row is a fault: an unreadable part of a file.
+    pub fn is_fault(kind: &str) -> bool {
+        !LOSSES.contains(&kind)
+    }
+}
+
+impl Register for Damages {}
+
+impl WholeTable for Damages {
+    fn build(facts: &TraceFacts<'_>, _: &mut UnreadableEvents) -> Damages {
+        let TraceFacts { trace, damage, .. } = facts;
+        let mut rows = session_rows(trace);
+        rows.extend(buffer_rows(trace));
+        let whole = |kind, count| Row {
+            kind,
+            count: Some(count),
+            ..Row::default()
+        };
+        for (kind, count) in [
+            (LOSS_EVENTS, damage.loss_events),
+            (
+                "missing_sequence_numbers",
+                // If the count is unknown, the rows of faults report the damaged sequence numbers.
+                damage.missing_sequence_numbers().unwrap_or(0),
+            ),
+        ] {
+            rows.extend((count > 0).then(|| whole(kind, count)));
+        }
+        rows.extend(fault_rows(trace, damage));
+        // Only a limited number of faults have a known position. These rows count the other faults.
+        for (kind, count) in damage.counts() {
+            let placed = (damage.faults().iter()).filter(|fault| fault.what.name() == *kind);
+            let more = count.saturating_sub(placed.count() as u64);
+            rows.extend((more > 0).then(|| whole(kind, more)));
+        }
+        rows.sort_by_key(|row| row.start_ns);
+        Damages::from_rows(trace, rows)
+    }
+}
+
+impl Damages {
+    fn from_rows(trace: &Trace, rows: Vec<Row>) -> Damages {
+        let files: Vec<&str> = trace.files().collect();
+        let mut table = Damages::default();
+        for row in rows {
+            table.start_ns.push(row.start_ns);
+            table.end_ns.push(row.end_ns);
+            table.kind.push(Some(row.kind));
+            table.count.push(row.count);
+            let file = row.file.and_then(|file| files.get(usize::from(file)));
+            table.file.push(file.copied());
+            table.buffer_offset_bytes.push(row.buffer_offset);
+            table.record_offset_bytes.push(row.record_offset);
+            table.cpu.push(row.cpu);
+            table.text.push(row.text.as_deref());
+        }
+        table
+    }
+}
+
+/// Returns the losses that sessions counted, and the sessions that never stopped.
+fn session_rows(trace: &Trace) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for segment in trace.segments() {
+        let Some(header) = &segment.header else {
+            continue;
+        };
+        let origin = segment.clock.origin_filetime();
+        let ns = |filetime: i64| filetime.saturating_sub(origin).saturating_mul(100);
+        let mut add = |kind, count: u32| {
+            if count > 0 {
+                rows.push(Row {
+                    start_ns: ns(header.start),
+                    end_ns: header.end.map(ns),
+                    kind,
+                    count: Some(count.into()),
+                    file: Some(segment.file),
+                    ..Row::default()
+                });
+            }
+        };
+        add("events_lost", header.events_lost);
+        add("buffers_lost", header.buffers_lost);
+        add("unfinished", u32::from(header.end.is_none()));
+    }
+    rows
+}
+
+/// Returns the buffers that are marked because events or buffers were lost.
+fn buffer_rows(trace: &Trace) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for stream in trace.streams() {
+        let buffers = stream.buffers();
+        for (i, buffer) in buffers.iter().enumerate() {
+            let segment = &trace.segments()[usize::from(buffer.segment)];
+            let first_ns = |i: usize| Some(segment.clock.to_ns(buffers.get(i)?.first_time));
+            for (flag, kind, from, until) in [
+                // Events were lost while the buffer was filled. Buffers were lost before the
+                // buffer.
+                (
+                    buffer_flag::EVENTS_LOST,
+                    "buffer_marks_lost_events",
+                    Some(i),
+                    i + 1,
+                ),
+                (
+                    buffer_flag::BUFFER_LOST,
+                    "buffer_marks_lost_buffers",
+                    i.checked_sub(1),
+                    i,
+                ),
+            ] {
+                if buffer.flags & flag == 0 {
+                    continue;
+                }
+                rows.push(Row {
+                    start_ns: from.and_then(first_ns).unwrap_or(0),
+                    end_ns: first_ns(until),
+                    kind,
+                    file: Some(segment.file),
+                    buffer_offset: Some(buffer.offset),
+                    cpu: Some(buffer.cpu),
+                    ..Row::default()
+                });
+            }
+        }
+    }
+    rows
+}
+
+/// Returns the faults whose position is known.
+fn fault_rows(trace: &Trace, damage: &Damage) -> Vec<Row> {
+    let mut rows: BTreeMap<(u16, u64), Vec<Row>> = BTreeMap::new();
+    for fault in damage.faults() {
+        rows.entry((fault.file, fault.buffer_offset))
+            .or_default()
+            .push(Row {
+                kind: fault.what.name(),
+                count: Some(1),
+                file: Some(fault.file),
+                buffer_offset: Some(fault.buffer_offset),
+                record_offset: fault.offset,
+                text: Some(fault.what.to_string()),
+                ..Row::default()
+            });
+    }
+    for stream in trace.streams() {
+        let buffers = stream.buffers();
+        for (i, buffer) in buffers.iter().enumerate() {
+            let segment = &trace.segments()[usize::from(buffer.segment)];
+            let next = buffers.get(i + 1);
+            for row in (rows.get_mut(&(segment.file, buffer.offset)).into_iter()).flatten() {
+                row.start_ns = segment.clock.to_ns(buffer.first_time);
+                row.end_ns = next.map(|next| segment.clock.to_ns(next.first_time));
+                row.cpu = Some(buffer.cpu);
+            }
+        }
+    }
+    rows.into_values().flatten().collect()
+}

@@ -1,0 +1,287 @@
+//! `disk_io`: requests to disks.
+
+use etl::{ClockKind, Event};
+use events::ids::hook;
+use events::kernel::{DiskFlush, DiskStart, DiskTransfer};
+use rustc_hash::FxHashMap;
+
+use crate::column::{Named, Names, Nullable, Text};
+use crate::register::{EventTable, Incoming, Reader, Reads, Register};
+use crate::schema::{Rows, table};
+use crate::table::Table;
+use crate::timed::Timed;
+use crate::trackers::{ThreadFinder, Trackers};
+
+table! {
+    /// One row per completed request to a disk.
+    DiskIo, DiskIoView = "disk_io" sorted by time_ns
+        title "Disk Usage"
+        record "disk requests (xperf -on DISK_IO+DISK_IO_INIT, WPR keywords DiskIO and DiskIOInit)"
+        lasts init_ns to time_ns
+    {
+        /// Time at which the request was completed.
+        time_ns: Vec<i64> = "header time",
+        /// Start of the request: the time of the init event with the same request packet. If there
+        /// is no such event, it is the completion time minus `response_ns`.
+        init_ns: Nullable<i64> = "ReadInit, WriteInit, FlushInit: header time, by Irp"
+            wpa "Init Time (s)",
+        /// Time that the disk worked on the request. It begins at the start of the request or at
+        /// the previous completion on the same disk, whichever is later.
+        service_ns: Nullable<i64> = "time_ns - max(init_ns, the disk's completion before)"
+            wpa "Disk Service Time",
+        /// Time that the request waited in the disk's queue.
+        queue_ns: Nullable<i64> = "duration_ns - service_ns",
+        /// Time from the start to the completion of the request.
+        duration_ns: Nullable<i64> = "time_ns - init_ns" wpa "IO Time",
+        /// Duration of the request as measured by the kernel.
+        response_ns: Nullable<i64> = "HighResResponseTime",
+        /// CPU that logged the completion.
+        cpu: Vec<u16> = "CPU of the buffer" wpa "CPU",
+        /// Kind of request: `read`, `write` or `flush`; also for optical disks.
+        kind: Names<DiskIoKind> = "DiskIo Read, Write, FlushBuffers, OpticalRead, OpticalWrite, OpticalFlush"
+            wpa "IO Type",
+        /// Number of the disk.
+        disk: Vec<u32> = "DiskNumber" wpa "Disk",
+        /// Offset on the disk. Unknown for a flush.
+        offset_bytes: Nullable<u64> = "ByteOffset",
+        /// Number of bytes that were read or written. Unknown for a flush.
+        size_bytes: Nullable<u32> = "TransferSize" wpa "Size",
+        /// I/O priority: 0 not set, 1 very low, 2 low, 3 normal, 4 high, 5 critical.
+        priority: Vec<u8> = "IrpFlags bits 17-19" wpa "Priority",
+        /// Flags of the request packet (IRP).
+        irp_flags: Vec<u32> = "IrpFlags",
+        /// Address of the request packet (IRP). Since version 2 (Windows Vista).
+        irp: Nullable<u64> = "Irp",
+        /// Key of the file. Unknown for a flush.
+        file_object: Nullable<u64> = "FileObject",
+        /// Thread that made the request. Since version 3 (Windows 8), the id is in the completion
+        /// event; before, it is in the init event.
+        thread_id: Nullable<u32> = "IssuingThreadId; init event: header thread" wpa "Thread ID",
+        /// Row of the thread in `threads`.
+        thread_row: Nullable<u32> = "thread_id and time_ns in `threads`",
+        /// Process of the thread; 0 for idle threads.
+        process_id: Nullable<u32> = "thread_id and time_ns in `threads`" wpa "Process Id",
+        /// Row of the process in `processes`.
+        process_row: Nullable<u32> = "process_id and time_ns in `processes`",
+        /// Path of the file, with a drive letter if the trace maps its volume to one.
+        path: Text = "FileIo Name, FileCreate, FileDelete, FileRundown: FileName, by FileObject"
+            wpa "Path Name",
+        /// Stack of the thread that made the request.
+        stack_id: Nullable<u32> = "the stack of the init event" wpa "Init Stack",
+    }
+}
+
+/// Kind of a disk request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DiskIoKind {
+    /// Reads from the disk.
+    Read,
+    /// Writes to the disk.
+    Write,
+    /// Writes the disk's cache.
+    Flush,
+}
+
+impl Named for DiskIoKind {
+    const NAMES: &'static [&'static str] = &["read", "write", "flush"];
+
+    fn code(self) -> i8 {
+        self as i8
+    }
+}
+
+/// Completions and starts of requests.
+#[derive(Debug, Default)]
+pub(crate) struct DiskEvents {
+    completions: DiskIo,
+    starts: Timed<Start>,
+}
+
+/// Start of a request.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    cpu: u16,
+    irp: u64,
+    thread_id: Option<u32>,
+}
+
+impl Rows for DiskEvents {
+    fn sort(&mut self) {
+        self.completions.sort();
+        self.starts.sort();
+    }
+
+    fn merge(parts: Vec<Self>) -> Self {
+        let parts = parts.into_iter();
+        let (completions, starts) = parts.map(|part| (part.completions, part.starts)).unzip();
+        DiskEvents {
+            completions: Rows::merge(completions),
+            starts: Rows::merge(starts),
+        }
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        self.completions.reserve(rows);
+    }
+
+    fn rows(&self) -> usize {
+        self.completions.rows().max(self.starts.rows())
+    }
+
+    fn split_off(&mut self, time_ns: i64) -> Self {
+        DiskEvents {
+            completions: self.completions.split_off(time_ns),
+            starts: self.starts.split_off(time_ns),
+        }
+    }
+}
+
+/// State that is kept from one slice to the next while rows are made.
+#[derive(Debug, Default)]
+pub(crate) struct DiskState {
+    threads: ThreadFinder,
+    /// Times and starts of the requests that have not completed yet, by request packet.
+    open: FxHashMap<u64, (i64, Start)>,
+    /// Time of each disk's last completion.
+    completed_ns: FxHashMap<u32, i64>,
+}
+
+impl Register for DiskIo {
+    const READS: Reads = Reads {
+        hooks: &[
+            hook::DISK_READ..=hook::DISK_FLUSH_INIT,
+            hook::OPTICAL_READ..=hook::OPTICAL_FLUSH_INIT,
+        ],
+        ..Reads::NOTHING
+    };
+    const NEEDS: &'static [Reader] = &[
+        Reader::Table(Table::Processes),
+        Reader::Table(Table::Threads),
+        Reader::Table(Table::Stacks),
+        Reader::FileNames,
+    ];
+}
+
+impl EventTable for DiskIo {
+    type Raw = DiskEvents;
+    type State = DiskState;
+
+    fn push(raw: &mut DiskEvents, incoming: &Incoming<'_, '_>) -> Option<()> {
+        let event = incoming.event;
+        match incoming.hook? {
+            hook::DISK_READ_INIT
+            | hook::DISK_WRITE_INIT
+            | hook::DISK_FLUSH_INIT
+            | hook::OPTICAL_READ_INIT..=hook::OPTICAL_FLUSH_INIT => raw.starts.push(event),
+            _ => raw.completions.push(event),
+        }
+    }
+
+    /// Makes the rows of the requests that complete in the slice. Request packets are reused, so a
+    /// completion belongs to the latest start of its packet that has no completion yet.
+    fn join(raw: &mut DiskEvents, state: &mut DiskState, trackers: &Trackers<'_>) -> DiskIo {
+        let DiskEvents {
+            completions: mut rows,
+            starts,
+        } = std::mem::take(raw);
+        let mut starts = starts.0.into_iter().peekable();
+        for row in 0..rows.len() {
+            let time_ns = rows.time_ns[row];
+            while let Some(start) = starts.next_if(|(start_ns, _)| *start_ns <= time_ns) {
+                state.open.insert(start.1.irp, start);
+            }
+            let irp = rows.irp.get(row);
+            let start = irp.and_then(|irp| state.open.remove(&irp));
+            if let Some((start_ns, start)) = start {
+                rows.init_ns.set(row, Some(start_ns));
+                rows.duration_ns
+                    .set(row, Some(time_ns.saturating_sub(start_ns)));
+                let thread = rows.thread_id.get(row).or(start.thread_id);
+                rows.thread_id.set(row, thread);
+            }
+            let before = state.completed_ns.insert(rows.disk[row], time_ns);
+            let init_ns = rows.init_ns.get(row);
+            let service =
+                init_ns.map(|init| time_ns.saturating_sub(init.max(before.unwrap_or(init))));
+            rows.service_ns.push(service);
+            let queued = rows.duration_ns.get(row).zip(service);
+            rows.queue_ns
+                .push(queued.map(|(all, service)| all.saturating_sub(service)));
+            let key = rows.file_object.get(row).filter(|key| *key != 0);
+            let path = key.and_then(|key| trackers.files.path(key, time_ns));
+            rows.path.push(path);
+            let stack = start.zip(rows.thread_id.get(row));
+            rows.stack_id
+                .push(stack.and_then(|((start_ns, start), thread)| {
+                    trackers.stacks.find(start_ns, thread, start.cpu)
+                }));
+        }
+        // The remaining starts are those of requests that complete in a later slice.
+        state.open.extend(starts.map(|start| (start.1.irp, start)));
+        (rows.thread_row, rows.process_id, rows.process_row) =
+            (state.threads).find_columns(trackers, &rows.thread_id, &rows.time_ns);
+        rows
+    }
+}
+
+impl DiskIo {
+    fn push(&mut self, event: &Event<'_>) -> Option<()> {
+        let (payload, version) = (event.payload(), event.version()?);
+        let kind = match event.opcode()? {
+            10 | 55 => DiskIoKind::Read,
+            11 | 56 => DiskIoKind::Write,
+            _ => DiskIoKind::Flush,
+        };
+        let (flags, response) = if kind == DiskIoKind::Flush {
+            let flush = DiskFlush::read(payload, version, event.pointer_size())?;
+            self.disk.push(flush.disk);
+            self.offset_bytes.push(None);
+            self.size_bytes.push(None);
+            self.irp.push(Some(flush.irp));
+            self.file_object.push(None);
+            self.thread_id.push(flush.issuing_thread_id);
+            (flush.irp_flags, Some(flush.response_time))
+        } else {
+            let transfer = DiskTransfer::read(payload, version, event.pointer_size())?;
+            self.disk.push(transfer.disk);
+            self.offset_bytes.push(Some(transfer.offset));
+            self.size_bytes.push(Some(transfer.size));
+            self.irp.push(transfer.irp);
+            self.file_object.push(Some(transfer.file_object));
+            self.thread_id.push(transfer.issuing_thread_id);
+            (transfer.irp_flags, transfer.response_time)
+        };
+        // The response time is in ticks of the performance counter. The frequency of this counter
+        // is known only if the counter is the session's clock.
+        let clock = event.clock();
+        let response = response
+            .filter(|_| clock.kind() == ClockKind::Qpc)
+            .and_then(|ticks| i64::try_from(ticks).ok())
+            .map(|ticks| clock.ticks_to_ns(ticks));
+        let time = event.time_ns();
+        self.time_ns.push(time);
+        self.init_ns
+            .push(response.map(|response| time.saturating_sub(response)));
+        self.duration_ns.push(response);
+        self.response_ns.push(response);
+        self.cpu.push(event.cpu());
+        self.kind.0.push(kind);
+        self.priority.push((flags >> 17 & 7) as u8);
+        self.irp_flags.push(flags);
+        Some(())
+    }
+}
+
+impl Timed<Start> {
+    fn push(&mut self, event: &Event<'_>) -> Option<()> {
+        let start = DiskStart::read(event.payload(), event.version()?, event.pointer_size())?;
+        let logging = event.thread_id().filter(|id| *id != u32::MAX);
+        let start = Start {
+            cpu: event.cpu(),
+            irp: start.irp,
+            thread_id: start.issuing_thread_id.or(logging),
+        };
+        self.0.push((event.time_ns(), start));
+        Some(())
+    }
+}

@@ -1,0 +1,150 @@
+//! `focus`: processes that own the window in focus.
+
+use std::collections::BTreeMap;
+
+use crate::column::Nullable;
+use crate::event_buffer::BufferedEvent;
+use crate::intervals::Interval;
+use crate::providers::{WIN32K, buffered_fields, number};
+use crate::register::{Reader, Reads, Register, TraceFacts, WholeTable};
+use crate::schema::table;
+use crate::table::Table;
+use crate::unreadable::UnreadableEvents;
+
+table! {
+    /// One row per time range in which one process owned the window in focus of a terminal session.
+    /// At times outside these ranges, no process had the focus or the trace has no information.
+    Focus, FocusView = "focus" sorted by start_ns
+        title "Window in Focus"
+        record "changes of focus (provider Microsoft-Windows-Win32k, keywords 0x22000)"
+        lasts start_ns to end_ns
+    {
+        /// Time at which the process got the focus, or the trace's start.
+        start_ns: Vec<i64> = "Win32k FocusedProcessChange, FocusedProcessChangeGained: header time",
+        /// Time at which the process lost the focus, or the trace's end.
+        end_ns: Vec<i64> = "Win32k FocusedProcessChange, FocusedProcessChangeLost: header time",
+        /// True if an event reports that the process got the focus at `start_ns`. False if the
+        /// process already had the focus when the trace began.
+        starts_at_event: Vec<bool> = "an event at start_ns",
+        /// True if an event reports that the process lost the focus at `end_ns`. False if the
+        /// process still had the focus when the trace ended.
+        ends_at_event: Vec<bool> = "an event at end_ns",
+        /// Id of the terminal session.
+        session_id: Vec<u32> = "SessionId",
+        /// Process that had the focus.
+        process_id: Vec<u32> = "NewProcessId, OldProcessId" wpa "Process Id",
+        /// Row of the process in `processes`.
+        process_row: Nullable<u32> = "process_id and start_ns in `processes`",
+    }
+}
+
+/// Event ids: 26 reports a change of the focus, 259 a loss and 258 a gain.
+const CHANGE: u16 = 26;
+const LOST: u16 = 259;
+
+/// State of a terminal session.
+#[derive(Default)]
+struct Session {
+    /// Interval of the process that currently has the focus.
+    present: Option<Interval>,
+    /// True if an event has named the process with the focus.
+    known: bool,
+}
+
+impl Register for Focus {
+    const READS: Reads = Reads {
+        providers: &[(WIN32K, &[CHANGE..=CHANGE, 258..=LOST])],
+        ..Reads::NOTHING
+    };
+    const NEEDS: &'static [Reader] = &[Reader::Table(Table::Processes)];
+}
+
+impl WholeTable for Focus {
+    fn build(facts: &TraceFacts<'_>, unreadable: &mut UnreadableEvents) -> Focus {
+        let (start_ns, end_ns) = facts.span_ns;
+        let mut sessions: BTreeMap<u32, Session> = BTreeMap::new();
+        let mut rows: Vec<(u32, Interval)> = Vec::new();
+        for event in &facts.events(Table::Focus) {
+            let Some(change) = Change::read(event) else {
+                unreadable.add(Table::Focus, event.place);
+                continue;
+            };
+            let session = sessions.entry(change.session_id).or_default();
+            let ended = session.take(&change, event.time_ns, start_ns);
+            rows.extend(ended.map(|interval| (change.session_id, interval)));
+        }
+        for (id, session) in sessions {
+            rows.extend(session.present.map(|interval| (id, interval.cut(end_ns))));
+        }
+        rows.sort_by_key(|(_, interval)| interval.start_ns);
+        let mut table = Focus::default();
+        for (session_id, interval) in rows {
+            table.start_ns.push(interval.start_ns);
+            table.end_ns.push(interval.end_ns);
+            table.starts_at_event.push(interval.starts_at_event);
+            table.ends_at_event.push(interval.ends_at_event);
+            table.session_id.push(session_id);
+            table.process_id.push(interval.process_id);
+            let row = facts
+                .processes
+                .lookup(interval.process_id, interval.start_ns);
+            table
+                .process_row
+                .push(row.and_then(|row| u32::try_from(row).ok()));
+        }
+        table
+    }
+}
+
+impl Session {
+    /// Applies a change and returns the interval that it ends. Recent systems log a change twice:
+    /// as one event, and as a pair of loss and gain.
+    fn take(&mut self, change: &Change, time_ns: i64, trace_start_ns: i64) -> Option<Interval> {
+        if !std::mem::replace(&mut self.known, true) {
+            let old = change
+                .old
+                .map(|id| Interval::since_before(id, trace_start_ns));
+            self.present = old;
+        }
+        let present_id = self.present.map(|interval| interval.process_id);
+        let is_over = match (change.old, change.new) {
+            // The process in the event may have lost the focus before this event.
+            (old, None) => old.is_none() || old == present_id,
+            (_, new) => new != present_id,
+        };
+        if !is_over {
+            return None;
+        }
+        let ended = self.present.take().map(|interval| interval.ended(time_ns));
+        self.present = change.new.map(|id| Interval::open(id, time_ns));
+        ended
+    }
+}
+
+/// A change of the focus. In the event, the process id 0 means no process.
+struct Change {
+    session_id: u32,
+    old: Option<u32>,
+    new: Option<u32>,
+}
+
+impl Change {
+    fn read(event: &BufferedEvent<'_>) -> Option<Change> {
+        let fields = buffered_fields(WIN32K, event)?;
+        let process = |name| number(&fields, name);
+        let not_zero = |id: Option<u32>| id.filter(|id| *id != 0);
+        let (old, new) = match event.id {
+            CHANGE => (
+                Some(process("OldProcessId")?),
+                Some(process("NewProcessId")?),
+            ),
+            LOST => (Some(process("OldProcessId")?), None),
+            _ => (None, Some(process("NewProcessId")?)),
+        };
+        Some(Change {
+            session_id: number(&fields, "SessionId")?,
+            old: not_zero(old),
+            new: not_zero(new),
+        })
+    }
+}

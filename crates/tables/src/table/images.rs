@@ -1,0 +1,277 @@
+//! `images`: programs, libraries and drivers mapped into processes.
+
+use std::collections::HashMap;
+
+use events::ids::class::IMAGE_ID;
+use events::ids::hook;
+use events::kernel::{Class, Image, ImageId, PdbId};
+
+use crate::column::{Nullable, Text};
+use crate::event_buffer::BufferedEvent;
+use crate::register::{Reader, Reads, Register};
+use crate::schema::table;
+use crate::table::Table;
+use crate::unreadable::UnreadableEvents;
+use crate::volumes::Volumes;
+
+table! {
+    /// One row per image mapped into a process, or into the kernel (`process_id` 0).
+    ///
+    /// An image that was mapped when the trace began has no `load_ns`; an image that was still
+    /// mapped when the trace ended has no `unload_ns`. Symbol identities and file versions are only
+    /// in traces that were merged on the recorded machine.
+    Images, ImagesView = "images" sorted by first_seen_ns
+        title "Images"
+        record "images (xperf -on LOADER, WPR keyword Loader)"
+        lives load_ns to unload_ns
+    {
+        /// Time of the first event about the image.
+        first_seen_ns: Vec<i64> = "first event: header time",
+        /// Time at which the image was mapped; null if it was mapped before the trace.
+        load_ns: Nullable<i64> = "Image Load: header time",
+        /// Time at which the image was unmapped; null if it was unmapped after the trace.
+        unload_ns: Nullable<i64> = "Image Unload: header time",
+        /// Process into which the image is mapped; 0 for the kernel's modules. Unknown if the event
+        /// has version 0 and its header has no process.
+        process_id: Nullable<u32> = "ProcessId",
+        /// Address at which the image is mapped.
+        base_address: Vec<u64> = "ImageBase",
+        /// Size of the image in memory.
+        size_bytes: Vec<u64> = "ImageSize",
+        /// Path of the file, with a drive letter if the trace maps its volume to one.
+        path: Text = "FileName; SysConfigEx VolumeMapping" wpa "Image Path",
+        /// Path of the file in the form of the kernel.
+        nt_path: Text = "FileName",
+        /// Link time of the file, or a hash for reproducible builds.
+        time_date_stamp: Nullable<u32> = "TimeDateStamp; ImageId: TimeDateStamp",
+        /// Checksum of the file.
+        checksum: Nullable<u32> = "ImageChecksum",
+        /// Preferred base address of the file.
+        default_base: Nullable<u64> = "DefaultBase",
+        /// Signing level: 0 unchecked, 1 unsigned, 2 enterprise, 4 Authenticode, 6 store,
+        /// 8 antimalware, 12 Windows, 14 Windows TCB. Since version 3 (Windows 8.1).
+        signature_level: Nullable<u8> = "SignatureLevel",
+        /// Source of the signature: 0 none, 1 embedded, 2 cached, 3 catalog cached, 4 catalog
+        /// uncached, 5 catalog hint, 6 package catalog. Since version 3 (Windows 8.1).
+        signature_type: Nullable<u8> = "SignatureType",
+        /// File name at link time.
+        original_file_name: Text = "ImageId: OriginalFileName",
+        /// GUID of the PDB with the symbols.
+        pdb_guid: Text = "DbgIdRSDS: GuidSig",
+        /// Age of the PDB, which is the number of times that the PDB was rewritten.
+        pdb_age: Nullable<u32> = "DbgIdRSDS: Age",
+        /// Path of the PDB at link time.
+        pdb_path: Text = "DbgIdRSDS: PdbFileName",
+        /// Version of the file.
+        file_version: Text = "FileVersion: FileVersion",
+        /// Version of the product.
+        product_version: Text = "FileVersion: ProductVersion",
+        /// Name of the product.
+        product_name: Text = "FileVersion: ProductName",
+        /// Company that made the file.
+        company_name: Text = "FileVersion: CompanyName",
+        /// Description of the file.
+        file_description: Text = "FileVersion: FileDescription",
+    }
+}
+
+impl Register for Images {
+    const READS: Reads = Reads {
+        hooks: &[
+            hook::PROCESS_LOAD_IMAGE..=hook::PROCESS_LOAD_IMAGE,
+            hook::IMAGE_UNLOAD..=hook::IMAGE_DC_END,
+            hook::IMAGE_LOAD..=hook::IMAGE_LOAD,
+        ],
+        classes: &[IMAGE_ID],
+        ..Reads::NOTHING
+    };
+    const NEEDS: &'static [Reader] = &[Reader::Volumes];
+}
+
+/// A mapped image.
+struct Row<'a> {
+    first_seen_ns: i64,
+    load_ns: Option<i64>,
+    unload_ns: Option<i64>,
+    process_id: Option<u32>,
+    image: Image<'a>,
+}
+
+/// Identities of images by process and base address. The time of an identity is the time of the
+/// image event to which it belongs.
+type ByPlace<T> = HashMap<(u32, u64), Vec<(i64, T)>>;
+
+/// Returns the identity that belongs to one of the events of an image's lifetime.
+fn find<'i, T>(ids: &'i ByPlace<T>, row: &Row<'_>) -> Option<&'i T> {
+    let ids = ids.get(&(row.process_id?, row.image.base))?;
+    let from = row.load_ns.unwrap_or(i64::MIN).min(row.first_seen_ns);
+    let (time, id) = ids.get(ids.partition_point(|(time, _)| *time < from))?;
+    (*time <= row.unload_ns.unwrap_or(i64::MAX)).then_some(id)
+}
+
+/// Version resource of an image.
+#[derive(Default)]
+struct Version {
+    file_version: Option<String>,
+    product_version: Option<String>,
+    product_name: Option<String>,
+    company_name: Option<String>,
+    file_description: Option<String>,
+}
+
+/// Content of the image-id events.
+#[derive(Default)]
+struct Identities<'a> {
+    files: ByPlace<ImageId<'a>>,
+    pdbs: ByPlace<PdbId<'a>>,
+    /// Version resources, by link time and size of the image.
+    versions: HashMap<(u32, u64), Version>,
+}
+
+impl<'a> Identities<'a> {
+    fn read(ids: &[BufferedEvent<'a>], unreadable: &mut UnreadableEvents) -> Self {
+        const FILE: u8 = 0;
+        const RSDS: u8 = 36;
+        const FILE_VERSION: u8 = 64;
+        let mut found = Identities::default();
+        for event in ids {
+            let (payload, version, width) = (event.payload, event.version, event.pointer_size);
+            let time = event.time_ns;
+            let read = match event.opcode() {
+                FILE => ImageId::read(payload, version, width).map(|id| {
+                    let of_place = found.files.entry((id.process_id, id.base)).or_default();
+                    of_place.push((time, id));
+                }),
+                RSDS => PdbId::read(payload, version, width).map(|id| {
+                    let of_place = found.pdbs.entry((id.process_id, id.base)).or_default();
+                    of_place.push((time, id));
+                }),
+                FILE_VERSION => file_version(event).map(|(key, version)| {
+                    found.versions.entry(key).or_insert(version);
+                }),
+                _ => Some(()),
+            };
+            if read.is_none() {
+                unreadable.add(Table::Images, event.place);
+            }
+        }
+        found
+    }
+}
+
+/// Reads a FileVersion event: link time and size of the image, and its version resource.
+fn file_version(event: &BufferedEvent<'_>) -> Option<((u32, u64), Version)> {
+    let schema = Class::of_guid(IMAGE_ID)?.layout(event.opcode(), event.version)?;
+    let fields = events::decode(&schema.fields, event.payload, event.pointer_size);
+    let number = |name| fields.get(name)?.as_u64();
+    let text = |name| {
+        let text = fields.get(name)?.as_str()?;
+        (!text.is_empty()).then(|| text.to_owned())
+    };
+    let stamp = u32::try_from(number("TimeDateStamp")?).ok()?;
+    Some((
+        (stamp, number("ImageSize")?),
+        Version {
+            file_version: text("FileVersion"),
+            product_version: text("ProductVersion"),
+            product_name: text("ProductName"),
+            company_name: text("CompanyName"),
+            file_description: text("FileDescription"),
+        },
+    ))
+}
+
+/// Reads image events in time order.
+fn read_rows<'a>(events: &[BufferedEvent<'a>], unreadable: &mut UnreadableEvents) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    // Row of each mapped image, by process and base address.
+    let mut mapped: HashMap<(Option<u32>, u64), usize> = HashMap::new();
+    for event in events {
+        let (payload, version, width) = (event.payload, event.version, event.pointer_size);
+        let is_load = matches!(event.id, hook::IMAGE_LOAD | hook::PROCESS_LOAD_IMAGE);
+        let Some(image) = Image::read(payload, version, width) else {
+            unreadable.add(Table::Images, event.place);
+            continue;
+        };
+        let process_id = image.process_id.or(event.process_id);
+        let key = (process_id, image.base);
+        let present = mapped.get(&key).copied().filter(|_| !is_load);
+        let row = present.unwrap_or_else(|| {
+            rows.push(Row {
+                first_seen_ns: event.time_ns,
+                load_ns: is_load.then_some(event.time_ns),
+                unload_ns: None,
+                process_id,
+                image,
+            });
+            mapped.insert(key, rows.len() - 1);
+            rows.len() - 1
+        });
+        if event.id == hook::IMAGE_UNLOAD {
+            rows[row].unload_ns = Some(event.time_ns);
+            mapped.remove(&key);
+        }
+    }
+    rows
+}
+
+impl Images {
+    /// Makes the table from image events and image-id events in time order.
+    pub(crate) fn build(
+        events: &[BufferedEvent<'_>],
+        volumes: &Volumes,
+        unreadable: &mut UnreadableEvents,
+    ) -> Images {
+        let (events, ids): (Vec<_>, Vec<_>) = events
+            .iter()
+            .copied()
+            .partition(|event| event.hook.is_some());
+        let rows = read_rows(&events, unreadable);
+        let ids = Identities::read(&ids, unreadable);
+        let mut images = Images::default();
+        for row in &rows {
+            images.push(row, &ids, volumes);
+        }
+        images
+    }
+
+    fn push(&mut self, row: &Row<'_>, ids: &Identities<'_>, volumes: &Volumes) {
+        let image = &row.image;
+        let file = find(&ids.files, row);
+        let pdb = find(&ids.pdbs, row);
+        // The kernel sets the link time to 0 if the image's header is paged out.
+        let stamp = image.time_date_stamp.filter(|stamp| *stamp != 0);
+        let stamp = stamp.or(file.map(|file| file.time_date_stamp));
+        let version = stamp.and_then(|stamp| ids.versions.get(&(stamp, image.size)));
+        let nt_path = image.file_name.to_string();
+        let nt_path = Some(nt_path.as_str()).filter(|path| !path.is_empty());
+        self.first_seen_ns.push(row.first_seen_ns);
+        self.load_ns.push(row.load_ns);
+        self.unload_ns.push(row.unload_ns);
+        self.process_id.push(row.process_id);
+        self.base_address.push(image.base);
+        self.size_bytes.push(image.size);
+        self.path
+            .push(nt_path.map(|path| volumes.to_dos(path)).as_deref());
+        self.nt_path.push(nt_path);
+        self.time_date_stamp.push(stamp);
+        self.checksum.push(image.checksum);
+        self.default_base.push(image.default_base);
+        self.signature_level.push(image.signature_level);
+        self.signature_type.push(image.signature_type);
+        let name = file.map(|file| file.original_file_name.to_string());
+        self.original_file_name
+            .push(name.as_deref().filter(|name| !name.is_empty()));
+        self.pdb_guid
+            .push(pdb.map(|pdb| pdb.guid.to_string()).as_deref());
+        self.pdb_age.push(pdb.map(|pdb| pdb.age));
+        self.pdb_path
+            .push(pdb.map(|pdb| pdb.path.to_str()).as_deref());
+        let text = |of: fn(&Version) -> &Option<String>| version.and_then(|v| of(v).as_deref());
+        self.file_version.push(text(|v| &v.file_version));
+        self.product_version.push(text(|v| &v.product_version));
+        self.product_name.push(text(|v| &v.product_name));
+        self.company_name.push(text(|v| &v.company_name));
+        self.file_description.push(text(|v| &v.file_description));
+    }
+}

@@ -1,0 +1,222 @@
+//! `input`: keys, mouse and window messages.
+
+use etl::{Event, le};
+
+use crate::column::{Named, Names, Nullable, Text};
+use crate::providers::{
+    LAGLAB_INPUT, MULTI_INPUT, WIN32K, fields, logged_by, number, signed, text,
+};
+use crate::register::{EventTable, Incoming, Reader, Reads, Register};
+use crate::schema::table;
+use crate::table::Table;
+use crate::trackers::{ThreadFinder, Trackers};
+
+table! {
+    /// One row per event of user input. The input providers of UIforETW and of `laglab record
+    /// input` report keys and the mouse. They report which key was pressed only if this was
+    /// requested. The window manager (Win32k) reports how it handled devices and messages.
+    Input, InputView = "input" sorted by time_ns
+        title "Input"
+        record "input (provider Microsoft-Windows-Win32k, or UIforETW's Multi-Input)"
+    {
+        /// Time of the event.
+        time_ns: Vec<i64> = "header time",
+        /// CPU that logged the event.
+        cpu: Vec<u16> = "CPU of the buffer",
+        /// Kind of event. From input providers: `key_down`, `mouse_down`, `mouse_up`, `mouse_move`,
+        /// `mouse_wheel`. From Win32k: `device_read_start`, `device_read_stop`,
+        /// `pointer_motion_start`, `pointer_motion_stop`, `inject_mouse_start`,
+        /// `inject_mouse_stop`, `message_queued`, `message_retrieved`, `dispatch_start`,
+        /// `dispatch_stop`.
+        kind: Names<InputKind> = "Multi-Input 400-404; Laglab-Input 1; Win32k 63, 72, 73, 79-82, 88, 92, 93",
+        /// Virtual key code.
+        key_code: Nullable<u32> = "Multi-Input KeyDown: Virtual key code; Laglab-Input KeyDown: VirtualKey",
+        /// Name of the key.
+        key: Text = "Multi-Input KeyDown: Key name",
+        /// Number of repetitions of the key.
+        repeats: Nullable<u32> = "Multi-Input KeyDown: Repeat count",
+        /// Mouse button.
+        button: Nullable<i32> = "Multi-Input MouseDown, MouseUp: Button Type",
+        /// Rotation of the mouse wheel.
+        wheel_delta: Nullable<i32> = "Multi-Input MouseWheel: zDelta",
+        /// Horizontal position of the pointer.
+        x: Nullable<i32> = "x; Win32k PointerMotion, InjectMouse: X" in "pixels",
+        /// Vertical position of the pointer.
+        y: Nullable<i32> = "y; Win32k PointerMotion, InjectMouse: Y" in "pixels",
+        /// Type of the device that is read.
+        device_type: Nullable<i32> = "Win32k InputDeviceRead: DeviceType",
+        /// Window message (`WM_KEYDOWN` is 256).
+        message: Nullable<u32> = "Win32k messages: message",
+        /// Thread that logged the event. For a message, this is the thread of the window.
+        thread_id: Nullable<u32> = "header thread",
+        /// Row of the thread in `threads`.
+        thread_row: Nullable<u32> = "thread_id and time_ns in `threads`",
+        /// Process that logged the event.
+        process_id: Nullable<u32> = "header process",
+        /// Row of the process in `processes`.
+        process_row: Nullable<u32> = "process_id and time_ns in `processes`",
+    }
+}
+
+/// Kind of an input event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InputKind {
+    /// A key was pressed.
+    KeyDown,
+    /// A mouse button was pressed.
+    MouseDown,
+    /// A mouse button was released.
+    MouseUp,
+    /// The mouse was moved.
+    MouseMove,
+    /// The wheel was turned.
+    MouseWheel,
+    /// The window manager starts to read a device.
+    DeviceReadStart,
+    /// The window manager has read a device.
+    DeviceReadStop,
+    /// The window manager starts to handle a motion of the pointer.
+    PointerMotionStart,
+    /// The window manager handled a motion of the pointer.
+    PointerMotionStop,
+    /// The injection of a mouse event starts.
+    InjectMouseStart,
+    /// A mouse event was injected.
+    InjectMouseStop,
+    /// An input message was queued for a window.
+    MessageQueued,
+    /// A thread retrieved an input message.
+    MessageRetrieved,
+    /// A window procedure is called with a message.
+    DispatchStart,
+    /// A window procedure returned.
+    DispatchStop,
+}
+
+impl Named for InputKind {
+    const NAMES: &'static [&'static str] = &[
+        "key_down",
+        "mouse_down",
+        "mouse_up",
+        "mouse_move",
+        "mouse_wheel",
+        "device_read_start",
+        "device_read_stop",
+        "pointer_motion_start",
+        "pointer_motion_stop",
+        "inject_mouse_start",
+        "inject_mouse_stop",
+        "message_queued",
+        "message_retrieved",
+        "dispatch_start",
+        "dispatch_stop",
+    ];
+
+    fn code(self) -> i8 {
+        self as i8
+    }
+}
+
+impl InputKind {
+    fn from_id(id: u16) -> Option<InputKind> {
+        Some(match id {
+            63 => InputKind::MessageRetrieved,
+            72 => InputKind::DeviceReadStart,
+            73 => InputKind::DeviceReadStop,
+            79 => InputKind::PointerMotionStart,
+            80 => InputKind::PointerMotionStop,
+            81 => InputKind::InjectMouseStart,
+            82 => InputKind::InjectMouseStop,
+            88 => InputKind::MessageQueued,
+            92 => InputKind::DispatchStart,
+            93 => InputKind::DispatchStop,
+            400 => InputKind::MouseDown,
+            401 => InputKind::MouseUp,
+            402 => InputKind::MouseMove,
+            403 => InputKind::MouseWheel,
+            404 => InputKind::KeyDown,
+            _ => return None,
+        })
+    }
+}
+
+impl Register for Input {
+    const READS: Reads = Reads {
+        providers: &[
+            (WIN32K, &[63..=63, 72..=73, 79..=82, 88..=88, 92..=93]),
+            (MULTI_INPUT, &[400..=404]),
+            (LAGLAB_INPUT, &[1..=1]),
+        ],
+        ..Reads::NOTHING
+    };
+    const NEEDS: &'static [Reader] = &[
+        Reader::Table(Table::Processes),
+        Reader::Table(Table::Threads),
+    ];
+}
+
+impl EventTable for Input {
+    type Raw = Input;
+    type State = ThreadFinder;
+
+    fn push(raw: &mut Input, incoming: &Incoming<'_, '_>) -> Option<()> {
+        let event = incoming.event;
+        if event.guid() == Some(LAGLAB_INPUT) {
+            return raw.push_key(event);
+        }
+        let id = event.descriptor()?.id;
+        let kind = InputKind::from_id(id)?;
+        let provider = if id >= 400 { MULTI_INPUT } else { WIN32K };
+        let fields = fields(provider, event)?;
+        let (thread_id, process_id) = logged_by(event);
+        raw.time_ns.push(event.time_ns());
+        raw.cpu.push(event.cpu());
+        raw.kind.0.push(kind);
+        raw.key_code.push(number(&fields, "Virtual key code"));
+        raw.key.push(text(&fields, "Key name"));
+        raw.repeats.push(number(&fields, "Repeat count"));
+        raw.button.push(signed(&fields, "Button Type"));
+        raw.wheel_delta.push(signed(&fields, "zDelta"));
+        raw.x
+            .push(signed(&fields, "x").or_else(|| signed(&fields, "X")));
+        raw.y
+            .push(signed(&fields, "y").or_else(|| signed(&fields, "Y")));
+        raw.device_type.push(signed(&fields, "DeviceType"));
+        raw.message.push(number(&fields, "message"));
+        raw.thread_id.push(thread_id);
+        raw.process_id.push(process_id);
+        Some(())
+    }
+
+    fn join(raw: &mut Input, threads: &mut ThreadFinder, trackers: &Trackers<'_>) -> Input {
+        let mut rows = std::mem::take(raw);
+        let (ids, processes) = (&rows.thread_id, &rows.process_id);
+        (rows.thread_row, rows.process_row) =
+            threads.find_rows(trackers, ids, processes, &rows.time_ns);
+        rows
+    }
+}
+
+impl Input {
+    /// Adds a key event that `laglab record input` logged. The payload is the code of the key, or 0
+    /// if key codes were not requested.
+    fn push_key(&mut self, event: &Event<'_>) -> Option<()> {
+        let code = le::u32(event.payload(), 0)?;
+        let (thread_id, process_id) = logged_by(event);
+        self.time_ns.push(event.time_ns());
+        self.cpu.push(event.cpu());
+        self.kind.0.push(InputKind::KeyDown);
+        self.key_code.push(Some(code).filter(|code| *code != 0));
+        self.key.push(None);
+        self.repeats.push(None);
+        self.button.push(None);
+        self.wheel_delta.push(None);
+        self.x.push(None);
+        self.y.push(None);
+        self.device_type.push(None);
+        self.message.push(None);
+        self.thread_id.push(thread_id);
+        self.process_id.push(process_id);
+        Some(())
+    }
+}

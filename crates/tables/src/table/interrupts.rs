@@ -1,0 +1,238 @@
+//! `interrupts`: interrupt service routines and deferred procedure calls.
+
+use events::ids::hook;
+use events::kernel::{Interrupt, InterruptKind};
+use rustc_hash::FxHashMap;
+
+use crate::column::{Named, Names, Nullable};
+use crate::register::{EventTable, Incoming, Reader, Reads, Register};
+use crate::schema::table;
+use crate::table::Table;
+use crate::trackers::{ImageFinder, Trackers};
+
+table! {
+    /// One row per run of an interrupt service routine (ISR) or a deferred procedure call (DPC).
+    ///
+    /// Routines are logged when they end, so rows are sorted by `end_ns`. Routines can be nested:
+    /// an ISR can run inside a DPC or another ISR of the same CPU.
+    Interrupts, InterruptsView = "interrupts" sorted by end_ns
+        title "DPC/ISR Duration"
+        record "interrupts (xperf -on INTERRUPT+DPC, WPR keywords Interrupt and DPC)"
+        lasts start_ns to end_ns
+    {
+        /// Start of the routine. Unknown if the start time in the event is impossible. This is the
+        /// case if it is after the end, or if a DPC that cannot be nested in the routine ended
+        /// after it.
+        start_ns: Nullable<i64> = "InitialTime" wpa "Enter Time (s)",
+        /// End of the routine.
+        end_ns: Vec<i64> = "header time" wpa "Exit Time (s)",
+        /// CPU that ran the routine.
+        cpu: Vec<u16> = "CPU of the buffer" wpa "CPU",
+        /// Kind of routine: `dpc`, `threaded_dpc`, `timer_dpc`, `io_timer`, `isr`, `msi` (ISR of a
+        /// message-signalled interrupt) or `passive_isr`.
+        kind: Names<InterruptKind> =
+            "PerfInfo DPC, ThreadedDPC, TimerDPC, IoTimer, ISR, ISR-MSI, ISR-Passive"
+            wpa "DPC Type, Type",
+        /// Address of the routine.
+        routine: Vec<u64> = "Routine" wpa "Address",
+        /// Time from start to end, including all routines that interrupted this routine.
+        duration_ns: Nullable<i64> = "header time - InitialTime" wpa "Inclusive Duration",
+        /// Duration without the routines that ran inside this routine on the same CPU. Preemption
+        /// of `threaded_dpc` and `passive_isr`, which run in threads, is not subtracted.
+        exclusive_ns: Nullable<i64> = "duration_ns less nested rows of the CPU"
+            wpa "Exclusive Duration",
+        /// Number of fragments into which other routines split this routine. WPA has one row per
+        /// fragment, whose mean duration is `exclusive_ns / fragments`.
+        fragments: Nullable<u32> = "1 and one for each nested row of the CPU within it"
+            wpa "Count (Fragments)",
+        /// Duration of the longest fragment of the routine.
+        longest_fragment_ns: Nullable<i64> = "exclusive_ns, piece by piece"
+            wpa "Duration (Fragmented)",
+        /// Row in `images` of the kernel module that contains the routine.
+        image_row: Nullable<u32> = "routine and start_ns in `images`" wpa "Module",
+        /// Interrupt vector of an ISR. Since Windows Vista.
+        vector: Nullable<u16> = "Vector",
+        /// Return value of an ISR: 1 if it claimed the interrupt.
+        return_value: Nullable<u32> = "ReturnValue",
+        /// Message number of an `msi`.
+        message_number: Nullable<u32> = "MessageNumber",
+    }
+}
+
+impl Named for InterruptKind {
+    const NAMES: &'static [&'static str] = &[
+        "dpc",
+        "threaded_dpc",
+        "timer_dpc",
+        "io_timer",
+        "isr",
+        "msi",
+        "passive_isr",
+    ];
+
+    fn code(self) -> i8 {
+        match self {
+            InterruptKind::Dpc => 0,
+            InterruptKind::ThreadedDpc => 1,
+            InterruptKind::TimerDpc => 2,
+            InterruptKind::IoTimer => 3,
+            InterruptKind::Isr => 4,
+            InterruptKind::MessageIsr => 5,
+            InterruptKind::PassiveIsr => 6,
+        }
+    }
+}
+
+/// State that is kept from one slice to the next while rows are made.
+#[derive(Debug, Default)]
+pub(crate) struct InterruptState {
+    images: ImageFinder,
+    /// Ended routines of each CPU that are not nested in a routine that was read so far.
+    ended: FxHashMap<u16, Vec<Ended>>,
+}
+
+/// A routine that ended. In the list of a CPU, the routines are in the order of their starts.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    start_ns: i64,
+    end_ns: i64,
+    kind: InterruptKind,
+}
+
+/// Maximum number of ended routines that are stored per CPU. Older routines are rarely needed: a
+/// routine is nested in a later routine only if the later routine lasts longer than all routines in
+/// between.
+const REMEMBERED: usize = 1 << 16;
+
+impl Ended {
+    /// Returns true if a DPC seems to have run inside this routine. This is impossible, because a
+    /// DPC interrupts neither a DPC nor an ISR. (A timer's DPC may run inside another timer's DPC.)
+    fn is_impossible(&self, ended: &[Ended]) -> bool {
+        use InterruptKind::{Dpc, Isr, MessageIsr, TimerDpc};
+        let is_inside = |inner: &&Ended| inner.start_ns >= self.start_ns;
+        let mut inside = ended.iter().rev().take_while(is_inside);
+        matches!(self.kind, Dpc | TimerDpc | Isr | MessageIsr)
+            && inside.any(|inner| inner.kind == Dpc && inner.end_ns > self.start_ns)
+    }
+}
+
+impl Register for Interrupts {
+    const READS: Reads = Reads {
+        hooks: &[
+            hook::MESSAGE_ISR..=hook::MESSAGE_ISR,
+            hook::THREADED_DPC..=hook::IO_TIMER,
+            hook::PASSIVE_ISR..=hook::PASSIVE_ISR,
+        ],
+        ..Reads::NOTHING
+    };
+    const NEEDS: &'static [Reader] = &[Reader::Table(Table::Images)];
+}
+
+impl EventTable for Interrupts {
+    type Raw = Interrupts;
+    type State = InterruptState;
+
+    #[inline]
+    fn push(raw: &mut Interrupts, incoming: &Incoming<'_, '_>) -> Option<()> {
+        let event = incoming.event;
+        let interrupt = Interrupt::read(
+            event.opcode()?,
+            event.payload(),
+            event.version()?,
+            event.pointer_size(),
+        )?;
+        let end = event.time_ns();
+        let start = crate::time::earlier_ns(event, interrupt.initial_time);
+        raw.start_ns.push(start);
+        raw.end_ns.push(end);
+        raw.cpu.push(event.cpu());
+        raw.kind.0.push(interrupt.kind);
+        raw.routine.push(interrupt.routine);
+        raw.duration_ns
+            .push(start.map(|start| end.saturating_sub(start)));
+        raw.vector.push(interrupt.vector);
+        raw.return_value.push(interrupt.return_value);
+        raw.message_number.push(interrupt.message_number);
+        Some(())
+    }
+
+    fn join(
+        raw: &mut Interrupts,
+        state: &mut InterruptState,
+        trackers: &Trackers<'_>,
+    ) -> Interrupts {
+        let mut rows = std::mem::take(raw);
+        let mut impossible = Vec::new();
+        for row in 0..rows.len() {
+            let end_ns = rows.end_ns[row];
+            let routine = rows.routine[row];
+            let at = rows.start_ns.get(row).unwrap_or(end_ns);
+            rows.image_row
+                .push(state.images.find(trackers, 0, routine, at));
+            let ended = state.ended.entry(rows.cpu[row]).or_default();
+            let kind = rows.kind.0[row];
+            let whole = rows.start_ns.get(row).map(|start_ns| Ended {
+                start_ns,
+                end_ns,
+                kind,
+            });
+            let is_impossible = whole.is_some_and(|whole| whole.is_impossible(ended));
+            impossible.extend(is_impossible.then_some(row));
+            let fragments = whole
+                .filter(|_| !is_impossible)
+                .map(|whole| fragments(ended, whole));
+            rows.exclusive_ns.push(fragments.map(|f| f.sum_ns));
+            rows.fragments.push(fragments.map(|f| f.count));
+            rows.longest_fragment_ns
+                .push(fragments.map(|f| f.longest_ns));
+        }
+        if !impossible.is_empty() {
+            for column in [&mut rows.start_ns, &mut rows.duration_ns] {
+                let times = column.iter().enumerate();
+                *column = times
+                    .map(|(row, ns)| ns.filter(|_| impossible.binary_search(&row).is_err()))
+                    .collect();
+            }
+        }
+        rows
+    }
+}
+
+/// Parts of a routine that no other routine interrupted.
+#[derive(Clone, Copy, Debug)]
+struct Fragments {
+    count: u32,
+    sum_ns: i64,
+    longest_ns: i64,
+}
+
+/// Computes the fragments of a routine, and removes the nested routines from `ended`.
+///
+/// Rows are in the order in which routines ended. Therefore the nested routines of a row are the
+/// last rows before it whose start is not earlier than the start of the row.
+fn fragments(ended: &mut Vec<Ended>, whole: Ended) -> Fragments {
+    let mut found = Fragments {
+        count: 0,
+        sum_ns: 0,
+        longest_ns: 0,
+    };
+    let mut until = whole.end_ns;
+    let mut add = |from: i64, until: i64| {
+        let length = until.saturating_sub(from).max(0);
+        found.count = found.count.saturating_add(u32::from(length > 0));
+        found.sum_ns = found.sum_ns.saturating_add(length);
+        found.longest_ns = found.longest_ns.max(length);
+    };
+    while let Some(inner) = ended.pop_if(|inner| inner.start_ns >= whole.start_ns) {
+        add(inner.end_ns, until);
+        until = inner.start_ns.min(until);
+    }
+    add(whole.start_ns, until);
+    // A routine shorter than the clock's resolution still has one fragment.
+    found.count = found.count.max(1);
+    if ended.len() >= REMEMBERED {
+        ended.drain(..REMEMBERED / 2);
+    }
+    ended.push(whole);
+    found
+}

@@ -1,0 +1,102 @@
+//! `latency_samples`: samples of live probes.
+//!
+//! No trace has this table. `laglab measure` writes it to a file, from which it is read.
+
+use crate::column::{Named, Names, Nullable, Text};
+use crate::register::{Register, TraceFacts, WholeTable};
+use crate::schema::table;
+use crate::unreadable::UnreadableEvents;
+
+table! {
+    /// One row per sample of a live probe (`laglab measure`). The rows of a run are in order; runs
+    /// of different methods and settings alternate. No trace has this table: it comes from the file
+    /// that `laglab measure … -o FILE.parquet` writes. Times are nanoseconds since the
+    /// measurement's start.
+    LatencySamples, LatencySamplesView = "latency_samples" sorted by start_ns
+        title "Measured Latency"
+    {
+        /// Start of the sample.
+        start_ns: Vec<i64> = "the probe's clock",
+        /// Scheduled start of the sample. The time from the scheduled start to `start_ns` is a
+        /// delay that a program on a busy machine has too. Quantiles that ignore this delay hide
+        /// stalls (coordinated omission).
+        intended_start_ns: Vec<i64> = "the pacing",
+        /// Latency of the sample. For a sleep, it is the time beyond the requested time; it is
+        /// negative if the sleep ended early. For an operation, it is the duration. Unknown if the
+        /// sample never ended or the clock went backwards.
+        latency_ns: Nullable<i64> = "the probe's clock",
+        /// Probe: `sleep`, `files` or `net`.
+        probe: Names<Probe> = "the command",
+        /// Method of the probe: the system call or the kind of I/O.
+        method: Text = "the probe",
+        /// Setting: scheduling, resolution, rate and other options, in words.
+        setting: Text = "the command",
+        /// Phase of the operation, if the probe measures several phases.
+        phase: Text = "the probe",
+        /// Number of the run, from 0. Runs with the same number were measured next to each other.
+        run: Vec<u32> = "the plan",
+        /// Number of the sample in its run, from 0.
+        sequence: Vec<u64> = "the probe",
+        /// Requested duration of a sleep.
+        requested_ns: Nullable<i64> = "the command",
+        /// Granularity of the system's timers at the start of the run: on Windows the timer
+        /// resolution, on Linux the thread's timer slack. A sleep may end late by this time.
+        resolution_ns: Nullable<i64> = "NtQueryTimerResolution; PR_GET_TIMERSLACK",
+        /// Number of bytes read, written or sent.
+        size_bytes: Nullable<u64> = "the command",
+        /// Outcome: `done`, `lost`, `failed` or `clock_went_back`.
+        outcome: Names<SampleOutcome> = "the probe",
+    }
+}
+
+/// The rows are read from files, see [`sample_files`](crate::sample_files).
+impl Register for LatencySamples {
+    const IS_IN_HEADERS: bool = true;
+}
+
+impl WholeTable for LatencySamples {
+    fn build(_: &TraceFacts<'_>, _: &mut UnreadableEvents) -> LatencySamples {
+        LatencySamples::default()
+    }
+}
+
+/// Kind of a live probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Probe {
+    /// Lateness of sleeps.
+    Sleep,
+    /// Duration of file operations.
+    Files,
+    /// Duration of packets' round trips.
+    Net,
+}
+
+impl Named for Probe {
+    const NAMES: &'static [&'static str] = &["sleep", "files", "net"];
+
+    fn code(self) -> i8 {
+        self as i8
+    }
+}
+
+/// Outcome of a sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SampleOutcome {
+    /// Success.
+    #[default]
+    Done,
+    /// No reply in time.
+    Lost,
+    /// Error of the operating system.
+    Failed,
+    /// The clock showed an earlier time at the end than at the start.
+    ClockWentBack,
+}
+
+impl Named for SampleOutcome {
+    const NAMES: &'static [&'static str] = &["done", "lost", "failed", "clock_went_back"];
+
+    fn code(self) -> i8 {
+        self as i8
+    }
+}

@@ -1,0 +1,119 @@
+//! `ready_threads`: waiting threads that become ready to run.
+
+use events::ids::hook;
+use events::kernel::ReadyThread;
+
+use crate::column::Nullable;
+use crate::register::{EventTable, Incoming, Reader, Reads, Register};
+use crate::schema::{Rows, table};
+use crate::table::Table;
+use crate::timed::Timed;
+use crate::trackers::Trackers;
+
+table! {
+    /// One row for each time that a thread is made ready. From this time on, the thread only waits
+    /// for a CPU, because the wait for something else has ended.
+    ///
+    /// The readying thread is the thread that runs on `cpu`. If `by_dpc` is true, a DPC on this CPU
+    /// made the thread ready instead.
+    ReadyThreads, ReadyThreadsView = "ready_threads" sorted by time_ns
+        title "Ready Threads"
+        record "threads made ready (xperf -on DISPATCHER, WPR keyword ReadyThread)"
+    {
+        /// Time at which the thread became ready.
+        time_ns: Vec<i64> = "ReadyThread: header time" wpa "Ready Time (s)",
+        /// CPU that made the thread ready.
+        cpu: Vec<u16> = "ReadyThread: CPU of the buffer",
+        /// Thread that became ready.
+        thread_id: Vec<u32> = "ReadyThread: TThreadId" wpa "New Thread Id",
+        /// Row of the thread in `threads`.
+        thread_row: Nullable<u32> = "thread_id and time_ns in `threads`",
+        /// Process of the thread; 0 for idle threads.
+        process_id: Nullable<u32> = "thread_id and time_ns in `threads`" wpa "New Process Id",
+        /// Row of the process in `processes`.
+        process_row: Nullable<u32> = "process_id and time_ns in `processes`",
+        /// Thread that ran on the CPU. This thread made the thread ready, unless a DPC made it
+        /// ready.
+        readying_thread_id: Nullable<u32> = "the thread running on the CPU"
+            wpa "Readying Thread Id",
+        /// Row of the readying thread in `threads`.
+        readying_thread_row: Nullable<u32> = "readying_thread_id and time_ns in `threads`",
+        /// Process of the readying thread.
+        readying_process_id: Nullable<u32> = "readying_thread_id and time_ns in `threads`"
+            wpa "Readying Process Id",
+        /// Row of the process of the readying thread in `processes`.
+        readying_process_row: Nullable<u32> = "readying_process_id and time_ns in `processes`",
+        /// Stack of the readying thread or DPC.
+        stack_id: Nullable<u32> = "the stack of the ReadyThread" wpa "Ready Thread Stack",
+        /// Reason for adjusting the thread's priority: 0 not adjusted, 1 end of a wait, 2 boost.
+        adjust_reason: Vec<u8> = "ReadyThread: AdjustReason" wpa "Adjust Reason",
+        /// Increment of the thread's priority.
+        adjust_increment: Vec<i8> = "ReadyThread: AdjustIncrement" wpa "Adjust Increment",
+        /// True if a DPC made the thread ready, not the thread that runs on the CPU.
+        by_dpc: Vec<bool> = "ReadyThread: Flag bit 0" wpa "Ready Thread In DPC",
+        /// True if the thread's kernel stack is paged out and must be read first.
+        kernel_stack_not_resident: Vec<bool> = "ReadyThread: Flag bit 1"
+            wpa "Kernel Stack Not Resident",
+        /// True if the thread's process is swapped out and must be read first.
+        process_out_of_memory: Vec<bool> = "ReadyThread: Flag bit 2" wpa "Process Out Of Memory",
+        /// True if the readying thread tried to pass its CPU to the thread directly.
+        direct_switch_attempt: Vec<bool> = "ReadyThread: Flag bit 3" wpa "Direct Switch Attempt",
+    }
+}
+
+/// A ready event before it becomes a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Readied {
+    pub(crate) cpu: u16,
+    pub(crate) payload: ReadyThread,
+}
+
+impl Register for ReadyThreads {
+    const READS: Reads = Reads {
+        hooks: &[hook::READY_THREAD..=hook::READY_THREAD],
+        ..Reads::NOTHING
+    };
+    const NEEDS: &'static [Reader] = &[
+        Reader::Table(Table::Processes),
+        Reader::Table(Table::Threads),
+        Reader::Table(Table::Stacks),
+    ];
+}
+
+impl EventTable for ReadyThreads {
+    type Raw = Timed<Readied>;
+    type State = ();
+
+    #[inline]
+    fn push(raw: &mut Timed<Readied>, incoming: &Incoming<'_, '_>) -> Option<()> {
+        let event = incoming.event;
+        let readied = Readied {
+            cpu: event.cpu(),
+            payload: ReadyThread::read(event.payload(), event.version()?, event.pointer_size())?,
+        };
+        raw.0.push((event.time_ns(), readied));
+        Some(())
+    }
+
+    /// Fills the columns whose values are in the payload. The scheduler fills the other columns
+    /// ([`Scheduler::join`](crate::scheduling::Scheduler::join)).
+    fn join(raw: &mut Timed<Readied>, (): &mut (), _: &Trackers<'_>) -> ReadyThreads {
+        let mut rows = ReadyThreads::default();
+        rows.reserve(raw.rows());
+        for (time_ns, Readied { cpu, payload }) in &raw.0 {
+            rows.time_ns.push(*time_ns);
+            rows.cpu.push(*cpu);
+            rows.thread_id.push(payload.thread_id);
+            rows.adjust_reason.push(payload.adjust_reason);
+            rows.adjust_increment.push(payload.adjust_increment);
+            rows.by_dpc.push(payload.by_dpc());
+            rows.kernel_stack_not_resident
+                .push(payload.kernel_stack_not_resident());
+            rows.process_out_of_memory
+                .push(payload.process_out_of_memory());
+            rows.direct_switch_attempt
+                .push(payload.direct_switch_attempt());
+        }
+        rows
+    }
+}

@@ -1,0 +1,147 @@
+//! `samples`: code that CPUs were executing when the profile timer fired.
+
+use std::collections::HashMap;
+
+use etl::le;
+use events::ids::hook;
+use events::kernel::Sample;
+
+use crate::column::Nullable;
+use crate::event_buffer::BufferedEvent;
+use crate::register::{EventTable, Incoming, Reader, Reads, Register};
+use crate::schema::table;
+use crate::stack_index::StackCursor;
+use crate::table::Table;
+use crate::trackers::{ImageFinder, ThreadFinder, Trackers};
+
+table! {
+    /// One row per sample of the profile timer: the address that a CPU was executing.
+    Samples, SamplesView = "samples" sorted by time_ns
+        title "CPU Usage (Sampled)"
+        record "samples (xperf -on PROC_THREAD+LOADER+PROFILE -stackwalk Profile, WPR keyword SampledProfile)"
+    {
+        /// Time of the sample.
+        time_ns: Vec<i64> = "SampledProfile: header time" wpa "TimeStamp (s)",
+        /// CPU that was sampled.
+        cpu: Vec<u16> = "SampledProfile: CPU of the buffer" wpa "CPU",
+        /// Address of the interrupted instruction.
+        address: Vec<u64> = "SampledProfile: InstructionPointer" wpa "Address",
+        /// Thread that ran; 0 is the CPU's idle thread.
+        thread_id: Vec<u32> = "SampledProfile: ThreadId" wpa "Thread ID",
+        /// Row of the thread in `threads`.
+        thread_row: Nullable<u32> = "thread_id and time_ns in `threads`",
+        /// Process of the thread; 0 for idle threads.
+        process_id: Nullable<u32> = "thread_id and time_ns in `threads`" wpa "Process Id",
+        /// Row of the process in `processes`.
+        process_row: Nullable<u32> = "process_id and time_ns in `processes`",
+        /// Row in `images` of the module at the address.
+        image_row: Nullable<u32> = "address, process_id and time_ns in `images`" wpa "Module",
+        /// Time that the sample represents: the time since the previous sample of the CPU.
+        /// Therefore the time of late and lost timer ticks is part of the next sample's weight. The
+        /// weight of a CPU's first sample is the profiling interval.
+        weight_ns: Nullable<i64> = "time_ns less that of the CPU's sample before"
+            wpa "Weight (in view)",
+        /// Stack of the thread.
+        stack_id: Nullable<u32> = "the stack of the SampledProfile" wpa "Stack",
+        /// Number of profile interrupts that the row represents.
+        count: Vec<u16> = "SampledProfile: Count" wpa "All Count",
+        /// True if the CPU was executing a DPC. Since Windows 7.
+        in_dpc: Nullable<bool> = "SampledProfile: Flags bit 0" wpa "DPC/ISR",
+        /// True if the CPU was executing an interrupt service routine. Since Windows 7.
+        in_isr: Nullable<bool> = "SampledProfile: Flags bit 1" wpa "DPC/ISR",
+        /// Priority of the thread, 0 to 31. Since Windows 8.
+        priority: Nullable<u8> = "SampledProfile: Flags bits 3-7",
+        /// Rank of the thread in its scheduling group; rank 0 runs before higher ranks. Since
+        /// Windows 8.
+        rank: Nullable<u8> = "SampledProfile: Rank",
+    }
+}
+
+/// Events that state the time between two samples. They are logged when the time is set, and at the
+/// start and end of the session.
+pub(crate) const INTERVAL_EVENTS: Reads = Reads {
+    hooks: &[hook::SAMPLE_SET_INTERVAL..=hook::SAMPLE_DC_END],
+    ..Reads::NOTHING
+};
+
+/// Returns the first interval of the profile timer (source 0) in the events, in nanoseconds.
+pub(crate) fn interval_ns(events: &[BufferedEvent<'_>]) -> Option<i64> {
+    let interval = |event: &BufferedEvent<'_>| {
+        let is_timer = le::u32(event.payload, 0)? == 0;
+        let units_of_100_ns = le::u32(event.payload, 4)?;
+        is_timer.then_some(i64::from(units_of_100_ns) * 100)
+    };
+    events.iter().find_map(interval)
+}
+
+/// State that is kept from one slice to the next while rows are made.
+#[derive(Debug, Default)]
+pub(crate) struct SampleState {
+    threads: ThreadFinder,
+    images: ImageFinder,
+    stacks: StackCursor,
+    /// Time of each CPU's last sample.
+    last_ns: HashMap<u16, i64>,
+}
+
+impl Register for Samples {
+    const READS: Reads = Reads {
+        hooks: &[hook::SAMPLE..=hook::SAMPLE],
+        ..Reads::NOTHING
+    };
+    const NEEDS: &'static [Reader] = &[
+        Reader::Table(Table::Processes),
+        Reader::Table(Table::Threads),
+        Reader::Table(Table::Images),
+        Reader::Table(Table::Stacks),
+        Reader::SamplingInterval,
+    ];
+}
+
+impl EventTable for Samples {
+    type Raw = Samples;
+    type State = SampleState;
+
+    /// Adds a sample. The flags for DPCs and ISRs are read since Windows 7, priority and rank since
+    /// Windows 8. The reason: a trace of Windows 7 SP1 has the flags, but 0 as every priority and
+    /// rank. Older systems are documented to leave both bytes 0.
+    #[inline]
+    fn push(raw: &mut Samples, incoming: &Incoming<'_, '_>) -> Option<()> {
+        let event = incoming.event;
+        let sample = Sample::read(event.payload(), event.version()?, event.pointer_size())?;
+        let has_flags = incoming.os_version >= (6, 1) && sample.flags.is_some();
+        let has_priority = incoming.os_version >= (6, 2);
+        raw.time_ns.push(event.time_ns());
+        raw.cpu.push(event.cpu());
+        raw.address.push(sample.instruction_pointer);
+        raw.thread_id.push(sample.thread_id);
+        raw.count.push(sample.count);
+        raw.in_dpc.push(has_flags.then(|| sample.in_dpc()));
+        raw.in_isr.push(has_flags.then(|| sample.in_isr()));
+        raw.priority
+            .push(sample.priority().filter(|_| has_priority));
+        raw.rank.push(sample.rank.filter(|_| has_priority));
+        Some(())
+    }
+
+    fn join(raw: &mut Samples, state: &mut SampleState, trackers: &Trackers<'_>) -> Samples {
+        let mut rows = std::mem::take(raw);
+        (rows.thread_row, rows.process_id, rows.process_row) =
+            (state.threads).find_columns(trackers, &rows.thread_id, &rows.time_ns);
+        for row in 0..rows.len() {
+            let (time_ns, thread_id) = (rows.time_ns[row], rows.thread_id[row]);
+            let process_id = rows.process_id.get(row).unwrap_or(0);
+            let address = rows.address[row];
+            let image = (state.images).find(trackers, process_id, address, time_ns);
+            rows.image_row.push(image);
+            let before = state.last_ns.insert(rows.cpu[row], time_ns);
+            let weight = before.map(|before| time_ns.saturating_sub(before));
+            rows.weight_ns
+                .push(weight.or(trackers.sampling_interval_ns));
+            let cpu = rows.cpu[row];
+            let stack = (trackers.stacks).at(&mut state.stacks, time_ns, thread_id, cpu);
+            rows.stack_id.push(stack);
+        }
+        rows
+    }
+}

@@ -1,0 +1,33 @@
+//! `stacks`: the distinct call stacks of a trace.
+
+use events::ids::hook;
+
+use crate::column::Addresses;
+use crate::register::{Reads, Register};
+use crate::schema::table;
+
+table! {
+    /// One row per distinct call stack. Tables of events refer to it by `stack_id`, which is the
+    /// number of the row.
+    ///
+    /// A stack is logged in a separate event, which states a raw time and a thread. The stack
+    /// belongs to the event with exactly this raw time and this thread. For an idle thread, the CPU
+    /// must be the same too. The kernel half and the user half of a stack are logged separately,
+    /// but form one row.
+    Stacks, StacksView = "stacks" sorted by stack_id {
+        /// Identifier of the stack, which is also the number of the row.
+        stack_id: Vec<i64> = "first use",
+        /// Return addresses, the innermost call first; kernel addresses before user addresses.
+        addresses: Addresses = "Stack, StackKeyKernel, StackKeyUser: addresses",
+    }
+}
+
+impl Register for Stacks {
+    const READS: Reads = Reads {
+        hooks: &[
+            hook::STACK..=hook::STACK,
+            hook::STACK_KEY_CREATE..=hook::STACK_KEY_USER,
+        ],
+        ..Reads::NOTHING
+    };
+}

@@ -1,0 +1,409 @@
+//! The tables of one trace: made on first use, then read from table files.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::time::Duration;
+use std::{fmt, io, thread};
+
+use etl::{Place, Trace};
+use serde::{Deserialize, Serialize};
+use store::{CacheFolder, InputFiles, NewTableFile, TableDir, TableFileHandle, TableWriter};
+
+use crate::opened::{self, Opened};
+use crate::{Options, Packets, StoreError, StoredTable, Table, Unreadable, captures, sample_files};
+
+/// Storage location of table files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cache {
+    /// A cache folder. Other processes share it, and its files are kept for later. The folder is created if
+    /// it does not exist.
+    Folder(CacheFolder),
+    /// Temporary files that exist as long as the [`Store`] and its [`StoredTable`]s.
+    Off,
+}
+
+/// The tables of one trace. Each table is made once and then read from the cache, by any process.
+///
+/// The cache key identifies the content of the trace's files and the code that makes tables. Therefore the
+/// tables of a moved trace are found again, and tables of another version of the code are not used.
+#[derive(Debug)]
+pub struct Store(Arc<Shared>);
+
+const STAYS_OPEN: &str = "a table that was made stays open";
+
+type OpenTables = BTreeMap<Table, Arc<TableFileHandle>>;
+
+/// State that a store shares with its tables.
+pub(crate) struct Shared {
+    opened: Opened,
+    inputs: InputFiles,
+    cache: Cache,
+    /// Directory of the tables; `None` until it is known. The lock is held while tables are made.
+    dir: Mutex<Option<TableDir>>,
+    open: Mutex<OpenTables>,
+    /// Condition variable that is notified when a table was opened and when `dir` is unlocked.
+    changed: Condvar,
+    warning: OnceLock<String>,
+}
+
+/// Unreadable events of a table, as stored in the note of its file.
+#[derive(Serialize, Deserialize)]
+struct UnreadableNote {
+    count: u64,
+    segment: u16,
+    buffer_offset: u64,
+    offset: u32,
+}
+
+impl Store {
+    /// Opens the files as one trace.
+    ///
+    /// Packet captures (pcapng, pcap) become rows of [`Table::Packets`]. If the files include no trace, a
+    /// trace without events is made for the captures. Samples of a live probe (Parquet) become rows of
+    /// [`Table::LatencySamples`].
+    ///
+    /// # Errors
+    /// If a file cannot be read or is not a trace.
+    pub fn open(files: &[PathBuf], cache: Cache) -> Result<Store, StoreError> {
+        let inputs = InputFiles::inspect(files);
+        // The errors of `opened::open` say more about a missing file or a file of another format, so they are
+        // returned first.
+        let opened = opened::open(files)?;
+        Ok(Store(Arc::new(Shared {
+            opened,
+            inputs: inputs?,
+            cache,
+            dir: Mutex::default(),
+            open: Mutex::default(),
+            changed: Condvar::new(),
+            warning: OnceLock::new(),
+        })))
+    }
+
+    /// Returns the trace.
+    pub fn trace(&self) -> &Trace {
+        &self.0.opened.trace
+    }
+
+    /// Returns the only table that can have rows, if the files contain no events. Such files are packet
+    /// captures or samples of a live probe.
+    pub fn holds_only(&self) -> Option<Table> {
+        self.0.opened.holds_only
+    }
+
+    /// Makes the tables that do not exist yet, with as few passes over the trace as possible.
+    ///
+    /// # Errors
+    /// If [`Options::progress`] asks to stop, a file of the trace changed, or the tables cannot be
+    /// written.
+    pub fn make(&self, wanted: &[Table], options: Options<'_>) -> Result<(), StoreError> {
+        self.0.make(wanted, options)
+    }
+
+    /// Returns a table; makes it if it does not exist yet.
+    ///
+    /// # Errors
+    /// See [`Store::make`].
+    pub fn table(&self, table: Table, options: Options<'_>) -> Result<StoredTable, StoreError> {
+        self.0.make(&[table], options)?;
+        let file = self.0.opened(table).expect(STAYS_OPEN);
+        Ok(StoredTable::new(self.0.clone(), table, file))
+    }
+
+    /// Returns a table if this process or another process has already made it. Returns `None` if the table
+    /// does not exist, or while tables are being made.
+    ///
+    /// # Errors
+    /// If a file of the trace cannot be read.
+    pub fn made(&self, table: Table) -> Result<Option<StoredTable>, StoreError> {
+        let file = match self.0.opened(table) {
+            Some(file) => Some(file),
+            None => self.0.find(table)?,
+        };
+        Ok(file.map(|file| StoredTable::new(self.0.clone(), table, file)))
+    }
+
+    /// Waits until another thread has made the tables. Returns true if the tables exist before the timeout
+    /// ends. This function itself makes no table.
+    pub fn wait_for(&self, tables: &[Table], timeout: Duration) -> bool {
+        let is_missing = |open: &mut OpenTables| tables.iter().any(|t| !open.contains_key(t));
+        let open = lock(&self.0.open);
+        let waited = (self.0.changed).wait_timeout_while(open, timeout, is_missing);
+        let (_open, result) = waited.unwrap_or_else(PoisonError::into_inner);
+        !result.timed_out()
+    }
+
+    /// Returns the events that are missing from the tables used so far, because their payloads
+    /// could not be read.
+    pub fn unreadable(&self) -> Vec<Unreadable> {
+        let open = lock(&self.0.open);
+        let notes = open.iter().filter_map(|(table, handle)| {
+            let note: UnreadableNote = handle.file().note()?;
+            Some(Unreadable {
+                table: *table,
+                count: note.count,
+                place: Place {
+                    segment: note.segment,
+                    buffer_offset: note.buffer_offset,
+                    offset: note.offset,
+                },
+            })
+        });
+        notes.collect()
+    }
+
+    /// Returns a warning for the user, if the cache could not be written.
+    pub fn warning(&self) -> Option<&str> {
+        self.0.warning.get().map(String::as_str)
+    }
+}
+
+impl Shared {
+    fn opened(&self, table: Table) -> Option<Arc<TableFileHandle>> {
+        lock(&self.open).get(&table).cloned()
+    }
+
+    fn is_open(&self, table: Table) -> bool {
+        lock(&self.open).contains_key(&table)
+    }
+
+    fn make(&self, wanted: &[Table], options: Options<'_>) -> Result<(), StoreError> {
+        let is_all_open = |open: &OpenTables| wanted.iter().all(|t| open.contains_key(t));
+        let Some(mut guard) = self.lock_dir(is_all_open) else {
+            return Ok(());
+        };
+        let dir = guard.dir(options)?;
+        let mut missing: Vec<Table> = Vec::new();
+        for table in wanted {
+            if self.is_open(*table) || missing.contains(table) {
+                continue;
+            }
+            match dir.find(&table.spec()) {
+                Some(file) => self.open(*table, file),
+                None => missing.push(*table),
+            }
+        }
+        if !missing.is_empty() {
+            self.write_with_fallback(&missing, dir, options)?;
+        }
+        dir.record_use();
+        Ok(())
+    }
+
+    /// Waits until no other thread makes tables, and locks the directory. Returns `None` as soon as `is_done`
+    /// returns true, because another thread then made the tables that the caller needs.
+    fn lock_dir(&self, is_done: impl Fn(&OpenTables) -> bool) -> Option<TableDirGuard<'_>> {
+        let mut open = lock(&self.open);
+        loop {
+            if is_done(&open) {
+                return None;
+            }
+            if let Some(guard) = self.try_lock_dir() {
+                return Some(guard);
+            }
+            let waited = self.changed.wait(open);
+            open = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Locks the directory; returns `None` if tables are being made.
+    fn try_lock_dir(&self) -> Option<TableDirGuard<'_>> {
+        let dir = match self.dir.try_lock() {
+            Ok(dir) => dir,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(TableDirGuard {
+            dir: Some(dir),
+            shared: self,
+        })
+    }
+
+    /// Adds an open table and wakes threads that wait for it.
+    fn open(&self, table: Table, file: TableFileHandle) {
+        lock(&self.open).insert(table, Arc::new(file));
+        self.changed.notify_all();
+    }
+
+    /// Opens a table that exists in the cache.
+    fn find(&self, table: Table) -> Result<Option<Arc<TableFileHandle>>, StoreError> {
+        let Some(mut guard) = self.try_lock_dir() else {
+            return Ok(None);
+        };
+        let dir = guard.dir(Options::default())?;
+        if let Some(file) = dir.find(&table.spec()) {
+            self.open(table, file);
+        }
+        Ok(self.opened(table))
+    }
+
+    /// Makes a table with a damaged file again, unless another thread has already made it again.
+    pub(crate) fn replace(
+        &self,
+        table: Table,
+        damaged: &Arc<TableFileHandle>,
+    ) -> Result<Arc<TableFileHandle>, StoreError> {
+        let options = Options::default();
+        let is_replaced = |open: &OpenTables| {
+            let now = open.get(&table);
+            now.is_some_and(|now| !Arc::ptr_eq(now, damaged))
+        };
+        let Some(mut guard) = self.lock_dir(is_replaced) else {
+            return Ok(self.opened(table).expect(STAYS_OPEN));
+        };
+        let dir = guard.dir(options)?;
+        damaged.remove();
+        self.write_with_fallback(&[table], dir, options)?;
+        Ok(self.opened(table).expect(STAYS_OPEN))
+    }
+
+    /// Makes tables in the cache; uses temporary files if the cache cannot be written.
+    fn write_with_fallback(
+        &self,
+        tables: &[Table],
+        dir: &mut TableDir,
+        options: Options<'_>,
+    ) -> Result<(), StoreError> {
+        match on_own_pool(|| self.write(tables, dir, options)) {
+            Err(StoreError::Files(store::Error::Write { folder, source, .. }))
+                if dir.is_cached() =>
+            {
+                let _ = self.warning.set(format!(
+                    "cannot write the cache {}: {source}; the tables are kept in temporary files",
+                    folder.display()
+                ));
+                *dir = TableDir::Temporary;
+                on_own_pool(|| self.write(tables, dir, options))
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Makes tables and writes them to the directory.
+    fn write(
+        &self,
+        tables: &[Table],
+        dir: &TableDir,
+        options: Options<'_>,
+    ) -> Result<(), StoreError> {
+        let write_error = |table: Table| {
+            move |source: io::Error| store::Error::Write {
+                table: table.name(),
+                folder: dir.folder(),
+                source,
+            }
+        };
+        let Opened {
+            trace,
+            captures,
+            samples,
+            ..
+        } = &self.opened;
+        let mut writers: BTreeMap<Table, TableWriter<NewTableFile>> = BTreeMap::new();
+        for table in tables {
+            let file = dir.create().map_err(write_error(*table))?;
+            writers.insert(*table, TableWriter::new(file, table.spec()));
+        }
+        let give = &mut |table, batch| -> Result<(), StoreError> {
+            if let Some(writer) = writers.get_mut(&table) {
+                writer.write(&batch).map_err(write_error(table))?;
+            }
+            Ok(())
+        };
+        let captured = match tables.contains(&Table::Packets) {
+            true => captures::read(captures, trace)?,
+            false => Packets::default(),
+        };
+        if let Some(file) = samples
+            && tables.contains(&Table::LatencySamples)
+        {
+            sample_files::read(file, &mut |batch| give(Table::LatencySamples, batch))?;
+        }
+        let summary =
+            crate::build::stream_with(trace, captured, tables, options, give).map_err(|error| {
+                match error {
+                    crate::StreamError::Cancelled => crate::Cancelled.into(),
+                    crate::StreamError::Taker(error) => error,
+                }
+            })?;
+        self.inputs.check_unchanged()?;
+        for (table, writer) in writers {
+            let unreadable = summary.unreadable.iter().find(|one| one.table == table);
+            let note = unreadable.map(|one| UnreadableNote {
+                count: one.count,
+                segment: one.place.segment,
+                buffer_offset: one.place.buffer_offset,
+                offset: one.place.offset,
+            });
+            let file = writer.finish(note.as_ref()).map_err(write_error(table))?;
+            self.open(table, dir.publish(&table.spec(), file)?);
+        }
+        dir.evict();
+        Ok(())
+    }
+}
+
+/// Guard of the locked table directory. Only the thread that holds the guard makes tables.
+struct TableDirGuard<'s> {
+    /// `Some` until the guard is dropped.
+    dir: Option<MutexGuard<'s, Option<TableDir>>>,
+    shared: &'s Shared,
+}
+
+impl TableDirGuard<'_> {
+    /// Returns the directory. If the directory is not known yet, hashes the input files to find it.
+    fn dir(&mut self, options: Options<'_>) -> Result<&mut TableDir, StoreError> {
+        let known = self.dir.as_mut().expect("the guard is not dropped");
+        Ok(match &mut **known {
+            Some(dir) => dir,
+            unknown => unknown.insert(match &self.shared.cache {
+                Cache::Off => TableDir::Temporary,
+                Cache::Folder(cache) => TableDir::Cached {
+                    // No buffer is read into tables yet, so the progress is 0.
+                    key: self
+                        .shared
+                        .inputs
+                        .key(cache, env!("TABLES_CODE"), &|| (options.progress)(0))?,
+                    cache: cache.clone(),
+                },
+            }),
+        })
+    }
+}
+
+impl Drop for TableDirGuard<'_> {
+    fn drop(&mut self) {
+        self.dir = None;
+        // A thread that found the directory locked keeps the lock of `open` until it waits. Therefore locking
+        // `open` here ensures that the thread gets the notification.
+        drop(lock(&self.shared.open));
+        self.shared.changed.notify_all();
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("inputs", &self.inputs)
+            .field("cache", &self.cache)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs work on a separate thread pool while a lock is held. A thread of the global pool would run other
+/// tasks while it waits, and these tasks may need the same lock.
+fn on_own_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let outcome = thread::scope(|scope| {
+        let worker = scope.spawn(|| match rayon::ThreadPoolBuilder::new().build() {
+            Ok(pool) => pool.install(work),
+            Err(_) => work(),
+        });
+        worker.join()
+    });
+    outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

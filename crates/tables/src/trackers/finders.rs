@@ -1,0 +1,210 @@
+//! All trackers of a trace, and finders that store the last results of trackers.
+
+use rustc_hash::FxHashMap;
+
+use crate::Images;
+use crate::column::{Known, Nullable};
+use crate::first_pass::FirstPass;
+use crate::stack_index::StackIndex;
+use crate::trackers::{FileTracker, ImageTracker, ProcessTracker, ThreadTracker};
+
+/// All trackers of a trace. Rows of events are joined with their results.
+pub(crate) struct Trackers<'t> {
+    processes: ProcessTracker<'t>,
+    threads: ThreadTracker<'t>,
+    images: ImageTracker,
+    image_table: &'t Images,
+    pub(crate) stacks: &'t StackIndex,
+    pub(crate) files: &'t FileTracker,
+    /// Time between two samples of a CPU that the session set, in nanoseconds.
+    pub(crate) sampling_interval_ns: Option<i64>,
+}
+
+/// Identity of a thread at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ThreadIds {
+    /// Row in `threads`; `None` for idle threads.
+    pub(crate) thread_row: Option<u32>,
+    /// Id of the process.
+    pub(crate) process_id: Option<u32>,
+    /// Row of the process in `processes`.
+    pub(crate) process_row: Option<u32>,
+}
+
+impl<'t> Trackers<'t> {
+    pub(crate) fn new(pass: &'t FirstPass) -> Trackers<'t> {
+        Trackers {
+            processes: ProcessTracker::new(&pass.tables.processes),
+            threads: ThreadTracker::new(&pass.tables.threads),
+            images: ImageTracker::new(&pass.tables.images),
+            image_table: &pass.tables.images,
+            stacks: &pass.stacks,
+            files: &pass.files,
+            sampling_interval_ns: pass.sampling_interval_ns,
+        }
+    }
+
+    /// Returns the row in `processes` of the process that had the id at the time, for each id and
+    /// time.
+    pub(crate) fn process_rows(&self, ids: &impl Known<u32>, times: &[i64]) -> Nullable<u32> {
+        let row = |(row, time): (usize, &i64)| {
+            let found = self.processes.lookup(ids.known(row)?, *time)?;
+            u32::try_from(found).ok()
+        };
+        times.iter().enumerate().map(row).collect()
+    }
+
+    /// Looks up the thread that had the id at the time.
+    fn thread(&self, thread_id: u32, time_ns: i64) -> KnownThread {
+        let (thread_row, from_ns, until_ns) = self.threads.lookup_span(thread_id, time_ns);
+        let Some(process_id) = self.threads.process_id(thread_id, time_ns) else {
+            return KnownThread {
+                from_ns,
+                until_ns,
+                ids: ThreadIds::default(),
+            };
+        };
+        let (process_row, from, until) = self.processes.lookup_span(process_id, time_ns);
+        let ids = ThreadIds {
+            thread_row: thread_row.and_then(|row| u32::try_from(row).ok()),
+            process_id: Some(process_id),
+            process_row: process_row.and_then(|row| u32::try_from(row).ok()),
+        };
+        KnownThread {
+            from_ns: from_ns.max(from),
+            until_ns: until_ns.min(until),
+            ids,
+        }
+    }
+}
+
+/// Identity of the thread with an id. It is valid until another thread or process gets the id.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KnownThread {
+    /// Time from which the identity is valid.
+    from_ns: i64,
+    /// Time until which the identity is valid (excluded).
+    until_ns: i64,
+    ids: ThreadIds,
+}
+
+impl KnownThread {
+    /// Returns the identity of the thread that had the id. Looks up the identity again if the
+    /// stored identity is not valid at that time.
+    #[inline]
+    pub(crate) fn ids_at(
+        &mut self,
+        trackers: &Trackers<'_>,
+        thread_id: u32,
+        time_ns: i64,
+    ) -> ThreadIds {
+        if !(self.from_ns..self.until_ns).contains(&time_ns) {
+            *self = trackers.thread(thread_id, time_ns);
+        }
+        self.ids
+    }
+}
+
+/// Columns with rows in `threads`, process ids, and rows in `processes`.
+type ThreadColumns = (Nullable<u32>, Nullable<u32>, Nullable<u32>);
+
+/// Look-up of threads by id that stores the last identity of each id.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadFinder {
+    known: FxHashMap<u32, KnownThread>,
+}
+
+impl ThreadFinder {
+    /// Returns the identity of the thread that had the id at the time.
+    #[inline]
+    pub(crate) fn find(
+        &mut self,
+        trackers: &Trackers<'_>,
+        thread_id: u32,
+        time_ns: i64,
+    ) -> ThreadIds {
+        let known = self.known.entry(thread_id).or_default();
+        known.ids_at(trackers, thread_id, time_ns)
+    }
+
+    /// Returns the rows in `threads` of thread ids, and the rows in `processes` of process ids.
+    pub(crate) fn find_rows(
+        &mut self,
+        trackers: &Trackers<'_>,
+        threads: &impl Known<u32>,
+        processes: &impl Known<u32>,
+        times: &[i64],
+    ) -> (Nullable<u32>, Nullable<u32>) {
+        let (thread_row, _, _) = self.find_columns(trackers, threads, times);
+        (thread_row, trackers.process_rows(processes, times))
+    }
+
+    /// Returns the identities of the threads that had the ids at the times.
+    pub(crate) fn find_columns(
+        &mut self,
+        trackers: &Trackers<'_>,
+        threads: &impl Known<u32>,
+        times: &[i64],
+    ) -> ThreadColumns {
+        let mut found = ThreadColumns::default();
+        for (row, time_ns) in times.iter().enumerate() {
+            let id = threads.known(row);
+            let ids = id.map(|id| self.find(trackers, id, *time_ns));
+            let ids = ids.unwrap_or_default();
+            found.0.push(ids.thread_row);
+            found.1.push(ids.process_id);
+            found.2.push(ids.process_row);
+        }
+        found
+    }
+}
+
+/// Look-up of images by address. The result for an address is stored and used as long as the image
+/// is mapped.
+#[derive(Debug, Default)]
+pub(crate) struct ImageFinder {
+    known: FxHashMap<(u32, u64), Option<Mapped>>,
+}
+
+/// A row in `images`, and the time range in which the image is mapped.
+#[derive(Clone, Copy, Debug)]
+struct Mapped {
+    from_ns: i64,
+    until_ns: i64,
+    row: u32,
+}
+
+/// Maximum number of addresses that [`ImageFinder`] stores.
+const REMEMBERED: usize = 1 << 20;
+
+impl ImageFinder {
+    /// Returns the row in `images` of the image at an address of a process, or of the kernel.
+    #[inline]
+    pub(crate) fn find(
+        &mut self,
+        trackers: &Trackers<'_>,
+        process_id: u32,
+        address: u64,
+        time_ns: i64,
+    ) -> Option<u32> {
+        if let Some(Some(known)) = self.known.get(&(process_id, address))
+            && (known.from_ns..=known.until_ns).contains(&time_ns)
+        {
+            return Some(known.row);
+        }
+        let images = trackers.image_table;
+        let row = trackers.images.lookup(process_id, address, time_ns);
+        let found = row.and_then(|row| {
+            Some(Mapped {
+                from_ns: images.load_ns.get(row).unwrap_or(time_ns),
+                until_ns: images.unload_ns.get(row).unwrap_or(i64::MAX),
+                row: u32::try_from(row).ok()?,
+            })
+        });
+        if self.known.len() >= REMEMBERED {
+            self.known.clear();
+        }
+        self.known.insert((process_id, address), found);
+        Some(found?.row)
+    }
+}

@@ -1,0 +1,202 @@
+//! Text from a trace, made harmless for each kind of output.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::io::{self, Write};
+
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+
+/// Shows text with characters escaped that could control a terminal or mislead a reader.
+#[derive(Clone, Copy, Debug)]
+pub struct Printable<'a>(pub &'a str);
+
+impl fmt::Display for Printable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            if is_harmless(c) {
+                f.write_char(c)?;
+            } else {
+                write!(f, "{}", c.escape_default())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Wrapper that displays text as a single value. The text is quoted if it is empty or contains a character
+/// that could end a value.
+#[derive(Clone, Copy, Debug)]
+pub struct Quoted<'a>(pub &'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = !self.0.is_empty()
+            && !self
+                .0
+                .contains(|c: char| c.is_whitespace() || c == '"' || c == '=');
+        if plain {
+            return Printable(self.0).fmt(f);
+        }
+        f.write_char('"')?;
+        for (i, part) in self.0.split('"').enumerate() {
+            if i > 0 {
+                f.write_str("\\\"")?;
+            }
+            Printable(part).fmt(f)?;
+        }
+        f.write_char('"')
+    }
+}
+
+/// Returns a text as a cell of CSV, without quotes: escaped as [`Printable`], and with `'` in front if a
+/// spreadsheet would run it as a formula. Numbers stay as they are.
+pub fn csv_cell(text: &str) -> Cow<'_, str> {
+    let is_formula = match text.bytes().next() {
+        Some(b'=' | b'@') => true,
+        Some(b'+' | b'-') => text.parse::<f64>().is_err(),
+        _ => false,
+    };
+    match is_formula || !text.chars().all(is_harmless) {
+        false => Cow::Borrowed(text),
+        true => {
+            let quote = if is_formula { "'" } else { "" };
+            Cow::Owned(format!("{quote}{}", Printable(text)))
+        }
+    }
+}
+
+/// Writer that escapes harmful characters in JSON as `\uXXXX`, which readers turn back into the text.
+#[derive(Debug)]
+pub struct JsonText<W: Write> {
+    out: W,
+    /// Beginning of a character whose end is not written yet.
+    begun: Vec<u8>,
+}
+
+impl<W: Write> JsonText<W> {
+    /// Creates a writer of UTF-8 to `out`.
+    pub fn new(out: W) -> JsonText<W> {
+        JsonText {
+            out,
+            begun: Vec::new(),
+        }
+    }
+
+    fn write_text(&mut self, text: &str) -> io::Result<()> {
+        // Blanks and line breaks of JSON are outside of its texts.
+        let is_harmful = |c: char| !matches!(c, '\n' | '\r' | '\t') && !is_harmless(c);
+        let mut rest = text;
+        while let Some(at) = rest.find(is_harmful) {
+            let (before, from) = rest.split_at(at);
+            self.out.write_all(before.as_bytes())?;
+            let mut after = from.chars();
+            for unit in after.next().unwrap_or_default().encode_utf16(&mut [0; 2]) {
+                write!(self.out, "\\u{unit:04x}")?;
+            }
+            rest = after.as_str();
+        }
+        self.out.write_all(rest.as_bytes())
+    }
+}
+
+impl<W: Write> Write for JsonText<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.begun.is_empty() && bytes.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
+            self.out.write_all(bytes)?;
+            return Ok(bytes.len());
+        }
+        let mut all = std::mem::take(&mut self.begun);
+        all.extend_from_slice(bytes);
+        let text = match str::from_utf8(&all) {
+            Ok(text) => text,
+            Err(error) if error.error_len().is_none() => {
+                let whole = error.valid_up_to();
+                self.begun = all[whole..].to_vec();
+                str::from_utf8(&all[..whole]).map_err(io::Error::other)?
+            }
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        self.write_text(text)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Returns false for control and format characters (such as changes of the writing direction), private
+/// use, and separators except the blank: they are invisible, or act on the text around them.
+fn is_harmless(c: char) -> bool {
+    match c {
+        ' '..='~' => true,
+        _ => !matches!(
+            c.general_category(),
+            GeneralCategory::Control
+                | GeneralCategory::Format
+                | GeneralCategory::PrivateUse
+                | GeneralCategory::Unassigned
+                | GeneralCategory::LineSeparator
+                | GeneralCategory::ParagraphSeparator
+                | GeneralCategory::SpaceSeparator
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_cannot_control_the_terminal() {
+        assert_eq!(
+            Printable("a\x1b[2Jb\r\u{202e}\u{9b}\u{2028}\u{61c}\u{feff}\u{200b}\u{ad}\u{e0001}")
+                .to_string(),
+            "a\\u{1b}[2Jb\\r\\u{202e}\\u{9b}\\u{2028}\\u{61c}\\u{feff}\\u{200b}\\u{ad}\\u{e0001}"
+        );
+        assert_eq!(Printable("Zoë 𝒳 日本.exe").to_string(), "Zoë 𝒳 日本.exe");
+    }
+
+    #[test]
+    fn values_end_where_they_end() {
+        assert_eq!(Quoted(r"C:\Windows").to_string(), r"C:\Windows");
+        assert_eq!(Quoted("").to_string(), "\"\"");
+        assert_eq!(Quoted("a \"b\"").to_string(), r#""a \"b\"""#);
+        assert_eq!(Quoted("a=b").to_string(), "\"a=b\"");
+    }
+
+    #[test]
+    fn a_cell_is_no_formula() {
+        for (text, cell) in [
+            ("=cmd|\"/c calc\"!A1", "'=cmd|\"/c calc\"!A1"),
+            ("+1+1.exe", "'+1+1.exe"),
+            ("-2+3", "'-2+3"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("\t=1", "\\t=1"),
+            ("-12.5", "-12.5"),
+            ("+3", "+3"),
+            ("a-b", "a-b"),
+            ("", ""),
+        ] {
+            assert_eq!(csv_cell(text), cell);
+        }
+    }
+
+    #[test]
+    fn json_keeps_its_texts() {
+        let text = "a\x1b\u{7f}\u{9b}\u{202e}\u{2028}\u{e0001}ë日\u{10ffff}\"\\";
+        let json = format!("{{\n\t\"a\": {}\r\n}}", serde_json::json!(text));
+        for size in 1..json.len() {
+            let mut written = Vec::new();
+            let mut out = JsonText::new(&mut written);
+            for part in json.as_bytes().chunks(size) {
+                out.write_all(part).unwrap();
+            }
+            let written = String::from_utf8(written).unwrap();
+            let is_plain = |c: char| is_harmless(c) || "\n\t\r".contains(c);
+            assert!(written.chars().all(is_plain), "{written}");
+            let read: serde_json::Value = serde_json::from_str(&written).unwrap();
+            assert_eq!(read["a"], text);
+        }
+    }
+}

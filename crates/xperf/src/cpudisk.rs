@@ -1,0 +1,155 @@
+//! `laglab cpudisk`: use of CPUs and disks by process over time.
+
+use std::collections::{BTreeMap, HashSet};
+
+use session::missing_rows;
+use tables::{CpuRunsView, DiskIoView, Table};
+
+use crate::intervals::Intervals;
+use crate::process_filter::ProcessFilter;
+use crate::writer::{Column, Layout, Value};
+use crate::{Error, Recording, Report, Writer, percent};
+
+static LAYOUT: Layout = Layout {
+    name: "cpudisk",
+    labelled: false,
+    columns: &[
+        Column::new("Start Time", "start_ns"),
+        Column::new("  End Time", "end_ns"),
+        Column::process("Process Name ( PID)", ""),
+        Column::new("  CPU Usage (us)", "cpu_ns"),
+        Column::new("CPU Usage (%)", "cpu_percent"),
+        Column::new("     Reads", "reads"),
+        Column::new("    Read Bytes", "read_bytes"),
+        Column::new("    Writes", "writes"),
+        Column::new(" Written Bytes", "written_bytes"),
+        Column::new("DiskSvcTime (us)", "service_ns"),
+    ],
+};
+
+/// Options of `laglab cpudisk`.
+#[derive(Clone, Debug, Default)]
+pub struct CpuDisk {
+    /// Length of the time intervals in nanoseconds. By default, the whole time is one interval.
+    pub interval: Option<i64>,
+    /// Filter by process.
+    pub processes: ProcessFilter,
+}
+
+/// CPU and disk use of a process in an interval.
+#[derive(Default)]
+struct Used {
+    cpu_ns: i64,
+    reads: u64,
+    read_bytes: u64,
+    writes: u64,
+    written_bytes: u64,
+    service_ns: i64,
+}
+
+impl Report for CpuDisk {
+    fn tables(&self) -> Vec<Table> {
+        vec![Table::CpuRuns, Table::DiskIo]
+    }
+
+    fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error> {
+        let runs = trace.tables.table(Table::CpuRuns)?;
+        let disk_io = trace.tables.table(Table::DiskIo)?;
+        let (has_runs, has_disk_io) = (runs.rows() > 0, disk_io.rows() > 0);
+        if !has_runs && !has_disk_io {
+            trace.tables.recorded(Table::CpuRuns)?;
+            return Ok(());
+        }
+        let span = trace.span(&[&runs, &disk_io]);
+        let length = self.interval.unwrap_or(i64::MAX);
+        let intervals = Intervals::new(span.clone(), length, 1)?;
+        let wanted = self.processes.wanted(&trace.names);
+        let mut cpus: HashSet<u16> = (0..trace.processors()).collect();
+        let mut used: BTreeMap<(usize, Option<u32>, Option<u32>), Used> = BTreeMap::new();
+
+        let columns = ["start_ns", "end_ns", "cpu", "process_row", "process_id"];
+        for batch in trace
+            .tables
+            .batches(&runs, trace.range.start..i64::MAX, &columns)
+        {
+            let batch = batch?;
+            let view = CpuRunsView::new(&batch)?;
+            for row in 0..view.len() {
+                cpus.insert(view.cpu[row]);
+                let process = (view.process_row.get(row), view.process_id.get(row));
+                if !wanted.has(process.0, process.1) {
+                    continue;
+                }
+                for (index, part) in intervals.parts(view.start_ns[row]..view.end_ns[row]) {
+                    let used = used.entry((index, process.0, process.1)).or_default();
+                    used.cpu_ns = used.cpu_ns.saturating_add(part);
+                }
+            }
+        }
+        let columns = [
+            "time_ns",
+            "kind",
+            "size_bytes",
+            "service_ns",
+            "process_row",
+            "process_id",
+        ];
+        for batch in trace
+            .tables
+            .batches(&disk_io, trace.range.clone(), &columns)
+        {
+            let batch = batch?;
+            let view = DiskIoView::new(&batch)?;
+            for row in 0..view.len() {
+                let process = (view.process_row.get(row), view.process_id.get(row));
+                let index = intervals.at(view.time_ns[row]);
+                let Some(index) = index.filter(|_| wanted.has(process.0, process.1)) else {
+                    continue;
+                };
+                let used = used.entry((index, process.0, process.1)).or_default();
+                let bytes = u64::from(view.size_bytes.get(row).unwrap_or(0));
+                let service = view.service_ns.get(row).unwrap_or(0);
+                used.service_ns = used.service_ns.saturating_add(service);
+                match view.kind.get(row) {
+                    Some("read") => {
+                        used.reads += 1;
+                        used.read_bytes += bytes;
+                    }
+                    Some("write") => {
+                        used.writes += 1;
+                        used.written_bytes += bytes;
+                    }
+                    _ => {}
+                }
+            }
+        }
+
+        out.table(&LAYOUT)?;
+        for ((index, row, id), used) in &used {
+            let bounds = intervals.bounds(*index);
+            let all_ns = (bounds.end - bounds.start).saturating_mul(cpus.len() as i64);
+            let of_runs = |value| if has_runs { value } else { Value::Unknown };
+            let of_disks = |value| if has_disk_io { value } else { Value::Unknown };
+            let values = [
+                Value::Time(bounds.start),
+                Value::Time(bounds.end),
+                Value::Process(trace.names.process(*row, *id)),
+                of_runs(Value::Time(used.cpu_ns)),
+                of_runs(Value::Percent(percent(used.cpu_ns, all_ns))),
+                of_disks(Value::count(used.reads)),
+                of_disks(Value::count(used.read_bytes)),
+                of_disks(Value::count(used.writes)),
+                of_disks(Value::count(used.written_bytes)),
+                of_disks(Value::Time(used.service_ns)),
+            ];
+            out.row("", &values)?;
+        }
+        // If one of the two tables is missing, the report has the other one and a warning.
+        for (has, table) in [(has_runs, Table::CpuRuns), (has_disk_io, Table::DiskIo)] {
+            if !has {
+                out.warn(missing_rows(table));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,484 @@
+//! `laglab dpcisr`: durations of DPCs and interrupt service routines by module, and their use of
+//! each CPU.
+
+mod page;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use tables::{InterruptsView, Table};
+
+use crate::intervals::{Intervals, Usage};
+use crate::place::PlaceOptions;
+use crate::writer::{Column, Layout, Value};
+use crate::{Error, Recording, Report, Writer, percent};
+
+static USAGE: Layout = Layout {
+    name: "dpcisr_usage",
+    labelled: false,
+    columns: &[
+        Column::data_only("kind"),
+        Column::data_only("module"),
+        Column::data_only("cpu"),
+        Column::data_only("exclusive_ns"),
+        Column::data_only("cpu_percent"),
+    ],
+};
+
+static HISTOGRAM: Layout = Layout {
+    name: "dpcisr_histogram",
+    labelled: false,
+    columns: &[
+        Column::data_only("kind"),
+        Column::data_only("module"),
+        Column::data_only("over_ns"),
+        Column::data_only("up_to_ns"),
+        Column::data_only("count"),
+        Column::data_only("percent"),
+    ],
+};
+
+static INTERVALS: Layout = Layout {
+    name: "dpcisr_intervals",
+    labelled: false,
+    columns: &[
+        Column::data_only("kind"),
+        Column::data_only("start_ns"),
+        Column::data_only("end_ns"),
+        Column::data_only("cpu"),
+        Column::data_only("exclusive_ns"),
+        Column::data_only("cpu_percent"),
+    ],
+};
+
+static DISTRIBUTION: Layout = Layout {
+    name: "dpcisr_distribution",
+    labelled: false,
+    columns: &[
+        Column::data_only("kind"),
+        Column::data_only("cpu"),
+        Column::data_only("over_percent"),
+        Column::data_only("up_to_percent"),
+        Column::data_only("intervals"),
+    ],
+};
+
+/// Upper bounds of the classes of CPU use in an interval, in percent. xperf only has the first two.
+const CLASSES: [i64; 7] = [1, 5, 10, 25, 50, 75, 100];
+
+/// Number of classes of durations in the histogram: up to 1 µs, 2 µs, 4 µs, ….
+const POWERS: usize = 44;
+
+/// Options of `laglab dpcisr`. If no part of the report is chosen, the report has all parts.
+#[derive(Clone, Debug, Default)]
+pub struct DpcIsr {
+    /// True to leave out interrupt service routines, unless `isr` is true, too.
+    pub dpc: bool,
+    /// True to leave out DPCs, unless `dpc` is true, too.
+    pub isr: bool,
+    /// True to show CPU use by module.
+    pub summary: bool,
+    /// True to show a histogram of durations by module, with classes of 1, 2, 4, … µs.
+    pub histogram: bool,
+    /// Length of intervals in nanoseconds. If given, the report shows CPU use in each interval.
+    pub interval: Option<i64>,
+    /// Length of intervals in nanoseconds. If given, the report shows a histogram of CPU use in intervals of
+    /// this length.
+    pub bucket: Option<i64>,
+    /// CPUs whose routines are shown. If empty, all CPUs are included.
+    pub cpu: Vec<u16>,
+    /// Grouping of addresses.
+    pub places: PlaceOptions,
+}
+
+/// DPC or interrupt service routine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Kind {
+    Dpc,
+    Isr,
+}
+
+impl Kind {
+    /// Returns the kind of routine for a value of the column `kind` of the table `interrupts`.
+    fn of(name: Option<&str>) -> Kind {
+        match name {
+            Some("isr" | "msi" | "passive_isr") => Kind::Isr,
+            _ => Kind::Dpc,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Dpc => "dpc",
+            Kind::Isr => "isr",
+        }
+    }
+}
+
+/// Sums over executions of routines.
+#[derive(Clone, Debug)]
+struct Sum {
+    count: u64,
+    /// Number of executions by duration, including interruptions. Class n has durations of up to 2^n µs.
+    histogram: [u64; POWERS],
+    /// Execution time in nanoseconds by CPU, without interruptions.
+    exclusive_ns: FxHashMap<u16, i64>,
+}
+
+impl Default for Sum {
+    fn default() -> Sum {
+        Sum {
+            count: 0,
+            histogram: [0; POWERS],
+            exclusive_ns: FxHashMap::default(),
+        }
+    }
+}
+
+/// Returns the class of a duration: the exponent of the smallest power of two that is at least the duration
+/// in µs.
+fn power(duration_ns: i64) -> usize {
+    let us = duration_ns.max(0).unsigned_abs().div_ceil(1000).max(1);
+    (us.next_power_of_two().trailing_zeros() as usize).min(POWERS - 1)
+}
+
+impl Sum {
+    fn add(&mut self, cpu: u16, inclusive: Option<i64>, exclusive: Option<i64>) {
+        self.count += 1;
+        if let Some(inclusive) = inclusive {
+            self.histogram[power(inclusive)] += 1;
+        }
+        if let Some(exclusive) = exclusive {
+            let sum = self.exclusive_ns.entry(cpu).or_default();
+            *sum = sum.saturating_add(exclusive);
+        }
+    }
+
+    fn merge(&mut self, other: &Sum) {
+        self.count += other.count;
+        for (mine, others) in self.histogram.iter_mut().zip(other.histogram) {
+            *mine += others;
+        }
+        for (cpu, ns) in &other.exclusive_ns {
+            let sum = self.exclusive_ns.entry(*cpu).or_default();
+            *sum = sum.saturating_add(*ns);
+        }
+    }
+
+    /// Returns the lower bound, upper bound (both in ns) and count of each class that is not empty.
+    fn classes(&self) -> impl Iterator<Item = (i64, i64, u64)> {
+        let counts = self.histogram.iter().enumerate();
+        counts
+            .filter(|(_, count)| **count > 0)
+            .map(|(power, count)| {
+                let over = if power == 0 {
+                    0
+                } else {
+                    1000i64 << (power - 1)
+                };
+                (over, 1000i64 << power, *count)
+            })
+    }
+}
+
+/// Time that DPCs and service routines used on each CPU, by interval.
+struct OverTime {
+    intervals: Intervals,
+    used: BTreeMap<(Kind, u16), Usage>,
+}
+
+impl OverTime {
+    fn new(span: Range<i64>, length: i64, cpus: usize) -> Result<OverTime, Error> {
+        Ok(OverTime {
+            intervals: Intervals::new(span, length, cpus.saturating_mul(2))?,
+            used: BTreeMap::new(),
+        })
+    }
+
+    fn add(&mut self, kind: Kind, cpu: u16, ran: Range<i64>, exclusive_ns: i64) {
+        let usage = self.used.entry((kind, cpu));
+        let usage = usage.or_insert_with(|| Usage::new(&self.intervals));
+        usage.add(&self.intervals, ran, exclusive_ns);
+    }
+
+    fn finish(&self, kind: Kind, cpu: u16) -> Vec<i64> {
+        match self.used.get(&(kind, cpu)) {
+            Some(usage) => usage.finish(),
+            None => vec![0; self.intervals.count()],
+        }
+    }
+}
+
+/// Data of the report.
+struct Figures {
+    span: Range<i64>,
+    cpus: Vec<u16>,
+    by_module: BTreeMap<Kind, BTreeMap<Option<String>, Sum>>,
+    over_time: Option<OverTime>,
+    buckets: Option<OverTime>,
+}
+
+impl Report for DpcIsr {
+    fn tables(&self) -> Vec<Table> {
+        vec![Table::Interrupts]
+    }
+
+    fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error> {
+        let all =
+            !(self.summary || self.histogram || self.interval.is_some() || self.bucket.is_some());
+        let shown = Shown {
+            summary: self.summary || all,
+            histogram: self.histogram || all,
+            interval: self.interval.or(all.then_some(1_000_000_000)),
+            bucket: self.bucket.or(all.then_some(2_000_000_000)),
+        };
+        if !out.holds_several() && shown.tables() > 1 {
+            return Err(Error::SeveralTables);
+        }
+        let figures = self.figures(trace, &shown, out)?;
+        match out.page() {
+            Some(page) => Ok(page::write(page, &figures, &shown)?),
+            None => figures.rows(&shown, out),
+        }
+    }
+}
+
+/// Parts of the report, with the lengths of their intervals in nanoseconds.
+struct Shown {
+    summary: bool,
+    histogram: bool,
+    interval: Option<i64>,
+    bucket: Option<i64>,
+}
+
+impl Shown {
+    fn tables(&self) -> usize {
+        [
+            self.summary,
+            self.histogram,
+            self.interval.is_some(),
+            self.bucket.is_some(),
+        ]
+        .iter()
+        .filter(|shown| **shown)
+        .count()
+    }
+}
+
+impl DpcIsr {
+    fn wants(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Dpc => self.dpc || !self.isr,
+            Kind::Isr => self.isr || !self.dpc,
+        }
+    }
+
+    /// Reads the table of interrupts. A routine counts if it ended within the requested time range.
+    fn figures(
+        &self,
+        trace: &Recording,
+        shown: &Shown,
+        out: &mut Writer,
+    ) -> Result<Figures, Error> {
+        let table = trace.tables.recorded(Table::Interrupts)?;
+        let span = trace.span(&[&table]);
+        let places = self.places.places(trace)?;
+        let mut cpus: BTreeSet<u16> = (0..trace.processors()).collect();
+        let over_time = |length: Option<i64>| {
+            length
+                .map(|length| OverTime::new(span.clone(), length, cpus.len()))
+                .transpose()
+        };
+        let (mut by_interval, mut buckets) = (over_time(shown.interval)?, over_time(shown.bucket)?);
+        let mut sums: FxHashMap<(Kind, Option<u32>, u64), Sum> = FxHashMap::default();
+        let columns = [
+            "start_ns",
+            "end_ns",
+            "cpu",
+            "kind",
+            "routine",
+            "duration_ns",
+            "exclusive_ns",
+            "image_row",
+        ];
+        for batch in trace.tables.batches(&table, trace.range.clone(), &columns) {
+            let batch = batch?;
+            let view = InterruptsView::new(&batch)?;
+            for row in 0..view.len() {
+                let (end, cpu) = (view.end_ns[row], view.cpu[row]);
+                let kind = Kind::of(view.kind.get(row));
+                let wanted = self.wants(kind) && (self.cpu.is_empty() || self.cpu.contains(&cpu));
+                if !wanted || !trace.range.contains(&end) {
+                    continue;
+                }
+                if cpus.insert(cpu) {
+                    // Fails if this CPU, which the trace header does not list, makes the data too large for
+                    // memory.
+                    for length in [shown.interval, shown.bucket].into_iter().flatten() {
+                        OverTime::new(span.clone(), length, cpus.len())?;
+                    }
+                }
+                let image = view.image_row.get(row);
+                let routine = places.within(view.routine[row]);
+                let exclusive = view.exclusive_ns.get(row);
+                let sum = sums.entry((kind, image, routine)).or_default();
+                sum.add(cpu, view.duration_ns.get(row), exclusive);
+                if let (Some(start), Some(exclusive)) = (view.start_ns.get(row), exclusive) {
+                    for over_time in [&mut by_interval, &mut buckets].into_iter().flatten() {
+                        over_time.add(kind, cpu, start..end, exclusive);
+                    }
+                }
+            }
+        }
+        let mut by_module: BTreeMap<Kind, BTreeMap<Option<String>, Sum>> = [Kind::Dpc, Kind::Isr]
+            .into_iter()
+            .filter(|kind| self.wants(*kind))
+            .map(|kind| (kind, BTreeMap::new()))
+            .collect();
+        for ((kind, image, routine), sum) in &sums {
+            let place = places.name(*image, *routine);
+            by_module
+                .entry(*kind)
+                .or_default()
+                .entry(place)
+                .or_default()
+                .merge(sum);
+        }
+        places.warn_of_missing_symbols(out);
+        if !self.cpu.is_empty() {
+            cpus.retain(|cpu| self.cpu.contains(cpu));
+        }
+        Ok(Figures {
+            span,
+            cpus: cpus.into_iter().collect(),
+            by_module,
+            over_time: by_interval,
+            buckets,
+        })
+    }
+}
+
+impl Figures {
+    fn length(&self) -> i64 {
+        self.span.end - self.span.start
+    }
+
+    /// Returns the number of intervals in each class of [`CLASSES`].
+    fn distribution(&self, used: &[i64], intervals: &Intervals) -> [u64; CLASSES.len()] {
+        let mut counts = [0; CLASSES.len()];
+        for (index, used) in used.iter().enumerate() {
+            let bounds = intervals.bounds(index);
+            let length = (bounds.end - bounds.start).max(1);
+            let over = CLASSES.iter().position(|class| {
+                i128::from(*used) * 100 <= i128::from(*class) * i128::from(length)
+            });
+            counts[over.unwrap_or(CLASSES.len() - 1)] += 1;
+        }
+        counts
+    }
+
+    fn rows(&self, shown: &Shown, out: &mut Writer) -> Result<(), Error> {
+        let sums = || {
+            self.by_module.iter().flat_map(|(kind, modules)| {
+                modules
+                    .iter()
+                    .map(move |(module, sum)| (kind.name(), Value::Module(module.as_deref()), sum))
+            })
+        };
+        if shown.summary {
+            out.table(&USAGE)?;
+            for (kind, module, sum) in sums() {
+                for cpu in &self.cpus {
+                    let used = sum.exclusive_ns.get(cpu).copied().unwrap_or(0);
+                    let share = Value::Percent(percent(used, self.length()));
+                    let cpu = Value::Number((*cpu).into());
+                    out.row(
+                        "",
+                        &[Value::Word(kind), module, cpu, Value::Time(used), share],
+                    )?;
+                }
+            }
+        }
+        if shown.histogram {
+            out.table(&HISTOGRAM)?;
+            for (kind, module, sum) in sums() {
+                for (over, up_to, count) in sum.classes() {
+                    let share = percent(count as i64, sum.count as i64);
+                    let values = [
+                        Value::Word(kind),
+                        module,
+                        Value::Time(over),
+                        Value::Time(up_to),
+                        Value::count(count),
+                        Value::Percent(share),
+                    ];
+                    out.row("", &values)?;
+                }
+            }
+        }
+        if let Some(over_time) = &self.over_time {
+            out.table(&INTERVALS)?;
+            for kind in self.by_module.keys() {
+                for cpu in &self.cpus {
+                    for (index, used) in over_time.finish(*kind, *cpu).into_iter().enumerate() {
+                        let bounds = over_time.intervals.bounds(index);
+                        let values = [
+                            Value::Word(kind.name()),
+                            Value::Time(bounds.start),
+                            Value::Time(bounds.end),
+                            Value::Number((*cpu).into()),
+                            Value::Time(used),
+                            Value::Percent(percent(used, bounds.end - bounds.start)),
+                        ];
+                        out.row("", &values)?;
+                    }
+                }
+            }
+        }
+        if let Some(buckets) = &self.buckets {
+            out.table(&DISTRIBUTION)?;
+            for kind in self.by_module.keys() {
+                for cpu in &self.cpus {
+                    let used = buckets.finish(*kind, *cpu);
+                    let counts = self.distribution(&used, &buckets.intervals);
+                    let overs = [0].iter().chain(&CLASSES);
+                    for ((over, up_to), count) in overs.zip(&CLASSES).zip(counts) {
+                        let values = [
+                            Value::Word(kind.name()),
+                            Value::Number((*cpu).into()),
+                            Value::Number(*over),
+                            Value::Number(*up_to),
+                            Value::count(count),
+                        ];
+                        out.row("", &values)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_classed_by_the_power_of_two_they_do_not_exceed() {
+        let classes = [
+            (0, 0),
+            (1_000, 0),
+            (1_001, 1),
+            (2_000, 1),
+            (2_001, 2),
+            (1_024_000, 10),
+            (1_024_001, 11),
+            (-5, 0),
+            (i64::MAX, POWERS - 1),
+        ];
+        for (ns, expected) in classes {
+            assert_eq!(power(ns), expected, "{ns}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Reports for scripts: the output of `xperf -a ACTION`, under the same names and with the same columns. CSV
+//! and JSON output has the columns of the tables instead.
+//!
+//! Each report is a type with its options and its `write` function. Code that reports share is here and in
+//! `writer`. Reports read tables chunk by chunk.
+
+mod cpudisk;
+mod cswitch;
+mod diskio;
+mod dpcisr;
+mod error;
+mod focuschange;
+mod hardfault;
+mod intervals;
+mod marks;
+mod place;
+mod process;
+mod process_filter;
+mod profile;
+mod readythread;
+mod scheduling_names;
+mod stack;
+mod writer;
+
+use std::ops::Range;
+
+use arrow_array::Array;
+use session::TraceTables;
+use tables::{CpuRunsView, Identities, StoredTable, Table};
+
+pub use cpudisk::CpuDisk;
+pub use cswitch::{CSwitch, Whose};
+pub use diskio::DiskIo;
+pub use dpcisr::DpcIsr;
+pub use error::Error;
+pub use focuschange::FocusChange;
+pub use hardfault::HardFault;
+pub use marks::Marks;
+pub use place::{By, PlaceOptions};
+pub use process::Process;
+pub use process_filter::ProcessFilter;
+pub use profile::Profile;
+pub use readythread::ReadyThread;
+pub use stack::{Stack, Stacked};
+pub use writer::{Format, Writer};
+
+/// Report with its options.
+pub trait Report {
+    /// Returns the tables that the report needs, in addition to processes and images.
+    fn tables(&self) -> Vec<Table>;
+
+    /// Writes the report.
+    ///
+    /// # Errors
+    /// If the trace lacks the data, options contradict each other, the output cannot be written, or
+    /// the user cancels.
+    fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error>;
+}
+
+/// Input of a report.
+pub struct Recording {
+    /// Tables of the trace.
+    pub tables: TraceTables,
+    /// Names of processes, threads and images.
+    pub names: Identities,
+    /// Requested time range, in nanoseconds since the trace's start; the end is excluded.
+    pub range: Range<i64>,
+}
+
+impl Recording {
+    /// Returns the time range that counts as 100 % in percentages: the part of the requested range within the
+    /// trace. If the end of the trace is unknown or too early, the last row of `tables` ends the trace.
+    fn span(&self, tables: &[&StoredTable]) -> Range<i64> {
+        let chunks = tables.iter().flat_map(|table| table.chunks());
+        let last_ns = chunks.map(|chunk| chunk.last).max().unwrap_or(0);
+        let trace = self.tables.store().trace();
+        let is_whole = !trace.damage().is_cut_off();
+        let end = trace.header().filter(|_| is_whole).and_then(|header| {
+            let ticks = header.end?.checked_sub(header.start)?;
+            ticks.checked_mul(100).filter(|end| *end > 0)
+        });
+        let end = end.unwrap_or(last_ns).max(last_ns);
+        let start = self.range.start.clamp(0, end.max(0));
+        start..self.range.end.clamp(start, end.max(start))
+    }
+
+    /// Returns a warning if context switches contradict each other. A contradiction means that switches are
+    /// missing. The whole time between the contradicting switches is counted for the thread that the second
+    /// one takes off its CPU.
+    ///
+    /// # Errors
+    /// If the table of runs cannot be read.
+    pub fn missing_switches(&self) -> Result<Option<String>, Error> {
+        let runs = self.tables.table(Table::CpuRuns)?;
+        let (mut count, mut ns) = (0_u64, 0_i64);
+        for chunk in runs.chunks_within(self.range.clone()) {
+            self.tables.check()?;
+            // Most chunks have no contradicting switches, so the other columns are read only if needed.
+            let planned = runs.read(chunk, &["planned_thread_id"])?;
+            if planned.column(0).null_count() == planned.num_rows() {
+                continue;
+            }
+            let batch = runs.read(chunk, &["end_ns", "cpu_ns", "planned_thread_id"])?;
+            let view = CpuRunsView::new(&batch)?;
+            for row in 0..view.len() {
+                let is_doubtful = view.planned_thread_id.get(row).is_some();
+                if is_doubtful && self.range.contains(&view.end_ns[row]) {
+                    count += 1;
+                    ns = ns.saturating_add(view.cpu_ns[row]);
+                }
+            }
+        }
+        Ok((count > 0).then(|| {
+            format!(
+                "{count} context switches contradict the previous switch on their CPU: switches are \
+                 missing, so {:.3} s of CPU time, and waits in it, may belong to other threads",
+                ns as f64 / 1e9
+            )
+        }))
+    }
+
+    /// Returns the number of processors in the trace's header.
+    fn processors(&self) -> u16 {
+        /// Maximum number of processors that Windows supports.
+        const MOST: u32 = 2048;
+        let header = self.tables.store().trace().header();
+        header.map_or(0, |header| header.processors.min(MOST) as u16)
+    }
+}
+
+/// Returns `part` as a percentage of `whole`; 0 if `whole` is not positive.
+fn percent(part: i64, whole: i64) -> f64 {
+    match whole {
+        ..=0 => 0.0,
+        whole => part as f64 * 100.0 / whole as f64,
+    }
+}

@@ -1,0 +1,87 @@
+//! Modules and functions of addresses.
+
+use session::{MissingSymbols, SymbolOptions, Symbolication};
+
+use crate::{Error, Recording, Writer};
+
+/// Options that decide how addresses are grouped and named.
+#[derive(Clone, Debug, Default)]
+pub struct PlaceOptions {
+    /// Grouping of addresses: by module or by function.
+    pub by: By,
+    /// Sources of symbols.
+    pub symbols: SymbolOptions,
+}
+
+/// Grouping of samples, routines and stacks by their address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// Grouping by the module that contains the address.
+    #[default]
+    Module,
+    /// Grouping by the function that contains the address. Without symbols, each address in a module is a
+    /// group.
+    Function,
+}
+
+/// Resolver of addresses to names of modules or functions.
+pub struct Places<'t> {
+    trace: &'t Recording,
+    by: By,
+    symbols: Symbolication,
+}
+
+impl PlaceOptions {
+    /// Creates a resolver for the images of a trace.
+    ///
+    /// # Errors
+    /// If the symbol path is invalid.
+    pub fn places<'t>(&self, trace: &'t Recording) -> Result<Places<'t>, Error> {
+        Ok(Places {
+            trace,
+            by: self.by,
+            symbols: Symbolication::new(&self.symbols, &trace.names.images)?,
+        })
+    }
+}
+
+impl Places<'_> {
+    /// Returns the grouping.
+    pub fn by(&self) -> By {
+        self.by
+    }
+
+    /// Returns the key of an address's group within its image: the address itself for functions, 0 for
+    /// modules.
+    pub fn within(&self, address: u64) -> u64 {
+        match self.by {
+            By::Module => 0,
+            By::Function => address,
+        }
+    }
+
+    /// Returns the name of an address in the image with the given row: the module, or `module!function`.
+    /// Without symbols, the name is `module+0x123`. If the image is unknown, the name is the address.
+    pub fn name(&self, image: Option<u32>, address: u64) -> Option<String> {
+        if self.by == By::Module {
+            return self.trace.names.module(image).map(str::to_owned);
+        }
+        let named = image.and_then(|image| self.symbols.name(image as usize, address));
+        Some(match named {
+            None => format!("{address:#x}"),
+            // The offset within the function is removed, so that all its addresses belong to one group.
+            Some(name) if name.contains('!') => match name.rsplit_once("+0x") {
+                Some((function, _)) => function.to_owned(),
+                None => name,
+            },
+            Some(name) => name,
+        })
+    }
+
+    /// Adds a warning for each module whose symbols are missing.
+    pub fn warn_of_missing_symbols(&self, out: &mut Writer) {
+        for warning in MissingSymbols::warnings(&self.symbols.missing()) {
+            out.warn(warning);
+        }
+    }
+}

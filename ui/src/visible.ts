@@ -1,0 +1,39 @@
+// Characters that are invisible or act on the text around them, such as changes of the writing direction.
+// The page shows them as `\u{202e}`, as the terminal does.
+
+/** All control, format, private-use, unassigned and separator characters except blank, tab and line feed. */
+const HARMFUL = /(?![\t\n])\p{Cc}|[\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/u;
+const EACH_HARMFUL = new RegExp(HARMFUL, "gu");
+
+/** Escapes of JSON that can stand for harmful characters, and `\u{` as text. */
+const ESCAPES = /(?<!\\)(?:\\\\)*\\[bfru]|\\\\u\{/;
+
+const escaped = (text: string) => `\\u{${text.codePointAt(0)!.toString(16)}}`;
+
+/** Escapes the harmful characters of a text. */
+export function visible(text: string): string {
+  // Without the first step, a name with the letters `\u{7f}` would look like the character.
+  return text.replace(/\\(?=u\{)/g, escaped).replace(EACH_HARMFUL, escaped);
+}
+
+/** Returns the text that `visible` escaped. */
+export function original(text: string): string {
+  return text.replace(/\\u\{([0-9a-f]{1,6})\}/g, (all, code: string) => {
+    const point = parseInt(code, 16);
+    return point <= 0x10ffff ? String.fromCodePoint(point) : all;
+  });
+}
+
+/** Parses an answer of the server, with visible texts. */
+export function parse(json: string): unknown {
+  // Almost no answer has such texts, and large ones are read faster without a function for each value.
+  const isPlain = !ESCAPES.test(json) && !HARMFUL.test(json);
+  return isPlain
+    ? JSON.parse(json)
+    : JSON.parse(json, (_, value: unknown) => (typeof value === "string" ? visible(value) : value));
+}
+
+/** Formats a request to the server, with original texts. */
+export function stringify(body: unknown): string {
+  return JSON.stringify(body, (_, value: unknown) => (typeof value === "string" ? original(value) : value));
+}

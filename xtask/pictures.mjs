@@ -1,0 +1,36 @@
+// Takes the pictures of README.md. Usage: node pictures.mjs CHROMIUM ADDRESS FOLDER
+
+import { writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const require = createRequire(new URL("../ui/package.json", import.meta.url));
+const { chromium } = require("playwright-core");
+
+const [executablePath, address, folder] = process.argv.slice(2);
+const browser = await chromium.launch({
+  executablePath,
+  args: ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
+});
+const page = await browser.newPage({ viewport: { width: 1200, height: 700 }, colorScheme: "light" });
+const devtools = await page.context().newCDPSession(page);
+
+/** Waits until the page is drawn, then writes a picture of the window or of a part of it. */
+async function take(name, part) {
+  await page.waitForLoadState("networkidle");
+  await page.waitForTimeout(2_000);
+  const box = part && (await part.boundingBox());
+  const clip = box && { ...box, height: Math.min(box.height, 600), scale: 1 };
+  const { data } = await devtools.send("Page.captureScreenshot", { format: "webp", quality: 90, clip });
+  writeFileSync(`${folder}/${name}.webp`, Buffer.from(data, "base64"));
+}
+
+await page.goto(address);
+const findings = page.locator("section[aria-label=Findings]");
+await findings.locator("li").first().waitFor();
+await take("page");
+
+// Takes a picture of the first finding, with its evidence and the causes that were considered.
+await page.setViewportSize({ width: 720, height: 1500 });
+await findings.locator("summary").first().click();
+await take("explanation", findings);
+await browser.close();

@@ -1,0 +1,160 @@
+//! Checks the dependencies between workspace members, as cargo reports them.
+
+use crate::command::{cargo, read};
+
+/// Members that each member may use: all arrows of ARCHITECTURE.md. Development dependencies are not limited.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("adapters", &[]),
+    ("bisect", &[]),
+    ("dfsn", &[]),
+    ("etl", &[]),
+    ("ioring", &[]),
+    ("pgm", &[]),
+    ("record", &["wording"]),
+    ("registry", &[]),
+    ("testdata", &[]),
+    ("views", &[]),
+    ("wording", &[]),
+    ("xtask", &[]),
+    ("answer", &["wording"]),
+    ("events", &["etl"]),
+    ("store", &["etl"]),
+    ("symbols", &["etl"]),
+    ("replica", &["views"]),
+    ("tune", &["etl", "registry", "wording"]),
+    ("sim", &["etl", "events", "tune"]),
+    ("tables", &["etl", "events", "store"]),
+    ("selection", &["tables"]),
+    ("sql", &["events", "tables"]),
+    (
+        "explore",
+        &["events", "selection", "tables", "views", "wording"],
+    ),
+    ("measure", &["ioring", "pgm", "tables", "views", "wording"]),
+    (
+        "explain",
+        &[
+            "events",
+            "record",
+            "selection",
+            "tables",
+            "tune",
+            "views",
+            "wording",
+        ],
+    ),
+    ("facts", &["etl", "events", "record", "tables", "wording"]),
+    ("session", &["etl", "record", "symbols", "tables"]),
+    ("trim", &["etl", "events", "facts", "tables"]),
+    ("export", &["etl", "session", "tables"]),
+    ("xperf", &["record", "session", "tables", "wording"]),
+    (
+        "report",
+        &[
+            "explain", "explore", "facts", "session", "tables", "views", "wording",
+        ],
+    ),
+    (
+        "serve",
+        &[
+            "answer", "explain", "explore", "facts", "report", "session", "sql", "tables",
+        ],
+    ),
+    (
+        "app",
+        &[
+            "adapters", "answer", "bisect", "dfsn", "etl", "events", "explain", "export", "facts",
+            "measure", "record", "registry", "replica", "report", "serve", "session", "sim", "sql",
+            "symbols", "tables", "trim", "tune", "wording", "xperf",
+        ],
+    ),
+    ("bench", &["etl", "tables", "views"]),
+];
+
+/// Returns a list of all members and the packages that they use, one per line. A line starts with `0` for a
+/// member, and with `1` for a package that the member above uses.
+///
+/// # Errors
+///
+/// If cargo fails, for example because Cargo.lock does not match the manifests.
+pub(super) fn tree() -> Result<String, String> {
+    let mut tree = cargo(&["tree", "--locked", "--workspace", "--all-features"]);
+    tree.args([
+        "--target",
+        "all",
+        "--edges",
+        "normal,build",
+        "--depth",
+        "1",
+        "--no-dedupe",
+    ]);
+    read(tree.args([
+        "--prefix",
+        "depth",
+        "--format",
+        " {p}",
+        "--charset",
+        "ascii",
+    ]))
+}
+
+/// Finds dependencies in `tree` that [`MAY_USE`] does not allow.
+pub(super) fn faults(tree: &str) -> Vec<String> {
+    let lines: Vec<(bool, &str)> = (tree.lines())
+        .filter_map(|line| {
+            let mut words = line.split(' ');
+            Some((words.next()? == "0", words.next()?))
+        })
+        .collect();
+    let is_member = |name: &str| lines.iter().any(|(root, member)| *root && *member == name);
+    let mut faults = Vec::new();
+    let mut member = "";
+    let mut allowed: Option<&[&str]> = None;
+    for (is_root, name) in &lines {
+        if *is_root {
+            member = name;
+            allowed = (MAY_USE.iter())
+                .find(|(listed, _)| listed == name)
+                .map(|(_, allowed)| *allowed);
+            if allowed.is_none() {
+                faults.push(format!(
+                    "`{name}` is not in MAY_USE (xtask/src/tidy/arrows.rs): add it and its arrows"
+                ));
+            }
+        } else if is_member(name) && allowed.is_some_and(|allowed| !allowed.contains(name)) {
+            faults.push(format!(
+                "`{member}` may not depend on `{name}`: see MAY_USE (xtask/src/tidy/arrows.rs)"
+            ));
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrows_that_are_not_listed_are_found() {
+        let tree = "\
+0 etl v0.1.0 (/x/crates/etl)
+1 zip v2.0.0
+
+0 events v0.1.0 (/x/crates/events)
+1 etl v0.1.0 (/x/crates/etl)
+1 tables v0.1.0 (/x/crates/tables)
+
+0 novel v0.1.0 (/x/crates/novel)
+1 etl v0.1.0 (/x/crates/etl)
+
+0 tables v0.1.0 (/x/crates/tables)
+";
+        assert_eq!(
+            faults(tree),
+            [
+                "`events` may not depend on `tables`: see MAY_USE (xtask/src/tidy/arrows.rs)",
+                "`novel` is not in MAY_USE (xtask/src/tidy/arrows.rs): add it and its arrows",
+            ]
+        );
+    }
+}
