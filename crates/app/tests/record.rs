@@ -53,7 +53,7 @@ fn a_kit_is_written_and_its_profile_is_fine() {
         "record", "--for", "dpc", "--memory", "256", "--cpus", "64", "--nodes", "2",
     ];
     let said = text(&[&args[..], &["-o", kit]].concat());
-    assert!(said.contains("64 processors, 256 GiB"), "{said}");
+    assert!(said.contains("64 CPUs, 256.0 GiB"), "{said}");
     assert!(!said.contains("assumed"), "{said}");
     let mut files: Vec<String> = fs::read_dir(kit)
         .unwrap()

@@ -7,7 +7,7 @@ use facts::Info;
 use serde::Serialize;
 use session::{SymbolOptions, Symbolication, TraceTables};
 use tables::Table;
-use wording::{duration, grouped};
+use wording::{counted, duration};
 
 use crate::Error;
 
@@ -103,14 +103,11 @@ fn instead(tables: &TraceTables) -> Result<Option<String>, Error> {
     let table = tables.table(only)?;
     let chunks = table.chunks();
     let lasted = chunks.iter().map(|chunk| chunk.last).max().unwrap_or(0);
-    let what = match only {
-        Table::LatencySamples => "measured latency sample",
-        _ => "captured packet",
+    let (one, many) = match only {
+        Table::LatencySamples => ("measured latency sample", "measured latency samples"),
+        _ => ("captured packet", "captured packets"),
     };
-    let rows = match table.rows() {
-        1 => format!("1 {what}"),
-        many => format!("{} {what}s", grouped(many as u64)),
-    };
+    let rows = counted(table.rows() as u64, one, many);
     Ok(Some(format!(
         "{rows} over {}; the trace holds no events of programs or CPUs",
         duration(lasted)

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use session::missing_rows;
 use tables::Table;
-use wording::{Printable, duration};
+use wording::{Printable, counted, duration};
 
 use super::charts::{Charts, Stack, Track};
 use super::{missing, sentence};
@@ -64,7 +64,10 @@ fn markers(charts: &Charts) -> Markup {
                 chart: "markers",
                 title: "Times of findings",
                 reading: "Numbers refer to the findings above. All other charts shade the time of problems and warnings and mark its start and end.",
-                shows: format!("{} findings have a time, printed with each", charts.markers.len()),
+                shows: format!(
+                    "{} a time, printed with each",
+                    counted(charts.markers.len() as u64, "finding has", "findings have")
+                ),
             }.markup())
         }
     }

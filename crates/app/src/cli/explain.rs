@@ -10,7 +10,7 @@ use super::Failure;
 use super::open::TabledTrace;
 use super::scope::ScopeArgs;
 use super::symbols::SymbolArgs;
-use crate::output::{self, Columns, Side, duration, grouped};
+use crate::output::{self, Columns, Side, counted, duration};
 
 /// Explains why the machine lagged: delays that the user noticed, with evidence and remedies.
 #[derive(clap::Args)]
@@ -145,17 +145,14 @@ fn write_trace(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
         // The sessions may be years apart, so a duration from the first to the last event would mislead.
         None if !info.one_system => writeln!(
             out,
-            "{} events in {} sessions.",
-            grouped(extent.events),
-            info.sessions.len()
+            "{} in {}.",
+            counted(extent.events, "event", "events"),
+            counted(info.sessions.len() as u64, "session", "sessions")
         )?,
         None => writeln!(
             out,
             "{} over {span}{start}, on {windows} with {cpus}.",
-            match extent.events {
-                1 => "1 event".to_owned(),
-                events => format!("{} events", grouped(events)),
-            }
+            counted(extent.events, "event", "events")
         )?,
     }
     if info.is_simulated() {
@@ -269,7 +266,6 @@ fn write_capture(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
         output::heading(out, "What this trace cannot answer")?;
         for missing in &info.missing {
             output::paragraph(out, &format!("{}: {}", missing.question, missing.reason))?;
-            output::quiet(out, &format!("  {}", missing.advice))?;
         }
     }
     Ok(())

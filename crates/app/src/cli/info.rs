@@ -67,7 +67,10 @@ fn write(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<()> {
     output::heading(out, "Contents")?;
     let mut columns = Columns::new(&[Side::Right, Side::Left]);
     for content in &info.contents {
-        columns.row([grouped(content.count), content.data.name().to_owned()]);
+        columns.row([
+            grouped(content.count),
+            content.data.name(content.count).to_owned(),
+        ]);
     }
     columns.write(out)?;
     if !info.kernel_flags.is_empty() {

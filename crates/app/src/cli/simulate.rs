@@ -163,7 +163,7 @@ fn text(name: &str) -> Result<String, Failure> {
     let path = Path::new(name);
     if path.extension().is_none() && !path.exists() {
         return Err(Failure::Input(format!(
-            "unknown scenario `{name}`; list scenarios with `laglab simulate --list`, or give a .toml file"
+            "unknown scenario `{name}`; {meant}`laglab simulate --list` lists all; a scenario file ends in .toml"
         )));
     }
     read_text(path).map_err(|error| match error.kind() {

@@ -7,7 +7,7 @@ use measure::{End, Machine, Virtualised};
 use super::phases;
 use super::table::tables;
 use super::{Outcome, Report};
-use crate::output::{self, Columns, duration, grouped};
+use crate::output::{self, Columns, counted, duration};
 
 /// Writes the results of a measurement and the conditions under which they were measured.
 pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -70,8 +70,8 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
     if missed > 0 {
         let worst = report.results.iter().map(|of| of.pacing.worst_ns).max();
         remarks.push(format!(
-            "{} samples began late by at least one interval, by up to {}; all are included.",
-            grouped(missed),
+            "{} began late by at least one interval, by up to {}; all are included.",
+            counted(missed, "sample", "samples"),
             duration(worst.unwrap_or(0))
         ));
     }
@@ -127,7 +127,11 @@ pub(super) fn facts(report: &Report<'_>) -> Vec<String> {
     let machine = report.machine;
     let mut first = vec![];
     first.extend(machine.kernel.clone());
-    first.extend(machine.cpus.map(|cpus| format!("{cpus} usable CPUs")));
+    first.extend(
+        machine
+            .cpus
+            .map(|cpus| counted(cpus as u64, "usable CPU", "usable CPUs")),
+    );
     first.extend(machine.cpu.clone());
     let mut second = vec![];
     second.extend(machine.load.map(|load| format!("load {load}")));
@@ -185,8 +189,8 @@ pub(super) fn hosts(machine: &Machine) -> Vec<String> {
 pub(super) fn clock_went_back(report: &Report<'_>) -> String {
     let clock = report.clock;
     format!(
-        "The clock went back {} times, by up to {}: results are unreliable. Try another --clock.",
-        grouped(clock.went_back),
+        "The clock went back {}, by up to {}: results are unreliable. Try another --clock.",
+        counted(clock.went_back, "time", "times"),
         duration(clock.went_back_by_ns)
     )
 }

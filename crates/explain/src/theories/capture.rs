@@ -7,7 +7,8 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{DamagesView, SessionsView, StoreError, Table};
 
 use crate::{
-    About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, grouped, moment,
+    About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted, grouped,
+    moment,
 };
 
 /// Theory about lost events, damage and contradicting context switches.

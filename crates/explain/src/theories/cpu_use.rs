@@ -175,7 +175,7 @@ fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) 
         survey.of_their_time(whole)
     );
     let sentence = format!(
-        "{when}CPUs were busy for {} ({share}){interrupted}{most}.",
+        "{when}{threads} had the CPUs for {} ({share}){interrupted}{most}.",
         duration(busy_ns),
     );
     let named = processes

@@ -248,9 +248,9 @@ fn say(kit: &Kit, report: &Report, is_assumed: bool) -> io::Result<()> {
         (
             "machine",
             format!(
-                "{} processors, {} GiB{assumed}",
-                machine.cpus,
-                machine.memory_bytes >> 30
+                "{}, {}{assumed}",
+                counted(u64::from(machine.cpus), "CPU", "CPUs"),
+                output::size(machine.memory_bytes)
             ),
         ),
         ("detail", contents.detail.clone()),

@@ -118,7 +118,6 @@ impl Recording {
 
     /// Runs the recording, then explains the trace.
     pub(super) fn record(&self, kit: &Kit, folder: &Path) -> Result<(), Failure> {
-        let mode = self.mode();
         let temporary = self.temporary(folder);
         fs::create_dir_all(&temporary).map_err(|error| Failure::input(&temporary, error))?;
         let trace = next_trace(kit, folder);

@@ -17,7 +17,7 @@ use wording::{DefaultUnit, parse_duration};
 
 use super::{chain, failure};
 use crate::cli::{Failure, say};
-use crate::output::{self, Columns, Side};
+use crate::output::{self, Columns, Side, counted};
 
 /// Finds which of many settings makes the machine slow. It activates some of them, measures, and continues with
 /// fewer. Measurements may vary, and some answers may be wrong.
@@ -364,11 +364,16 @@ fn print_step(args: &Args, search: &Search, json: bool) -> Result<(), Failure> {
             "Activate exactly these settings, measure, and enter the result:".to_owned()
         }
         (Purpose::Trial, taken) => {
-            format!("Keep these settings and measure again ({taken} measurements so far):")
+            let taken = counted(taken as u64, "measurement", "measurements");
+            format!("Keep these settings and measure again ({taken} so far):")
         }
         (_, taken) => format!(
-            "Keep these settings, measure {} times, and enter each result:",
-            search.log().plan.references as usize - taken
+            "Keep these settings, measure {}, and enter each result:",
+            counted(
+                (search.log().plan.references as usize - taken) as u64,
+                "time",
+                "times"
+            )
         ),
     };
     output::paragraph(&mut out, &what)?;
@@ -446,10 +451,17 @@ fn print_outcome(search: &Search, outcome: &Outcome, json: bool) -> Result<(), F
         })?;
     } else {
         let mut out = output::for_people();
-        let effort = format!("{} rounds, {measurements} measurements", log.rounds.len());
+        let effort = format!(
+            "{}, {}",
+            counted(log.rounds.len() as u64, "round", "rounds"),
+            counted(measurements as u64, "measurement", "measurements")
+        );
         output::first_heading(
             &mut out,
-            &format!("{} settings, {effort}", log.settings.len()),
+            &format!(
+                "{}, {effort}",
+                counted(log.settings.len() as u64, "setting", "settings")
+            ),
         )?;
         if let Some(references) = search.references() {
             let line = format!(
