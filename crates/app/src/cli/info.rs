@@ -60,6 +60,8 @@ impl FactList {
 }
 
 fn write(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<()> {
+    output::paragraph(out, &summary(info))?;
+    writeln!(out)?;
     write_system(out, info)?;
     write_sessions(out, info)?;
     write_extent(out, info)?;
@@ -85,6 +87,37 @@ fn write(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<()> {
         }
     }
     write_damage(out, info)
+}
+
+/// Returns one sentence: name, duration, system, number of events, damage.
+fn summary(info: &Info) -> String {
+    let trace = &info.trace;
+    let name = match &trace.files[..] {
+        [file] => file.clone(),
+        files => counted(files.len() as u64, "file", "files"),
+    };
+    let lasts = trace
+        .recorded_ns()
+        .map_or_else(String::new, |ns| format!(" over {}", duration(ns)));
+    let system = match info.is_simulated() {
+        true => format!("a simulated {}", info.system.windows()),
+        false => info.system.windows(),
+    };
+    let mut damage = info.damage.sentences().into_iter();
+    let damage = match (damage.next(), damage.len(), info.last_dropped.len()) {
+        (None, _, 0) => "no known damage".to_owned(),
+        (None, _, cpus) => {
+            let cpus = counted(cpus as u64, "CPU", "CPUs");
+            format!("{cpus} dropped events, see Damage")
+        }
+        (Some(only), 0, 0) => only,
+        (Some(first), ..) => format!("{first}; more under Damage"),
+    };
+    format!(
+        "{name}: {}{lasts}, from {system} with {}; {damage}.",
+        counted(trace.events, "event", "events"),
+        info.cpus.counted(),
+    )
 }
 
 fn write_system(out: &mut dyn Write, info: &Info) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use measure::{End, Machine, Virtualised};
+use measure::{End, FilesPhase, Machine, Virtualised};
 
 use super::phases;
 use super::table::tables;
@@ -16,6 +16,10 @@ pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         "files" => "Time to read files",
         _ => "Round trips of packets",
     };
+    if let Some(answer) = answer(report) {
+        output::paragraph(out, &answer)?;
+        writeln!(out)?;
+    }
     output::first_heading(out, what)?;
     for table in tables(report) {
         if let Some(title) = &table.title {
@@ -50,6 +54,60 @@ pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         output::quiet(out, &line)?;
     }
     Ok(())
+}
+
+/// Returns the result in one sentence: the median and the worst latency of the first method, and the
+/// method with the least median. Returns `None` if no sample has a latency.
+pub(super) fn answer(report: &Report<'_>) -> Option<String> {
+    let is_of_files = report.probe == "files";
+    let mut all: Vec<(i64, i64, &Outcome<'_>)> = Vec::new();
+    for of in &report.results {
+        let is_part = is_of_files && of.phase != Some(FilesPhase::Total.name());
+        if let (Some(median), Some(worst), false) = (of.latency.p50_ns, of.latency.max_ns, is_part)
+        {
+            all.push((median, worst, of));
+        }
+    }
+    let (median, worst, first) = *all.first()?;
+    let has_settings = report.results.iter().any(|of| of.setting != first.setting);
+    let name = |of: &Outcome<'_>| match has_settings {
+        true => format!("{} ({})", of.method, of.setting),
+        false => of.method.to_owned(),
+    };
+    let late = |ns: i64| match ns {
+        ..0 => format!("{} early", duration(ns.saturating_neg())),
+        _ => format!("{} late", duration(ns)),
+    };
+    let by = name(first);
+    let mut text = match (report.probe, first.requested_ns) {
+        ("sleep", Some(ns)) => format!(
+            "A sleep of {} with {by} usually ends {}, at worst {}",
+            duration(ns),
+            late(median),
+            late(worst)
+        ),
+        (probe, _) => format!(
+            "{} with {by} usually takes {}, at worst {}",
+            if probe == "files" {
+                "Reading all files"
+            } else {
+                "A round trip"
+            },
+            duration(median),
+            duration(worst)
+        ),
+    };
+    let (least, worst, best) = *all.iter().min_by_key(|(median, ..)| *median)?;
+    if least < median {
+        text.push_str(&format!(
+            "; {} is best with {}, at worst {}",
+            name(best),
+            duration(least),
+            duration(worst)
+        ));
+    }
+    text.push('.');
+    Some(text)
 }
 
 /// Returns sentences that explain the numbers of the table, and missing numbers.
