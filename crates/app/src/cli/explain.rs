@@ -68,7 +68,7 @@ fn write(out: &mut dyn Write, explained: &Explained, detail: Detail) -> io::Resu
         true => write_answer(out, &explained.explanation, detail)?,
         false => write_findings(out, &explained.explanation, detail)?,
     }
-    write_judged(out, &explained.explanation)?;
+    write_judged(out, &explained.explanation, detail)?;
     write_capture(out, explained)
 }
 
@@ -195,7 +195,8 @@ fn write_finding(out: &mut dyn Write, finding: &Finding, detail: Detail) -> io::
             write_evidence(out, evidence)?;
         }
         for source in finding.sources {
-            output::quiet(out, &format!("  Source: {} {}", source.title, source.url))?;
+            let url = source.url.map_or_else(String::new, |url| format!(" {url}"));
+            output::quiet(out, &format!("  Source: {}{url}", source.title))?;
         }
     }
     Ok(())
@@ -237,7 +238,7 @@ fn write_evidence(out: &mut dyn Write, evidence: &Evidence) -> io::Result<()> {
 }
 
 /// Writes the verdicts of theories without findings.
-fn write_judged(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {
+fn write_judged(out: &mut dyn Write, explanation: &Explanation, detail: Detail) -> io::Result<()> {
     let others: Vec<&Verdict> = explanation.without_findings().collect();
     if others.is_empty() {
         return Ok(());
@@ -245,11 +246,17 @@ fn write_judged(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()
     output::heading(out, "Other questions")?;
     for verdict in others {
         write_verdict(out, verdict)?;
-        if let Some(record) = &verdict.record {
-            output::quiet(out, &format!("                Record {record}."))?;
-        }
     }
-    Ok(())
+    // If the trace answers nothing, this is written at the beginning.
+    let is_said =
+        !detail.is_scoped && matches!(explanation.conclusion(), Some(Conclusion::CannotAnswer(..)));
+    match explanation.what_to_record().filter(|_| !is_said) {
+        Some(record) => output::paragraph(
+            out,
+            &format!("To answer the questions that are not recorded, record {record}."),
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Writes the loss and damage of the recording, and the questions that it cannot answer.
@@ -267,6 +274,7 @@ fn write_capture(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
         for missing in &info.missing {
             output::paragraph(out, &format!("{}: {}", missing.question, missing.reason))?;
         }
+        output::quiet(out, "`laglab info` shows for each of these what to record.")?;
     }
     Ok(())
 }

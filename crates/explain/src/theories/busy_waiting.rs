@@ -24,11 +24,13 @@ static ABOUT: About = About {
     sources: &[
         Source {
             title: "Bruce Dawson: What Outranks Thread Priority? (randomascii.wordpress.com; i8042prt.sys, 700 ms)",
-            url: "",
+            url: None,
         },
         Source {
             title: "Microsoft: KeStallExecutionProcessor (stalls typically of less than 50 µs)",
-            url: "https://learn.microsoft.com/en-us/windows-hardware/drivers/ddi/wdm/nf-wdm-kestallexecutionprocessor",
+            url: Some(
+                "https://learn.microsoft.com/en-us/windows-hardware/drivers/ddi/wdm/nf-wdm-kestallexecutionprocessor",
+            ),
         },
     ],
 };

@@ -20,7 +20,9 @@ pub(crate) static ABOUT: About = About {
     tables: &[Table::Damages, Table::CpuRuns, Table::Sessions],
     sources: &[Source {
         title: "Microsoft: EVENT_TRACE_PROPERTIES (EventsLost, BufferSize, MinimumBuffers)",
-        url: "https://learn.microsoft.com/windows/win32/api/evntrace/ns-evntrace-event_trace_properties",
+        url: Some(
+            "https://learn.microsoft.com/windows/win32/api/evntrace/ns-evntrace-event_trace_properties",
+        ),
     }],
 };
 

@@ -24,11 +24,11 @@ static ABOUT: About = About {
     sources: &[
         Source {
             title: "Windows Internals, 7th edition, part 1, chapter 4: quantum",
-            url: "",
+            url: None,
         },
         Source {
             title: "valleyofdoom: PC-Tuning, research on Win32PrioritySeparation",
-            url: "https://github.com/valleyofdoom/PC-Tuning",
+            url: Some("https://github.com/valleyofdoom/PC-Tuning"),
         },
     ],
 };

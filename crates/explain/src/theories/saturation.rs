@@ -55,8 +55,8 @@ impl Theory for Saturation {
         };
         let Some(longest) = stretches.iter().max_by_key(matters) else {
             let because = format!(
-                "CPUs were never busy for {SATURATED_PERCENT} % of {}; over the whole trace they \
-                 were busy for {} {}",
+                "threads never had {SATURATED_PERCENT} % of the CPUs for {}; over the whole trace they \
+                 had {} {}",
                 duration(SATURATED_NS),
                 percent(busy_ns(case), survey.awake_cpus_ns(&survey.span)),
                 survey.of_their_time(&survey.span)

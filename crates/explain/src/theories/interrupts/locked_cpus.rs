@@ -32,12 +32,14 @@ static ABOUT: About = About {
     sources: &[
         Source {
             title: "A backup server flooded by DPCs (four of 24 CPUs locked by DPCs of NDIS)",
-            url: "",
+            url: None,
         },
         LIMITS,
         Source {
             title: "Microsoft: Introduction to Receive Side Scaling",
-            url: "https://learn.microsoft.com/windows-hardware/drivers/network/introduction-to-receive-side-scaling",
+            url: Some(
+                "https://learn.microsoft.com/windows-hardware/drivers/network/introduction-to-receive-side-scaling",
+            ),
         },
     ],
 };

@@ -23,7 +23,9 @@ static ABOUT: About = About {
         LIMITS,
         Source {
             title: "Microsoft: Bug Check 0x133: DPC_WATCHDOG_VIOLATION",
-            url: "https://learn.microsoft.com/windows-hardware/drivers/debugger/bug-check-0x133-dpc-watchdog-violation",
+            url: Some(
+                "https://learn.microsoft.com/windows-hardware/drivers/debugger/bug-check-0x133-dpc-watchdog-violation",
+            ),
         },
     ],
 };
