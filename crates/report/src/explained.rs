@@ -83,14 +83,14 @@ impl Explained {
             true => Vec::new(),
             false => self.info.damage.sentences(),
         };
-        lines.extend(match self.explanation.survey.contradictions {
-            0 => None,
-            1 => Some("1 switch contradicts the one before on its CPU: events are missing".into()),
-            many => Some(format!(
-                "{} switches contradict the one before on their CPU: events are missing",
-                grouped(many)
-            )),
-        });
+        let contradictions = self.explanation.survey.contradictions;
+        if contradictions > 0 {
+            lines.push(counted(
+                contradictions,
+                "switch contradicts the one before on its CPU: events are missing",
+                "switches contradict the one before on their CPU: events are missing",
+            ));
+        }
         lines
     }
 }

@@ -248,7 +248,7 @@ fn write_cpus(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<(
     if !cpus.known {
         return output::paragraph(
             out,
-            "unknown: the session had no per-processor buffers, so events have no CPU",
+            "unknown: the session had no per-CPU buffers, so events have no CPU",
         );
     }
     let stated = cpus.stated.map_or("?".to_owned(), |n| n.to_string());

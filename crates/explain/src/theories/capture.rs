@@ -78,13 +78,11 @@ impl Theory for Capture {
             false => vec![evidence],
         };
         if contradictions > 0 {
-            told.push(match contradictions {
-                1 => "1 switch contradicts the one before on its processor".to_owned(),
-                _ => format!(
-                    "{} switches contradict the one before on their processor",
-                    grouped(contradictions)
-                ),
-            });
+            told.push(counted(
+                contradictions,
+                "switch contradicts the one before on its CPU",
+                "switches contradict the one before on their CPU",
+            ));
             let selection =
                 Selection::of(Table::CpuRuns).filter(Condition::IsKnown("planned_thread_id"));
             let title = "Runs that began when another thread was announced";

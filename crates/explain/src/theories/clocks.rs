@@ -14,7 +14,7 @@ pub(crate) struct Clocks;
 
 static ABOUT: About = About {
     id: "clocks",
-    question: "Do the processors' clocks disagree?",
+    question: "Do the CPUs' clocks disagree?",
     tables: &[Table::CpuRuns, Table::ReadyThreads],
     sources: &[],
 };

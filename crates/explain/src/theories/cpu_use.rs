@@ -204,14 +204,14 @@ fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) 
     }
     if let Some(skew) = survey.clock_skews.first() {
         finding = finding.doubt(format!(
-            "The processors' clocks disagree by {} or more: waits for a CPU, and runs during which \
+            "The CPUs' clocks disagree by {} or more: waits for a CPU, and runs during which \
              a clock jumped, are wrong by as much",
             duration(skew.by_ns)
         ));
     }
     Some(match survey.interrupts.routines.is_empty() {
         true => finding.doubt(
-            "DPCs and service routines are not recorded: their time counts as time of the \
+            "DPCs and ISRs are not recorded: their time counts as time of the \
              interrupted threads",
         ),
         false => finding,

@@ -94,7 +94,7 @@ impl Theory for Quantum {
         }
         let machine = case.machine()?;
         let Some(mhz) = machine.cpu_mhz else {
-            let what = "the frequency of the processors is not recorded";
+            let what = "the frequency of the CPUs is not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         };
         let focus = case.focus()?.into_iter();

@@ -26,7 +26,7 @@ const LIMITS: Source = Source {
 /// Returns the plural name of the routines of a kind.
 pub(super) fn called(kind: &str) -> &'static str {
     match kind {
-        "isr" | "msi" | "passive_isr" => "service routines",
+        "isr" | "msi" | "passive_isr" => "ISRs",
         _ => "DPCs",
     }
 }
