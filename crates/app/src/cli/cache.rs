@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             "there is no cache: this user has no home folder; name a folder in the variable {FOLDER}"
         )));
     };
-    let failed = |error: io::Error| Failure::input(cache.path(), error);
+    let failed = |error: io::Error| Failure::reading(cache.path(), &error);
     if args.clear {
         cache.clear().map_err(failed)?;
     }

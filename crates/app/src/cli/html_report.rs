@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         return Ok(out.flush()?);
     };
     let written = new.file().write_all(page.as_bytes());
-    written.map_err(|error| Failure::input(&args.output, error))?;
+    written.map_err(|error| Failure::writing(&args.output, &error))?;
     let findings = &explained.explanation.findings;
     let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
     let written = Written {

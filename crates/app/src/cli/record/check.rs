@@ -69,10 +69,10 @@ pub(in crate::cli) fn read(path: &Path) -> Result<String, Failure> {
     /// Maximum size plus 1 byte. The checker then reports the file as too large.
     const MAX: u64 = (1 << 20) + 1;
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| Failure::input(path, error))?;
+    let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
     file.take(MAX)
         .read_to_end(&mut bytes)
-        .map_err(|error| Failure::input(path, error))?;
+        .map_err(|error| Failure::reading(path, &error))?;
     wprp::text(&bytes).map_err(|error| Failure::input(path, error))
 }
 

@@ -137,7 +137,7 @@ fn rewrite(args: &RewriteArgs, json: bool) -> Result<(), Failure> {
     if let Some(to) = &args.output {
         let file = NewFile::create(to)?;
         let written = file.file().write_all(&rewritten.bytes);
-        written.map_err(|error| Failure::input(to, error))?;
+        written.map_err(|error| Failure::writing(to, &error))?;
         file.finish()?;
     }
     let report = RewriteReport {
