@@ -203,3 +203,20 @@ fn lost_events_and_skewed_clocks_are_reported() {
     #[cfg(feature = "sql")]
     explained.check_queries(&[]);
 }
+
+/// Checks that advice about recording is printed once, though many theories of this trace need the same events.
+#[test]
+fn what_to_record_is_said_once() {
+    let said = program::text(&["explain", "filtrace__etw.etl"]);
+    let not_recorded = said.matches("  not recorded  ").count();
+    assert!(not_recorded > 3, "{said}");
+    let advice: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("laglab record --for "))
+        .collect();
+    assert_eq!(advice.len(), 1, "{advice:?}");
+    assert!(
+        advice[0].starts_with("  To answer the questions that are not recorded, record "),
+        "{advice:?}"
+    );
+}

@@ -103,9 +103,9 @@ pub enum Judgement {
 pub struct Source {
     /// Title of the source.
     pub title: &'static str,
-    /// Web address (URL) of the source; empty for books and for measurements of this project.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub url: &'static str,
+    /// Web address (URL) of the source; `None` for books and for measurements of this project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<&'static str>,
 }
 
 impl Finding {
