@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::Serialize;
 use tables::{Functions, Identities, Options, Store, StoreError};
+use ts_rs::TS;
 
 use crate::theories::{THEORIES, capture, tables};
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
 };
 
 /// Answer to the question why a traced machine lagged.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, TS)]
 pub struct Explanation {
     /// Time from the first to the last run of a thread on a CPU, in nanoseconds since the trace's
     /// start.
