@@ -45,12 +45,15 @@ pub(crate) const WINDOWS: [Tool; 2] = [
 ];
 
 /// Programs and libraries that the tests of the network need, in addition to cargo.
-pub(crate) const NETWORK: [Tool; 7] = [
+pub(crate) const NETWORK: [Tool; 9] = [
     tool("ip", &["iproute2"]),
     tool("nft", &["nftables"]),
     tool("tshark", &["tshark"]),
     tool("gcc", &["gcc"]),
     tool("pkg-config", &["pkg-config"]),
+    // Programs that `measure net --peers` compares with.
+    tool("sockperf", &["sockperf"]),
+    tool("iperf3", &["iperf3"]),
     // Another implementation of PGM, with which ours is tested.
     Tool {
         found_by: Found::PkgConfig("openpgm-5.3"),

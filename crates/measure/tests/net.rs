@@ -346,7 +346,11 @@ fn every_method_transfers_packets() {
                     time,
                     buffer_bytes: None,
                 };
-                let through = throughput::measure(load, method, around);
+                // On a busy machine, the receiver may start only after such a short run.
+                let mut runs = (0..3).map(|_| throughput::measure(load, method, around));
+                let through = runs
+                    .find(|run| !matches!(run, Ok(through) if through.received == 0))
+                    .unwrap_or_else(|| panic!("{method:?} transfers no packets"));
                 let through = match through {
                     Ok(through) => through,
                     // On the loopback interface, both ends share one interface and one IPv6
@@ -354,12 +358,17 @@ fn every_method_transfers_packets() {
                     Err(NetError::OneAddress | NetError::OneInterface) if testbed.is_loopback() => {
                         continue;
                     }
+                    // Systems differ in routing IPv6 groups over the loopback interface.
+                    Err(NetError::System { .. })
+                        if testbed.is_loopback() && family == Family::V6 =>
+                    {
+                        continue;
+                    }
                     Err(error) => {
                         left_out(error);
                         continue;
                     }
                 };
-                assert!(through.received > 0, "{method:?} {through:?}");
                 assert!(through.received <= through.sent, "{method:?} {through:?}");
                 assert_eq!(through.bytes, through.received * size as u64, "{method:?}");
                 assert!(through.packets_per_second().is_some());
