@@ -49,6 +49,7 @@ const SMALL_IN_RELEASES: &[(&str, &str)] = &[
     ("sql", "plans queries; DataFusion and Arrow touch the rows"),
     ("testdata", "is used by tests only"),
     ("tune", "reads settings of a few megabytes at most"),
+    ("xml", "reads files of a few megabytes"),
     ("xtask", "is never released"),
 ];
 
