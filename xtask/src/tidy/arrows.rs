@@ -45,7 +45,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("facts", &["etl", "events", "record", "tables", "wording"]),
-    ("session", &["etl", "record", "symbols", "tables"]),
+    (
+        "session",
+        &["etl", "record", "symbols", "tables", "wording"],
+    ),
     ("trim", &["etl", "events", "facts", "tables"]),
     ("export", &["etl", "session", "tables"]),
     ("xperf", &["record", "session", "tables", "wording"]),
