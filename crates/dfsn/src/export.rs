@@ -3,10 +3,13 @@
 
 use std::ops::Range;
 
-use roxmltree::{Document, Node, ParsingOptions};
 use serde::Serialize;
+use xml::{Attribute, Document, Node};
 
 use super::name::{NameError, ServerName};
+
+/// Maximum number of elements and texts of an export.
+const MAX_NODES: u32 = 5_000_000;
 
 /// Exported namespace.
 #[derive(Clone, Debug)]
@@ -61,7 +64,7 @@ pub enum ExportError {
     },
     /// The XML is invalid, or has a DTD. DTDs are refused.
     #[error("invalid XML")]
-    Xml(#[from] roxmltree::Error),
+    Xml(#[from] xml::Error),
     /// The XML is not an export.
     #[error("not an export of `dfsutil root export`: the root element is `{found}`, not `Root`")]
     NotRoot {
@@ -144,21 +147,15 @@ impl Export {
     }
 }
 
-/// Parses XML. Refuses DTDs, so the XML cannot define entities.
-pub(super) fn parse(text: &str) -> Result<Document<'_>, roxmltree::Error> {
-    let options = ParsingOptions {
-        allow_dtd: false,
-        nodes_limit: 5_000_000,
-        ..ParsingOptions::default()
-    };
-    Document::parse_with_options(text, options)
+pub(super) fn parse(text: &str) -> Result<Document<'_>, xml::Error> {
+    xml::parse(text, MAX_NODES)
 }
 
 pub(super) fn is_named(node: Node<'_, '_>, name: &str) -> bool {
     node.is_element() && node.tag_name().name().eq_ignore_ascii_case(name)
 }
 
-fn attribute<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<roxmltree::Attribute<'a, 'i>> {
+fn attribute<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<Attribute<'a, 'i>> {
     (node.attributes()).find(|attribute| attribute.name().eq_ignore_ascii_case(name))
 }
 
@@ -315,9 +312,12 @@ pub(super) mod tests {
         let bomb =
             r#"<!DOCTYPE a [<!ENTITY x "xxxx"><!ENTITY y "&x;&x;">]><Root Name="\\a\b">&y;</Root>"#;
         let deep = "<a>".repeat(200_000);
+        let attributes: String = (0..300_000).map(|n| format!(" a{n}=''")).collect();
+        let wide = format!("<Root{attributes}/>");
         for (text, what) in [
             (bomb, "DTD"),
             (deep.as_str(), ""),
+            (wide.as_str(), "more than 256 attributes at 1:"),
             ("", "root node"),
             ("<Roots/>", "`Roots`"),
             ("<Root/>", "no Name"),

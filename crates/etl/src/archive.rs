@@ -1,25 +1,36 @@
 //! Extraction of traces from archives: zip files (`.etl.zip`, and `.diagsession`, which is an OPC
 //! package and thus a zip file) and cabinets (which `netsh trace` writes next to its `.etl`).
 //!
-//! An archive is untrusted input. The names in it are only labels, never paths. The code measures
-//! the size of an expanded member and does not trust the size in the archive's header. It does not
-//! open archives inside archives.
+//! An archive is untrusted input. The names in it are only labels, never paths. The size in the
+//! archive's header is only an upper limit of the expanded size. Archives inside archives are not
+//! opened.
 
 mod cabinet;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::path::PathBuf;
 
 use cabinet::Cabinet;
 use zip::result::ZipError;
 
-/// Maximum ratio of a member's expanded to its compressed size. It is slightly above the maximum of
-/// deflate (1032), so only a malicious member exceeds it.
-const MAX_EXPANSION: u64 = 1100;
+/// Maximum ratio of the expanded size to the archive's size. Traces usually compress 10 to 30 times,
+/// those with many similar events about a hundred times.
+const MAX_EXPANSION: u64 = 200;
+
+/// Number of bytes to which every archive may expand, whatever its size. A short trace with large,
+/// almost empty buffers can compress a thousand times.
+const MAY_EXPAND: u64 = 1 << 30;
 
 /// Maximum total size in bytes of the members that are kept in memory. Further members go to
 /// temporary files.
 const MAX_IN_MEMORY: u64 = 64 << 20;
+
+/// Number of bytes that stay free on the disk of temporary files.
+const RESERVE: u64 = 256 << 20;
+
+/// Number of bytes that are written to a temporary file between two checks of the free space.
+const BETWEEN_CHECKS: u64 = 64 << 20;
 
 /// Number of bytes that [`looks_like_trace`] needs.
 const HEAD_SIZE: usize = 0x4C;
@@ -72,16 +83,43 @@ pub enum ArchiveError {
         /// Cause of the error.
         source: io::Error,
     },
-    /// A member expands to more bytes than a real trace can have.
+    /// The archive expands further than real traces do.
     #[error(
-        "{name:?} in the archive expands to more than {limit} bytes, {MAX_EXPANSION} times its \
-         compressed size, which no trace does"
+        "the archive expands to more than {} MiB with {name:?}, which only damaged or hostile archives \
+         do; if you trust it, unpack it and give the .etl inside", limit >> 20
     )]
     TooLarge {
+        /// Name of the member that exceeds the limit.
+        name: String,
+        /// Limit for the whole archive, in bytes.
+        limit: u64,
+    },
+    /// A member expands to more bytes than the archive says.
+    #[error(
+        "{name:?} in the archive expands to more than its {declared} bytes: the archive is damaged; \
+         copy it again"
+    )]
+    Understated {
         /// Name of the member.
         name: String,
-        /// Limit in bytes.
-        limit: u64,
+        /// Size of the member according to the archive, in bytes.
+        declared: u64,
+    },
+    /// The disk of temporary files has too little space for a member.
+    #[error(
+        "{name:?} in the archive needs {} MiB for a temporary file in {}, where {} MiB are free and {} \
+         MiB stay free; free some space, or set {TEMPORARY} to a folder with more",
+        needed.div_ceil(1 << 20), folder.display(), free >> 20, RESERVE >> 20
+    )]
+    NoSpace {
+        /// Name of the member.
+        name: String,
+        /// Number of bytes that are still to be written.
+        needed: u64,
+        /// Number of free bytes.
+        free: u64,
+        /// Folder of temporary files.
+        folder: PathBuf,
     },
     /// The archive contains no trace.
     #[error("the archive contains no trace (.etl); {}", list(inside, *count))]
@@ -92,6 +130,9 @@ pub enum ArchiveError {
         count: usize,
     },
 }
+
+/// Environment variable that selects the folder of temporary files.
+const TEMPORARY: &str = if cfg!(windows) { "TMP" } else { "TMPDIR" };
 
 fn list(inside: &[String], count: usize) -> String {
     if inside.is_empty() {
@@ -121,9 +162,8 @@ pub(crate) fn is_archive(first_bytes: &[u8]) -> bool {
 /// # Errors
 ///
 /// Returns an [`ArchiveError`] that names the failed member and the cause, or that lists the
-/// contents if no member is a trace. A member may expand to at most 1100 times its compressed size,
-/// and all members together to at most 1100 times the archive's size. In a cabinet, members are
-/// compressed together, so only the second limit applies.
+/// contents if no member is a trace. All members together may expand to [`expansion_limit`] bytes. A
+/// member that needs a temporary file must leave [`RESERVE`] bytes of its disk free.
 pub(crate) fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
     let mut first = Vec::with_capacity(4);
     let size = (|| {
@@ -134,13 +174,8 @@ pub(crate) fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
     })()
     .map_err(ArchiveError::Unreadable)?;
 
-    let mut traces = Traces {
-        members: Vec::new(),
-        seen: Vec::new(),
-        count: 0,
-        budget: size.saturating_mul(MAX_EXPANSION),
-        memory: MAX_IN_MEMORY,
-    };
+    let free_space = || crate::free_space::of(&std::env::temp_dir());
+    let mut traces = Traces::new(expansion_limit(size), &free_space);
     if first == CABINET_SIGNATURE {
         traces.read_cabinet(file)?;
     } else if is_archive(&first) {
@@ -168,16 +203,14 @@ pub(crate) fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
 /// file.
 ///
 /// # Errors
-/// Returns an error if the cabinet is damaged or empty, if its file expands to more than 1100 times
-/// the cabinet's size, or if the output fails.
+/// Returns an error if the cabinet is damaged or empty, if its file expands to more than
+/// [`expansion_limit`] bytes, or if the output fails.
 pub fn expand_cabinet(
     mut cabinet: impl io::BufRead + Seek,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let invalid = |what| io::Error::new(io::ErrorKind::InvalidData, what);
-    let limit = cabinet
-        .seek(io::SeekFrom::End(0))?
-        .saturating_mul(MAX_EXPANSION);
+    let limit = expansion_limit(cabinet.seek(io::SeekFrom::End(0))?);
     cabinet.rewind()?;
     let mut signature = [0; CABINET_SIGNATURE.len()];
     cabinet.read_exact(&mut signature)?;
@@ -192,7 +225,7 @@ pub fn expand_cabinet(
             continue;
         };
         if file.start.saturating_add(file.size) > limit {
-            return Err(invalid("its file expands to more than honest data can"));
+            return Err(invalid("its file expands further than honest data does"));
         }
         io::copy(&mut (&mut data).take(file.start), &mut io::sink())?;
         io::copy(&mut data.take(file.size), out)?;
@@ -205,15 +238,13 @@ pub fn expand_cabinet(
 /// The names are labels, not paths.
 ///
 /// # Errors
-/// Returns an error if the cabinet is damaged, or if it expands to more than `limit` bytes or 1100
-/// times its size.
+/// Returns an error if the cabinet is damaged, or if it expands to more than `limit` bytes.
 pub fn cabinet_files(
     mut cabinet: impl io::BufRead + Seek,
     wanted: impl Fn(&str) -> bool,
     limit: u64,
 ) -> io::Result<Vec<(String, Vec<u8>)>> {
-    let size = cabinet.seek(io::SeekFrom::End(0))?;
-    let mut budget = size.saturating_mul(MAX_EXPANSION).min(limit);
+    let mut budget = limit;
     cabinet.rewind()?;
     let mut cabinet = Cabinet::open(cabinet)?;
     let mut files = Vec::new();
@@ -227,7 +258,7 @@ pub fn cabinet_files(
             let gap = start.saturating_sub(at);
             let needed = gap.saturating_add(size);
             budget = budget.checked_sub(needed).ok_or_else(|| {
-                let what = format!("{name:?} expands to more than honest data can");
+                let what = format!("with {name:?} it expands to more than {limit} bytes");
                 io::Error::new(io::ErrorKind::InvalidData, what)
             })?;
             io::copy(&mut (&mut data).take(gap), &mut io::sink())?;
@@ -243,19 +274,40 @@ pub fn cabinet_files(
     Ok(files)
 }
 
+/// Returns the number of bytes to which an archive of `size` bytes may expand.
+fn expansion_limit(size: u64) -> u64 {
+    size.saturating_mul(MAX_EXPANSION).max(MAY_EXPAND)
+}
+
 /// Traces found so far, and the remaining limits.
-struct Traces {
+struct Traces<'s> {
     members: Vec<Member>,
     /// Names of the archive's first members, traces or not.
     seen: Vec<String>,
     count: usize,
-    /// Number of bytes to which all remaining members together may expand.
+    /// Number of bytes to which all members together may expand.
+    limit: u64,
+    /// Rest of `limit` for the remaining members.
     budget: u64,
     /// Number of bytes that remaining members may use in memory.
     memory: u64,
+    /// Returns the free space for temporary files in bytes, or `None` if it is unknown.
+    free_space: &'s dyn Fn() -> Option<u64>,
 }
 
-impl Traces {
+impl<'s> Traces<'s> {
+    fn new(limit: u64, free_space: &'s dyn Fn() -> Option<u64>) -> Traces<'s> {
+        Traces {
+            members: Vec::new(),
+            seen: Vec::new(),
+            count: 0,
+            limit,
+            budget: limit,
+            memory: MAX_IN_MEMORY,
+            free_space,
+        }
+    }
+
     fn read_zip(&mut self, file: File) -> Result<(), ArchiveError> {
         let unreadable = |error: ZipError| ArchiveError::Unreadable(error.into());
         let mut archive = zip::ZipArchive::new(io::BufReader::new(file)).map_err(unreadable)?;
@@ -268,9 +320,11 @@ impl Traces {
                 Ok(name) => name.into_owned(),
                 Err(_) => String::from_utf8_lossy(entry.name_raw()).into_owned(),
             };
-            let limit = entry.compressed_size().saturating_mul(MAX_EXPANSION);
             match archive.by_index(index) {
-                Ok(entry) => self.read_member(name, entry, limit)?,
+                Ok(entry) => {
+                    let declared = entry.size();
+                    self.read_member(name, entry, declared)?;
+                }
                 // If a member cannot be opened, this is an error only if the member is a trace.
                 Err(error) if has_trace_name(&name) => {
                     return Err(ArchiveError::Member {
@@ -294,10 +348,7 @@ impl Traces {
             for cabinet::FileEntry { name, start, size } in folder.files {
                 let gap = start.saturating_sub(at);
                 if gap > self.budget {
-                    return Err(ArchiveError::TooLarge {
-                        name,
-                        limit: self.budget,
-                    });
+                    return Err(self.too_large(name));
                 }
                 if let Err(source) = io::copy(&mut (&mut data).take(gap), &mut io::sink()) {
                     return Err(ArchiveError::Member { name, source });
@@ -306,44 +357,108 @@ impl Traces {
                 at += gap;
 
                 let mut member = (&mut data).take(size);
-                self.read_member(name, &mut member, u64::MAX)?;
+                self.read_member(name, &mut member, size)?;
                 at += size - member.limit();
             }
         }
         Ok(())
     }
 
-    /// Extracts the member if it is a trace. Otherwise reads only its first bytes.
+    /// Extracts the member if it is a trace. Otherwise reads only its first bytes. `declared` is its
+    /// expanded size according to the archive.
     fn read_member(
         &mut self,
         name: String,
         mut reader: impl Read,
-        limit: u64,
+        declared: u64,
     ) -> Result<(), ArchiveError> {
         self.note(&name);
-        let limit = limit.min(self.budget);
         let mut head = Vec::with_capacity(HEAD_SIZE);
         let named = has_trace_name(&name);
         match (&mut reader).take(HEAD_SIZE as u64).read_to_end(&mut head) {
-            Ok(_) => self.budget = self.budget.saturating_sub(head.len() as u64),
+            Ok(_) => {}
             Err(source) if named => return Err(ArchiveError::Member { name, source }),
             Err(_) => return Ok(()),
         }
         if !named && !looks_like_trace(&head) {
+            self.budget = self.budget.saturating_sub(head.len() as u64);
             return Ok(());
         }
-        let whole = head.as_slice().chain(reader).take(limit.saturating_add(1));
-        match expand(whole, self.memory) {
-            Ok((_, size)) if size > limit => Err(ArchiveError::TooLarge { name, limit }),
-            Ok((data, size)) => {
-                self.budget = self.budget.saturating_sub(size);
-                if let MemberData::Memory(bytes) = &data {
-                    self.memory = self.memory.saturating_sub(bytes.len() as u64);
-                }
-                self.members.push(Member { name, data });
-                Ok(())
+        if declared > self.budget {
+            return Err(self.too_large(name));
+        }
+        let whole = head.as_slice().chain(reader);
+        let (data, size) = match self.expand(&name, whole, declared) {
+            Ok(expanded) => expanded,
+            Err(Stop::Archive(error)) => return Err(error),
+            Err(Stop::Read(source)) => return Err(ArchiveError::Member { name, source }),
+        };
+        self.budget -= size;
+        if let MemberData::Memory(bytes) = &data {
+            self.memory -= bytes.len() as u64;
+        }
+        self.members.push(Member { name, data });
+        Ok(())
+    }
+
+    /// Expands a member into memory, or into a temporary file if too little of [`MAX_IN_MEMORY`] is left.
+    /// Also returns the size in bytes, which is at most `declared`.
+    fn expand(
+        &self,
+        name: &str,
+        mut reader: impl Read,
+        declared: u64,
+    ) -> Result<(MemberData, u64), Stop> {
+        let understated = || {
+            Stop::Archive(ArchiveError::Understated {
+                name: name.to_owned(),
+                declared,
+            })
+        };
+        if declared <= self.memory {
+            let mut bytes = Vec::new();
+            let size = (&mut reader).take(declared + 1).read_to_end(&mut bytes)? as u64;
+            return match size > declared {
+                true => Err(understated()),
+                false => Ok((MemberData::Memory(bytes), size)),
+            };
+        }
+        let mut size = 0;
+        self.check_space(name, declared)?;
+        let mut file = tempfile::tempfile()?;
+        loop {
+            let written = io::copy(&mut (&mut reader).take(BETWEEN_CHECKS), &mut file)?;
+            size += written;
+            if size > declared {
+                return Err(understated());
             }
-            Err(source) => Err(ArchiveError::Member { name, source }),
+            if written < BETWEEN_CHECKS {
+                break;
+            }
+            // Other programs may have filled the disk.
+            self.check_space(name, declared - size)?;
+        }
+        file.rewind()?;
+        Ok((MemberData::File(file), size))
+    }
+
+    /// Checks that `needed` bytes can be written to a temporary file.
+    fn check_space(&self, name: &str, needed: u64) -> Result<(), ArchiveError> {
+        match (self.free_space)() {
+            Some(free) if free < needed.saturating_add(RESERVE) => Err(ArchiveError::NoSpace {
+                name: name.to_owned(),
+                needed,
+                free,
+                folder: std::env::temp_dir(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn too_large(&self, name: String) -> ArchiveError {
+        ArchiveError::TooLarge {
+            name,
+            limit: self.limit,
         }
     }
 
@@ -355,23 +470,22 @@ impl Traces {
     }
 }
 
-/// Reads all data of `reader` into memory, or into a temporary file if there are more than `memory`
-/// bytes. Also returns the size in bytes.
-fn expand(mut reader: impl Read, memory: u64) -> io::Result<(MemberData, u64)> {
-    let mut bytes = Vec::new();
-    (&mut reader)
-        .take(memory.saturating_add(1))
-        .read_to_end(&mut bytes)?;
-    let size = bytes.len() as u64;
-    if size <= memory {
-        return Ok((MemberData::Memory(bytes), size));
+/// Reason why the expansion of a member stopped.
+enum Stop {
+    Archive(ArchiveError),
+    Read(io::Error),
+}
+
+impl From<ArchiveError> for Stop {
+    fn from(error: ArchiveError) -> Stop {
+        Stop::Archive(error)
     }
-    let mut file = tempfile::tempfile()?;
-    file.write_all(&bytes)?;
-    drop(bytes);
-    let size = size + io::copy(&mut reader, &mut file)?;
-    file.rewind()?;
-    Ok((MemberData::File(file), size))
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Stop {
+        Stop::Read(error)
+    }
 }
 
 fn has_trace_name(name: &str) -> bool {

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use etl::{Guid, ParseGuidError};
-use roxmltree::{Document, Node, ParsingOptions};
+use xml::{Document, Node};
 
 use crate::schema::{Count, Field, InType, Length, Schema, Source, ValueMap};
 use crate::tdh;
@@ -21,10 +21,6 @@ pub const MAX_SIZE: usize = 16 << 20;
 const MAX_FIELDS: usize = 200_000;
 const MAX_NODES: u32 = 2_000_000;
 const MAX_DEPTH: usize = 32;
-// These limits exist because the XML reader compares each attribute of an element with all others,
-// and copies each namespace prefix to all inner elements. Real manifests have only a few of both.
-const MAX_ATTRIBUTES: usize = 256;
-const MAX_PREFIXES: usize = 32;
 
 /// A provider and its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,9 +60,9 @@ pub struct ManifestError {
 /// Kind of error in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestProblem {
-    /// The text is not well-formed XML, or uses a document type definition.
-    #[error("not well-formed XML: {0}")]
-    Xml(String),
+    /// The text is not well-formed XML, uses a document type definition, or exceeds a limit.
+    #[error("cannot read the XML: {0}")]
+    Xml(#[source] xml::Error),
     /// The text contains no provider.
     #[error("no <provider> element")]
     NoProvider,
@@ -103,14 +99,6 @@ pub enum ManifestProblem {
     /// The manifest's events have too many fields.
     #[error("events have more than {MAX_FIELDS} fields together")]
     TooManyFields,
-    /// An element has too many attributes, or the manifest too many namespace prefixes.
-    #[error("more than {limit} {what}")]
-    TooComplex {
-        /// Name of the items that are too many.
-        what: &'static str,
-        /// Maximum number of items.
-        limit: usize,
-    },
     /// The manifest is too long.
     #[error("manifest has {0} bytes, expected at most {MAX_SIZE}")]
     TooLarge(usize),
@@ -130,19 +118,16 @@ pub fn parse_manifest(xml: &str) -> Result<Vec<ManifestProvider>, ManifestError>
         column: 1,
         problem,
     };
-    check_size(xml).map_err(at_start)?;
+    if xml.len() > MAX_SIZE {
+        return Err(at_start(ManifestProblem::TooLarge(xml.len())));
+    }
     let xml = xml.trim_start_matches('\u{feff}');
-    let options = ParsingOptions {
-        nodes_limit: MAX_NODES,
-        ..ParsingOptions::default()
-    };
-    let document = Document::parse_with_options(xml, options).map_err(|error| {
-        let place = error.pos();
-        let problem = ManifestProblem::Xml(error.to_string());
+    let document = xml::parse(xml, MAX_NODES).map_err(|error| {
+        let place = error.place();
         ManifestError {
             line: place.row,
             column: place.col,
-            problem,
+            problem: ManifestProblem::Xml(error),
         }
     })?;
     let reader = Reader::new(&document);
@@ -154,31 +139,6 @@ pub fn parse_manifest(xml: &str) -> Result<Vec<ManifestProvider>, ManifestError>
         return Err(at_start(ManifestProblem::NoProvider));
     }
     Ok(providers)
-}
-
-/// Rejects texts that would take very long to parse in relation to their length.
-fn check_size(xml: &str) -> Result<(), ManifestProblem> {
-    if xml.len() > MAX_SIZE {
-        return Err(ManifestProblem::TooLarge(xml.len()));
-    }
-    if xml.matches("xmlns:").nth(MAX_PREFIXES).is_some() {
-        let what = "namespace prefixes";
-        return Err(ManifestProblem::TooComplex {
-            what,
-            limit: MAX_PREFIXES,
-        });
-    }
-    // An attribute contains no `<` and has two quotes. So the quotes between two `<` show how many
-    // attributes an element can have.
-    let quotes = |text: &str| text.bytes().filter(|b| matches!(b, b'"' | b'\'')).count();
-    if xml.split('<').any(|text| quotes(text) > 2 * MAX_ATTRIBUTES) {
-        let what = "attributes in an element";
-        return Err(ManifestProblem::TooComplex {
-            what,
-            limit: MAX_ATTRIBUTES,
-        });
-    }
-    Ok(())
 }
 
 /// Returns all elements called `name` below `node`, in any namespace.
@@ -622,13 +582,9 @@ mod tests {
         );
         assert_eq!(problem(&wide).1, TooManyFields);
 
-        let attributes: String = (0..100_000).map(|n| format!(" a{n}=''")).collect();
-        assert!(matches!(
-            problem(&format!("<x{attributes}/>")).1,
-            TooComplex { .. }
-        ));
-        let prefixes: String = (0..10_000).map(|n| format!("<x xmlns:a{n}='u'>")).collect();
-        assert!(matches!(problem(&prefixes).1, TooComplex { .. }));
+        let attributes: String = (0..300_000).map(|n| format!(" a{n}=''")).collect();
+        let (line, wide) = problem(&format!("<x{attributes}/>"));
+        assert!(matches!(wide, Xml(xml::Error::Attributes(place)) if place.row == line));
         assert!(matches!(
             parse_manifest(&" ".repeat(MAX_SIZE + 1))
                 .unwrap_err()

@@ -40,8 +40,11 @@ pub struct Written {
 
 /// Writes the tables of a part into the partition `name` of the folder, one file for each table.
 ///
+/// The files get their names when all of them are complete.
+///
 /// # Errors
-/// If the partition contains another trace, a table cannot be read or a file cannot be written.
+/// If the partition contains another trace, a table cannot be read or a file cannot be written. No new
+/// files and folders stay then, unless a complete file could not be renamed.
 pub fn write(
     part: &Part<'_>,
     tables: &[Table],
@@ -58,13 +61,47 @@ pub fn write(
         check_place(path, name, &identity)?;
     }
     let mut written = Written::default();
+    // If an error occurs, the new files are dropped first, which deletes them, and then the new folders.
+    let mut folders = NewFolders::default();
+    let mut complete = Vec::new();
     for (table, path) in &files {
-        let (rows, bytes) = write_table(part, *table, path, &identity)?;
-        written.files += 1;
+        if let Some(folder) = path.parent() {
+            folders.create(folder)?;
+        }
+        let (rows, new) = write_table(part, *table, path, &identity)?;
         written.rows += rows;
-        written.bytes += bytes;
+        complete.push(new);
+    }
+    for new in complete {
+        written.files += 1;
+        written.bytes += new.finish()?;
     }
     Ok(written)
+}
+
+/// Created folders. Those that are still empty are deleted when this value is dropped.
+#[derive(Default)]
+struct NewFolders(Vec<PathBuf>);
+
+impl NewFolders {
+    /// Creates a folder and its parents.
+    fn create(&mut self, folder: &Path) -> Result<(), FileError> {
+        let missing: Vec<&Path> = (folder.ancestors())
+            .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+            .collect();
+        let missing = missing.into_iter().rev().map(Path::to_owned);
+        self.0.extend(missing);
+        std::fs::create_dir_all(folder).map_err(|error| FileError::write(folder, error))
+    }
+}
+
+impl Drop for NewFolders {
+    fn drop(&mut self) {
+        for folder in self.0.iter().rev() {
+            // This fails for a folder that is in use.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
 }
 
 /// Returns the path of a table's file.
@@ -138,13 +175,13 @@ fn check_place(path: &Path, name: &str, identity: &str) -> Result<(), Error> {
     }
 }
 
-/// Writes a table to a file. Returns the number of rows and the file's size in bytes.
+/// Writes a table to a new file that does not have its name yet. Also returns the number of rows.
 fn write_table(
     part: &Part<'_>,
     table: Table,
     path: &Path,
     identity: &str,
-) -> Result<(u64, u64), Error> {
+) -> Result<(u64, NewFile), Error> {
     let failed = |source: ParquetError| Error::Parquet {
         path: path.to_owned(),
         source: match source {
@@ -152,9 +189,6 @@ fn write_table(
             other => Box::new(other),
         },
     };
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| FileError::write(folder, error))?;
-    }
     let rows = part.whole_rows(table)?;
     let mut about = vec![KeyValue::new(IDENTITY.to_owned(), identity.to_owned())];
     let clock = part.trace().clock();
@@ -181,7 +215,7 @@ fn write_table(
         writer.flush().map_err(failed)?;
     }
     writer.close().map_err(failed)?;
-    Ok((count, new.finish()?))
+    Ok((count, new))
 }
 
 #[cfg(test)]

@@ -462,6 +462,12 @@ fn hostile_xml_is_refused() {
     assert!(check(&deep).unwrap_err().to_string().contains("nested"));
     let wide = format!("<a>{}</a>", "<b/>".repeat(150_000));
     check(&wide).unwrap_err();
+    let attributes: String = (0..80_000).map(|n| format!(" a{n}=''")).collect();
+    let error = check(&format!("<a\n{attributes}/>")).unwrap_err();
+    assert!(
+        error.to_string().contains("256 attributes at 2:"),
+        "{error}"
+    );
     let long = " ".repeat(2 << 20);
     check(&long).unwrap_err();
     text(long.as_bytes()).unwrap_err();

@@ -28,8 +28,15 @@ impl TraceTables {
         cache: Cache,
         observer: Arc<dyn Observer>,
     ) -> Result<TraceTables, Error> {
+        let store = Store::open(paths, cache)?;
+        let (warner, warned) = (Arc::clone(&observer), Once::new());
+        store.before_making(move |needed| {
+            if let Some(warning) = memory_warning(needed, record::available_memory()) {
+                warned.call_once(|| warner.warn(&warning));
+            }
+        });
         Ok(TraceTables {
-            store: Arc::new(Store::open(paths, cache)?),
+            store: Arc::new(store),
             warned: Once::new(),
             observer,
         })
@@ -131,8 +138,39 @@ impl TraceTables {
     }
 }
 
+/// Returns a warning if more memory is needed than available.
+fn memory_warning(needed: u64, available: Option<u64>) -> Option<String> {
+    let available = available.filter(|available| *available < needed)?;
+    Some(format!(
+        "making the tables of this trace needs about {} of memory, and {} is available, so the system may \
+         end laglab; close other programs, or use a part of the trace (laglab trim)",
+        wording::size(needed),
+        wording::size(available)
+    ))
+}
+
 impl std::fmt::Debug for TraceTables {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TraceTables").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_memory_is_a_warning() {
+        assert_eq!(memory_warning(2 << 30, None), None);
+        assert_eq!(memory_warning(2 << 30, Some(2 << 30)), None);
+        assert_eq!(memory_warning(0, Some(0)), None);
+        assert_eq!(
+            memory_warning(20 << 30, Some(512 << 20)).as_deref(),
+            Some(
+                "making the tables of this trace needs about 20.0 GiB of memory, and 512.0 MiB is \
+                 available, so the system may end laglab; close other programs, or use a part of the \
+                 trace (laglab trim)"
+            )
+        );
     }
 }

@@ -46,6 +46,7 @@ mod intervals;
 mod kernel_flags;
 mod kind_survey;
 mod labels;
+mod memory;
 mod one_recording;
 mod opened;
 mod plan;

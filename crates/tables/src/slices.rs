@@ -13,7 +13,7 @@ use crate::slice::RawRows;
 use crate::unreadable::UnreadableEvents;
 
 /// Approximate size of the decompressed buffers of a slice, in bytes.
-const SLICE_BYTES: u64 = 64 << 20;
+pub(crate) const SLICE_BYTES: u64 = 64 << 20;
 
 /// Time in nanoseconds that is read beyond the end of a slice. Events can be a little older than
 /// the first event of their buffer, because a thread takes the time of its event before it reserves

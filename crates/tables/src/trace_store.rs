@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use store::{CacheFolder, InputFiles, NewTableFile, TableDir, TableFileHandle, TableWriter};
 
 use crate::opened::{self, Opened};
-use crate::{Options, Packets, StoreError, StoredTable, Table, Unreadable, captures, sample_files};
+use crate::{
+    Options, Packets, StoreError, StoredTable, Table, Unreadable, captures, memory, sample_files,
+};
 
 /// Storage location of table files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +47,11 @@ pub(crate) struct Shared {
     /// Condition variable that is notified when a table was opened and when `dir` is unlocked.
     changed: Condvar,
     warning: OnceLock<String>,
+    before_making: OnceLock<BeforeMaking>,
 }
+
+/// Callback that gets the estimated memory for making tables, in bytes.
+type BeforeMaking = Box<dyn Fn(u64) + Send + Sync>;
 
 /// Unreadable events of a table, as stored in the note of its file.
 #[derive(Serialize, Deserialize)]
@@ -78,12 +84,19 @@ impl Store {
             open: Mutex::default(),
             changed: Condvar::new(),
             warning: OnceLock::new(),
+            before_making: OnceLock::new(),
         })))
     }
 
     /// Returns the trace.
     pub fn trace(&self) -> &Trace {
         &self.0.opened.trace
+    }
+
+    /// Sets a callback for the time before tables are made. It gets an estimate of the needed memory in
+    /// bytes. Tables that exist are not made. Only the first call has an effect.
+    pub fn before_making(&self, callback: impl Fn(u64) + Send + Sync + 'static) {
+        let _ = self.0.before_making.set(Box::new(callback));
     }
 
     /// Returns the only table that can have rows, if the files contain no events. Such files are packet
@@ -185,6 +198,9 @@ impl Shared {
             }
         }
         if !missing.is_empty() {
+            if let Some(callback) = self.before_making.get() {
+                callback(memory::needed(&self.opened.trace, &missing));
+            }
             self.write_with_fallback(&missing, dir, options)?;
         }
         dir.record_use();

@@ -161,57 +161,99 @@ fn last_place(bytes: &[u8], needle: &[u8]) -> usize {
         .unwrap()
 }
 
+const FREE: &dyn Fn() -> Option<u64> = &|| None;
+
+fn read(
+    traces: &mut Traces<'_>,
+    name: &str,
+    data: &[u8],
+    declared: u64,
+) -> Result<(), ArchiveError> {
+    traces.read_member(name.to_owned(), data, declared)
+}
+
 #[test]
-fn stops_at_members_that_expand_too_far() {
-    // Zeros that real deflate compressed stay below the limit.
+fn stops_at_archives_that_expand_too_far() {
+    // A short trace may have almost empty buffers, which compress a thousand times.
     let zeros = vec![0; 10 << 20];
     assert_eq!(
         extract_bytes(&deflated(&[("a.etl", &zeros)])).unwrap()[0].1,
         zeros
     );
+    assert_eq!(expansion_limit(5 << 20), 1 << 30);
+    assert_eq!(expansion_limit(50 << 20), 10_000 << 20);
 
     // Some zip bombs have several directory entries for the same data. Here two such entries share
     // one limit.
-    let mut limited = Traces {
-        members: Vec::new(),
-        seen: Vec::new(),
-        count: 0,
-        budget: 15 << 20,
-        memory: MAX_IN_MEMORY,
+    let size = zeros.len() as u64;
+    let mut limited = Traces::new(15 << 20, FREE);
+    read(&mut limited, "a.etl", &zeros, size).unwrap();
+    let error = read(&mut limited, "b.etl", &zeros, size).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the archive expands to more than 15 MiB with \"b.etl\", which only damaged or hostile \
+         archives do; if you trust it, unpack it and give the .etl inside"
+    );
+
+    // A size that is too small stops the expansion, in memory and in a file.
+    let mut honest = Traces::new(u64::MAX, FREE);
+    for declared in [1 << 20, MAX_IN_MEMORY + 1] {
+        let error = honest.read_member("a.etl".to_owned(), io::repeat(0), declared);
+        assert!(
+            matches!(error, Err(ArchiveError::Understated { declared: found, .. }) if found == declared)
+        );
+    }
+}
+
+#[test]
+fn temporary_files_leave_space() {
+    let large = MAX_IN_MEMORY + 1;
+    let free = std::cell::Cell::new(large + RESERVE - 1);
+    let checks = std::cell::Cell::new(0);
+    let free_space = || {
+        checks.set(checks.get() + 1);
+        Some(free.get())
     };
-    limited
-        .read_member("a.etl".to_owned(), zeros.as_slice(), u64::MAX)
-        .unwrap();
-    let error = limited
-        .read_member("b.etl".to_owned(), zeros.as_slice(), u64::MAX)
-        .unwrap_err();
+    // The disk is too full from the start, so nothing is read.
+    let mut traces = Traces::new(u64::MAX, &free_space);
+    let error = traces.read_member("a.etl".to_owned(), io::repeat(0), large);
+    let error = error.unwrap_err();
     assert!(
-        matches!(&error, ArchiveError::TooLarge { name, .. } if name == "b.etl"),
+        matches!(&error, ArchiveError::NoSpace { needed, free, .. }
+            if *needed == large && *free == large + RESERVE - 1),
         "{error}"
     );
-    assert!(error.to_string().contains("1100 times"), "{error}");
+    let text = error.to_string();
+    let folder = std::env::temp_dir();
+    for part in [
+        "needs 65 MiB",
+        folder.to_str().unwrap(),
+        "320 MiB are free and 256 MiB stay free",
+        if cfg!(windows) {
+            "set TMP to"
+        } else {
+            "set TMPDIR to"
+        },
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    // One byte more is enough. Small members need no space.
+    free.set(large + RESERVE);
+    read(&mut traces, "b.etl", &vec![0; large as usize], large).unwrap();
+    free.set(0);
+    read(&mut traces, "c.etl", b"short", 5).unwrap();
+    assert_eq!(traces.members.len(), 2);
 
-    let mut one = Traces {
-        members: Vec::new(),
-        seen: Vec::new(),
-        count: 0,
-        budget: u64::MAX,
-        memory: MAX_IN_MEMORY,
+    // Another program fills the disk while the member is expanded.
+    checks.set(0);
+    let filling = || {
+        checks.set(checks.get() + 1);
+        Some(if checks.get() == 1 { u64::MAX } else { RESERVE })
     };
-    one.read_member("a.etl".to_owned(), zeros.as_slice(), zeros.len() as u64)
-        .unwrap();
-    let error = one
-        .read_member("a.etl".to_owned(), io::repeat(0), 1 << 20)
-        .unwrap_err();
+    let mut traces = Traces::new(u64::MAX, &filling);
+    let error = traces.read_member("d.etl".to_owned(), io::repeat(0), 10 * BETWEEN_CHECKS);
     assert!(
-        matches!(
-            error,
-            ArchiveError::TooLarge {
-                limit: 0x10_0000,
-                ..
-            }
-        ),
-        "{error}"
+        matches!(error, Err(ArchiveError::NoSpace { needed, .. }) if needed == 9 * BETWEEN_CHECKS)
     );
 }
 

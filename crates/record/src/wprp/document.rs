@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use roxmltree::{Node, ParsingOptions};
+use xml::Node;
 
 use super::{MAX_REMARKS, Remark, Severity};
 
@@ -52,8 +52,8 @@ pub fn text(bytes: &[u8]) -> Result<String, ProfileError> {
     }
 }
 
-/// Parses a profile. Document types are refused, because their entities can expand without limit.
-pub(super) fn parse(text: &str) -> Result<roxmltree::Document<'_>, ProfileError> {
+/// Parses a profile.
+pub(super) fn parse(text: &str) -> Result<xml::Document<'_>, ProfileError> {
     if text.len() > MAX_BYTES {
         return Err(ProfileError::TooLarge);
     }
@@ -64,13 +64,7 @@ pub(super) fn parse(text: &str) -> Result<roxmltree::Document<'_>, ProfileError>
         let what = format!("elements are nested more than {MAX_DEPTH} levels deep");
         return Err(ProfileError::NotXml(what));
     }
-    let options = ParsingOptions {
-        allow_dtd: false,
-        nodes_limit: MAX_NODES,
-        ..ParsingOptions::default()
-    };
-    roxmltree::Document::parse_with_options(text, options)
-        .map_err(|error| ProfileError::NotXml(error.to_string()))
+    xml::parse(text, MAX_NODES).map_err(|error| ProfileError::NotXml(error.to_string()))
 }
 
 /// Returns whether the nesting of elements may be so deep that a recursive parser overflows its stack. Tags
@@ -102,7 +96,7 @@ pub(super) struct Document<'a, 'x> {
 }
 
 impl<'a, 'x> Document<'a, 'x> {
-    pub(super) fn new(xml: &'a roxmltree::Document<'x>) -> Document<'a, 'x> {
+    pub(super) fn new(xml: &'a xml::Document<'x>) -> Document<'a, 'x> {
         let root = xml.root_element();
         let mut by_id = HashMap::new();
         for node in root.descendants().filter(Node::is_element) {
@@ -182,13 +176,13 @@ pub(super) fn children<'a, 'x>(
 
 /// Remarks on a profile that have been collected.
 pub(super) struct Remarks<'a, 'x> {
-    xml: &'a roxmltree::Document<'x>,
+    xml: &'a xml::Document<'x>,
     /// Offset in the text, severity and message of each remark.
     made: Vec<(usize, Severity, String)>,
 }
 
 impl<'a, 'x> Remarks<'a, 'x> {
-    pub(super) fn new(xml: &'a roxmltree::Document<'x>) -> Remarks<'a, 'x> {
+    pub(super) fn new(xml: &'a xml::Document<'x>) -> Remarks<'a, 'x> {
         Remarks {
             xml,
             made: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use roxmltree::Node;
+use xml::Node;
 
 use super::Severity;
 use super::document::{Document, Remarks, children};

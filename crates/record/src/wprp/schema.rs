@@ -1,6 +1,6 @@
 //! Schema of profiles: elements, their order and number, and their attributes.
 
-use roxmltree::Node;
+use xml::Node;
 
 use super::Severity;
 use super::document::Remarks;

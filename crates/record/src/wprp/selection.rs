@@ -1,6 +1,6 @@
 //! Selection of the keywords, stacks and providers that a profile records.
 
-use roxmltree::Node;
+use xml::Node;
 
 use super::document::{self, Document, ProfileError, children};
 use super::schema::parse_mask;

@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
+use ::xml::{Document, Node};
 use registry::Key;
-use roxmltree::{Document, Node};
 
 use super::reading::Reading;
 use super::text::Text;

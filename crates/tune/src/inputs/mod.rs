@@ -207,13 +207,13 @@ pub enum InputError {
         /// Cause.
         source: HiveError,
     },
-    /// The XML is invalid or has a document type (DTD). The reader refuses all DTDs.
+    /// The XML is invalid, has a document type (DTD), or exceeds a limit.
     #[error("cannot read the XML of {name}")]
     Xml {
         /// File name.
         name: String,
         /// Cause, with its position.
-        source: roxmltree::Error,
+        source: ::xml::Error,
     },
     /// The JSON is invalid.
     #[error("cannot read the JSON of {name}")]

@@ -4,8 +4,8 @@
 //! `SecurityTemplate` is a line of a security template.
 //! <https://learn.microsoft.com/windows/security/operating-system-security/device-management/windows-security-configuration-framework/security-compliance-toolkit-10>
 
+use ::xml::Node;
 use registry::{Key, Value};
-use roxmltree::Node;
 
 use super::reading::Reading;
 use super::text::Text;
@@ -131,5 +131,19 @@ mod tests {
             <PolicyRules>&c;</PolicyRules>"#;
         let error = read("bomb.PolicyRules", &decode(bomb.as_bytes())).err();
         assert!(matches!(error, Some(InputError::Xml { .. })), "{error:?}");
+    }
+
+    #[test]
+    fn an_element_with_many_attributes_is_refused() {
+        let attributes: String = (0..300_000).map(|n| format!(" a{n}=''")).collect();
+        let wide = format!("<PolicyRules>\n<ComputerConfig{attributes}/></PolicyRules>");
+        let error = read("wide.PolicyRules", &decode(wide.as_bytes())).err();
+        let Some(InputError::Xml { source, .. }) = error else {
+            panic!("{error:?}");
+        };
+        assert!(
+            matches!(source, ::xml::Error::Attributes(place) if place.row == 2),
+            "{source}"
+        );
     }
 }

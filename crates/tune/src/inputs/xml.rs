@@ -1,6 +1,6 @@
-//! Limited XML parser. It refuses document types, and therefore entities.
+//! Elements, texts and line numbers of XML files.
 
-use roxmltree::{Document, Node, ParsingOptions};
+use ::xml::{Document, Node};
 
 use super::InputError;
 use crate::found::At;
@@ -8,14 +8,9 @@ use crate::found::At;
 /// Maximum number of elements, attributes and texts. The largest baselines have some ten thousand.
 const MAX_NODES: u32 = 2_000_000;
 
-/// Parses a document. A document with a DTD is an error.
+/// Parses a document.
 pub(super) fn parse<'a>(name: &str, text: &'a str) -> Result<Document<'a>, InputError> {
-    let options = ParsingOptions {
-        allow_dtd: false,
-        nodes_limit: MAX_NODES,
-        ..ParsingOptions::default()
-    };
-    Document::parse_with_options(text, options).map_err(|source| InputError::Xml {
+    ::xml::parse(text, MAX_NODES).map_err(|source| InputError::Xml {
         name: name.to_owned(),
         source,
     })

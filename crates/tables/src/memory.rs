@@ -1,0 +1,138 @@
+//! Estimate of the memory that making tables needs.
+//!
+//! Only stacks grow with the trace: all of them are collected before events are joined with them. Events
+//! are read in slices.
+
+use etl::Trace;
+
+use crate::Table;
+use crate::first_pass::os_version;
+use crate::plan::Plan;
+use crate::register::Incoming;
+use crate::slices::SLICE_BYTES;
+
+/// Memory of a stack event while the stacks of all CPUs are merged: its part in the stream and in the whole.
+const MERGED_STACK: u64 = 48;
+/// Memory of a stack event afterwards: its use in the index.
+const INDEXED_STACK: u64 = 16;
+
+/// Number of slices in memory: one is read while the rows of another are made.
+const SLICES: u64 = 2;
+
+/// Number of buffers that are read to estimate the number of stacks.
+const SAMPLED_BUFFERS: usize = 64;
+/// Number of bytes after which no further buffer is read for the estimate.
+const SAMPLED_BYTES: u64 = 16 << 20;
+
+/// Returns about how many bytes of memory are needed to make these tables.
+pub(crate) fn needed(trace: &Trace, wanted: &[Table]) -> u64 {
+    let plan = Plan::new(wanted);
+    let stacks = match plan.first.has_table(Table::Stacks) {
+        true => stack_events(trace),
+        false => 0,
+    };
+    let sliced = match plan.rows.is_empty() {
+        true => 0,
+        false => size(trace),
+    };
+    sum(stacks, sliced)
+}
+
+/// Returns the memory for a number of stack events, and for events of `sliced` bytes that are read in slices.
+/// The slices are read after the stacks are merged, and need about 2.5 times the size of their buffers, for
+/// columns of raw events and of rows.
+fn sum(stacks: u64, sliced: u64) -> u64 {
+    let slices = sliced.min(SLICES * SLICE_BYTES) * 5 / 2;
+    let merging = stacks.saturating_mul(MERGED_STACK);
+    merging.max(stacks.saturating_mul(INDEXED_STACK).saturating_add(slices))
+}
+
+/// Returns the size of all events, decompressed.
+fn size(trace: &Trace) -> u64 {
+    let sizes = trace
+        .buffers()
+        .iter()
+        .map(|buffer| u64::from(buffer.valid_size));
+    sizes.sum()
+}
+
+/// Estimates the number of stack events from some buffers in all parts of the trace.
+fn stack_events(trace: &Trace) -> u64 {
+    let streams = trace.streams();
+    let buffers: usize = streams.iter().map(|stream| stream.buffers().len()).sum();
+    let step = buffers.div_ceil(SAMPLED_BUFFERS).max(1);
+    // Bytes are limited as well, because buffers can have a megabyte.
+    let all = size(trace);
+    let step = step.max(usize::try_from(all / SAMPLED_BYTES).unwrap_or(usize::MAX));
+    let (mut at, mut bytes, mut stacks) = (0_usize, 0_u64, 0_u64);
+    for stream in &streams {
+        let mut reader = stream.reader();
+        for buffer in stream.buffers() {
+            if at.is_multiple_of(step) {
+                let version = os_version(trace.segments(), buffer);
+                let events = reader.read(buffer);
+                let is_stack = |event: &etl::Event<'_>| {
+                    Incoming::new(event, version)
+                        .readers
+                        .has_table(Table::Stacks)
+                };
+                stacks += events.filter(is_stack).count() as u64;
+                bytes += u64::from(buffer.valid_size);
+            }
+            at += 1;
+        }
+    }
+    let estimate = u128::from(stacks) * u128::from(all) / u128::from(bytes.max(1));
+    u64::try_from(estimate).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measured_memory_is_estimated() {
+        // Number of stacks and size of traces of a simulated load, and the greatest memory in MB that
+        // `laglab explain` was seen to use for them.
+        for (stacks, bytes, measured) in [
+            (4_690_000, 950_000_000, 316),
+            (9_380_000, 1_885_000_000, 456),
+            (18_760_000, 3_760_000_000, 896),
+            (37_520_000, 7_500_000_000, 1_776),
+        ] {
+            let estimate = sum(stacks, bytes) / 1_000_000;
+            assert!(
+                (measured..measured * 3 / 2).contains(&estimate),
+                "{measured} MB were needed, the estimate is {estimate} MB"
+            );
+        }
+    }
+
+    #[test]
+    fn few_stacks_and_short_traces_need_little() {
+        assert_eq!(sum(0, 0), 0);
+        assert_eq!(sum(0, 2 << 20), 5 << 20);
+        assert_eq!(sum(0, 100 << 30), sum(0, 1 << 30));
+        assert_eq!(sum(u64::MAX, u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn stacks_of_a_real_trace_are_estimated() {
+        let trace = etl::open(&[testdata::path("etl/perfview__net.4.5.2.x64.etl")]).unwrap();
+        let mut exact = 0_u64;
+        let mut events = trace.events();
+        while let Some(event) = events.next() {
+            let readers = Incoming::new(&event, (10, 0)).readers;
+            exact += u64::from(readers.has_table(Table::Stacks));
+        }
+        let estimate = stack_events(&trace);
+        assert!(exact > 0);
+        assert!(
+            estimate.abs_diff(exact) < exact / 2,
+            "{estimate} of {exact}"
+        );
+        // Names of processes need no stacks and no slices.
+        assert_eq!(needed(&trace, &[Table::Processes]), 0);
+        assert!(needed(&trace, &[Table::Samples]) > 0);
+    }
+}
