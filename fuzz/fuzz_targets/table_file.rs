@@ -23,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
         };
         read(&[], data, &spec);
         // The writer knows the version and the fingerprint of the columns.
-        let writer = store::TableWriter::new(Vec::new(), spec.clone());
+        let writer = store::TableWriter::new(Vec::new(), spec.clone(), None);
         let Ok(empty) = writer.finish(None::<&()>) else {
             return;
         };
@@ -51,7 +51,7 @@ fn read(body: &[u8], footer: &[u8], spec: &TableSpec) {
     let length = (footer.len() as u64).to_le_bytes();
     let checksum = crc32fast::hash(footer).to_le_bytes();
     let bytes = [body, footer, &length, &checksum, &MAGIC].concat();
-    let Ok(file) = TableFile::open(Box::new(bytes), spec.clone()) else {
+    let Ok(file) = TableFile::open(Box::new(bytes), spec.clone(), None) else {
         return;
     };
     for group in 0..file.row_groups().len() {

@@ -16,6 +16,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 
 use crate::Refusal;
+use crate::connections::Permitted;
 
 /// Headers that the server adds to every response.
 const HEADERS: [(HeaderName, &str); 6] = [
@@ -185,8 +186,15 @@ pub(super) fn guarded(routes: Router, access: Arc<Access>) -> Router {
 async fn guard(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     let judged = access.judge(request.method(), request.uri(), request.headers());
     let mut response = match judged {
-        Ok(()) => next.run(request).await,
-        Err(refused) => refused.into_response(),
+        Ok(()) => {
+            if let Some(permitted) = request.extensions().get::<Permitted>() {
+                permitted.set();
+            }
+            next.run(request).await
+        }
+        // One response fits into the buffers of a socket, so a client that does not read it cannot keep the
+        // connection open.
+        Err(refused) => ([(header::CONNECTION, "close")], refused).into_response(),
     };
     for (name, value) in HEADERS {
         response

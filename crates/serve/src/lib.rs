@@ -1,13 +1,14 @@
 //! Server of `laglab open`. It serves the page to the browser of the user who started it.
 //!
-//! `access` rejects requests from others, `page` holds the page, and `api` routes requests. Open traces are
-//! in `traces`. `work` runs long work on blocking threads and cancels it if the client disconnects. The
-//! crates `explore`, `explain` and `sql` compute answers about views, lags and queries; this crate returns
-//! the answers as JSON.
+//! `connections` limits connections, `access` rejects requests from others, `page` holds the page, and `api`
+//! routes requests. Open traces are in `traces`. `work` runs long work on blocking threads and cancels it if
+//! the client disconnects. The crates `explore`, `explain` and `sql` compute answers about views, lags and
+//! queries; this crate returns the answers as JSON.
 
 mod access;
 mod api;
 mod body;
+mod connections;
 mod error;
 mod lazy_cell;
 mod page;
@@ -33,10 +34,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{io, thread};
 
-use axum::serve::ListenerExt;
 use session::Observer;
 
 use access::Access;
+use connections::Limits;
 pub use error::Error;
 use presets::UserPresets;
 use refusal::Refusal;
@@ -138,12 +139,11 @@ impl Server {
         let router = access::guarded(api::router(&self.access, self.shared), self.access);
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            // Small responses are sent at once, because the user waits for them.
-            let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
             tokio::select! {
-                served = axum::serve(listener, router) => served,
-                () = cancelled(&*self.observer) => Ok(()),
+                () = connections::serve(listener, router, Limits::default()) => {}
+                () = cancelled(&*self.observer) => {}
             }
+            Ok(())
         });
         // Cancelled work ends itself, so the server does not wait for it.
         runtime.shutdown_background();

@@ -91,6 +91,12 @@ pub enum SqlError {
         /// Complexity of the statement: the weighted number of its operators.
         complexity: usize,
     },
+    /// A statement reads too many tables.
+    #[error(
+        "the statement reads more than 1,000 tables; each use of a view or WITH query counts all of its tables, so \
+         store a result that is used often with CREATE TABLE … AS"
+    )]
+    TooManyTables,
     /// A constant is too large.
     #[error(
         "a constant of {bytes} bytes would be repeated in every row; at most 32 KiB are possible"
@@ -195,18 +201,24 @@ impl SqlError {
                 Ok(error) => SqlError::from(*error),
                 Err(other) => SqlError::query(&other.to_string(), place),
             },
+            // Errors of Arrow, and those that several parts of a plan share, contain the cause.
+            other => SqlError::of_root(other.find_root(), place),
+        }
+    }
+
+    fn of_root(error: &DataFusionError, place: Option<Place>) -> SqlError {
+        match error {
             DataFusionError::Plan(message)
             | DataFusionError::Execution(message)
-            | DataFusionError::Internal(message)
             | DataFusionError::NotImplemented(message)
-            | DataFusionError::Configuration(message) => SqlError::query(&message, place),
+            | DataFusionError::Configuration(message) => SqlError::query(message, place),
+            // DataFusion's own text asks the user to report a bug to its developers.
+            DataFusionError::Internal(message) => SqlError::query(
+                &format!("the query engine failed: {message}; write the statement in another way"),
+                place,
+            ),
             DataFusionError::ResourcesExhausted(_) => SqlError::Memory { limit_mib: 0 },
             DataFusionError::ArrowError(error, _) => SqlError::query(&error.to_string(), place),
-            // DataFusion shares an error if several parts of a plan depend on the part that failed.
-            DataFusionError::Shared(error) => match error.find_root() {
-                DataFusionError::ResourcesExhausted(_) => SqlError::Memory { limit_mib: 0 },
-                root => SqlError::query(&root.strip_backtrace(), place),
-            },
             other => SqlError::query(&other.strip_backtrace(), place),
         }
     }
@@ -286,6 +298,8 @@ fn hint<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String 
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
@@ -301,6 +315,30 @@ mod tests {
             )
         );
         assert_eq!(split_place("no position"), ("no position", None));
+    }
+
+    #[test]
+    fn the_cause_of_an_error_is_named_wherever_it_is() {
+        let internal = || DataFusionError::Internal("no such thing".to_owned());
+        let arrow = |error: DataFusionError| {
+            let error = arrow_schema::ArrowError::ExternalError(Box::new(error));
+            DataFusionError::ArrowError(Box::new(error), None)
+        };
+        for error in [
+            internal(),
+            arrow(internal()),
+            DataFusionError::Shared(Arc::new(arrow(internal()))),
+        ] {
+            assert_eq!(
+                SqlError::from(error).to_string(),
+                "the query engine failed: no such thing; write the statement in another way"
+            );
+        }
+        let memory = DataFusionError::ResourcesExhausted(String::new());
+        assert!(matches!(
+            SqlError::from(arrow(memory)),
+            SqlError::Memory { .. }
+        ));
     }
 
     #[test]

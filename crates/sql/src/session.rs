@@ -1,12 +1,11 @@
 //! Sessions, which prepare and run statements.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
@@ -37,7 +36,7 @@ use crate::large_stack::{STACK_BYTES, on_large_stack};
 use crate::lookups::Lookups;
 use crate::provider::Provider;
 use crate::scan::CHUNKS_READ;
-use crate::statement::{MAX_COMPLEXITY, Statement};
+use crate::statement::{MAX_COMPLEXITY, MAX_TABLES, Statement};
 use crate::time_range::TimeRange;
 use crate::traces::{NamedTrace, Traces};
 use crate::views::{VIEWS, View};
@@ -80,8 +79,15 @@ pub struct Session {
     threads: NonZeroUsize,
     /// Runtime in which statements are planned.
     planner: Runtime,
-    /// Total complexity of the statements that created views and tables of this session.
-    created: AtomicUsize,
+    /// Views that statements of this session created, by name.
+    created: Mutex<BTreeMap<String, Size>>,
+}
+
+/// Size of a statement, or of the view that it creates, with the views that it uses.
+struct Size {
+    complexity: usize,
+    /// Number of tables that it reads.
+    tables: usize,
 }
 
 /// Threads that run one query. After a cancellation, they may continue for a long time before they stop.
@@ -165,7 +171,7 @@ impl Session {
             memory_bytes: settings.memory_bytes,
             threads,
             planner,
-            created: AtomicUsize::new(0),
+            created: Mutex::default(),
         })
     }
 
@@ -179,13 +185,11 @@ impl Session {
         statement: &Statement,
         options: Options<'_>,
     ) -> Result<Query<'_>, SqlError> {
-        let complexity = statement.complexity + self.created.load(Ordering::Relaxed);
-        if complexity > MAX_COMPLEXITY {
-            return Err(SqlError::TooComplex { complexity });
-        }
-        let needs = on_large_stack(|| {
+        let (needs, size) = on_large_stack(|| {
+            let size = self.size(statement)?;
             let mut needs = Needs::default();
-            self.collect(statement, &mut needs).map(|()| needs)
+            self.collect(statement, &mut needs)?;
+            Ok::<_, SqlError>((needs, size))
         })??;
         let tables: Vec<Table> = needs.tables.iter().copied().collect();
         self.traces.make(&tables, options)?;
@@ -199,7 +203,42 @@ impl Session {
             }
             other => other,
         };
-        self.query(plan)
+        let (created, dropped) = match &plan {
+            LogicalPlan::Ddl(DdlStatement::CreateView(create)) => (Some(create.name.clone()), None),
+            LogicalPlan::Ddl(DdlStatement::DropView(drop)) => (None, Some(drop.name.clone())),
+            _ => (None, None),
+        };
+        let query = self.query(plan)?;
+        if let Some(name) = created {
+            self.created().insert(name.table().to_owned(), size);
+        }
+        if let Some(name) = dropped {
+            self.created().remove(name.table());
+        }
+        Ok(query)
+    }
+
+    fn created(&self) -> MutexGuard<'_, BTreeMap<String, Size>> {
+        self.created.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the size of a statement.
+    ///
+    /// # Errors
+    /// If the engine could not plan the statement in limited time and memory.
+    fn size(&self, statement: &Statement) -> Result<Size, SqlError> {
+        let created = self.created();
+        let (tables, views) = statement.tables(&|name| created.get(name).map(|view| view.tables));
+        let of_views = views.iter().filter_map(|view| created.get(view));
+        let of_views: usize = of_views.map(|view| view.complexity).sum();
+        let complexity = statement.complexity + of_views;
+        if complexity > MAX_COMPLEXITY {
+            return Err(SqlError::TooComplex { complexity });
+        }
+        match tables > MAX_TABLES {
+            true => Err(SqlError::TooManyTables),
+            false => Ok(Size { complexity, tables }),
+        }
     }
 
     /// Plans a statement, after registering the views that it uses.
@@ -214,10 +253,6 @@ impl Session {
         let state = self.context.state();
         let plan = state.statement_to_plan(statement.ast().clone()).await?;
         allow(&plan)?;
-        if matches!(plan, LogicalPlan::Ddl(_)) {
-            self.created
-                .fetch_add(statement.complexity, Ordering::Relaxed);
-        }
         Ok(plan)
     }
 
@@ -327,9 +362,10 @@ impl Session {
 
     /// Adds the tables, names and views to `needs` that a statement uses directly or through views.
     fn collect(&self, statement: &Statement, needs: &mut Needs) -> Result<(), SqlError> {
+        let called = statement.called_functions();
         for about in functions::about() {
             if let Some(table) = about.looks_up
-                && statement.may_call(about.name)
+                && called.contains(about.name)
             {
                 needs.tables.insert(table);
                 needs.lookups.insert(table);
@@ -349,7 +385,7 @@ impl Session {
                     needs.views.push(view);
                 }
             } else if !self.context.table_exist(TableReference::bare(name))?
-                && !creates_or_drops(statement)
+                && !statement.creates_or_drops()
             {
                 return Err(unknown_table(name, statement.place_of_table(name)));
             }
@@ -409,12 +445,6 @@ fn unknown_table(name: &str, place: Option<Place>) -> SqlError {
     let tables = Table::ALL.iter().map(|table| table.name());
     let known = tables.chain(VIEWS.iter().map(|view| view.name));
     SqlError::unknown_table(name, place, known)
-}
-
-/// Returns whether the statement creates or drops something. Then its table may be unknown.
-fn creates_or_drops(statement: &Statement) -> bool {
-    let text = statement.ast().to_string();
-    text.starts_with("CREATE") || text.starts_with("DROP")
 }
 
 /// Maximum size of a constant, in bytes. DataFusion copies a selected constant into each of the 8,192 rows

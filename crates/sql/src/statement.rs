@@ -1,10 +1,14 @@
 //! Parser of SQL text.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{DFParserBuilder, Statement as Ast};
-use datafusion::sql::sqlparser::ast::{ObjectName, visit_relations};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, ObjectName, Query, Statement as SqlAst, Visit, Visitor, visit_expressions,
+    visit_relations,
+};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
@@ -22,6 +26,11 @@ const MAX_BYTES: usize = 4 << 20;
 /// operators, where some operators count more because DataFusion needs longer to plan many of them. `a OR b
 /// OR c` nests its operators, so this maximum also limits the depth of expressions and plans.
 pub(crate) const MAX_COMPLEXITY: usize = 4_000;
+
+/// Maximum number of tables that a statement reads. A view or a `WITH` query that is used twice counts twice,
+/// because DataFusion plans it twice. If each of 30 queries uses the one before it twice, a plan has a billion
+/// nodes.
+pub(crate) const MAX_TABLES: usize = 1_000;
 
 /// A parsed statement.
 #[derive(Clone, Debug)]
@@ -52,16 +61,22 @@ impl Statement {
         self.ast.as_ref().expect("present until dropped")
     }
 
-    /// Returns the position of the first table with this name.
-    pub(crate) fn place_of_table(&self, name: &str) -> Option<Place> {
+    /// Returns the statement, or the one that it explains. Returns `None` for DataFusion's own statements,
+    /// which have no queries.
+    fn standard(&self) -> Option<&SqlAst> {
         let mut ast = self.ast();
         while let Ast::Explain(explained) = ast {
             ast = &explained.statement;
         }
-        let Ast::Statement(ast) = ast else {
-            return None;
-        };
-        let found = visit_relations(ast.as_ref(), |table: &ObjectName| {
+        match ast {
+            Ast::Statement(ast) => Some(ast),
+            _ => None,
+        }
+    }
+
+    /// Returns the position of the first table with this name.
+    pub(crate) fn place_of_table(&self, name: &str) -> Option<Place> {
+        let found = visit_relations(self.standard()?, |table: &ObjectName| {
             let last = table.0.last().and_then(|part| part.as_ident());
             match last {
                 Some(ident) if ident.value.eq_ignore_ascii_case(name) => {
@@ -79,14 +94,122 @@ impl Statement {
             })
     }
 
-    /// Returns whether the statement may call the function. It can return true for a statement without a
-    /// call.
-    pub(crate) fn may_call(&self, function: &str) -> bool {
-        let text = self.ast().to_string().to_lowercase().replace('"', "");
-        text.match_indices(function).any(|(at, _)| {
-            text[at + function.len()..].starts_with('(')
-                && !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_')
-        })
+    /// Returns true if the statement creates or drops something. Then its table may be unknown.
+    pub(crate) fn creates_or_drops(&self) -> bool {
+        match self.ast() {
+            Ast::Statement(ast) => matches!(
+                ast.as_ref(),
+                SqlAst::CreateTable(_) | SqlAst::CreateView(_) | SqlAst::Drop { .. }
+            ),
+            Ast::CreateExternalTable(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Returns the number of tables that the statement reads, with those of its `WITH` queries and views as
+    /// often as they are used, and the names of these views. `of_view` returns the number of tables of a view.
+    pub(crate) fn tables(
+        &self,
+        of_view: &dyn Fn(&str) -> Option<usize>,
+    ) -> (usize, BTreeSet<String>) {
+        let mut counter = TableCounter {
+            of_view,
+            views: BTreeSet::new(),
+            of_with: BTreeMap::new(),
+            names: BTreeMap::new(),
+            counts: vec![0],
+        };
+        if let Some(ast) = self.standard() {
+            let _ = ast.visit(&mut counter);
+        }
+        (counter.counts[0], counter.views)
+    }
+
+    /// Returns the names of the functions that the statement calls, in lower case.
+    pub(crate) fn called_functions(&self) -> BTreeSet<String> {
+        let mut called = BTreeSet::new();
+        if let Some(ast) = self.standard() {
+            let _ = visit_expressions(ast, |expression: &Expr| {
+                if let Expr::Function(function) = expression
+                    && let Some(name) = function.name.0.last().and_then(|part| part.as_ident())
+                {
+                    called.insert(name.value.to_lowercase());
+                }
+                ControlFlow::<()>::Continue(())
+            });
+        }
+        called
+    }
+}
+
+/// Visitor that counts tables.
+struct TableCounter<'v> {
+    of_view: &'v dyn Fn(&str) -> Option<usize>,
+    /// Names of the views that were found.
+    views: BTreeSet<String>,
+    /// Numbers of tables of `WITH` queries. If several have the same name, the largest number.
+    of_with: BTreeMap<String, usize>,
+    /// Names of `WITH` queries, by the address of the query.
+    names: BTreeMap<*const Query, String>,
+    /// Numbers of tables of the statement and of the visited queries, from the outside to the inside.
+    counts: Vec<usize>,
+}
+
+impl TableCounter<'_> {
+    fn add(&mut self, tables: usize) {
+        if let Some(count) = self.counts.last_mut() {
+            *count = count.saturating_add(tables);
+        }
+    }
+}
+
+impl Visitor for TableCounter<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        for with in query.with.iter().flat_map(|with| &with.cte_tables) {
+            let address: *const Query = with.query.as_ref();
+            self.names.insert(address, normalized(&with.alias.name));
+        }
+        self.counts.push(0);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
+        // Outside of queries, names are those that the statement creates or drops.
+        if self.counts.len() > 1 {
+            let name = name.0.last().and_then(|part| part.as_ident());
+            let name = name.map(normalized).unwrap_or_default();
+            let of_with = self.of_with.get(&name).copied();
+            let of_view = (self.of_view)(&name);
+            self.add(of_with.max(of_view).unwrap_or(1).max(1));
+            if of_view.is_some() {
+                self.views.insert(name);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        let tables = self.counts.pop().unwrap_or(0);
+        let address: *const Query = query;
+        match self.names.remove(&address) {
+            // It counts where it is used.
+            Some(name) => {
+                let known = self.of_with.entry(name).or_default();
+                *known = tables.max(*known);
+            }
+            None => self.add(tables),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Returns the name as DataFusion compares it.
+fn normalized(name: &Ident) -> String {
+    match name.quote_style {
+        Some(_) => name.value.clone(),
+        None => name.value.to_lowercase(),
     }
 }
 
@@ -194,14 +317,77 @@ mod tests {
 
     #[test]
     fn calls_are_found() {
-        let calls = |text: &str, function: &str| parse(text).unwrap()[0].may_call(function);
-        assert!(calls(
-            "SELECT Process(process_row) FROM cpu_runs",
-            "process"
-        ));
-        assert!(calls("SELECT \"process\"(1)", "process"));
-        assert!(!calls("SELECT process FROM processes", "process"));
-        assert!(!calls("SELECT my_process(1)", "process"));
+        for (text, called) in [
+            ("SELECT Process(process_row) FROM cpu_runs", "process"),
+            ("EXPLAIN SELECT \"process\"(1)", "process"),
+            ("SELECT process FROM processes WHERE a = 'symbol(1, 2)'", ""),
+            (
+                "CREATE VIEW v AS SELECT 1 FROM (SELECT 1 ORDER BY utc(5)) WHERE ms(module(2)) > 0",
+                "module ms utc",
+            ),
+            ("SELECT sum(1) OVER (PARTITION BY thread(3))", "sum thread"),
+        ] {
+            let found = parse(text).unwrap()[0].called_functions();
+            let found: Vec<&str> = found.iter().map(String::as_str).collect();
+            assert_eq!(found.join(" "), called, "{text}");
+        }
+    }
+
+    #[test]
+    fn tables_count_as_often_as_they_are_used() {
+        let of_view = |name: &str| (name == "v").then_some(10);
+        for (text, count) in [
+            ("CREATE OR REPLACE VIEW v AS SELECT * FROM a", 1),
+            ("DROP TABLE v", 0),
+            ("SELECT 1", 0),
+            ("SELECT * FROM a, b WHERE c IN (SELECT d FROM e)", 3),
+            ("SELECT * FROM v JOIN a.V USING (b)", 20),
+            ("SELECT * FROM \"V\"", 1),
+            ("EXPLAIN WITH x AS (SELECT * FROM a, b) SELECT 1", 0),
+            (
+                "WITH x AS (SELECT * FROM a, b), y AS (SELECT * FROM x, X) SELECT * FROM y, y",
+                8,
+            ),
+            (
+                "WITH x AS (SELECT * FROM v, v) SELECT * FROM (WITH x AS (SELECT 1) SELECT * FROM x)",
+                20,
+            ),
+            (
+                "WITH RECURSIVE r AS (SELECT 1 UNION ALL SELECT * FROM r, a) SELECT * FROM r",
+                2,
+            ),
+        ] {
+            let (tables, views) = parse(text).unwrap()[0].tables(&of_view);
+            assert_eq!(tables, count, "{text}");
+            assert_eq!(views.contains("v"), count >= 10, "{text}");
+        }
+        let steps: String = (1..100)
+            .map(|at| format!(", s{at} AS (SELECT * FROM s{0}, s{0})", at - 1))
+            .collect();
+        let text = format!("WITH s0 AS (SELECT * FROM a){steps} SELECT * FROM s99");
+        assert_eq!(parse(&text).unwrap()[0].tables(&of_view).0, usize::MAX);
+    }
+
+    #[test]
+    fn statements_that_create_or_drop_are_found() {
+        for (text, expected) in [
+            ("CREATE TABLE a AS SELECT 1", true),
+            ("CREATE OR REPLACE VIEW a AS SELECT 1", true),
+            ("DROP TABLE IF EXISTS a", true),
+            ("DROP VIEW a", true),
+            (
+                "CREATE EXTERNAL TABLE a STORED AS CSV LOCATION 'a.csv'",
+                true,
+            ),
+            ("SELECT 'CREATE TABLE a'", false),
+            ("EXPLAIN SELECT 1", false),
+        ] {
+            assert_eq!(
+                parse(text).unwrap()[0].creates_or_drops(),
+                expected,
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tempfile::TempPath;
 
 use crate::Error;
 use crate::cache_folder::{CacheFolder, create_unfinished, record_use};
-use crate::table_file::{Corrupt, TableFile, TableSpec};
+use crate::table_file::{Corrupt, TableFile, TableSpec, TableWriter};
 
 /// Storage location of the table files of one set of input files.
 #[derive(Debug)]
@@ -62,21 +62,28 @@ impl TableDir {
         matches!(self, TableDir::Cached { .. })
     }
 
-    /// Opens the table if its file exists and has a valid footer. Removes an invalid file.
-    pub fn find(&self, spec: &TableSpec) -> Option<TableFileHandle> {
-        let path = self.path(spec)?;
-        let source = FileSource::new(File::open(&path).ok()?).ok()?;
-        match TableFile::open(Box::new(source), spec.clone()) {
-            Ok(file) => Some(TableFileHandle {
+    /// Opens the table; returns `None` if it has no file.
+    ///
+    /// # Errors
+    /// If the file is damaged or of another trace. It is removed.
+    pub fn find(&self, spec: &TableSpec) -> Result<Option<TableFileHandle>, Corrupt> {
+        let Some(path) = self.path(spec) else {
+            return Ok(None);
+        };
+        let Ok(source) = File::open(&path).and_then(FileSource::new) else {
+            return Ok(None);
+        };
+        match TableFile::open(Box::new(source), spec.clone(), self.key()) {
+            Ok(file) => Ok(Some(TableFileHandle {
                 file,
                 path: Some(path),
                 _temporary: None,
-            }),
-            Err(_) => {
+            })),
+            Err(corrupt) => {
                 // If the file cannot be removed, the new file replaces it later or stays without a
                 // final name.
                 let _ = fs::remove_file(path);
-                None
+                Err(corrupt)
             }
         }
     }
@@ -85,20 +92,19 @@ impl TableDir {
     ///
     /// # Errors
     /// If the folder or the file cannot be created.
-    pub fn create(&self) -> io::Result<NewTableFile> {
-        match self {
+    pub fn create(&self, spec: TableSpec) -> io::Result<TableWriter<NewTableFile>> {
+        let new = match self {
             TableDir::Cached { .. } => {
                 let (file, name) = create_unfinished(&self.folder())?.into_parts();
-                Ok(NewTableFile {
-                    file,
-                    name: Some(name),
-                })
+                let name = Some(name);
+                NewTableFile { file, name }
             }
-            TableDir::Temporary => Ok(NewTableFile {
+            TableDir::Temporary => NewTableFile {
                 file: tempfile::tempfile()?,
                 name: None,
-            }),
-        }
+            },
+        };
+        Ok(TableWriter::new(new, spec, self.key()))
     }
 
     /// Renames a complete file to its final name, so that other processes find it, and opens it.
@@ -112,7 +118,7 @@ impl TableDir {
                 offset: 0,
                 what: error.to_string(),
             })
-            .and_then(|source| TableFile::open(Box::new(source), spec.clone()));
+            .and_then(|source| TableFile::open(Box::new(source), spec.clone(), self.key()));
         let opened = opened.map_err(|corrupt| corrupt.into_error(spec, path.as_deref()))?;
         let mut handle = TableFileHandle {
             file: opened,
@@ -144,6 +150,14 @@ impl TableDir {
     pub fn evict(&self) {
         if let TableDir::Cached { cache, key } = self {
             cache.evict(key);
+        }
+    }
+
+    /// Returns the key that each table file names.
+    fn key(&self) -> Option<&str> {
+        match self {
+            TableDir::Cached { key, .. } => Some(key),
+            TableDir::Temporary => None,
         }
     }
 

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! chunk … chunk    column chunks; each is an Arrow IPC stream, aligned to 64 bytes
-//! footer           JSON: table name, row groups, and offset, encoding and checksum of each chunk
+//! footer           JSON: key of the input files, table name, row groups, and offset, encoding and
+//!                  checksum of each chunk
 //! trailer          length of the footer (u64), its checksum (u32), magic; little endian
 //! ```
 //!
@@ -31,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use crate::packing::{Packing, pack};
 
 /// Version of the file format. Increase it with every change of the layout.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 const MAGIC: [u8; 8] = *b"\x89laglab\n";
 const TRAILER: usize = 8 + 4 + MAGIC.len();
 /// Alignment of chunks in bytes; Arrow recommends it for its buffers.
@@ -76,6 +77,9 @@ pub struct Corrupt {
 #[derive(Serialize, Deserialize)]
 struct Footer {
     format: u32,
+    /// Key of the input files; `None` for tables outside of the cache. A table that was copied from
+    /// the folder of another key is thus noticed.
+    key: Option<String>,
     table: String,
     schema: u32,
     row_groups: Vec<StoredRowGroup>,
@@ -103,16 +107,19 @@ pub struct TableWriter<W: Write> {
     into: BufWriter<W>,
     written: u64,
     spec: TableSpec,
+    key: Option<String>,
     row_groups: Vec<StoredRowGroup>,
 }
 
 impl<W: Write> TableWriter<W> {
-    /// Creates a writer that has not written anything yet.
-    pub fn new(into: W, spec: TableSpec) -> Self {
+    /// Creates a writer that has not written anything yet. `key` is the key of the input files, if
+    /// the table is stored in the cache.
+    pub fn new(into: W, spec: TableSpec, key: Option<&str>) -> Self {
         TableWriter {
             into: BufWriter::with_capacity(1 << 16, into),
             written: 0,
             spec,
+            key: key.map(str::to_owned),
             row_groups: Vec::new(),
         }
     }
@@ -186,6 +193,7 @@ impl<W: Write> TableWriter<W> {
     pub fn finish(mut self, note: Option<&impl Serialize>) -> io::Result<W> {
         let footer = Footer {
             format: FORMAT,
+            key: self.key,
             table: self.spec.name.to_owned(),
             schema: fingerprint(&self.spec.schema),
             row_groups: self.row_groups,
@@ -260,11 +268,15 @@ pub struct TableFile {
 }
 
 impl TableFile {
-    /// Reads and checks the footer.
+    /// Reads and checks the footer. `key` is the key with which the file was written.
     ///
     /// # Errors
-    /// If the file is damaged, or has another table or format version.
-    pub fn open(source: Box<dyn Source>, spec: TableSpec) -> Result<TableFile, Corrupt> {
+    /// If the file is damaged, or has another table, key or format version.
+    pub fn open(
+        source: Box<dyn Source>,
+        spec: TableSpec,
+        key: Option<&str>,
+    ) -> Result<TableFile, Corrupt> {
         let (at, footer) = read_footer(&*source)?;
         let corrupt = |what: &str| Corrupt {
             offset: at,
@@ -275,6 +287,9 @@ impl TableFile {
         let expected = (FORMAT, spec.name, fingerprint(&spec.schema));
         if (footer.format, footer.table.as_str(), footer.schema) != expected {
             return Err(corrupt("it is of another table or another version"));
+        }
+        if footer.key.as_deref() != key {
+            return Err(corrupt("it is of another trace"));
         }
         let fits = |chunk: &ColumnChunk| {
             let end = chunk.offset.checked_add(chunk.length);
@@ -426,6 +441,8 @@ mod tests {
 
     use super::*;
 
+    const KEY: Option<&str> = Some("key");
+
     fn samples_spec() -> TableSpec {
         let fields = vec![
             Field::new("time_ns", DataType::Int64, false),
@@ -457,7 +474,7 @@ mod tests {
 
     /// Writes row groups into an unnamed file.
     fn written(spec: TableSpec, batches: &[RecordBatch]) -> File {
-        let mut writer = TableWriter::new(tempfile::tempfile().unwrap(), spec);
+        let mut writer = TableWriter::new(tempfile::tempfile().unwrap(), spec, KEY);
         batches
             .iter()
             .for_each(|batch| writer.write(batch).unwrap());
@@ -465,7 +482,7 @@ mod tests {
     }
 
     fn open(file: File, spec: TableSpec) -> Result<TableFile, Corrupt> {
-        TableFile::open(Box::new(FileSource::new(file).unwrap()), spec)
+        TableFile::open(Box::new(FileSource::new(file).unwrap()), spec, KEY)
     }
 
     fn read_all(file: &TableFile) -> Result<Vec<RecordBatch>, Corrupt> {
@@ -531,7 +548,7 @@ mod tests {
         struct Note {
             count: u64,
         }
-        let writer = TableWriter::new(tempfile::tempfile().unwrap(), samples_spec());
+        let writer = TableWriter::new(tempfile::tempfile().unwrap(), samples_spec(), KEY);
         let file = writer.finish(Some(&Note { count: u64::MAX })).unwrap();
         let file = open(file, samples_spec()).unwrap();
         assert_eq!(file.note(), Some(Note { count: u64::MAX }));
@@ -559,7 +576,7 @@ mod tests {
     /// a damaged footer can state.
     #[test]
     fn a_row_group_with_more_rows_is_refused() {
-        let mut writer = TableWriter::new(tempfile::tempfile().unwrap(), samples_spec());
+        let mut writer = TableWriter::new(tempfile::tempfile().unwrap(), samples_spec(), KEY);
         writer.write(&samples(0..10)).unwrap();
         writer.row_groups[0].rows = GROUP_ROWS + 1;
         let file = writer.finish(None::<&()>).unwrap();
@@ -616,8 +633,18 @@ mod tests {
     fn another_table_is_refused() {
         let file = written(samples_spec(), &[samples(0..10)]);
         assert!(open(file, stacks_spec()).is_err());
-        let mut writer = TableWriter::new(Vec::new(), stacks_spec());
+        let mut writer = TableWriter::new(Vec::new(), stacks_spec(), KEY);
         assert!(writer.write(&samples(0..10)).is_err());
+    }
+
+    #[test]
+    fn a_table_of_another_key_is_refused() {
+        let file = written(samples_spec(), &[samples(0..10)]);
+        for (key, is_opened) in [(KEY, true), (Some("other"), false), (None, false)] {
+            let source = FileSource::new(file.try_clone().unwrap()).unwrap();
+            let opened = TableFile::open(Box::new(source), samples_spec(), key);
+            assert_eq!(opened.is_ok(), is_opened, "{key:?}");
+        }
     }
 
     /// Simulated disk with room for this number of bytes.
@@ -644,7 +671,7 @@ mod tests {
         let file = written(samples_spec(), slice::from_ref(&batch));
         let length = file.metadata().unwrap().len() as usize;
         let on = |size: usize| {
-            let mut writer = TableWriter::new(Disk(size), samples_spec());
+            let mut writer = TableWriter::new(Disk(size), samples_spec(), KEY);
             writer
                 .write(&batch)
                 .and_then(|()| writer.finish(None::<&()>))

@@ -103,8 +103,8 @@ impl StoredTable {
                 what: "its row groups differ from those of the first file".to_owned(),
             }),
         };
-        read(self.file.file()).or_else(|_| {
-            let file = self.shared.replace(self.table, &self.file)?;
+        read(self.file.file()).or_else(|corrupt| {
+            let file = self.shared.replace(self.table, &self.file, &corrupt)?;
             read(file.file()).map_err(|corrupt| file.error(corrupt).into())
         })
     }

@@ -8,7 +8,9 @@ use std::{fmt, io, thread};
 
 use etl::{Place, Trace};
 use serde::{Deserialize, Serialize};
-use store::{CacheFolder, InputFiles, NewTableFile, TableDir, TableFileHandle, TableWriter};
+use store::{
+    CacheFolder, Corrupt, InputFiles, NewTableFile, TableDir, TableFileHandle, TableWriter,
+};
 
 use crate::opened::{self, Opened};
 use crate::{
@@ -166,7 +168,7 @@ impl Store {
         notes.collect()
     }
 
-    /// Returns a warning for the user, if the cache could not be written.
+    /// Returns a warning for the user, if the cache could not be written, or if a table in it was not usable.
     pub fn warning(&self) -> Option<&str> {
         self.0.warning.get().map(String::as_str)
     }
@@ -192,7 +194,7 @@ impl Shared {
             if self.is_open(*table) || missing.contains(table) {
                 continue;
             }
-            match dir.find(&table.spec()) {
+            match self.find_in(dir, *table) {
                 Some(file) => self.open(*table, file),
                 None => missing.push(*table),
             }
@@ -248,10 +250,25 @@ impl Shared {
             return Ok(None);
         };
         let dir = guard.dir(Options::default())?;
-        if let Some(file) = dir.find(&table.spec()) {
+        if let Some(file) = self.find_in(dir, table) {
             self.open(table, file);
         }
         Ok(self.opened(table))
+    }
+
+    fn find_in(&self, dir: &TableDir, table: Table) -> Option<TableFileHandle> {
+        dir.find(&table.spec()).unwrap_or_else(|corrupt| {
+            self.warn_of_damage(dir, table, &corrupt);
+            None
+        })
+    }
+
+    fn warn_of_damage(&self, dir: &TableDir, table: Table, corrupt: &Corrupt) {
+        let _ = self.warning.set(format!(
+            "cannot use the table `{table}` in {}: {}; it is made again",
+            dir.folder().display(),
+            corrupt.what
+        ));
     }
 
     /// Makes a table with a damaged file again, unless another thread has already made it again.
@@ -259,6 +276,7 @@ impl Shared {
         &self,
         table: Table,
         damaged: &Arc<TableFileHandle>,
+        corrupt: &Corrupt,
     ) -> Result<Arc<TableFileHandle>, StoreError> {
         let options = Options::default();
         let is_replaced = |open: &OpenTables| {
@@ -269,6 +287,7 @@ impl Shared {
             return Ok(self.opened(table).expect(STAYS_OPEN));
         };
         let dir = guard.dir(options)?;
+        self.warn_of_damage(dir, table, corrupt);
         damaged.remove();
         self.write_with_fallback(&[table], dir, options)?;
         Ok(self.opened(table).expect(STAYS_OPEN))
@@ -318,8 +337,8 @@ impl Shared {
         } = &self.opened;
         let mut writers: BTreeMap<Table, TableWriter<NewTableFile>> = BTreeMap::new();
         for table in tables {
-            let file = dir.create().map_err(write_error(*table))?;
-            writers.insert(*table, TableWriter::new(file, table.spec()));
+            let writer = dir.create(table.spec());
+            writers.insert(*table, writer.map_err(write_error(*table))?);
         }
         let give = &mut |table, batch| -> Result<(), StoreError> {
             if let Some(writer) = writers.get_mut(&table) {

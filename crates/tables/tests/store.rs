@@ -206,7 +206,13 @@ fn damaged_files_are_made_again() {
     }
     for bytes in changed {
         fs::write(&file, &bytes).unwrap();
-        assert_eq!(rows(&case.open(), Table::Samples), truth);
+        let open = case.open();
+        assert_eq!(rows(&open, Table::Samples), truth);
+        if !cfg!(windows) {
+            // The file was replaced, unless only its padding was changed.
+            let is_replaced = fs::read(&file).unwrap() != bytes;
+            assert_eq!(open.warning().is_some(), is_replaced);
+        }
         fs::write(&file, &bytes).unwrap();
         let open = case.open();
         let table = open.table(Table::Samples, Options::default()).unwrap();
@@ -224,6 +230,37 @@ fn damaged_files_are_made_again() {
     if !cfg!(windows) {
         assert_eq!(fs::read(case.file(Table::Samples)).unwrap(), whole);
     }
+}
+
+/// Tests that tables which were copied from the folder of another trace are not used.
+#[test]
+fn tables_of_another_trace_are_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = Case::new();
+    let other = Case {
+        trace: testdata::path("etl/perfview__net.4.5.2.x64.etl"),
+        folder,
+    };
+    let truths = WANTED.map(|table| one.truth(table));
+    assert_ne!(truths, WANTED.map(|table| other.truth(table)));
+    for case in [&one, &other] {
+        case.open().make(&WANTED, Options::default()).unwrap();
+    }
+    assert_eq!(one.open().warning(), None);
+    for table in WANTED {
+        fs::copy(other.file(table), one.file(table)).unwrap();
+    }
+    let store = one.open();
+    assert_eq!(WANTED.map(|table| rows(&store, table)), truths);
+    let warning = store.warning().expect("a warning");
+    assert!(
+        warning.contains("it is of another trace; it is made again"),
+        "{warning}"
+    );
+    // The tables that were made again are used without a warning.
+    let again = one.open();
+    assert_eq!(bytes_read(&again, &WANTED), 0);
+    assert_eq!(again.warning(), None);
 }
 
 #[test]

@@ -312,7 +312,10 @@ impl Answers {
             self.session.prepare(statement, options)?
         };
         let warnings = self.stores.iter().filter_map(|store| store.warning());
-        self.warned.call_once(|| warnings.for_each(say));
+        let warnings: Vec<&str> = warnings.collect();
+        if !warnings.is_empty() {
+            self.warned.call_once(|| warnings.into_iter().for_each(say));
+        }
         let should_continue = || watch::check().is_ok();
         let mut batches = query.batches(&should_continue)?.peekable();
         if let Some(Err(_)) = batches.peek()
