@@ -46,7 +46,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("facts", &["etl", "events", "record", "tables", "wording"]),
     ("session", &["etl", "record", "symbols", "tables"]),
     ("trim", &["etl", "events", "facts", "tables"]),
-    ("export", &["etl", "session", "tables"]),
+    ("export", &["etl", "session", "tables", "wording"]),
     ("xperf", &["record", "session", "tables", "wording"]),
     (
         "report",
