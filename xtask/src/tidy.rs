@@ -48,7 +48,6 @@ const SMALL_IN_RELEASES: &[(&str, &str)] = &[
     ("serve", "hands requests to crates that are listed"),
     ("sql", "plans queries; DataFusion and Arrow touch the rows"),
     ("testdata", "is used by tests only"),
-    ("tune", "reads settings of a few megabytes at most"),
     ("xml", "reads files of a few megabytes"),
     ("xtask", "is never released"),
 ];
@@ -351,7 +350,7 @@ mod tests {
         let faults = members_are_optimised_or_listed(&[
             root,
             manifest("etl"),
-            manifest("tune"),
+            manifest("dfsn"),
             manifest("views"),
         ]);
         assert_eq!(faults.len(), 1);

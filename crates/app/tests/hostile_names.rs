@@ -136,6 +136,130 @@ fn programs_read_the_names_without_harm() {
     }
 }
 
+/// Returns the fields of a message of Protocol Buffers that have bytes, with their numbers.
+#[cfg(feature = "export")]
+fn fields(mut message: &[u8]) -> Vec<(u64, &[u8])> {
+    fn varint(message: &mut &[u8]) -> u64 {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let byte = message.split_off_first().unwrap();
+            value |= u64::from(byte & 0x7F) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                return value;
+            }
+        }
+    }
+    let mut fields = Vec::new();
+    while !message.is_empty() {
+        let tag = varint(&mut message);
+        match tag & 7 {
+            0 => {
+                varint(&mut message);
+            }
+            1 => message = &message[8..],
+            2 => {
+                let length = varint(&mut message) as usize;
+                let (value, rest) = message.split_at(length);
+                fields.push((tag >> 3, value));
+                message = rest;
+            }
+            5 => message = &message[4..],
+            other => panic!("wire type {other}"),
+        }
+    }
+    fields
+}
+
+/// Returns the values of the fields on a path of field numbers.
+#[cfg(feature = "export")]
+fn below<'m>(message: &'m [u8], path: &[u64]) -> Vec<&'m [u8]> {
+    path.iter().fold(vec![message], |messages, number| {
+        let all = messages.into_iter().flat_map(fields);
+        all.filter(|(found, _)| found == number)
+            .map(|(_, value)| value)
+            .collect()
+    })
+}
+
+/// Exports are data for programs, so names in them are exact.
+#[cfg(feature = "export")]
+#[test]
+fn exports_keep_the_names() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+
+    let [mut firefox, mut perfetto, mut tables] = [(); 3].map(|()| BTreeSet::new());
+    for Hostile { folder, trace } in traces() {
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let export = |to: &str| {
+            check(&["export", &trace, "--to", &path(to)]);
+        };
+        export("p.json");
+        let text = fs::read_to_string(path("p.json")).unwrap();
+        assert_eq!(harmful(&text), BTreeSet::new());
+        let profile: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let threads = profile["threads"].as_array().unwrap().iter();
+        firefox.extend(threads.map(|thread| thread["processName"].as_str().unwrap().to_owned()));
+
+        export("p.pftrace");
+        let written = fs::read(path("p.pftrace")).unwrap();
+        // Trace.packet, TracePacket.process_tree, ProcessTree.processes, Process.cmdline.
+        for name in below(&written, &[1, 2, 1, 3]) {
+            perfetto.insert(String::from_utf8(name.to_vec()).unwrap());
+        }
+
+        export("tables");
+        let file = fs::File::open(path("tables/processes/trace=t/part-0.parquet")).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        for row in reader.get_row_iter(None).unwrap() {
+            let row = row.unwrap();
+            let mut columns = row.get_column_iter();
+            let name = columns.find(|(column, _)| *column == "image_name");
+            if let Some((_, Field::Str(name))) = name {
+                tables.insert(name.clone());
+            }
+        }
+    }
+    for name in HOSTILE_NAMES {
+        for (format, found) in [
+            ("Firefox", &firefox),
+            ("Perfetto", &perfetto),
+            ("Parquet", &tables),
+        ] {
+            assert!(found.contains(*name), "{format}: {name:?}: {found:?}");
+        }
+    }
+}
+
+/// The name of a trace becomes the name of a folder.
+#[cfg(feature = "export")]
+#[test]
+fn exports_stay_in_their_folder() {
+    let Hostile { folder, trace } = traces().remove(0);
+    let to = folder.path().join("a").join("b");
+    for name in HOSTILE_NAMES {
+        let (to, name) = (to.to_str().unwrap(), format!("--name={name}"));
+        check(&["export", &trace, "--to", to, "--tables", "processes", &name]);
+    }
+    let names = |path: &std::path::Path| -> BTreeSet<String> {
+        let entries = fs::read_dir(path).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect()
+    };
+    let only = |name: &str| BTreeSet::from([name.to_owned()]);
+    assert_eq!(names(&folder.path().join("a")), only("b"));
+    assert_eq!(names(&to), only("processes"));
+    let partitions = names(&to.join("processes"));
+    assert_eq!(partitions.len(), HOSTILE_NAMES.len());
+    for partition in partitions {
+        let is_safe = |c: char| c.is_ascii_alphanumeric() || "=_-.%".contains(c);
+        assert!(partition.chars().all(is_safe), "{partition}");
+        let files = names(&to.join("processes").join(&partition));
+        assert_eq!(files, only("part-0.parquet"));
+    }
+}
+
 #[test]
 fn no_page_passes_a_harmful_character() {
     for Hostile { folder, trace, .. } in traces() {

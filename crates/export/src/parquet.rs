@@ -220,6 +220,10 @@ fn write_table(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use testdata::HOSTILE_NAMES;
+
     use super::*;
 
     #[test]
@@ -227,5 +231,21 @@ mod tests {
         assert_eq!(escaped("boot_2024-05.a"), "boot_2024-05.a");
         assert_eq!(escaped("a/b=c %ü"), "a%2Fb%3Dc%20%25%C3%BC");
         assert_eq!(escaped(r"..\x"), "..%5Cx");
+        let names = HOSTILE_NAMES.iter().chain(&[".", "..", "CON", "nul.txt"]);
+        let mut folders = BTreeSet::new();
+        for name in names.clone() {
+            let path = place(Path::new("folder"), Table::Samples, name);
+            let inside = path.strip_prefix("folder/samples").unwrap();
+            let parts: Vec<&str> = inside.iter().map(|part| part.to_str().unwrap()).collect();
+            let [folder, "part-0.parquet"] = parts[..] else {
+                panic!("{name:?}: {parts:?}");
+            };
+            // Windows reserves names such as CON with any extension, but none starts like this.
+            let written = folder.strip_prefix("trace=").unwrap();
+            let is_safe = |c: char| c.is_ascii_alphanumeric() || "_-.%".contains(c);
+            assert!(written.chars().all(is_safe), "{written}");
+            folders.insert(folder.to_owned());
+        }
+        assert_eq!(folders.len(), names.count(), "no two names share a folder");
     }
 }

@@ -216,3 +216,72 @@ impl<W: Write> Section<W> {
         self.out.flush()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use testdata::HOSTILE_NAMES;
+
+    use super::*;
+
+    fn number(bytes: &[u8], at: usize) -> usize {
+        u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
+    }
+
+    /// Returns the type and the body of each block of a file.
+    fn blocks(mut file: &[u8]) -> Vec<(usize, &[u8])> {
+        let mut blocks = Vec::new();
+        while !file.is_empty() {
+            let length = number(file, 4);
+            assert_eq!(number(file, length - 4), length);
+            blocks.push((number(file, 0), &file[8..length - 4]));
+            file = &file[length..];
+        }
+        blocks
+    }
+
+    /// Returns the value of an option, from the bytes at which the options of a block start.
+    fn option(mut options: &[u8], wanted: u16) -> Option<&[u8]> {
+        while !options.is_empty() {
+            let [code, length] = [0, 2].map(|at| [options[at], options[at + 1]]);
+            let length = usize::from(u16::from_le_bytes(length));
+            if u16::from_le_bytes(code) == wanted {
+                return Some(&options[4..4 + length]);
+            }
+            options = &options[4 + length.next_multiple_of(4)..];
+        }
+        None
+    }
+
+    #[test]
+    fn names_are_exact() {
+        let mut file = Vec::new();
+        let mut section = Section::new(&mut file).unwrap();
+        for name in HOSTILE_NAMES {
+            let interface = Interface {
+                link_type: 1,
+                number: None,
+                name: Some((*name).to_owned()),
+            };
+            let packet = Packet {
+                interface: section.interface(interface).unwrap(),
+                unix_ns: 1,
+                frame: b"frame",
+                length: 5,
+                direction: Some(INBOUND),
+                comment: Some(name),
+            };
+            section.packet(&packet).unwrap();
+        }
+        section.finish().unwrap();
+        let blocks = blocks(&file);
+        assert_eq!(blocks.len(), 1 + 2 * HOSTILE_NAMES.len());
+        for (name, described) in HOSTILE_NAMES.iter().zip(blocks[1..].chunks(2)) {
+            let [(1, interface), (6, packet)] = described else {
+                panic!("{described:?}");
+            };
+            // The fixed fields have 8 bytes; those of a packet 20, before its 5 bytes and 3 of padding.
+            assert_eq!(option(&interface[8..], 2), Some(name.as_bytes()));
+            assert_eq!(option(&packet[28..], 1), Some(name.as_bytes()));
+        }
+    }
+}

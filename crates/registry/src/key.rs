@@ -1,6 +1,8 @@
 //! Paths of registry keys.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use crate::Value;
 
@@ -19,9 +21,10 @@ pub struct Entry {
 /// `HKLM\SYSTEM\CurrentControlSet\Control`.
 ///
 /// All spellings (`HKEY_LOCAL_MACHINE`, `[MACHINE]`, `HKLM:\`, `Registry::`, a numbered control set) are
-/// converted to this form. Comparison ignores case, like Windows.
+/// converted to this form. Comparison ignores case, like Windows. Clones share the text, because an export
+/// has many values with the same key.
 #[derive(Clone, Debug)]
-pub struct Key(String);
+pub struct Key(Arc<str>);
 
 /// Spellings of the root keys, each with the short name.
 const HIVES: [(&str, &str); 11] = [
@@ -67,12 +70,12 @@ impl Key {
                 name
             });
         }
-        Some(Self(path))
+        Some(Self(path.into()))
     }
 
     /// Returns the path of the subkey called `name`.
     pub fn child(&self, name: &str) -> Self {
-        Self(format!("{}\\{name}", self.0))
+        Self(format!("{}\\{name}", self.0).into())
     }
 
     /// Returns the path with the long name of the root key, such as `HKEY_LOCAL_MACHINE\SYSTEM`.
@@ -104,11 +107,23 @@ impl fmt::Display for Key {
 
 impl PartialEq for Key {
     fn eq(&self, other: &Self) -> bool {
-        self.0.to_lowercase() == other.0.to_lowercase()
+        is_same_name(&self.0, &other.0)
     }
 }
 
 impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.to_lowercase().hash(state);
+    }
+}
+
+/// Returns whether two names are equal. Windows ignores case.
+pub fn is_same_name(one: &str, other: &str) -> bool {
+    let is_ascii = one.is_ascii() && other.is_ascii();
+    one.eq_ignore_ascii_case(other) || !is_ascii && one.to_lowercase() == other.to_lowercase()
+}
 
 #[cfg(test)]
 mod tests {

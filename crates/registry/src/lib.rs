@@ -17,5 +17,5 @@ mod value;
 
 pub use hive::{Hive, HiveError, HiveKey, HiveValue, is_hive};
 pub use hive_log::{HiveLog, ReplayNote, is_hive_log, is_log_name_of, replay};
-pub use key::{Entry, Key};
+pub use key::{Entry, Key, is_same_name};
 pub use value::Value;

@@ -127,8 +127,8 @@ pub fn audit(inputs: &[Input], given: &Machine) -> Audit {
     let machine = machine(inputs, given);
     let mut findings = Vec::new();
     let mut others = 0;
-    for history in States::new(inputs).into_histories() {
-        match judge(history, &machine) {
+    for (place, history) in States::new(inputs).into_histories() {
+        match judge(place, &history, &machine) {
             Some(finding) => findings.push(finding),
             None => others += 1,
         }
@@ -166,14 +166,18 @@ pub fn machine(inputs: &[Input], given: &Machine) -> Machine {
 
 /// Judges the value of a known setting, or a value whose name is a misspelt setting; `None` for other
 /// values.
-fn judge(history: History<'_>, machine: &Machine) -> Option<Finding> {
+fn judge(place: &Place, history: &History<'_>, machine: &Machine) -> Option<Finding> {
     let catalogue = Catalogue::get();
-    if let Some(setting) = catalogue.at(&history.last.place) {
-        let (found, before) = history.into_owned();
-        return Some(judge_setting(setting, found, before, machine));
+    let found = || history.last.into_found(place);
+    let before = || {
+        let before = history.before.iter();
+        before.map(|said| said.into_found(place)).collect()
+    };
+    if let Some(setting) = catalogue.at(place) {
+        return Some(judge_setting(setting, found(), before(), machine));
     }
-    let (setting, remark) = misspelt::find(catalogue, &history.last)?;
-    let (found, before) = history.into_owned();
+    history.last.value?;
+    let (setting, remark) = misspelt::find(catalogue, place)?;
     Some(Finding {
         setting,
         value: None,
@@ -181,8 +185,8 @@ fn judge(history: History<'_>, machine: &Machine) -> Option<Finding> {
         differs: None,
         remarks: vec![remark],
         confidence: setting.confidence(machine),
-        found,
-        before,
+        found: found(),
+        before: before(),
     })
 }
 

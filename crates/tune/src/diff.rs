@@ -80,13 +80,11 @@ pub fn diff(a: &[Input], b: &[Input], asked: &Machine) -> Diff {
         others: 0,
     };
     let (a, b) = (States::new(a), States::new(b));
-    let only_in_b = b.iter().filter(|(id, _)| !a.contains(id));
-    for (id, history) in a.iter().chain(only_in_b) {
-        let place = &history.last.place;
-        let (a, b) = (a.state(id, place), b.state(id, place));
+    let only_in_b = b.places().filter(|place| !a.contains(place));
+    for place in a.places().chain(only_in_b) {
         match Catalogue::get().at(place) {
-            Some(setting) => diff.add(setting, place, a, b),
-            None => diff.others += usize::from(a.value() != b.value()),
+            Some(setting) => diff.add(setting, place, a.state(place), b.state(place)),
+            None => diff.others += usize::from(a.value(place) != b.value(place)),
         }
     }
     diff.differences.sort_by_key(|difference| {

@@ -190,7 +190,7 @@ fn change(
 ) -> Result<Change, PlanError> {
     let setting = setting(&request.name)?;
     let place = place(setting, request, states)?;
-    let found = match states.state(&place.id(), &place) {
+    let found = match states.state(&place) {
         State::Set(found) => Some(found),
         State::Absent => None,
         State::Unknown => {
@@ -284,8 +284,8 @@ fn place(setting: &Setting, request: &Request, states: &States<'_>) -> Result<Pl
     })?;
     let found: Vec<(Option<String>, &Place)> = writable()
         .flat_map(|pattern| {
-            let words = states.found().map(|found| &found.place);
-            let own: Vec<&Place> = words.filter(|place| pattern.matches(place)).collect();
+            let places = states.places();
+            let own: Vec<&Place> = places.filter(|place| pattern.matches(place)).collect();
             let part = |place| part(pattern, place, has_several_schemes(&own));
             own.iter()
                 .map(|place| (part(place), *place))
@@ -339,7 +339,7 @@ fn part(pattern: &PlacePattern, place: &Place, has_several_schemes: bool) -> Opt
             let parts = pattern.open_parts(key);
             parts.first().map(|part| (*part).to_owned())
         }
-        Place::Answer { object, .. } if !object.is_empty() => Some(object.clone()),
+        Place::Answer { object, .. } if !object.is_empty() => Some(object.to_string()),
         Place::Power {
             scheme, on_battery, ..
         } => {
@@ -365,7 +365,7 @@ fn has_several_schemes(places: &[&Place]) -> bool {
 
 /// Returns the names in the inputs that match the placeholder in a registry key.
 fn parts_in_keys(pattern: &PlacePattern, states: &States<'_>) -> Vec<String> {
-    let keys = states.found().filter_map(|found| match &found.place {
+    let keys = states.places().filter_map(|place| match place {
         Place::Registry { key, .. } if pattern.is_in(key) => Some(key),
         _ => None,
     });
@@ -416,8 +416,8 @@ fn filled(pattern: &PlacePattern, part: Option<&str>) -> Option<Place> {
 fn in_known_entry(place: Place, states: &States<'_>) -> Place {
     const DEFAULT: &str = "{default}";
     let has_entry = |wanted: &str| {
-        let mut words = states.found();
-        words.any(|found| matches!(&found.place, Place::Boot { entry, .. } if entry == wanted))
+        let mut places = states.places();
+        places.any(|place| matches!(place, Place::Boot { entry, .. } if entry == wanted))
     };
     match place {
         Place::Boot { entry, element } if !has_entry(&entry) && has_entry(DEFAULT) => Place::Boot {

@@ -1,12 +1,12 @@
 //! Index of the values that inputs contain, by place.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
-use registry::Value;
+use indexmap::map::Entry;
+use registry::{Key, Value};
 
-use crate::found::{Found, Place};
+use crate::found::{Found, Origin, Place};
 use crate::inputs::{Format, Input};
 
 /// State of a place in the inputs.
@@ -30,93 +30,117 @@ impl State {
     }
 }
 
-/// All findings of the inputs about one place, in the order of the inputs.
+/// Statement of one input about a place.
+#[derive(Clone, Copy)]
+pub(crate) struct Said<'a> {
+    /// New value; `None` if the input deletes the value.
+    pub(crate) value: Option<&'a Value>,
+    pub(crate) origin: &'a Origin,
+}
+
+impl Said<'_> {
+    pub(crate) fn into_found(self, place: &Place) -> Found {
+        Found {
+            place: place.clone(),
+            value: self.value.cloned(),
+            origin: self.origin.clone(),
+        }
+    }
+}
+
+/// Statements of the inputs about one place, in their order.
 pub(crate) struct History<'a> {
-    /// The last finding. It overrides the earlier ones.
-    pub(crate) last: Cow<'a, Found>,
-    /// Earlier findings.
-    pub(crate) before: Vec<Cow<'a, Found>>,
+    /// Overrides the earlier ones.
+    pub(crate) last: Said<'a>,
+    pub(crate) before: Vec<Said<'a>>,
 }
 
 impl<'a> History<'a> {
-    fn push(&mut self, found: Cow<'a, Found>) {
-        self.before.push(std::mem::replace(&mut self.last, found));
-    }
-
-    /// Returns the last finding and the earlier findings.
-    pub(crate) fn into_owned(self) -> (Found, Vec<Found>) {
-        let before = self.before.into_iter().map(Cow::into_owned);
-        (self.last.into_owned(), before.collect())
+    fn push(&mut self, said: Said<'a>) {
+        self.before.push(std::mem::replace(&mut self.last, said));
     }
 }
 
-/// Places with their histories, in the order in which the inputs first mention them.
+/// Places with their histories, in the order in which the inputs first mention them. An export has a million
+/// values, so this index only refers to the inputs.
 pub(crate) struct States<'a> {
-    places: IndexMap<String, History<'a>>,
-    /// Registry keys and boot entries whose values an input lists completely.
-    containers: HashSet<String>,
+    places: IndexMap<&'a Place, History<'a>>,
+    /// Registry keys whose values an input lists completely.
+    keys: HashSet<&'a Key>,
+    /// Boot entries whose elements an input lists completely.
+    boot_entries: HashSet<&'a str>,
     /// Roots of the hives that were read completely.
     hives: HashSet<String>,
 }
 
 impl<'a> States<'a> {
     pub(crate) fn new(inputs: &'a [Input]) -> Self {
-        let mut places: IndexMap<String, History<'a>> = IndexMap::new();
-        let (mut containers, mut hives) = (HashSet::new(), HashSet::new());
+        let mut states = Self {
+            places: IndexMap::new(),
+            keys: HashSet::new(),
+            boot_entries: HashSet::new(),
+            hives: HashSet::new(),
+        };
         for input in inputs {
             let is_hive = matches!(input.format, Format::Hive | Format::Live);
             for found in &input.found {
                 if is_hive {
-                    hives.extend(hive_root(&found.place));
+                    states.hives.extend(hive_root(&found.place));
                 }
-                containers.extend(container(&found.place));
-                let (id, found) = (found.place.id(), Cow::Borrowed(found));
-                if let Some(history) = places.get_mut(&id) {
-                    history.push(found);
-                } else {
-                    let before = Vec::new();
-                    places.insert(
-                        id,
-                        History {
-                            last: found,
-                            before,
-                        },
-                    );
-                }
+                states.add(found);
             }
-            delete_keys(input, &mut places);
+            delete_keys(input, &mut states.places);
         }
-        Self {
-            places,
-            containers,
-            hives,
+        states
+    }
+
+    fn add(&mut self, found: &'a Found) {
+        match &found.place {
+            Place::Registry { key, .. } => {
+                self.keys.insert(key);
+            }
+            Place::Boot { entry, .. } => {
+                self.boot_entries.insert(entry);
+            }
+            Place::Answer { .. } | Place::Power { .. } | Place::Kernel { .. } => {}
+        }
+        let said = Said {
+            value: found.value.as_ref(),
+            origin: &found.origin,
+        };
+        match self.places.entry(&found.place) {
+            Entry::Occupied(mut there) => there.get_mut().push(said),
+            Entry::Vacant(new) => {
+                new.insert(History {
+                    last: said,
+                    before: Vec::new(),
+                });
+            }
         }
     }
 
-    /// Returns the ids of all places, with their histories.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &History<'a>)> {
-        self.places
-            .iter()
-            .map(|(id, history)| (id.as_str(), history))
+    /// Returns all places.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &'a Place> {
+        self.places.keys().copied()
     }
 
-    /// Returns the last finding of each place.
-    pub(crate) fn found(&self) -> impl Iterator<Item = &Found> {
-        self.places.values().map(|history| &*history.last)
+    pub(crate) fn into_histories(self) -> impl Iterator<Item = (&'a Place, History<'a>)> {
+        self.places.into_iter()
     }
 
-    pub(crate) fn into_histories(self) -> impl Iterator<Item = History<'a>> {
-        self.places.into_values()
+    pub(crate) fn contains(&self, place: &Place) -> bool {
+        self.places.contains_key(place)
     }
 
-    pub(crate) fn contains(&self, id: &str) -> bool {
-        self.places.contains_key(id)
+    /// Returns the value that the inputs set at a place, if any.
+    pub(crate) fn value(&self, place: &Place) -> Option<&'a Value> {
+        self.places.get(place)?.last.value
     }
 
-    /// Returns the state of a place whose [`Place::id`] is `id`.
-    pub(crate) fn state(&self, id: &str, place: &Place) -> State {
-        match self.places.get(id) {
-            Some(history) => State::Set(history.last.clone().into_owned()),
+    /// Returns the state of a place.
+    pub(crate) fn state(&self, place: &Place) -> State {
+        match self.places.get_key_value(place) {
+            Some((place, history)) => State::Set(history.last.into_found(place)),
             None if self.covers(place) => State::Absent,
             None => State::Unknown,
         }
@@ -126,25 +150,27 @@ impl<'a> States<'a> {
     /// keys and boot entries are complete. The output of a command is not: a property can be missing
     /// because it is empty, because its name is translated, or because some builds do not print it.
     fn covers(&self, place: &Place) -> bool {
-        container(place).is_some_and(|container| self.containers.contains(&container))
-            || hive_root(place).is_some_and(|root| self.hives.contains(&root))
+        let is_listed = match place {
+            Place::Registry { key, .. } => self.keys.contains(key),
+            Place::Boot { entry, .. } => self.boot_entries.contains(entry.as_str()),
+            Place::Answer { .. } | Place::Power { .. } | Place::Kernel { .. } => false,
+        };
+        is_listed || hive_root(place).is_some_and(|root| self.hives.contains(&root))
     }
 }
 
 /// Removes the values below the registry keys that an input deletes. Values that this input itself sets
 /// are kept, because it sets them after the deletion.
-fn delete_keys(input: &Input, places: &mut IndexMap<String, History<'_>>) {
+fn delete_keys<'a>(input: &'a Input, places: &mut IndexMap<&'a Place, History<'a>>) {
     let mut deleted = HashMap::new();
     for (key, origin) in &input.deleted_keys {
-        deleted
-            .entry(key.as_str().to_lowercase())
-            .or_insert_with(|| origin.clone());
+        deleted.entry(key.as_str().to_lowercase()).or_insert(origin);
     }
     if deleted.is_empty() {
         return;
     }
-    for history in places.values_mut() {
-        let Place::Registry { key, .. } = &history.last.place else {
+    for (place, history) in places {
+        let Place::Registry { key, .. } = place else {
             continue;
         };
         let key = key.as_str().to_lowercase();
@@ -152,24 +178,12 @@ fn delete_keys(input: &Input, places: &mut IndexMap<String, History<'_>>) {
         let Some(origin) = ends.filter_map(|end| deleted.get(&key[..end])).next() else {
             continue;
         };
-        if history.last.origin.source == origin.source {
-            continue;
+        if history.last.origin.source != origin.source {
+            history.push(Said {
+                value: None,
+                origin,
+            });
         }
-        let deletion = Found {
-            place: history.last.place.clone(),
-            value: None,
-            origin: origin.clone(),
-        };
-        history.push(Cow::Owned(deletion));
-    }
-}
-
-/// Returns the id of the registry key or boot entry that contains the place.
-fn container(place: &Place) -> Option<String> {
-    match place {
-        Place::Registry { key, .. } => Some(key.as_str().to_lowercase()),
-        Place::Boot { entry, .. } => Some(format!("bcd {entry}")),
-        Place::Answer { .. } | Place::Power { .. } | Place::Kernel { .. } => None,
     }
 }
 

@@ -15,5 +15,5 @@ pub use columns::{Columns, Side};
 pub use likeness::{closest, closest_one};
 pub use numbers::{duration, grouped, moment, percent, size};
 pub use parse::{DefaultUnit, parse_bytes, parse_duration};
-pub use printable::{JsonText, Printable, Quoted, csv_cell};
+pub use printable::{JsonText, MarkdownCode, Printable, Quoted, csv_cell};
 pub use sentence::{capitalized, counted, listed};

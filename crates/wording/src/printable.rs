@@ -48,6 +48,29 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
+/// Shows text as a code span of Markdown, in which no character has a meaning. Harmful characters are escaped
+/// as by [`Printable`]. In a table, `|` would still end the cell.
+///
+/// Rules of code spans: <https://spec.commonmark.org/0.31.2/#code-spans>
+#[derive(Clone, Copy, Debug)]
+pub struct MarkdownCode<'a>(pub &'a str);
+
+impl fmt::Display for MarkdownCode<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = Printable(self.0).to_string();
+        // The span ends at the next run of as many backquotes as it starts with.
+        let runs = text.split(|c| c != '`').map(str::len);
+        let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
+        // Readers remove one blank from each side.
+        let touches = |c| matches!(c, '`' | ' ');
+        let blank = match text.is_empty() || text.starts_with(touches) || text.ends_with(touches) {
+            true => " ",
+            false => "",
+        };
+        write!(f, "{fence}{blank}{text}{blank}{fence}")
+    }
+}
+
 /// Returns a text as a cell of CSV, without quotes: escaped as [`Printable`], and with `'` in front if a
 /// spreadsheet would run it as a formula. Numbers stay as they are.
 pub fn csv_cell(text: &str) -> Cow<'_, str> {
@@ -145,6 +168,8 @@ fn is_harmless(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use testdata::HOSTILE_NAMES;
+
     use super::*;
 
     #[test]
@@ -163,6 +188,46 @@ mod tests {
         assert_eq!(Quoted("").to_string(), "\"\"");
         assert_eq!(Quoted("a \"b\"").to_string(), r#""a \"b\"""#);
         assert_eq!(Quoted("a=b").to_string(), "\"a=b\"");
+    }
+
+    /// Returns the content of a line of Markdown that is a single code span, by the rules of CommonMark.
+    fn read_code_span(line: &str) -> Option<String> {
+        let fence = line.len() - line.trim_start_matches('`').len();
+        let (start, rest) = line.split_at(fence);
+        let inner = rest.strip_suffix(start)?;
+        let closes = |run: &str| run.len() == fence;
+        if fence == 0 || inner.ends_with('`') || inner.split(|c| c != '`').any(closes) {
+            return None;
+        }
+        let stripped = inner.strip_prefix(' ').and_then(|s| s.strip_suffix(' '));
+        let is_blank = inner.chars().all(|c| c == ' ');
+        Some(stripped.filter(|_| !is_blank).unwrap_or(inner).to_owned())
+    }
+
+    #[test]
+    fn a_code_span_has_the_whole_text() {
+        // Examples of the specification of CommonMark.
+        assert_eq!(read_code_span("`` foo ` bar ``").unwrap(), "foo ` bar");
+        assert_eq!(read_code_span("` `` `").unwrap(), "``");
+        assert_eq!(read_code_span("`foo`bar`"), None);
+        let own = [
+            "`",
+            "``",
+            "a``b`",
+            " a",
+            "a ",
+            "*a* _b_ [c](d) <e> &amp; \\`f`",
+        ];
+        for name in HOSTILE_NAMES.iter().chain(&own) {
+            let written = MarkdownCode(name).to_string();
+            assert_eq!(written, Printable(&written).to_string());
+            assert_eq!(
+                read_code_span(&written),
+                Some(Printable(name).to_string()),
+                "{written}"
+            );
+        }
+        assert_eq!(MarkdownCode("").to_string(), "`  `");
     }
 
     #[test]

@@ -50,7 +50,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["etl", "record", "symbols", "tables", "wording"],
     ),
     ("trim", &["etl", "events", "facts", "tables"]),
-    ("export", &["etl", "session", "tables"]),
+    ("export", &["etl", "session", "tables", "wording"]),
     ("xperf", &["record", "session", "tables", "wording"]),
     (
         "report",

@@ -16,6 +16,7 @@ use fxprof_processed_profile::{
     ReferenceTimestamp, SamplingInterval, Timestamp,
 };
 use tables::{DiskIoView, HardFaultsView, InterruptsView, SamplesView, StacksView, Table};
+use wording::JsonText;
 
 use super::modules::Modules;
 use super::part::Part;
@@ -60,7 +61,7 @@ pub fn write(part: &Part<'_>, out: impl Write) -> Result<(), Error> {
     add_interrupts(part, &mut threads, &mut profile)?;
     add_disk_io(part, &mut threads, &mut profile)?;
     add_hard_faults(part, &mut threads, &mut profile)?;
-    let mut out = BufWriter::with_capacity(1 << 16, out);
+    let mut out = JsonText::new(BufWriter::with_capacity(1 << 16, out));
     serde_json::to_writer(&mut out, &profile).map_err(std::io::Error::from)?;
     out.flush()?;
     Ok(())

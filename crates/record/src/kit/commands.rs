@@ -80,15 +80,36 @@ impl Command {
 /// Formats the command line for a Windows command prompt.
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SPECIAL: [char; 13] = [
+            ' ', '\t', '&', '|', '<', '>', '(', ')', '^', ';', ',', '"', '%',
+        ];
         f.write_str(self.program)?;
         for argument in &self.arguments {
-            match argument.is_empty() || argument.contains([' ', '&', '(', ')', '^', ';', ',']) {
-                true => write!(f, " \"{argument}\"")?,
+            match argument.is_empty() || argument.contains(SPECIAL) {
+                true => write!(f, " {}", quoted(argument))?,
                 false => write!(f, " {argument}")?,
             }
         }
         Ok(())
     }
+}
+
+/// Quotes an argument for a command prompt, and for the program, which splits the command line itself.
+///
+/// A prompt ends a quotation even at `\"`, and expands variables even in a quotation. So quotation marks and
+/// percent signs are written between quotations, each after a caret.
+///
+/// Splitting by programs:
+/// <https://learn.microsoft.com/cpp/c-language/parsing-c-command-line-arguments>
+fn quoted(argument: &str) -> String {
+    let text = |text: &str| {
+        // Before a quotation mark, backslashes are doubled.
+        let backslashes = &text[text.trim_end_matches('\\').len()..];
+        format!("\"{text}{backslashes}\"")
+    };
+    let joined = |part: &str| part.split('%').map(text).collect::<Vec<_>>().join("^%");
+    let parts: Vec<String> = argument.split('"').map(joined).collect();
+    parts.join("\\^\"")
 }
 
 /// Returns the command that starts recording with a WPR profile. Temporary files are written to the folder
@@ -235,6 +256,8 @@ pub fn xperf_cancel(kit: &Kit) -> Command {
 
 #[cfg(test)]
 mod tests {
+    use testdata::HOSTILE_NAMES;
+
     use super::*;
     use crate::{Investigation, Machine};
 
@@ -261,6 +284,107 @@ mod tests {
             stop(Mode::File, "a b.etl", "frozen again").to_string(),
             r#"wpr.exe -stop "a b.etl" "frozen again""#
         );
+    }
+
+    /// Returns the command line that a prompt makes from a typed line: variables are expanded, and carets
+    /// outside quotations are removed. Returns `None` if the line has more than one command.
+    fn typed(line: &str, variables: &[(&str, &str)]) -> Option<String> {
+        let mut expanded = String::new();
+        let mut rest = line;
+        while let Some((before, after)) = rest.split_once('%') {
+            expanded.push_str(before);
+            let named = after.split_once('%').and_then(|(name, after)| {
+                let name = name.split_once(':').map_or(name, |(name, _)| name);
+                let mut variables = variables.iter();
+                Some((variables.find(|(known, _)| *known == name)?.1, after))
+            });
+            rest = match named {
+                Some((value, after)) => {
+                    expanded.push_str(value);
+                    after
+                }
+                // At a prompt, unlike in a batch file, an unknown variable stays.
+                None => {
+                    expanded.push('%');
+                    after
+                }
+            };
+        }
+        expanded.push_str(rest);
+        let mut passed = String::new();
+        let mut is_quoted = false;
+        let mut letters = expanded.chars();
+        while let Some(letter) = letters.next() {
+            match letter {
+                '"' => is_quoted = !is_quoted,
+                '^' if !is_quoted => {
+                    passed.extend(letters.next());
+                    continue;
+                }
+                '&' | '|' | '<' | '>' if !is_quoted => return None,
+                _ => {}
+            }
+            passed.push(letter);
+        }
+        Some(passed)
+    }
+
+    /// Splits a command line by the rules of Microsoft's C runtime.
+    fn split(line: &str) -> Vec<String> {
+        let mut arguments = Vec::new();
+        let mut letters = line.chars().peekable();
+        while letters.peek().is_some() {
+            let (mut argument, mut is_quoted, mut backslashes) = (String::new(), false, 0);
+            for letter in letters.by_ref() {
+                if letter == '\\' {
+                    backslashes += 1;
+                    continue;
+                }
+                let kept = if letter == '"' {
+                    backslashes / 2
+                } else {
+                    backslashes
+                };
+                argument.extend(std::iter::repeat_n('\\', kept));
+                match letter {
+                    '"' if backslashes % 2 == 1 => argument.push('"'),
+                    '"' => is_quoted = !is_quoted,
+                    ' ' if !is_quoted => break,
+                    _ => argument.push(letter),
+                }
+                backslashes = 0;
+            }
+            argument.extend(std::iter::repeat_n('\\', backslashes));
+            arguments.push(argument);
+        }
+        arguments
+    }
+
+    #[test]
+    fn a_printed_command_runs_as_it_is_typed() {
+        let variables = [("PATH", "& calc"), ("OS", "\" & calc")];
+        let bare = r#"wpr.exe -stop t.etl "x"; calc & %OS%""#;
+        assert_eq!(typed(bare, &variables), None, "the test can fail");
+        let own = [
+            r#"x"; calc & %PATH%"#,
+            "%OS%",
+            "%OS:~0,1%",
+            "100 %",
+            "%%OS%%",
+            r"C:\a folder\",
+            r#"a\"b\\"#,
+            r"a\%b\%",
+            "\"\"",
+            "^^",
+            "",
+        ];
+        for note in HOSTILE_NAMES.iter().chain(&own) {
+            let command = stop(Mode::File, r"S:\50%\t.etl", note);
+            let line = typed(&command.to_string(), &variables);
+            let line = line.unwrap_or_else(|| panic!("two commands: {command}"));
+            let expected = ["wpr.exe", "-stop", r"S:\50%\t.etl", note];
+            assert_eq!(split(&line), expected, "{command}");
+        }
     }
 
     #[test]

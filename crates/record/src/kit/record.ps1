@@ -41,10 +41,12 @@ $settings = [ordered]@{
 @SETTINGS@
 }
 
-# Quotes an argument. Backslashes before the closing quote must be doubled.
+# Quotes an argument for cmd.exe. Backslashes before a closing quote must be doubled. Percent signs are
+# outside the quotes, after a caret, because cmd.exe expands variables inside quotes.
 function Get-Quoted {
     param([string] $Argument)
-    '"' + ($Argument.Replace('"', "'") -replace '(\\+)$', '$1$1') + '"'
+    $parts = $Argument.Replace('"', "'") -replace '[\x00-\x1f]', ' ' -split '%'
+    ($parts | ForEach-Object { '"' + ($_ -replace '(\\+)$', '$1$1') + '"' }) -join '^%'
 }
 
 # Runs a command line, shows its output, waits, and returns its exit code. The operator & does not

@@ -2,7 +2,7 @@
 
 use super::{Kind, Remark};
 use crate::catalogue::{Catalogue, Setting};
-use crate::found::{Found, Place};
+use crate::found::Place;
 
 /// Maximum edit distance between a misspelt name and the known name, in letters.
 const MOST_LETTERS: usize = 2;
@@ -13,15 +13,14 @@ const SHORTEST: usize = 6;
 /// Returns the setting that the user probably meant, if the place of a value is a misspelling.
 pub(super) fn find(
     catalogue: &'static Catalogue,
-    found: &Found,
+    place: &Place,
 ) -> Option<(&'static Setting, Remark)> {
-    found.value.as_ref()?;
-    if let Some((setting, misspelling)) = catalogue.misspelt_at(&found.place) {
+    if let Some((setting, misspelling)) = catalogue.misspelt_at(place) {
         let says = misspelling.why.clone();
         let kind = Kind::Misspelt;
         return Some((setting, Remark { kind, says }));
     }
-    let Place::Registry { key, name } = &found.place else {
+    let Place::Registry { key, name } = place else {
         return None;
     };
     let places = catalogue.settings().iter().flat_map(|setting| {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use registry::Key;
+use registry::{Key, is_same_name};
 use serde::Deserialize;
 
 use crate::found::Place;
@@ -48,11 +48,13 @@ impl PlacePattern {
     pub fn matches(&self, place: &Place) -> bool {
         match (self, place) {
             (PlacePattern::Registry { name, .. }, Place::Registry { key, name: found }) => {
-                same(name, found) && self.is_in(key)
+                is_same_name(name, found) && self.is_in(key)
             }
-            (PlacePattern::Boot { boot }, Place::Boot { element, .. }) => same(boot, element),
+            (PlacePattern::Boot { boot }, Place::Boot { element, .. }) => {
+                is_same_name(boot, element)
+            }
             (PlacePattern::Power { power }, Place::Power { setting, .. }) => {
-                same(power, setting.trim_matches(['{', '}']))
+                is_same_name(power, setting.trim_matches(['{', '}']))
             }
             (
                 PlacePattern::Answer { command, property },
@@ -61,8 +63,10 @@ impl PlacePattern {
                     property: found,
                     ..
                 },
-            ) => same(command, asked) && same(property, found),
-            (PlacePattern::Kernel { kernel }, Place::Kernel { symbol }) => same(kernel, symbol),
+            ) => is_same_name(command, asked) && is_same_name(property, found),
+            (PlacePattern::Kernel { kernel }, Place::Kernel { symbol }) => {
+                is_same_name(kernel, symbol)
+            }
             _ => false,
         }
     }
@@ -77,7 +81,7 @@ impl PlacePattern {
         loop {
             match (asked.next(), found.next()) {
                 (None, None) => return true,
-                (Some(asked), Some(found)) if is_open(asked) || same(asked, found) => {}
+                (Some(asked), Some(found)) if is_open(asked) || is_same_name(asked, found) => {}
                 _ => return false,
             }
         }
@@ -105,12 +109,6 @@ impl PlacePattern {
             PlacePattern::Kernel { kernel } => kernel,
         }
     }
-}
-
-/// Returns whether two names are equal. Windows ignores case.
-fn same(one: &str, other: &str) -> bool {
-    let is_ascii = one.is_ascii() && other.is_ascii();
-    one.eq_ignore_ascii_case(other) || !is_ascii && one.to_lowercase() == other.to_lowercase()
 }
 
 /// Returns whether a part of a registry key is a placeholder, such as `<adapter>`.
@@ -163,9 +161,9 @@ mod tests {
             power: "0cc5b647-c1df-4637-891a-dec35c318583".to_owned(),
         };
         assert!(parking.matches(&Place::Power {
-            scheme: "381b4222-f694-41f0-9685-ff5bb260df2e".to_owned(),
-            subgroup: "54533251-82be-4824-96c1-47b60b740d00".to_owned(),
-            setting: "{0CC5B647-C1DF-4637-891A-DEC35C318583}".to_owned(),
+            scheme: "381b4222-f694-41f0-9685-ff5bb260df2e".into(),
+            subgroup: "54533251-82be-4824-96c1-47b60b740d00".into(),
+            setting: "{0CC5B647-C1DF-4637-891A-DEC35C318583}".into(),
             on_battery: true,
         }));
     }

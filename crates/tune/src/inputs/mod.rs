@@ -457,7 +457,7 @@ fn read_one(
         check_claim(name, Format::RegistryPol)?;
         read_policy(name, &bytes).into()
     } else {
-        read_text(name, &bytes)?
+        read_text(name, bytes)?
     };
     let input = &mut localized.input;
     complete(&mut input.machine, &identity::identify(&input.found));
@@ -480,7 +480,7 @@ fn read_policy(name: &str, bytes: &[u8]) -> Reading {
     reading
 }
 
-fn read_text(name: &str, bytes: &[u8]) -> Result<Localized, InputError> {
+fn read_text(name: &str, bytes: Vec<u8>) -> Result<Localized, InputError> {
     if bytes.len() > MAX_TEXT {
         return Err(InputError::TooLarge {
             name: name.to_owned(),
@@ -488,10 +488,11 @@ fn read_text(name: &str, bytes: &[u8]) -> Result<Localized, InputError> {
             limit: MAX_TEXT as u64,
         });
     }
+    let start: Vec<u8> = bytes.iter().take(8).copied().collect();
     let text = text::decode(bytes);
     let Some(format) = recognise(&text.text) else {
         let name = name.to_owned();
-        let found = first_words(bytes, &text.text);
+        let found = first_words(&start, &text.text);
         return Err(match claim(&name) {
             Some(claimed) => InputError::NotWhatItClaims {
                 name,
@@ -607,9 +608,9 @@ fn check_claim(name: &str, found: Format) -> Result<(), InputError> {
     }
 }
 
-/// Describes the first words of a file of unknown format.
-fn first_words(bytes: &[u8], text: &str) -> String {
-    if bytes.is_empty() {
+/// Describes the start of a file of unknown format, from its first bytes and its text.
+fn first_words(start: &[u8], text: &str) -> String {
+    if start.is_empty() {
         return "an empty file".to_owned();
     }
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());
@@ -624,7 +625,7 @@ fn first_words(bytes: &[u8], text: &str) -> String {
             format!("text starting with {words:?}")
         }
         _ => {
-            let bytes = bytes.iter().take(8).map(|byte| format!("{byte:02x}"));
+            let bytes = start.iter().map(|byte| format!("{byte:02x}"));
             format!("data starting with {}", bytes.collect::<Vec<_>>().join(" "))
         }
     }

@@ -65,9 +65,9 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
         match u32::from_str_radix(digits.trim(), 16) {
             Ok(number) if numbers < 2 => {
                 let place = Place::Power {
-                    scheme: scheme.clone(),
-                    subgroup: subgroup.clone(),
-                    setting: setting.clone(),
+                    scheme: scheme.as_str().into(),
+                    subgroup: subgroup.as_str().into(),
+                    setting: setting.as_str().into(),
                     on_battery: numbers == 1,
                 };
                 reading.found(place, Some(Value::Dword(number)), line(index));

@@ -56,9 +56,9 @@ impl Reading {
             return;
         }
         let place = Place::Answer {
-            command: command.to_owned(),
-            object: object.to_owned(),
-            property: name.to_owned(),
+            command: command.into(),
+            object: object.into(),
+            property: name.into(),
         };
         self.found(place, Some(Value::Text(value.to_owned())), at);
     }

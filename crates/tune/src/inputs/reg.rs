@@ -5,6 +5,8 @@
 //! <https://learn.microsoft.com/troubleshoot/windows-server/performance/distribute-registry-changes>
 
 use std::fmt::Write as _;
+use std::iter::Enumerate;
+use std::str::Lines;
 
 use registry::{Entry, Key, Value};
 
@@ -46,13 +48,10 @@ pub(super) fn starts(text: &str) -> bool {
 pub(super) fn read(name: &str, text: &Text) -> Reading {
     let mut reading = Reading::new(name, Format::Reg);
     let utf16 = !text.text.trim_start().starts_with(VERSION_4);
-    let lines: Vec<&str> = text.text.lines().collect();
+    let mut lines = text.text.lines().enumerate();
     let mut key = None;
-    let mut index = 0;
-    while index < lines.len() {
-        let start = index;
-        let written = lines[index].trim();
-        index += 1;
+    while let Some((start, written)) = lines.next() {
+        let written = written.trim();
         if written.is_empty() || written.starts_with(';') || starts(written) {
             continue;
         }
@@ -64,11 +63,8 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
             reading.complain(line(start), format!("neither a key nor a value: {written}"));
             continue;
         }
-        let whole = match whole_value(&lines, start) {
-            Ok((whole, next)) => {
-                index = next;
-                whole
-            }
+        let whole = match whole_value(written, &mut lines) {
+            Ok(whole) => whole,
             Err(error) => {
                 reading.complain(line(start), error.to_string());
                 continue;
@@ -105,28 +101,25 @@ fn read_key(reading: &mut Reading, inner: &str, start: usize) -> Option<Key> {
     }
 }
 
-/// Joins a value with its continuation lines, and returns the index of the next line. Numbers continue
-/// after a backslash at the end of a line. Text continues until its closing quotation mark.
-fn whole_value(lines: &[&str], start: usize) -> Result<(String, usize), RegError> {
-    let mut whole = lines[start].trim().to_owned();
-    let mut next = start + 1;
+/// Joins a value with its continuation lines, which are taken from `lines` if the value is complete. Numbers
+/// continue after a backslash at the end of a line. Text continues until its closing quotation mark.
+fn whole_value(first: &str, lines: &mut Enumerate<Lines<'_>>) -> Result<String, RegError> {
+    let mut whole = first.to_owned();
+    let mut rest = lines.clone();
     if let Some(text) = text_of(&whole) {
         // This search to the end of the file happens only once. If one closing mark is missing, all
         // later text lacks one too.
         let mut open = is_open(text);
         while open {
-            let Some(more) = lines.get(next) else {
-                return Err(RegError::OpenText);
-            };
+            let (_, more) = rest.next().ok_or(RegError::OpenText)?;
             whole.push('\n');
             whole.push_str(more);
-            next += 1;
             open = is_open(more);
         }
     } else {
         while whole.ends_with('\\') {
             whole.pop();
-            let Some(more) = lines.get(next) else { break };
+            let Some((_, more)) = rest.next() else { break };
             let more = more.trim();
             // A comment line may be between the lines of a value.
             if !more.starts_with(';') {
@@ -134,10 +127,10 @@ fn whole_value(lines: &[&str], start: usize) -> Result<(String, usize), RegError
             } else {
                 whole.push('\\');
             }
-            next += 1;
         }
     }
-    Ok((whole, next))
+    *lines = rest;
+    Ok(whole)
 }
 
 /// Returns the part after the opening quotation mark of a text value.

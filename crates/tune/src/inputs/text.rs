@@ -10,22 +10,25 @@ pub(super) struct Text {
 
 /// Decodes UTF-16 (either byte order) and UTF-8, with or without byte order mark. Other bytes are
 /// decoded as Latin-1. This is correct for ASCII, and the keywords of all formats are ASCII.
-pub(super) fn decode(bytes: &[u8]) -> Text {
+///
+/// Takes the bytes, so that a large export is not in memory twice.
+pub(super) fn decode(bytes: impl Into<Vec<u8>>) -> Text {
+    let bytes = bytes.into();
     let certain = |text| Text {
         text,
         guessed: false,
     };
-    match bytes {
+    match &bytes[..] {
         [0xFF, 0xFE, rest @ ..] => certain(utf16(rest, u16::from_le_bytes)),
         [0xFE, 0xFF, rest @ ..] => certain(utf16(rest, u16::from_be_bytes)),
         [0xEF, 0xBB, 0xBF, rest @ ..] => certain(String::from_utf8_lossy(rest).into_owned()),
-        _ => match zeros(bytes) {
-            Zeros::Second => certain(utf16(bytes, u16::from_le_bytes)),
-            Zeros::First => certain(utf16(bytes, u16::from_be_bytes)),
-            Zeros::Elsewhere => match std::str::from_utf8(bytes) {
-                Ok(text) => certain(text.to_owned()),
-                Err(_) => Text {
-                    text: bytes.iter().copied().map(char::from).collect(),
+        _ => match zeros(&bytes) {
+            Zeros::Second => certain(utf16(&bytes, u16::from_le_bytes)),
+            Zeros::First => certain(utf16(&bytes, u16::from_be_bytes)),
+            Zeros::Elsewhere => match String::from_utf8(bytes) {
+                Ok(text) => certain(text),
+                Err(error) => Text {
+                    text: error.as_bytes().iter().copied().map(char::from).collect(),
                     guessed: true,
                 },
             },
@@ -86,7 +89,7 @@ mod tests {
             little,
             big,
         ] {
-            let read = decode(&bytes);
+            let read = decode(bytes);
             assert_eq!(read.text, text);
             assert!(!read.guessed);
         }

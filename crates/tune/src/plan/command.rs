@@ -175,8 +175,8 @@ pub(super) fn set(command: &str, object: &str, property: &str, word: &str) -> Op
             };
             format!(
                 "Set-NetAdapterAdvancedProperty -Name {} -RegistryKeyword {} -{parameter} {}",
-                quoted(&without_wildcards(object)),
-                quoted(property),
+                literal(object),
+                literal(property),
                 quoted(word)
             )
         }
@@ -198,8 +198,8 @@ pub(super) fn get(command: &str, object: &str, property: &str) -> Option<String>
         }
         Setter::AdvancedProperty => format!(
             "({command} -Name {} -RegistryKeyword {}).RegistryValue",
-            quoted(&without_wildcards(object)),
-            quoted(property)
+            literal(object),
+            literal(property)
         ),
         Setter::Netsh => format!(
             "(netsh.exe int tcp show global | Select-String -SimpleMatch {}) -replace '^.*: *', ''",
@@ -211,12 +211,17 @@ pub(super) fn get(command: &str, object: &str, property: &str) -> Option<String>
 /// Returns the argument that selects the object, such as ` -Name 'Ethernet'`.
 fn argument(parameter: Option<&str>, object: &str) -> String {
     parameter.map_or(String::new(), |name| {
-        format!(" -{name} {}", quoted(&without_wildcards(object)))
+        format!(" -{name} {}", literal(object))
     })
 }
 
-/// Escapes the characters in a name that cmdlets interpret as wildcards.
-fn without_wildcards(name: &str) -> String {
+/// Quotes the name of an object so that it matches only this object. Parameters that select objects take
+/// wildcards: those of `Get-NetAdapterRss` and `Set-NetAdapterAdvancedProperty` are documented, and a keyword
+/// such as `*RSS` would match others.
+///
+/// Wildcards:
+/// <https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_wildcards>
+fn literal(name: &str) -> String {
     let mut escaped = String::new();
     for letter in name.chars() {
         if matches!(letter, '*' | '?' | '[' | ']' | '`') {
@@ -224,7 +229,7 @@ fn without_wildcards(name: &str) -> String {
         }
         escaped.push(letter);
     }
-    escaped
+    quoted(&escaped)
 }
 
 fn is_one_of(names: &[&str], name: &str) -> bool {

@@ -1,3 +1,5 @@
+use testdata::HOSTILE_NAMES;
+
 use super::*;
 use crate::inputs::read;
 use crate::machine::Edition;
@@ -50,28 +52,118 @@ fn the_undo_restores_old_values_and_deletes_new_ones() {
     assert_eq!(values(UNDO), [Some(Value::Dword(20)), None]);
 }
 
-/// A line break in the name of a policy would start another registry key in the `.reg` file.
-#[test]
-fn a_key_with_a_line_break_is_not_written() {
-    let key = "HKLM\\SOFTWARE\\Policies\\Microsoft\\Windows\\QoS\\a]\n[HKEY_CURRENT_USER";
-    let place = Place::Registry {
-        key: Key::new(key).unwrap(),
+/// Plans a change of a QoS policy. Its name goes around the `.reg` reader, because a hive can have any name.
+fn plan_of_policy(name: &str) -> Result<Plan, PlanError> {
+    let key = r"HKLM\SOFTWARE\Policies\Microsoft\Windows\QoS";
+    let mut inputs = inputs(&format!("[{key}\\p]\r\n\"DSCP Value\"=\"10\""));
+    inputs[0].found[0].place = Place::Registry {
+        key: Key::new(key).unwrap().child(name),
         name: "DSCP Value".to_owned(),
     };
-    let setting = Catalogue::get().at(&place).unwrap();
-    let change = Change {
-        setting,
-        place,
-        from: None,
-        found: None,
-        to: Some(Value::Text("46".to_owned())),
-        lowers: None,
-        has_effect: None,
+    Plan::new(&["qos_dscp=46".parse().unwrap()], &inputs, &PRO, &[])
+}
+
+/// A line break in the name of a policy would start another registry key in the `.reg` file.
+#[test]
+fn a_key_with_a_control_character_is_not_written() {
+    let injection = "p]\r\n\"x\"=\"y\"\r\n[HKEY_CURRENT_USER]\r\n\"evil\"=\"calc.exe\"";
+    let mut written = 0;
+    for name in HOSTILE_NAMES.iter().chain(&[injection, "a]\"=[b;@"]) {
+        // The name of a key has no backslash, so this is a key below the policies.
+        if name.contains('\\') {
+            assert!(plan_of_policy(name).is_err(), "{name:?}");
+            continue;
+        }
+        let plan = plan_of_policy(name).unwrap();
+        if name.chars().any(|c| c.is_control() && c != '\t') {
+            assert!(matches!(plan.files(), Err(PlanError::Name(_))), "{name:?}");
+            continue;
+        }
+        for (file_name, value) in [(APPLY, "46"), (UNDO, "10")] {
+            let read = read(file_name, &file(&plan, file_name)).unwrap().remove(0);
+            assert_eq!(read.complaints.count, 0, "{name:?}");
+            let [only] = read.found.as_slice() else {
+                panic!("{name:?}: {:?}", read.found);
+            };
+            assert_eq!(only.place.to_string(), plan.changes[0].place.to_string());
+            assert_eq!(only.value, Some(Value::Text(value.to_owned())));
+        }
+        written += 1;
+    }
+    assert_eq!(written, 10);
+}
+
+/// Returns the name that a cmdlet finds for a quoted argument. Returns `None` if the argument is a pattern.
+fn name_of(quoted: &str) -> Option<String> {
+    let inner = quoted.strip_prefix('\'')?.strip_suffix('\'')?;
+    let mut name = String::new();
+    let mut letters = inner.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\'' | '\u{2018}'..='\u{201B}' => name.push(letters.next()?),
+            '`' => name.push(letters.next()?),
+            '*' | '?' | '[' | ']' => return None,
+            _ => name.push(letter),
+        }
+    }
+    Some(name)
+}
+
+/// A name such as `*` must not select all adapters, and `LAN [2]` must select itself.
+#[test]
+fn the_name_of_an_adapter_selects_this_adapter() {
+    assert_eq!(name_of("'a*'"), None);
+    let names = [
+        "*",
+        "[a-z]",
+        "LAN [2]",
+        "`*`",
+        "’; calc #",
+        "'; rm",
+        "$(calc)",
+    ];
+    for name in names.iter().chain(HOSTILE_NAMES) {
+        let printed = serde_json::json!({
+            "Name": name, "NumberOfReceiveQueues": 4, "Profile": 4, "Enabled": true,
+        });
+        let plan = plan_from("rss.json", &printed.to_string(), &["*RSS=0"]).unwrap();
+        for (file_name, value) in [("apply.ps1", "$false"), ("undo.ps1", "$true")] {
+            let script = file(&plan, file_name);
+            assert!(parses(&script), "{name:?}");
+            let script = String::from_utf8(script).unwrap();
+            let (_, rest) = script.split_once("Set-NetAdapterRss -Name ").unwrap();
+            let quoted = rest.strip_suffix(&format!(" -Enabled {value}\r\n"));
+            assert_eq!(name_of(quoted.unwrap()).as_deref(), Some(*name), "{script}");
+        }
+    }
+}
+
+/// Lines, and text outside code spans, are the same for all names.
+#[test]
+fn names_do_not_change_the_description() {
+    let without_code = |name: &str| {
+        let mut plan = plan_of_policy("p").unwrap();
+        plan.machine.name = Some(name.to_owned());
+        let change = &mut plan.changes[0];
+        change.place = Place::Kernel {
+            symbol: name.to_owned(),
+        };
+        change.found.as_mut().unwrap().origin.source = name.into();
+        change.from = Some(Value::Text(name.to_owned()));
+        let mut text = text::describe(&plan);
+        // The spans have different lengths, because an origin is followed by the line.
+        let shown = Value::Text(name.to_owned()).to_string();
+        let place = plan.changes[0].place.to_string();
+        for code in [name, &format!("{name}:3"), &shown, &place] {
+            text = text.replace(&wording::MarkdownCode(code).to_string(), "CODE");
+        }
+        text
     };
-    let changes = vec![change];
-    let machine = PRO;
-    let files = Plan { machine, changes }.files();
-    assert!(matches!(files, Err(PlanError::Name(_))), "{files:?}");
+    let expected = without_code("p");
+    assert_eq!(expected.matches("CODE").count(), 4, "{expected}");
+    for name in HOSTILE_NAMES {
+        assert_eq!(without_code(name), expected, "{name:?}");
+    }
 }
 
 #[test]
@@ -233,7 +325,7 @@ fn a_driver_keyword_is_set_by_name() {
         "{refused}"
     );
     let plan = plan_from("adapters.txt", printed, &["*InterruptModeration@Wi-Fi=0"]).unwrap();
-    let command = "Set-NetAdapterAdvancedProperty -Name 'Wi-Fi' -RegistryKeyword '*InterruptModeration' -RegistryValue";
+    let command = "Set-NetAdapterAdvancedProperty -Name 'Wi-Fi' -RegistryKeyword '`*InterruptModeration' -RegistryValue";
     assert_eq!(commands(&plan, "apply.ps1"), [format!("{command} '0'")]);
     assert_eq!(commands(&plan, "undo.ps1"), [format!("{command} '1'")]);
     let gone = plan_from(

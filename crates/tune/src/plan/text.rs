@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use registry::Value;
+use wording::MarkdownCode;
 
 use super::{Change, Plan, command};
 use crate::catalogue::TakesEffect;
@@ -12,10 +13,8 @@ use crate::found::Place;
 pub(super) fn describe(plan: &Plan) -> String {
     let mut text = String::from("# Plan\n\n");
     let machine = &plan.machine;
-    let name = machine
-        .name
-        .as_deref()
-        .unwrap_or("a machine of unknown name");
+    let name = machine.name.as_deref().map(code);
+    let name = name.unwrap_or_else(|| "a machine of unknown name".to_owned());
     let unknown = || "unknown".to_owned();
     let build = machine
         .build
@@ -39,28 +38,30 @@ pub(super) fn describe(plan: &Plan) -> String {
     text
 }
 
+/// Formats a text of an input, which may contain anything.
+fn code(text: &str) -> String {
+    MarkdownCode(text).to_string()
+}
+
 fn describe_change(text: &mut String, change: &Change) {
     let setting = change.setting;
     let shown = |value: &Option<Value>| match (value, &change.place) {
         (None, _) => "not set".to_owned(),
-        (Some(value), Place::Registry { .. }) => format!("{value} ({})", value.type_name()),
-        (Some(value), _) => value.to_string(),
+        (Some(value), Place::Registry { .. }) => {
+            format!("{} ({})", code(&value.to_string()), value.type_name())
+        }
+        (Some(value), _) => code(&value.to_string()),
     };
-    // A name from an input may contain line breaks.
-    let place = change
-        .place
-        .to_string()
-        .replace(char::is_control, "\u{FFFD}");
     let _ = writeln!(text, "\n## {}\n", setting.name);
     let mut item = |label: &str, what: &str| {
         let _ = writeln!(text, "- {label}: {what}");
     };
-    item("Where", &format!("`{place}`"));
+    item("Where", &code(&change.place.to_string()));
     item("Now", &shown(&change.from));
     item("Then", &shown(&change.to));
     item("Effect", &setting.meaning);
     if let Some(found) = &change.found {
-        item("Found in", &found.origin.to_string());
+        item("Found in", &code(&found.origin.to_string()));
     }
     let effects = setting.takes_effect.iter().map(TakesEffect::to_string);
     item("Takes effect", &effects.collect::<Vec<_>>().join(", or "));

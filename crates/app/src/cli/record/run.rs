@@ -30,11 +30,12 @@ pub(super) struct Recording {
         help_heading = "With --run and --dry-run"
     )]
     circular: bool,
-    /// Note about the recording, saved in the trace and next to it
+    /// Note about the recording, one line, saved in the trace and next to it
     #[arg(
         long,
         value_name = "TEXT",
         default_value = "laglab",
+        value_parser = note,
         help_heading = "With --run and --dry-run"
     )]
     note: String,
@@ -45,6 +46,14 @@ pub(super) struct Recording {
     /// Do not explain the trace afterwards
     #[arg(long, help_heading = "With --run and --dry-run")]
     no_explain: bool,
+}
+
+/// Parses a note. Command lines cannot have control characters.
+fn note(text: &str) -> Result<String, String> {
+    match text.contains(char::is_control) {
+        true => Err("a note is one line without control characters".to_owned()),
+        false => Ok(text.to_owned()),
+    }
 }
 
 /// Command of a recording, with its purpose.

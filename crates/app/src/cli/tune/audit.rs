@@ -49,7 +49,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let inputs = inputs::read(&args.inputs, args.live)?;
     let audit = tune::audit::audit(&inputs.inputs, &inputs.machine(args.machine.machine()));
-    let policies: HashMap<String, &str> = (inputs.inputs.iter())
+    let policies: HashMap<Place, &str> = (inputs.inputs.iter())
         .flat_map(|input| &input.policy_names)
         // If several policies write the same value, the first one counts. In reverse order, it is inserted
         // last and replaces the others.
@@ -59,11 +59,11 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
                 key: policy.key.clone(),
                 name: policy.name.clone(),
             };
-            (place.id(), policy.policy.as_str())
+            (place, policy.policy.as_str())
         })
         .collect();
     let policy = |found: &Found| {
-        let named = policies.get(&found.place.id());
+        let named = policies.get(&found.place);
         named.map(|policy| (*policy).to_owned())
     };
     let report = Report::new(&audit, &policy);

@@ -147,12 +147,12 @@ fn settings_of(inputs: &[Input]) -> Vec<String> {
     let mut places = HashMap::new();
     let mut settings: Vec<String> = Vec::new();
     for found in inputs.iter().flat_map(|input| &input.found) {
-        let place = found.place.to_string();
+        let place = &found.place;
         let setting = match &found.value {
             Some(value) => format!("{place} = {value}"),
             None => format!("{place} is not set"),
         };
-        match places.entry(place.to_lowercase()) {
+        match places.entry(place) {
             Entry::Occupied(there) => settings[*there.get()] = setting,
             Entry::Vacant(new) => {
                 new.insert(settings.len());
