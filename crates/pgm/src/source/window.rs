@@ -165,9 +165,12 @@ impl TransmitWindow {
         }
     }
 
-    pub(super) fn drop_unsent(&mut self) {
+    /// Drops the packets that were not sent yet, and returns their number.
+    pub(super) fn drop_unsent(&mut self) -> u64 {
+        let packets = self.unsent();
         let unsent = self.packets.drain(self.sent..);
         self.bytes -= unsent.map(|kept| kept.payload.len()).sum::<usize>();
+        packets as u64
     }
 
     pub(super) fn get(&self, sqn: Sqn) -> Option<&WindowPacket> {
