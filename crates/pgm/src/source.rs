@@ -247,7 +247,7 @@ impl Source {
                 until: None,
                 unheard_since: None,
             });
-            self.window.finish();
+            self.mark_last();
         }
     }
 

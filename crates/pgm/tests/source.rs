@@ -261,6 +261,27 @@ fn no_packet_is_longer_than_configured() {
 }
 
 #[test]
+fn the_mark_of_the_end_does_not_lengthen_a_full_packet() {
+    // The mark needs 8 bytes: an option and the length of all options.
+    for (spare, is_marked) in [(0, false), (7, false), (8, true)] {
+        let mut source = begun(config());
+        send(&mut source, 1);
+        sent(&mut source, Time(0), |_| ());
+        let room = source.longest_unfragmented();
+        source.send(&vec![1; room - spare]).unwrap();
+        source.close();
+        let mut bytes = Vec::new();
+        source.poll_transmit(Time(0), &mut bytes).unwrap();
+        assert!(bytes.len() <= config().max_packet, "{} bytes", bytes.len());
+        let data = Packet::parse(&bytes, Dialect::Rfc3208).unwrap();
+        assert_eq!(data.options.fin, is_marked, "{spare}");
+        // The SPM that follows announces the end in any case.
+        let fins = sent(&mut source, Time(0), |packet| packet.options.fin);
+        assert_eq!(fins, [true]);
+    }
+}
+
+#[test]
 fn the_rate_is_kept() {
     let mut source = begun(SourceConfig {
         rate: Some(Rate {

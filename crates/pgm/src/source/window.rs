@@ -156,6 +156,11 @@ impl TransmitWindow {
         (0..self.group_size).find(is_unused)
     }
 
+    /// Returns the last packet that waits to be sent.
+    pub(super) fn last_unsent(&self) -> Option<&WindowPacket> {
+        self.packets.back().filter(|_| self.has_unsent())
+    }
+
     /// Marks the last waiting packet as the end of the session.
     pub(super) fn finish(&mut self) {
         if self.has_unsent()
