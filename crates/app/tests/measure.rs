@@ -137,6 +137,7 @@ fn a_second_setting_is_compared_and_no_difference_is_claimed_without_one() {
     let report: Value = serde_json::from_str(&text).unwrap();
     let compared = &report["results"][1]["compared"];
     assert_eq!(compared["pairs"], 10);
+    assert_eq!(compared["with"]["method"], report["results"][1]["method"]);
     let ratio = &compared["ratio"];
     let holds_one = ratio["low"].as_f64().unwrap() <= 1.0 && ratio["high"].as_f64().unwrap() >= 1.0;
     assert_eq!(compared["verdict"] == "none_shown", holds_one, "{compared}");

@@ -45,7 +45,11 @@ fn every_rate_and_setting_has_its_results() {
         ["udp 1000/s", "udp 1000/s", "udp ping-pong", "udp ping-pong"]
     );
     assert!(results[0]["compared"].is_null() && results[2]["compared"].is_null());
-    assert!(results[1]["compared"].is_object() && results[3]["compared"].is_object());
+    for at in [1, 3] {
+        let with = &results[at]["compared"]["with"];
+        assert_eq!(with["method"], results[at]["method"]);
+        assert_eq!(with["setting"], results[at - 1]["setting"]);
+    }
     for result in results {
         assert_eq!(
             (&result["size_bytes"], &result["runs"]),
@@ -242,6 +246,10 @@ fn errors_give_advice() {
         (
             &["--rate", "5k", "--method", "blocking"],
             "--method needs --throughput",
+        ),
+        (
+            &["--throughput", "--output", "refused.csv"],
+            "use --json for its results",
         ),
         (
             &["--rate", "5k", "--bind", "127.0.0.1"],

@@ -106,6 +106,37 @@ impl Group<'_> {
             && of(first) == of(series)
     }
 
+    /// Returns the group that this group is compared with, of `all` groups of the measurement. If
+    /// there are several settings, this is the same method under the first of them. Otherwise it is
+    /// the first method with the same phase, requested duration, size and pace. The reference itself
+    /// is compared with nothing.
+    pub fn reference<'g, 'm>(&self, all: &'g [Group<'m>]) -> Option<&'g Group<'m>> {
+        // States of the file cache are measured one after the other. Only runs in the same state
+        // are adjacent in time and can be compared.
+        let setting = |of: &Series| (of.probe == Probe::Files).then(|| of.setting.clone());
+        // A different pace is a different load. The pace is a part of the method's name:
+        // `udp 10000/s`.
+        let pace = |of: &Series| {
+            let is_paced = of.probe == Probe::Net;
+            let pace = of.method.split_once(' ').filter(|_| is_paced);
+            pace.map(|(_, pace)| pace.to_owned())
+        };
+        let key = |group: &Group<'_>| {
+            let of = group.first;
+            let kind = (of.phase.clone(), of.requested_ns, of.size_bytes);
+            (kind, setting(of), pace(of))
+        };
+        let own = key(self);
+        let mut alike = all.iter().filter(|other| key(other) == own).peekable();
+        let first_setting = &alike.peek()?.first.setting;
+        let has_settings = all
+            .iter()
+            .any(|other| key(other) == own && other.first.setting != *first_setting);
+        let reference =
+            alike.find(|other| !has_settings || other.first.method == self.first.method)?;
+        (!std::ptr::eq(reference.first, self.first)).then_some(reference)
+    }
+
     /// Returns the distribution of the latencies of all runs.
     pub fn percentiles(&self) -> Percentiles {
         self.runs.iter().flat_map(|run| &run.samples).collect()
@@ -150,6 +181,111 @@ mod tests {
     use super::*;
     use crate::{Clock, ClockSource, Sample, Verdict};
 
+    fn measurement(series: Vec<Series>) -> Measurement {
+        Measurement {
+            probe: Probe::Sleep,
+            machine: Machine::detect(),
+            clock: ClockFacts::measure(&Clock::best(), ClockSource::BEST.name()),
+            sample_cost_ns: None,
+            settings: vec![],
+            unavailable: vec![],
+            series,
+            end: End::Rounds,
+            notes: vec![],
+        }
+    }
+
+    /// Returns 8 runs of each entry: method, setting, and latency.
+    fn runs(probe: Probe, entries: &[(&str, &str, i64)]) -> Vec<Series> {
+        let of_run = |run: u32| {
+            entries.iter().map(move |(method, setting, latency_ns)| {
+                let mut series = Series::new(probe, method, setting, run);
+                series.samples = vec![Sample::timed(0, 0, *latency_ns); 3];
+                series
+            })
+        };
+        (0..8).flat_map(of_run).collect()
+    }
+
+    /// Returns for each group its name, the name of its reference, and the ratio of both.
+    fn compared(series: Vec<Series>) -> Vec<(String, Option<(String, f64)>)> {
+        let measurement = measurement(series);
+        let groups = measurement.groups();
+        let name = |group: &Group<'_>| format!("{}, {}", group.first.method, group.first.setting);
+        let with = |group: &Group<'_>| {
+            let reference = group.reference(&groups)?;
+            let ratio = group.compared_to(reference).unwrap().ratio.centre;
+            Some((name(reference), (ratio * 100.0).round() / 100.0))
+        };
+        groups.iter().map(|of| (name(of), with(of))).collect()
+    }
+
+    #[test]
+    fn a_second_setting_is_compared_with_the_same_method() {
+        let compared = compared(runs(
+            Probe::Sleep,
+            &[
+                ("nanosleep", "usual", 80_000),
+                ("nanosleep", "slack", 20_000),
+                ("timerfd", "usual", 30_000),
+                ("timerfd", "slack", 30_000),
+            ],
+        ));
+        let with = |name: &str, ratio| Some((name.to_owned(), ratio));
+        let references: Vec<_> = compared.into_iter().map(|(_, with)| with).collect();
+        assert_eq!(
+            references,
+            [
+                None,
+                with("nanosleep, usual", 0.25),
+                None,
+                with("timerfd, usual", 1.0)
+            ]
+        );
+    }
+
+    #[test]
+    fn methods_of_one_setting_are_compared_with_the_first_of_their_pace() {
+        let compared = compared(runs(
+            Probe::Net,
+            &[
+                ("udp 1000/s", "usual", 10_000),
+                ("pgm 1000/s", "usual", 20_000),
+                ("udp ping-pong", "usual", 5_000),
+                ("pgm ping-pong", "usual", 20_000),
+            ],
+        ));
+        let with = |name: &str, ratio| Some((name.to_owned(), ratio));
+        let references: Vec<_> = compared.into_iter().map(|(_, with)| with).collect();
+        assert_eq!(
+            references,
+            [
+                None,
+                with("udp 1000/s, usual", 2.0),
+                None,
+                with("udp ping-pong, usual", 4.0)
+            ]
+        );
+    }
+
+    #[test]
+    fn methods_that_read_files_are_compared_within_their_state_of_the_cache() {
+        let compared = compared(runs(
+            Probe::Files,
+            &[
+                ("pread", "cached", 10_000),
+                ("mmap", "cached", 5_000),
+                ("pread", "dropped", 100_000),
+                ("mmap", "dropped", 200_000),
+            ],
+        ));
+        let ratios: Vec<_> = compared
+            .into_iter()
+            .map(|(_, with)| with.map(|(_, ratio)| ratio))
+            .collect();
+        assert_eq!(ratios, [None, Some(0.5), None, Some(2.0)]);
+    }
+
     #[test]
     fn runs_are_paired_by_their_number() {
         let mut series = Vec::new();
@@ -166,17 +302,7 @@ mod tests {
                 series.push(of);
             }
         }
-        let measurement = Measurement {
-            probe: Probe::Sleep,
-            machine: Machine::detect(),
-            clock: ClockFacts::measure(&Clock::best(), ClockSource::BEST.name()),
-            sample_cost_ns: None,
-            settings: vec![],
-            unavailable: vec![],
-            series,
-            end: End::Rounds,
-            notes: vec![],
-        };
+        let measurement = measurement(series);
         let groups = measurement.groups();
         assert_eq!(groups.len(), 2);
         assert_eq!(groups[1].lateness().missed, 8);

@@ -67,6 +67,9 @@ struct End {
     reset: Option<Reset>,
     /// Time until which repairs are served; `None` until everything has been sent.
     until: Option<Time>,
+    /// Time since which no receiver acknowledges, although packets wait to be sent (congestion
+    /// control).
+    unheard_since: Option<Time>,
 }
 
 /// Error of [`Source::send`].
@@ -235,14 +238,16 @@ impl Source {
     }
 
     /// Ends the session: sends the waiting packets, announces the end, and serves repairs for the
-    /// configured time.
+    /// time of [`SourceConfig::linger`]. With congestion control, if no receiver acknowledges for
+    /// this time after the call, the packets that still wait are dropped.
     pub fn close(&mut self) {
         if self.end.is_none() {
             self.end = Some(End {
                 reset: None,
                 until: None,
+                unheard_since: None,
             });
-            self.window.finish();
+            self.mark_last();
         }
     }
 
@@ -255,8 +260,9 @@ impl Source {
                 code: code & 0x3f,
             }),
             until: None,
+            unheard_since: None,
         });
-        self.window.drop_unsent();
+        self.statistics.dropped += self.window.drop_unsent();
         if no_repairs {
             self.repairs.clear();
         }
@@ -292,6 +298,7 @@ impl Source {
         if let Some(controller) = &mut self.congestion {
             controller.expire(now);
         }
+        self.drop_unheard(now);
         let start = out.len();
         self.write_confirmation(now, out)
             .or_else(|| self.write_end_or_spm(now, out))
@@ -302,6 +309,24 @@ impl Source {
                 size: out.len() - start,
                 router_alert,
             })
+    }
+
+    /// Drops the waiting packets of a closed session if no receiver acknowledges. Congestion control
+    /// then sends only one packet per timeout, so the end of the session could take hours.
+    fn drop_unheard(&mut self, now: Time) {
+        let (Some(controller), Some(end)) = (&self.congestion, &mut self.end) else {
+            return;
+        };
+        if end.until.is_some() || !controller.is_unheard() {
+            end.unheard_since = None;
+        } else if end
+            .unheard_since
+            .get_or_insert(now)
+            .plus(self.config.linger)
+            <= now
+        {
+            self.statistics.dropped += self.window.drop_unsent();
+        }
     }
 
     /// Returns the time at which `poll_transmit` may return a packet or the session is finished.

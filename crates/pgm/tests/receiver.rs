@@ -9,8 +9,8 @@ use pgm::{
     Destination, Event, Order, Receiver, ReceiverConfig, Time,
     fec::Code,
     wire::{
-        BackOffInterval, Body, Data, Dialect, Fragment, Gsi, Nak, NakList, Options, Packet,
-        ParityParameters, Poll, Reset, Spm, Sqn, Tsi,
+        BackOffInterval, Body, CongestionData, Data, Dialect, Fragment, Gsi, Nak, NakList, Options,
+        Packet, ParityParameters, Poll, Reset, Spm, Sqn, Tsi,
     },
 };
 
@@ -461,6 +461,19 @@ fn gaps_before_the_first_spm_are_requested_after_it() {
     assert_eq!(script.sent_within(200)[0], "NAK 1001");
 }
 
+#[test]
+fn without_an_spm_a_gap_longer_than_the_window_is_one_loss() {
+    let mut script = Script::new(config());
+    script.receive(odata(1_000));
+    script.wait(1_000);
+    script.receive(odata(1_001_000));
+    script.wait(29_500);
+    // The last packet has no room in the window, so it is lost too.
+    assert_eq!(script.events(), ["1000 data", "lost 1000000 from 1001"]);
+    script.receive(odata(1_001_001));
+    assert_eq!(script.events(), ["1001001 data"]);
+}
+
 fn fragment(sqn: u32, first: u32, at: u32, length: u32, payload: &'static [u8]) -> Packet<'static> {
     Packet {
         payload,
@@ -902,6 +915,19 @@ fn a_passive_receiver_never_sends() {
     assert!(script.sent_within(20_000).is_empty());
     script.receive_all([rdata(1001), rdata(1003)]);
     assert_eq!(script.events().len(), 4);
+    // Congestion control requests acknowledgements from all receivers.
+    script.receive(Packet {
+        options: Options {
+            congestion_data: Some(CongestionData {
+                timestamp: 0,
+                acker: Ipv4Addr::UNSPECIFIED.into(),
+            }),
+            ..Options::default()
+        },
+        ..odata(1004)
+    });
+    assert!(script.sent_within(20_000).is_empty());
+    assert_eq!(script.events().len(), 1);
 }
 
 #[test]

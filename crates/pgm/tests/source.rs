@@ -3,9 +3,12 @@
 use std::{net::IpAddr, time::Duration};
 
 use pgm::{
-    BackOffTuning, ConfigError, ParityConfig, Rate, SendError, Source, SourceConfig, Time,
-    WindowLimit,
-    wire::{Body, Dialect, Gsi, Nak, NakList, Options, Packet, Polr, Reset, Spm, Sqn, Tsi},
+    BackOffTuning, ConfigError, CongestionConfig, ParityConfig, Rate, SendError, Source,
+    SourceConfig, Time, WindowLimit,
+    wire::{
+        Ack, Body, CongestionFeedback, Dialect, Gsi, Nak, NakList, Options, Packet, Polr, Reset,
+        Spm, Sqn, Tsi,
+    },
 };
 
 const SOURCE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 77, 0, 1));
@@ -254,6 +257,27 @@ fn no_packet_is_longer_than_configured() {
             }
             assert!((190..=200).contains(&longest), "{longest} bytes");
         }
+    }
+}
+
+#[test]
+fn the_mark_of_the_end_does_not_lengthen_a_full_packet() {
+    // The mark needs 8 bytes: an option and the length of all options.
+    for (spare, is_marked) in [(0, false), (7, false), (8, true)] {
+        let mut source = begun(config());
+        send(&mut source, 1);
+        sent(&mut source, Time(0), |_| ());
+        let room = source.longest_unfragmented();
+        source.send(&vec![1; room - spare]).unwrap();
+        source.close();
+        let mut bytes = Vec::new();
+        source.poll_transmit(Time(0), &mut bytes).unwrap();
+        assert!(bytes.len() <= config().max_packet, "{} bytes", bytes.len());
+        let data = Packet::parse(&bytes, Dialect::Rfc3208).unwrap();
+        assert_eq!(data.options.fin, is_marked, "{spare}");
+        // The SPM that follows announces the end in any case.
+        let fins = sent(&mut source, Time(0), |packet| packet.options.fin);
+        assert_eq!(fins, [true]);
     }
 }
 
@@ -613,6 +637,66 @@ fn the_end_is_announced_after_all_data_and_repairs_continue() {
     assert!(!source.is_finished(milliseconds(100)));
     assert!(source.is_finished(milliseconds(101)));
     assert!(names(&mut source, milliseconds(101)).is_empty());
+}
+
+/// Sends 60 messages with congestion control and closes the session. A receiver acknowledges each packet
+/// after 400 ms, or no receiver exists. Returns the duration until the end in milliseconds, and the numbers of
+/// packets that were sent and dropped.
+fn close_with_congestion_control(has_receiver: bool) -> (u64, u64, u64) {
+    let mut source = Source::new(
+        SourceConfig {
+            congestion: Some(CongestionConfig::default()),
+            ..config()
+        },
+        Time(0),
+    )
+    .unwrap();
+    send(&mut source, 60);
+    source.close();
+    let mut now = Time(0);
+    while !source.is_finished(now) {
+        let data = sent(&mut source, now, |packet| match packet.body {
+            Body::Odata(data) => Some(data.sqn),
+            _ => None,
+        });
+        let highest = data.into_iter().flatten().last();
+        let Some(highest) = highest.filter(|_| has_receiver) else {
+            let next = source.timeout().map_or(0, |next| next.0);
+            now = Time(next.max(now.0 + 1));
+            continue;
+        };
+        now = now.plus(Duration::from_millis(400));
+        let ack = Ack {
+            highest,
+            bitmap: u32::MAX,
+        };
+        let feedback = CongestionFeedback {
+            timestamp: 0,
+            loss: 0,
+            receiver: SOURCE,
+        };
+        let packet = Packet {
+            options: Options {
+                congestion_feedback: Some(feedback),
+                ..Options::default()
+            },
+            ..upstream(Body::Ack(ack))
+        };
+        source.handle(now, &packet);
+    }
+    let statistics = source.statistics();
+    (now.0 / 1_000_000, statistics.packets, statistics.dropped)
+}
+
+#[test]
+fn closing_without_receivers_ends_within_the_linger_time() {
+    let (took, sent, dropped) = close_with_congestion_control(false);
+    // Two timeouts of 500 ms, 5 s without an acknowledgement, and 5 s for repairs.
+    assert!((10_000..=11_500).contains(&took), "{took} ms");
+    assert!((2..60).contains(&sent), "{sent}");
+    assert_eq!(sent + dropped, 60);
+    let (_, sent, dropped) = close_with_congestion_control(true);
+    assert_eq!((sent, dropped), (60, 0));
 }
 
 #[test]

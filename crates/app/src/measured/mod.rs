@@ -67,20 +67,28 @@ struct Outcome<'m> {
     /// Summary of the delays between intended and actual starts of samples.
     start_delay: Summary,
     pacing: Lateness,
-    /// Comparison with the first method that has the same phase, request, size and pace; `None` for the first
-    /// method itself.
-    compared: Option<Compared>,
+    /// Comparison with the same method under the first setting or, if there is one setting, with the first
+    /// method that has the same phase, request, size and pace; `None` for the reference itself.
+    compared: Option<Compared<'m>>,
 }
 
-/// Comparison of the medians of a method with the medians of the first method.
+/// Comparison of the medians of a method with the medians of its reference.
 #[derive(Serialize)]
-struct Compared {
+struct Compared<'m> {
+    with: Reference<'m>,
     #[serde(flatten)]
     comparison: Option<Comparison>,
     verdict: Option<Verdict>,
     /// Reason why there is no comparison, if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     why_not: Option<String>,
+}
+
+/// Method and setting that a method is compared with.
+#[derive(Serialize)]
+struct Reference<'m> {
+    method: &'m str,
+    setting: &'m str,
 }
 
 impl<'m> Report<'m> {
@@ -122,25 +130,6 @@ impl<'m> Report<'m> {
 
 fn outcome<'m>(group: &Group<'m>, all: &[Group<'m>]) -> Outcome<'m> {
     let series = group.first;
-    let key = |group: &Group<'_>| {
-        let of = group.first;
-        // States of the file cache are measured one after the other. Only runs in the same state are adjacent
-        // in time and can be compared.
-        let setting = (of.probe == Probe::Files).then(|| of.setting.clone());
-        // A different pace is a different load. The pace is a part of the method's name: `udp 10000/s`.
-        let pace = (of.probe == Probe::Net)
-            .then(|| Some(of.method.split_once(' ')?.1.to_owned()))
-            .flatten();
-        (
-            of.phase.clone(),
-            of.requested_ns,
-            of.size_bytes,
-            setting,
-            pace,
-        )
-    };
-    let first = all.iter().find(|other| key(other) == key(group));
-    let other = first.filter(|first| !std::ptr::eq(first.first, series));
     Outcome {
         method: &series.method,
         setting: &series.setting,
@@ -151,22 +140,26 @@ fn outcome<'m>(group: &Group<'m>, all: &[Group<'m>]) -> Outcome<'m> {
         latency: group.percentiles().summary(),
         start_delay: group.starts().summary(),
         pacing: group.lateness(),
-        compared: other.map(|other| match group.compared_to(other) {
-            Ok(comparison) => Compared {
-                comparison: Some(comparison),
-                verdict: Some(comparison.verdict()),
-                why_not: None,
-            },
-            Err(why) => Compared {
-                comparison: None,
-                verdict: None,
-                why_not: Some(why.to_string()),
-            },
-        }),
+        compared: group
+            .reference(all)
+            .map(|reference| Compared::of(group, reference)),
     }
 }
 
-impl Compared {
+impl<'m> Compared<'m> {
+    fn of(group: &Group<'m>, reference: &Group<'m>) -> Compared<'m> {
+        let comparison = group.compared_to(reference);
+        Compared {
+            with: Reference {
+                method: &reference.first.method,
+                setting: &reference.first.setting,
+            },
+            comparison: comparison.ok(),
+            verdict: comparison.ok().map(|comparison| comparison.verdict()),
+            why_not: comparison.err().map(|why| why.to_string()),
+        }
+    }
+
     /// Formats the comparison as a table cell.
     fn words(&self) -> String {
         let comparison = self.comparison.as_ref();

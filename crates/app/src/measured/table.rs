@@ -1,12 +1,15 @@
 //! Tables of results, for output as text and HTML.
 
+use measure::Probe;
+use tables::Named;
+
 use super::phases;
 use super::{Outcome, Report};
 use crate::output::{Side, duration, grouped};
 
 /// A table of results.
 pub(super) struct Table {
-    /// Title of the table; `None` if it is the only table.
+    /// Title of the table; `None` for the main table of a page.
     pub(super) title: Option<String>,
     /// Heading and alignment of each column.
     pub(super) columns: Vec<(&'static str, Side)>,
@@ -14,7 +17,7 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-const COLUMNS: [(&str, Side); 12] = [
+const COLUMNS: [(&str, Side); 11] = [
     ("method", Side::Left),
     ("setting", Side::Left),
     ("samples", Side::Right),
@@ -26,34 +29,88 @@ const COLUMNS: [(&str, Side); 12] = [
     ("max", Side::Right),
     ("not done", Side::Right),
     ("missed", Side::Right),
-    ("median vs first", Side::Left),
 ];
 
 /// Returns the tables of a measurement.
 pub(super) fn tables(report: &Report<'_>) -> Vec<Table> {
     match report.probe {
         "files" => phases::tables(report),
-        _ => vec![Table {
-            title: None,
-            columns: COLUMNS.to_vec(),
-            rows: report.results.iter().map(row).collect(),
-        }],
+        _ => {
+            let latencies = Table {
+                title: None,
+                columns: columns(report),
+                rows: report.results.iter().map(row).collect(),
+            };
+            [Some(latencies), start_delays(report)]
+                .into_iter()
+                .flatten()
+                .collect()
+        }
     }
 }
 
+/// Returns the start delays of packets that were sent late, or `None` if all delays are negligible.
+fn start_delays(report: &Report<'_>) -> Option<Table> {
+    let late = report
+        .results
+        .iter()
+        .filter(|of| begins_late(report.probe, of));
+    let rows: Vec<Vec<String>> = late
+        .map(|of| {
+            let delay = &of.start_delay;
+            vec![
+                method(of),
+                of.setting.to_owned(),
+                known(delay.p50_ns),
+                known(delay.p99_ns),
+                known(delay.max_ns),
+            ]
+        })
+        .collect();
+    let columns = vec![
+        ("method", Side::Left),
+        ("setting", Side::Left),
+        ("median", Side::Right),
+        ("p99", Side::Right),
+        ("max", Side::Right),
+    ];
+    (!rows.is_empty()).then(|| Table {
+        title: Some("Start delays: sent later than planned".to_owned()),
+        columns,
+        rows,
+    })
+}
+
+/// Returns true if packets were sent so late that the latency alone is misleading: the p99 start delay (of
+/// fewer than 100 samples: the maximum) is at least a tenth of the median latency, or a packet was sent a whole
+/// interval late.
+pub(super) fn begins_late(probe: &str, of: &Outcome<'_>) -> bool {
+    let delay = of.start_delay.p99_ns.or(of.start_delay.max_ns);
+    let is_long = delay.zip(of.latency.p50_ns);
+    probe == Probe::Net.name()
+        && (of.pacing.missed > 0 || is_long.is_some_and(|(delay, median)| delay >= median / 10))
+}
+
+fn columns(report: &Report<'_>) -> Vec<(&'static str, Side)> {
+    let has_settings = |of: &Outcome<'_>| {
+        let compared = of.compared.as_ref();
+        compared.is_some_and(|compared| compared.with.setting != of.setting)
+    };
+    let compared = match report.results.iter().any(has_settings) {
+        true => "median vs first setting",
+        false => "median vs first",
+    };
+    COLUMNS
+        .into_iter()
+        .chain([(compared, Side::Left)])
+        .collect()
+}
+
 fn row(outcome: &Outcome<'_>) -> Vec<String> {
-    let known = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), duration);
     let latency = &outcome.latency;
-    let mut method = outcome.method.to_owned();
-    if let Some(phase) = outcome.phase {
-        method = format!("{method} {phase}");
-    }
-    if let Some(bytes) = outcome.size_bytes {
-        method = format!("{method}, {} bytes", grouped(bytes));
-    }
     let compared = outcome.compared.as_ref();
     vec![
-        method,
+        method(outcome),
         outcome.setting.to_owned(),
         grouped(latency.count + latency.unknown),
         known(latency.min_ns),
@@ -66,4 +123,63 @@ fn row(outcome: &Outcome<'_>) -> Vec<String> {
         grouped(outcome.pacing.missed),
         compared.map_or(String::new(), |compared| compared.words()),
     ]
+}
+
+fn method(outcome: &Outcome<'_>) -> String {
+    let mut method = outcome.method.to_owned();
+    if let Some(phase) = outcome.phase {
+        method = format!("{method} {phase}");
+    }
+    if let Some(bytes) = outcome.size_bytes {
+        method = format!("{method}, {} bytes", grouped(bytes));
+    }
+    method
+}
+
+fn known(ns: Option<i64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::{Lateness, Percentiles};
+
+    use super::*;
+
+    /// Returns results with 100 latencies of 1,000 ns and these start delays.
+    fn outcome(delays_ns: &[i64], missed: u64) -> Outcome<'static> {
+        let latency = Percentiles::from_latencies([Some(1_000); 100]).summary();
+        let delays = delays_ns.iter().map(|ns| Some(*ns));
+        Outcome {
+            method: "udp 1000/s",
+            setting: "usual",
+            phase: None,
+            requested_ns: None,
+            size_bytes: None,
+            runs: 6,
+            latency,
+            start_delay: Percentiles::from_latencies(delays).summary(),
+            pacing: Lateness {
+                missed,
+                worst_ns: 0,
+            },
+            compared: None,
+        }
+    }
+
+    #[test]
+    fn start_delays_are_shown_from_a_tenth_of_the_latency() {
+        assert!(!begins_late("net", &outcome(&[99; 100], 0)));
+        assert!(begins_late("net", &outcome(&[100; 100], 0)));
+        assert!(begins_late("net", &outcome(&[1; 100], 1)));
+        // A single late packet of 200 does not reach the p99, but it does reach the maximum of a few.
+        let with_one = |count: usize| {
+            let mut delays = vec![1; count];
+            delays[0] = 500;
+            outcome(&delays, 0)
+        };
+        assert!(!begins_late("net", &with_one(200)));
+        assert!(begins_late("net", &with_one(20)));
+        assert!(!begins_late("sleep", &outcome(&[500; 100], 3)));
+    }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use measure::{End, FilesPhase, Machine, Virtualised};
 
 use super::phases;
-use super::table::tables;
+use super::table::{self, tables};
 use super::{Outcome, Report};
 use crate::output::{self, Columns, counted, duration};
 
@@ -132,6 +132,16 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
             counted(missed, "sample", "samples"),
             duration(worst.unwrap_or(0))
         ));
+    }
+    if report
+        .results
+        .iter()
+        .any(|of| table::begins_late(report.probe, of))
+    {
+        remarks.push(
+            "Latency counts from the actual start of a sample; the start delay comes on top of it."
+                .to_owned(),
+        );
     }
     // For files, the table shows the comparisons of some phases only.
     let is_shown = |of: &&Outcome<'_>| {

@@ -141,8 +141,9 @@ impl SleepPlan {
         let combinations = methods.len() * self.settings.len();
         let start_ns = clock.now_ns();
         let end = self.plan.carry_out(combinations, clock, stop, |turn| {
-            let method = methods[turn.method % methods.len()];
-            let number = turn.method / methods.len();
+            // The settings of a method are neighbours, because they are compared.
+            let method = methods[turn.method / self.settings.len()];
+            let number = turn.method % self.settings.len();
             let samples = match turn.run {
                 None => self.warm_up_samples(),
                 Some(_) => self.samples_per_run(&pace),

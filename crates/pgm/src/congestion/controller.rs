@@ -217,10 +217,15 @@ impl Controller {
             self.outstanding = 0;
             self.last_ack = now;
             self.timeouts += 1;
-            if self.timeouts >= 2 {
+            if self.is_unheard() {
                 self.acker = None;
             }
         }
+    }
+
+    /// Returns true if the last two timeouts passed without an acknowledgement.
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.timeouts >= 2
     }
 
     /// Returns the time of the next timeout if packets are in flight.

@@ -343,7 +343,8 @@ impl Peer {
         if options.fin {
             self.last = Some(sqn);
         }
-        if let Some(option) = options.congestion_data.filter(|_| !packet.parity) {
+        let may_acknowledge = !packet.parity && !self.config.passive;
+        if let Some(option) = options.congestion_data.filter(|_| may_acknowledge) {
             self.acknowledger
                 .get_or_insert_with(|| Acknowledger::new(self.config.address, sqn))
                 .on_data(now, sqn, option, self.config.ack_back_off, &mut self.rng);

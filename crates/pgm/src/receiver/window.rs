@@ -43,7 +43,7 @@ pub(super) struct ReceiveWindow {
     /// Last packet that the source is known to have sent.
     pub(super) lead: Sqn,
     /// Sequence number at which the window restarts after all its slots were delivered. It is set
-    /// if the source can no longer repair the packets up to it.
+    /// if the packets up to it cannot be repaired any more, or were given up.
     resume: Option<Sqn>,
     /// Total size of the payloads in memory, in bytes.
     pub(super) bytes: usize,
@@ -340,10 +340,15 @@ impl ReceiveWindow {
         }
     }
 
-    /// Marks all missing packets as lost.
+    /// Marks all missing packets as lost, also those that the window has no room for. Otherwise, a
+    /// forged packet with a high number would cause a loss for each of thousands of windows.
     pub(super) fn give_up(&mut self) {
         for at in 0..self.slots.len() {
             self.lose(at);
+        }
+        let next = self.lead.plus(1);
+        if self.end().is_before(next) {
+            self.resume = Some(next);
         }
     }
 

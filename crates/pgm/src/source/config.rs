@@ -52,7 +52,9 @@ pub struct SourceConfig {
     /// True to request loss reports from receivers. The result is in
     /// [`SourceStatistics::loss`](super::SourceStatistics::loss).
     pub loss_reports: bool,
-    /// Time for which repairs are served after the end of the session.
+    /// Time for which repairs are served after the end of the session. With congestion control,
+    /// also the time without an acknowledgement after which a closed session drops the packets that
+    /// still wait to be sent.
     pub linger: Duration,
     /// Variant of the wire format, because OpenPGM encodes some bits differently from RFC 3208.
     pub dialect: Dialect,

@@ -9,6 +9,7 @@ const DATA_HEADER: usize = 24;
 const OPTIONS_LENGTH: usize = 4;
 const FRAGMENT: usize = 16;
 const SYN: usize = 4;
+const FIN: usize = 4;
 const PARITY_GROUP: usize = 8;
 const CURRENT_GROUP_SIZE: usize = 8;
 const PARITY_TRAILER: usize = 2;
@@ -27,13 +28,13 @@ impl Source {
         }
         let first = self.window.next();
         let is_syn = !self.window.has_started();
-        let room = self.room(is_syn, false);
+        let room = self.room(is_syn, false, false);
         if message.len() <= room {
             self.check_backlog(1)?;
             self.window.push(message, None);
             return Ok(first);
         }
-        let room = self.room(is_syn, true);
+        let room = self.room(is_syn, true, false);
         let too_long = |packets| SendError::TooLong {
             packets,
             max: self.config.window.packets as usize,
@@ -65,17 +66,31 @@ impl Source {
 
     /// Returns the maximum length in bytes of a message that fits into one packet.
     pub fn longest_unfragmented(&self) -> usize {
-        self.room(false, false)
+        self.room(false, false, false)
+    }
+
+    /// Marks the last waiting packet as the end of the session, if the mark fits into the packet.
+    /// If not, only the SPM after the packet announces the end.
+    pub(super) fn mark_last(&mut self) {
+        let fits = self.window.last_unsent().is_some_and(|last| {
+            last.payload.len() <= self.room(last.is_first, last.fragment.is_some(), true)
+        });
+        if fits {
+            self.window.finish();
+        }
     }
 
     /// Returns the maximum number of payload bytes of a packet.
-    fn room(&self, is_syn: bool, is_fragment: bool) -> usize {
+    fn room(&self, is_syn: bool, is_fragment: bool, is_fin: bool) -> usize {
         let mut options = 0;
         if is_syn {
             options += SYN;
         }
         if is_fragment {
             options += FRAGMENT;
+        }
+        if is_fin {
+            options += FIN;
         }
         if self.congestion.is_some() {
             options += if self.config.address.is_ipv4() {

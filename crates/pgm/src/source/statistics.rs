@@ -11,6 +11,9 @@ pub struct SourceStatistics {
     pub packets: u64,
     /// Total size of the payloads of these packets, in bytes.
     pub bytes: u64,
+    /// Number of packets that were never sent, because the session was aborted, or because it was
+    /// closed and no receiver acknowledged.
+    pub dropped: u64,
     /// Number of proactive parity packets sent.
     pub parity_sent: u64,
     /// Number of data packets sent again as repairs.

@@ -156,6 +156,11 @@ impl TransmitWindow {
         (0..self.group_size).find(is_unused)
     }
 
+    /// Returns the last packet that waits to be sent.
+    pub(super) fn last_unsent(&self) -> Option<&WindowPacket> {
+        self.packets.back().filter(|_| self.has_unsent())
+    }
+
     /// Marks the last waiting packet as the end of the session.
     pub(super) fn finish(&mut self) {
         if self.has_unsent()
@@ -165,9 +170,12 @@ impl TransmitWindow {
         }
     }
 
-    pub(super) fn drop_unsent(&mut self) {
+    /// Drops the packets that were not sent yet, and returns their number.
+    pub(super) fn drop_unsent(&mut self) -> u64 {
+        let packets = self.unsent();
         let unsent = self.packets.drain(self.sent..);
         self.bytes -= unsent.map(|kept| kept.payload.len()).sum::<usize>();
+        packets as u64
     }
 
     pub(super) fn get(&self, sqn: Sqn) -> Option<&WindowPacket> {

@@ -117,7 +117,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "role")]
     peers: bool,
     /// Measure throughput, for each method of sending and receiving; a reflector counts the packets
-    #[arg(long, conflicts_with_all = ["group", "rate", "vs", "dscp", "busy_poll", "spin", "output"])]
+    #[arg(long, conflicts_with_all = ["group", "rate", "vs", "dscp", "busy_poll", "spin"])]
     throughput: bool,
     /// Use only these methods (comma-separated) [default: all on this system]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = method)]
@@ -211,6 +211,10 @@ fn contradiction(args: &Args) -> Option<&'static str> {
             args.throughput && args.role.is_some() && group(args).is_some(),
             "--throughput with --role measures only UDP: for other transports, leave out --role to run both \
              ends here",
+        ),
+        (
+            args.throughput && args.delivery.has_file(),
+            "--throughput takes no samples that --output could write; use --json for its results",
         ),
         (
             !args.method.is_empty() && !args.throughput,

@@ -471,3 +471,23 @@ fn if_ready<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubled_packets_are_no_negative_loss() {
+        let through = |sent, received| Throughput {
+            size: 100,
+            sent,
+            received,
+            bytes: 100 * received,
+            took_ns: 1_000_000,
+            sender_buffers: Buffers::default(),
+            receiver_buffers: Buffers::default(),
+        };
+        assert_eq!(through(10, 7).lost(), 3);
+        assert_eq!(through(10, 12).lost(), 0);
+    }
+}

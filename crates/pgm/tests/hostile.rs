@@ -1,0 +1,23 @@
+//! Seeded sessions with hostile members: bytes and packets sent, sources and memory stay within their limits.
+
+#[path = "hostile/memory.rs"]
+mod memory;
+#[path = "hostile/session.rs"]
+mod session;
+
+use testdata::Rng;
+
+#[test]
+fn hostile_members_stay_within_the_limits() {
+    let mut script = Vec::new();
+    let mut most = 0;
+    for seed in 0..2_500 {
+        let mut rng = Rng(seed);
+        script.clear();
+        let length = 40 + rng.below(800);
+        script.extend((0..length).map(|_| rng.bits() as u8));
+        most = most.max(session::run(&script));
+    }
+    // The limit of the memory says something only if sessions come near it.
+    assert!(most > session::MEMORY / 10, "{most} bytes");
+}
