@@ -23,6 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("replica", &["views"]),
     ("tune", &["etl", "registry", "wording"]),
     ("sim", &["etl", "events", "tune"]),
+    ("simulated", &["sim", "symbols"]),
     ("tables", &["etl", "events", "store"]),
     ("selection", &["tables"]),
     ("sql", &["events", "tables"]),
