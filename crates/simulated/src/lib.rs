@@ -77,10 +77,12 @@ impl Simulated {
     }
 }
 
-/// Writes the PDB of a module into a symbol store.
+/// Writes the PDB of a module into a symbol store. A module whose name cannot be the name of a file has none.
 fn write_symbols(module: &ModuleTruth, store: &Path) {
     let guid = module.pdb_guid.parse().expect("a GUID");
-    let id = PdbId::new(&module.pdb, guid, module.pdb_age).expect("the id of a PDB");
+    let Ok(id) = PdbId::new(&module.pdb, guid, module.pdb_age) else {
+        return;
+    };
     let functions = module.functions.iter().map(|function| Function {
         name: function.name.clone(),
         rva: function.rva,
