@@ -1,10 +1,18 @@
 // Generated data for the gallery of components.
 
-import type { ButterflyAnswer, FlameAnswer, Nodes } from "../src/flame/answer";
-import type { HeatAnswer } from "../src/heat/answer";
-import type { CpuLane, LanesAnswer, Wake } from "../src/lanes/answer";
-import type { Catalogue, SqlAnswer } from "../src/sql/answer";
-import type { WaitAnswer } from "../src/wait/answer";
+import type {
+  ButterflyAnswer,
+  CpuLane,
+  Evidence,
+  FlameAnswer,
+  HeatAnswer,
+  LanesAnswer,
+  Nodes,
+  SqlAnswer,
+  SqlCatalogue,
+  Story,
+  Wake,
+} from "../src/api/types";
 
 /** Returns a generator of reproducible numbers from 0 to 1. */
 export function chance(seed: number): () => number {
@@ -62,7 +70,14 @@ export function madeLanes(cpus: number, from: number, to: number, exact: boolean
         interrupts.busy.push(exact ? 1 : random());
       }
     }
-    return { cpu, runs, interrupts };
+    return {
+      cpu,
+      runs,
+      interrupts,
+      recorded_from_ns: null,
+      recorded_until_ns: null,
+      doubtful: { start: [], end: [] },
+    };
   });
   const thread = Object.fromEntries(Array.from({ length: 70 }, (_, id) => [id, `worker (${1000 + id * 4})`]));
   return {
@@ -99,7 +114,7 @@ export function madeHeat(from: number, to: number): HeatAnswer {
     above: 0,
     below: 1234,
     unit: "ns",
-    sql: null,
+    sql: "",
   };
 }
 
@@ -177,11 +192,11 @@ const nothing = {
   state: null,
   priority: null,
   rank: null,
-  stack: null,
+  stack: [],
   evidence: null,
   until_ns: null,
 };
-const evidence = {
+const evidence: Evidence = {
   title: "Threads that ran during this time",
   query:
     "SELECT process(process_row) AS process, sum(end_ns - start_ns) AS cpu_ns FROM cpu_runs GROUP BY 1 ORDER BY 2 DESC",
@@ -199,7 +214,7 @@ const evidence = {
   ],
 };
 
-export const madeWait: WaitAnswer = {
+export const madeWait: Story = {
   thread: thread(9432, "LockApp.exe (9120)", "Compositor"),
   at_ns: 40_000_000_000,
   kind: "ready",
@@ -295,7 +310,7 @@ export const madeWait: WaitAnswer = {
   ],
 };
 
-export const madeCatalogue: Catalogue = {
+export const madeCatalogue: SqlCatalogue = {
   tables: [
     {
       name: "cpu_runs",
@@ -341,7 +356,7 @@ export function madeRows(kind: "time" | "keys"): SqlAnswer {
     const columns = ["process", "cpu_ns", "runs", "longest_ready_ns"].map((name, place) => ({
       name,
       type: place ? "Int64" : "Utf8",
-      unit: null,
+      unit: name.endsWith("_ns") ? "ns" : "",
     }));
     return { columns, rows: [...rows, [null, null, 3, 12]], more: false, took_ms: 12 };
   }
@@ -354,7 +369,7 @@ export function madeRows(kind: "time" | "keys"): SqlAnswer {
   const columns = ["time_ns", "dpc_ns", "isr_ns", "note"].map((name, place) => ({
     name,
     type: place < 3 ? "Int64" : "Utf8",
-    unit: null,
+    unit: name.endsWith("_ns") ? "ns" : "",
   }));
   return { columns, rows, more: true, took_ms: 231 };
 }

@@ -2,10 +2,8 @@
 
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { ButterflyAnswer, FlameAnswer } from "../src/flame/answer";
+import type { ButterflyAnswer, FlameAnswer, HeatAnswer, LanesAnswer } from "../src/api/types";
 import { count, duration, measured, percent } from "../src/format";
-import type { HeatAnswer } from "../src/heat/answer";
-import type { LanesAnswer } from "../src/lanes/answer";
 import { content, isDrawn, launch, link, watch, type Watched } from "./browser";
 import { Folder, open, sql, type Server } from "./laglab";
 

@@ -1,6 +1,6 @@
 // Colours for names. A name has the same colour everywhere on the page.
 
-/** Number of colours for series: `--series-0` and following in series.css. */
+/** Number of colours for series: `--series-0` and following in app.css. */
 export const COLOURS = 28;
 
 /** Removes the id from a label. For example, `chrome.exe (144)` becomes `chrome.exe`. */

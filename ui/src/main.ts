@@ -1,4 +1,5 @@
 import { mount } from "svelte";
+import "./colours.css";
 import "./app.css";
 import "./flame/calls.css";
 import "./table/table.css";

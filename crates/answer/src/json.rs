@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, SchemaRef};
 use serde::Serialize;
 use serde_json::{Number, Value};
+use ts_rs::TS;
 
 use super::cells::Style;
 
@@ -13,7 +14,7 @@ use super::cells::Style;
 const EXACT: u64 = 1 << 53;
 
 /// Description of a column for JavaScript.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, TS)]
 pub struct JsonColumn {
     name: String,
     /// Data type, as in SQL. An integer that JavaScript cannot represent exactly is sent as text.

@@ -263,3 +263,20 @@ mod with_sql {
         check(&Simulated::of_text("starved", scenario, &[]), &[]);
     }
 }
+
+/// Checks that advice about recording is printed once, though many theories of this trace need the same events.
+#[test]
+fn what_to_record_is_said_once() {
+    let said = program::text(&["explain", "filtrace__etw.etl"]);
+    let not_recorded = said.matches("  not recorded  ").count();
+    assert!(not_recorded > 3, "{said}");
+    let advice: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("laglab record --for "))
+        .collect();
+    assert_eq!(advice.len(), 1, "{advice:?}");
+    assert!(
+        advice[0].starts_with("  To answer the questions that are not recorded, record "),
+        "{advice:?}"
+    );
+}

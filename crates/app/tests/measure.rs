@@ -311,6 +311,10 @@ fn results_are_printed_before_a_file_error() {
         text.contains("How late sleeps end") && text.contains("200"),
         "{text}"
     );
+    let first = text.lines().next().unwrap_or_default();
+    let answer = "  A sleep of 10.0 µs with nanosleep usually ends ";
+    assert!(first.starts_with(answer), "{first}");
+    assert!(first.contains(" late, at worst "), "{first}");
     let left: Vec<_> = fs::read_dir(dir.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
 }

@@ -53,7 +53,7 @@ fn a_kit_is_written_and_its_profile_is_fine() {
         "record", "--for", "dpc", "--memory", "256", "--cpus", "64", "--nodes", "2",
     ];
     let said = text(&[&args[..], &["-o", kit]].concat());
-    assert!(said.contains("64 processors, 256 GiB"), "{said}");
+    assert!(said.contains("64 CPUs, 256.0 GiB"), "{said}");
     assert!(!said.contains("assumed"), "{said}");
     let mut files: Vec<String> = fs::read_dir(kit)
         .unwrap()
@@ -225,6 +225,27 @@ fn wrong_usage_is_refused() {
         let folder = folder.path().to_str().unwrap();
         let said = error_of(&["record", "--for", "cpu", "--run", "-o", folder], 2);
         assert!(said.contains("--dry-run"), "{said}");
+        // The kit remains, without an empty folder for temporary files.
+        let kept: Vec<_> = fs::read_dir(folder).unwrap().map(Result::unwrap).collect();
+        assert!(!kept.is_empty());
+        for entry in kept {
+            assert!(entry.path().is_file(), "{entry:?}");
+        }
+        // A folder of the user stays.
+        let own = format!("{folder}/own");
+        fs::create_dir(&own).unwrap();
+        let args = [
+            "record",
+            "--for",
+            "cpu",
+            "--run",
+            "-o",
+            folder,
+            "--temporary",
+            &own,
+        ];
+        error_of(&args, 2);
+        assert!(fs::exists(&own).unwrap());
     }
 }
 

@@ -204,6 +204,55 @@ fn descriptions_that_cannot_be_read_are_refused() {
 }
 
 #[test]
+fn missing_files_are_refused_with_cause_and_advice() {
+    let dir = tempfile::tempdir().unwrap();
+    let none = dir.path().join("none.txt");
+    let none = none.to_str().unwrap();
+    let cause = format!("cannot read {none}: no such file or folder; check the path");
+    for args in [
+        &["record", "check", none][..],
+        &["tune", "audit", none],
+        &["tune", "bisect", none, "--manual"],
+        &["tune", "dfsn", "rewrite", none],
+        &["simulate", none],
+    ] {
+        refuses(args, &cause);
+    }
+    let folder = dir.path().to_str().unwrap();
+    refuses(
+        &["simulate", &format!("{folder}/none.toml")],
+        "check the path",
+    );
+}
+
+#[test]
+fn similar_names_of_scenarios_are_suggested() {
+    refuses(&["simulate", "rank-stal"], "did you mean `rank-stall`?");
+    for command in ["info", "explain"] {
+        refuses(&[command, "rank-stal"], "`laglab simulate rank-stall`");
+        refuses(&[command, "rank-stall"], "give rank-stall.etl");
+        refuses(&[command, "qqq"], "no such file; check the path");
+    }
+}
+
+#[test]
+fn numbers_outside_their_limits_are_refused_with_the_limits() {
+    for (args, limits) in [
+        (&["record", "--for", "cpu", "--nodes", "0"][..], "1 to 64"),
+        (
+            &["tune", "explain", "sleep", "--sleep", "100001"],
+            "0 to 100000",
+        ),
+    ] {
+        let output = program::laglab(args);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let expected = format!("give a whole number from {limits}");
+        assert!(error.contains(&expected), "{args:?}: {error}");
+    }
+}
+
+#[test]
 fn wrong_usage_is_refused() {
     for args in [
         &["events"][..],

@@ -117,6 +117,23 @@ fn a_shared_name_explains_all_its_settings() {
 }
 
 #[test]
+fn a_value_that_is_not_allowed_is_refused_with_the_allowed_ones() {
+    for (name, value, allowed) in [
+        ("SystemResponsiveness", "badvalue", "0 to 100"),
+        ("SystemResponsiveness", "101", "0 to 100"),
+        ("Win32PrioritySeparation", "badvalue", "0 to 63"),
+        ("maxnumrsscpus", "many", "1 or more"),
+    ] {
+        let output = laglab(&["tune", "explain", name, value]);
+        assert_eq!(output.status.code(), Some(2), "{name} {value}");
+        assert!(output.stdout.is_empty(), "{name} {value}");
+        let error = String::from_utf8_lossy(&output.stderr);
+        let asked = format!("{name}={value}");
+        assert!(error.contains(&asked) && error.contains(allowed), "{error}");
+    }
+}
+
+#[test]
 fn a_value_without_effect_is_reported() {
     let shown = text(&["tune", "explain", "SystemResponsiveness", "0"]);
     assert!(

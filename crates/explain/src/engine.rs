@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::Serialize;
 use tables::{Functions, Identities, Options, Store, StoreError};
+use ts_rs::TS;
 
 use crate::theories::{THEORIES, capture, tables};
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
 };
 
 /// Answer to the question why a traced machine lagged.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, TS)]
 pub struct Explanation {
     /// Time from the first to the last run of a thread on a CPU, in nanoseconds since the trace's
     /// start.
@@ -104,11 +105,20 @@ impl Explanation {
         })
     }
 
-    /// Returns the events to record for an answer to the question of the first theory, if the trace
-    /// lacks its data.
-    pub fn what_to_record(&self) -> Option<&str> {
-        let first = self.theories.first();
-        first.and_then(|verdict| verdict.record.as_deref())
+    /// Returns the events to record for answers to all questions for which the trace lacks data. The
+    /// text can follow the word "record".
+    pub fn what_to_record(&self) -> Option<String> {
+        let open = self.theories.iter();
+        let open: Vec<(&str, &str)> = open
+            .filter_map(|verdict| Some((verdict.theory, verdict.record.as_deref()?)))
+            .collect();
+        let (_, first) = *open.first()?;
+        if open.iter().all(|(_, record)| *record == first) {
+            return Some(first.to_owned());
+        }
+        let theories = open.iter().map(|(theory, _)| *theory);
+        let needs: Vec<&record::Needs> = theories.filter_map(record::needs::for_theory).collect();
+        Some(record::merged(&needs))
     }
 
     /// Returns an explanation without findings, for files of different systems or from before and

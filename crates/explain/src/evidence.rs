@@ -4,18 +4,21 @@ use std::ops::Range;
 
 use selection::{Expression, Selection};
 use serde::{Serialize, Serializer};
+use ts_rs::TS;
 
 /// Rows that support a finding or verdict, and the query that gives the same rows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Evidence {
     /// Title of the rows.
     pub title: String,
     /// Query for the rows. `laglab sql` answers the SQL of this query with the same rows and the
     /// same column names.
-    #[serde(serialize_with = "as_sql")]
+    #[ts(as = "String")]
     query: Query,
-    /// Rows that a view shows; `None` if it shows the rows of the query.
-    #[serde(skip)]
+    /// Rows that a view shows; `None` if it shows the rows of the query. The server of the page
+    /// sends the view itself with the evidence of findings.
+    #[serde(skip_serializing)]
+    #[ts(rename = "view", optional = nullable, type = "View | null")]
     about: Option<Selection>,
     /// Columns of the rows.
     pub columns: Vec<Column>,
@@ -32,15 +35,18 @@ enum Query {
     Sql(String),
 }
 
-fn as_sql<S: Serializer>(query: &Query, serializer: S) -> Result<S::Ok, S::Error> {
-    match query {
-        Query::Selection(selection) => serializer.serialize_str(&selection.sql()),
-        Query::Sql(sql) => serializer.serialize_str(sql),
+impl Serialize for Query {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Query::Selection(selection) => serializer.serialize_str(&selection.sql()),
+            Query::Sql(sql) => serializer.serialize_str(sql),
+        }
     }
 }
 
 /// A column of [`Evidence`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
+#[ts(rename = "EvidenceColumn")]
 pub struct Column {
     /// Name of the column, as in tables and queries.
     pub name: &'static str,
@@ -51,7 +57,7 @@ pub struct Column {
 }
 
 /// Unit of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// No unit: a name, an id, a level.
@@ -71,8 +77,9 @@ pub enum Unit {
 }
 
 /// Value of a cell.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 #[serde(untagged)]
+#[ts(rename = "EvidenceCell")]
 pub enum Value {
     /// A whole number.
     Integer(i64),

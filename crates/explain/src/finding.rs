@@ -3,11 +3,13 @@
 use std::ops::Range;
 
 use serde::Serialize;
+use ts_rs::TS;
 
 use crate::{About, Evidence, Subject};
 
 /// Problem, warning or fact that a theory found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[ts(optional_fields)]
 pub struct Finding {
     /// Id of the theory.
     pub theory: &'static str,
@@ -17,9 +19,11 @@ pub struct Finding {
     pub sentence: String,
     /// Subjects of the finding: all things that the sentence names, and the threads that it counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional = nullable)]
     pub subjects: Vec<Subject>,
     /// True if the user asked about other threads, processes or times.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional = nullable)]
     pub off_topic: bool,
     /// Delay that the found cause produced, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,19 +35,22 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// Other possible causes that were examined, each with its answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional = nullable)]
     pub weighed: Vec<Verdict>,
     /// Actions that avoid the delay.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional = nullable)]
     pub remedies: Vec<String>,
     /// Uncertainties of the finding.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional = nullable)]
     pub doubts: Vec<String>,
     /// Published sources of the facts that the finding uses.
     pub sources: &'static [Source],
 }
 
 /// Importance of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Fact that is neither a warning nor a problem.
@@ -55,7 +62,7 @@ pub enum Severity {
 }
 
 /// Delay that a problem caused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct Delay {
     /// Time that a user or program waited, in nanoseconds of wall-clock time.
     pub ns: i64,
@@ -64,7 +71,8 @@ pub struct Delay {
 }
 
 /// Answer of one theory, about the whole trace or about one wait.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[ts(optional_fields)]
 pub struct Verdict {
     /// Id of the theory.
     pub theory: &'static str,
@@ -80,6 +88,7 @@ pub struct Verdict {
     pub explains_ns: Option<i64>,
     /// Rows with the numbers of the finding or verdict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional = nullable)]
     pub evidence: Vec<Evidence>,
     /// Events to record for an answer, if the trace lacks the data.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,7 +96,7 @@ pub struct Verdict {
 }
 
 /// Answer of a trace to the question of a theory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
     /// The answer is yes.
@@ -99,13 +108,14 @@ pub enum Judgement {
 }
 
 /// Source of a fact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct Source {
     /// Title of the source.
     pub title: &'static str,
-    /// Web address (URL) of the source; empty for books and for measurements of this project.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub url: &'static str,
+    /// Web address (URL) of the source; `None` for books and for measurements of this project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional = nullable)]
+    pub url: Option<&'static str>,
 }
 
 impl Finding {

@@ -83,7 +83,7 @@ thresholds! {
 
     /// CPU time of a DPC that Microsoft's guidance allows.
     DPC_LIMIT_NS: i64 = 100_000 Duration, GUIDANCE;
-    /// CPU time of an interrupt service routine that Microsoft's guidance allows.
+    /// CPU time of an ISR that Microsoft's guidance allows.
     ISR_LIMIT_NS: i64 = 25_000 Duration, GUIDANCE;
     /// Least number of runs over the limit for which a routine counts as usually too long. Half of its runs
     /// must also be over the limit.
@@ -93,7 +93,7 @@ thresholds! {
     LONG_RUN_TIMES: i64 = 100 Number, OWN;
     /// Least length of a single run for which the report mentions the DPC watchdog.
     WATCHDOG_NS: i64 = 1_000_000_000 Duration, OWN;
-    /// Least share of a second in DPCs and service routines for which a CPU counts as locked.
+    /// Least share of a second in DPCs and ISRs for which a CPU counts as locked.
     LOCKED_PERCENT: i64 = 80 Percent, OWN;
     /// Least number of samples of a CPU in a second with which a share is computed.
     LOCKED_SAMPLES: i64 = 20 Number, OWN;

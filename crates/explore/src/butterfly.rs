@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 use views::{Flame, Rows};
 
 use crate::context::{Context, check_bounds, range_of};
@@ -11,8 +12,9 @@ use crate::stacks::{FrameNames, StackRequest, WeightedStacks};
 use crate::{Condition, ExploreError, Nodes};
 
 /// Request for all functions, or for the callers and callees of one function.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
+#[ts(optional_fields = nullable)]
 pub struct ButterflyRequest {
     /// Name of the table.
     pub table: String,
@@ -25,12 +27,14 @@ pub struct ButterflyRequest {
     pub range: Option<[i64; 2]>,
     /// Conditions that rows must satisfy.
     #[serde(default)]
+    #[ts(optional = nullable)]
     pub filter: Vec<Condition>,
     /// Function whose callers and callees are requested; all functions if absent.
     #[serde(default)]
     pub frame: Option<String>,
     /// Order of the functions.
     #[serde(default)]
+    #[ts(optional = nullable)]
     pub order: ButterflyOrder,
     /// Maximum number of functions, up to 10 000; 1000 if absent.
     #[serde(default)]
@@ -41,7 +45,7 @@ pub struct ButterflyRequest {
 }
 
 /// Order of functions by descending weight.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum ButterflyOrder {
     /// Orders by the weight of the function and its callees.
@@ -53,7 +57,8 @@ pub enum ButterflyOrder {
 }
 
 /// Functions, or the callers and callees of one function.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[ts(optional_fields)]
 pub struct ButterflyAnswer {
     /// Weight of all rows.
     pub total: i64,
@@ -66,6 +71,7 @@ pub struct ButterflyAnswer {
     pub functions: Option<Vec<FunctionWeight>>,
     /// Names of the functions in `callers` and `callees`, which refer to them by index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional = nullable)]
     pub frames: Vec<String>,
     /// Tree of the callers. Its root is the function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,7 +84,7 @@ pub struct ButterflyAnswer {
 }
 
 /// Weights of a function.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct FunctionWeight {
     /// Name of the function.
     pub label: String,

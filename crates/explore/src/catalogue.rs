@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use arrow_schema::DataType;
 use serde::Serialize;
 use tables::{ColumnSchema, StoredTable, Table};
+use ts_rs::TS;
 
 use crate::ExploreError;
 
@@ -15,7 +16,7 @@ pub(crate) const TIME: &str = "time";
 pub(crate) const ROWS: &str = "rows";
 
 /// A table that views can show.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct TableInfo {
     /// Name of the table in SQL.
     pub name: &'static str,
@@ -42,7 +43,7 @@ pub struct TableInfo {
 }
 
 /// Names of the columns with the start and the end of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct IntervalInfo {
     /// Column with the first nanosecond of a row.
     pub start: &'static str,
@@ -51,7 +52,7 @@ pub struct IntervalInfo {
 }
 
 /// A column of a table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct ColumnInfo {
     /// Name of the column.
     pub name: String,
@@ -67,11 +68,12 @@ pub struct ColumnInfo {
     pub numeric_key: bool,
     /// Numbers that have a name, with their names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[ts(optional = nullable)]
     pub names: BTreeMap<i64, String>,
 }
 
 /// Use of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnKind {
     /// Key: views group rows by this column.

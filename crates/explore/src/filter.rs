@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 use views::{IdSet, NULL, Rows};
 
 use crate::catalogue::{ColumnDef, ColumnKind};
@@ -12,8 +13,9 @@ use crate::names::Names;
 use crate::{ExploreError, Id, decode, query};
 
 /// Condition on one column. If several fields are set, a row must satisfy all of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
+#[ts(optional_fields)]
 pub struct Condition {
     /// Name of the column.
     pub column: String,

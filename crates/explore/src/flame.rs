@@ -1,6 +1,7 @@
 //! Flame graphs, which are call trees computed from stacks and their weights.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 use views::{CallNode, CallTree, Flame, Rows};
 
 use crate::context::{Context, check_bounds, range_of};
@@ -8,8 +9,9 @@ use crate::stacks::{FrameNames, StackRequest, WeightedStacks};
 use crate::{Condition, ExploreError};
 
 /// Request for a call tree.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
+#[ts(optional_fields = nullable)]
 pub struct FlameRequest {
     /// Name of the table.
     pub table: String,
@@ -22,9 +24,11 @@ pub struct FlameRequest {
     pub range: Option<[i64; 2]>,
     /// Conditions that rows must satisfy.
     #[serde(default)]
+    #[ts(optional = nullable)]
     pub filter: Vec<Condition>,
     /// True if the tree starts with the innermost frames of stacks and continues with their callers.
     #[serde(default)]
+    #[ts(optional = nullable)]
     pub inverted: bool,
     /// Frames with which a stack must start to be included, outermost first. If `inverted` is true, frames
     /// with which the stack must end, innermost first.
@@ -39,7 +43,7 @@ pub struct FlameRequest {
 }
 
 /// Call tree, with the names of its frames.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct FlameAnswer {
     /// Weight of all rows in the time range.
     pub total: i64,
@@ -61,7 +65,7 @@ pub struct FlameAnswer {
 }
 
 /// Calls, stored as columns. They are in depth-first order, so a call follows its caller.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Nodes {
     /// Index of the caller in these columns; `null` for outermost calls.
     pub parent: Vec<Option<u32>>,

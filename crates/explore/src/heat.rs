@@ -1,6 +1,7 @@
 //! Heat maps, which show the distribution of values over time.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 use views::{HeatMap, Rows, TimeBuckets};
 
 use crate::classes::{Classes, MAX_CLASSES};
@@ -11,8 +12,9 @@ use crate::timeline::MAX_BUCKETS;
 use crate::{Condition, ExploreError};
 
 /// Request for a heat map.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
+#[ts(optional_fields = nullable)]
 pub struct HeatRequest {
     /// Name of the table.
     pub table: String,
@@ -23,6 +25,7 @@ pub struct HeatRequest {
     pub range: Option<[i64; 2]>,
     /// Conditions that rows must satisfy.
     #[serde(default)]
+    #[ts(optional = nullable)]
     pub filter: Vec<Condition>,
     /// Number of time buckets, 1 to 4000.
     pub buckets: u32,
@@ -35,7 +38,7 @@ pub struct HeatRequest {
 }
 
 /// Heat map.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct HeatAnswer {
     /// Start of the first bucket, in nanoseconds since the trace's start.
     pub start_ns: i64,

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 use views::{Histogram, NULL_ID, Rows};
 
 use crate::classes::{Classes, MAX_CLASSES};
@@ -14,8 +15,9 @@ use crate::timeline::MAX_SERIES;
 use crate::{Condition, ExploreError, Id};
 
 /// Request for a histogram.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
+#[ts(optional_fields = nullable)]
 pub struct HistogramRequest {
     /// Name of the table.
     pub table: String,
@@ -29,6 +31,7 @@ pub struct HistogramRequest {
     pub range: Option<[i64; 2]>,
     /// Conditions that rows must satisfy.
     #[serde(default)]
+    #[ts(optional = nullable)]
     pub filter: Vec<Condition>,
     /// Maximum number of classes of values, 1 to 256; 60 if absent.
     #[serde(default)]
@@ -43,7 +46,7 @@ pub struct HistogramRequest {
 }
 
 /// Histogram.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct HistogramAnswer {
     /// Bounds of the classes: class `i` contains values above `bounds[i]`, up to and including
     /// `bounds[i + 1]`.
@@ -59,7 +62,7 @@ pub struct HistogramAnswer {
 }
 
 /// Distribution of the values of one group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct HistogramSeries {
     /// Id of the group.
     pub id: Id,

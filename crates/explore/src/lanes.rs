@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tables::{CpusView, StoreError, Table};
+use ts_rs::TS;
 use views::{Intervals, Lane, Lanes, NULL, NULL_ID, Rows, TimeBuckets, TimeRange, Timeline};
 
 use crate::context::{Context, check_bounds, range_of};
@@ -16,8 +17,9 @@ use crate::timeline::MAX_BUCKETS;
 use crate::{Condition, ExploreError, Id};
 
 /// Request for the lanes of CPUs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
+#[ts(optional_fields = nullable)]
 pub struct LanesRequest {
     /// Time range `[start, end]` in nanoseconds; the whole trace if absent.
     #[serde(default)]
@@ -30,7 +32,7 @@ pub struct LanesRequest {
 }
 
 /// Lanes of CPUs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct LanesAnswer {
     /// Start of the time range, in nanoseconds since the trace's start.
     pub start_ns: i64,
@@ -53,7 +55,7 @@ pub struct LanesAnswer {
 }
 
 /// Lane of one CPU.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct CpuLane {
     /// Number of the CPU.
     pub cpu: u16,
@@ -71,7 +73,7 @@ pub struct CpuLane {
 }
 
 /// Time ranges, stored as columns. If the gap between two ranges is smaller than a pixel, they are merged.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct Spans {
     /// Start of each time range.
     pub start: Vec<i64>,
@@ -80,7 +82,7 @@ pub struct Spans {
 }
 
 /// Runs of threads, stored as columns.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct RunSpans {
     /// Start of each run.
     pub start: Vec<i64>,
@@ -95,7 +97,7 @@ pub struct RunSpans {
 }
 
 /// Interrupts, stored as columns.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct InterruptSpans {
     /// Start of each interrupt.
     pub start: Vec<i64>,
@@ -110,7 +112,7 @@ pub struct InterruptSpans {
 }
 
 /// Labels of ids, which are rows of tables.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct LaneLabels {
     /// Labels of processes.
     pub process: BTreeMap<i64, String>,
@@ -121,7 +123,7 @@ pub struct LaneLabels {
 }
 
 /// Wake: an event in which one thread readied another thread, which then ran.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct Wake {
     /// CPU on which the thread was readied.
     pub from_cpu: u16,

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 use views::{Group, NULL_ID, Percentiles, Pivot, PivotSpec, Rows, TimeRange};
 
 use crate::aggregates::{Aggregates, RequestedAggregate};
@@ -19,33 +20,39 @@ use crate::selected_rows::SelectedRows;
 use crate::{Condition, ExploreError, Id, Number, Value};
 
 /// Request for the groups in one level of a view's tree.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
+#[ts(optional_fields = nullable)]
 pub struct PivotRequest {
     /// Name of the table.
     pub table: String,
     /// Keys left of the golden bar, outermost first. Without keys, the answer contains only totals.
     #[serde(default)]
+    #[ts(optional = nullable)]
     pub keys: Vec<String>,
     /// Ids of the expanded groups, outermost first. The answer contains the groups of the next key.
     #[serde(default)]
+    #[ts(optional = nullable)]
     pub path: Vec<Id>,
     /// Aggregates of each group: `rows`, or `COLUMN:` followed by `sum`, `count`, `mean`, `min`, `max`,
     /// `p50`, `p90`, `p95`, `p99` or `p999`. The name of a key requests the value that all rows of the group
     /// have in common.
     #[serde(default)]
+    #[ts(optional = nullable)]
     pub aggregates: Vec<String>,
     /// Time range `[start, end]` in nanoseconds; the whole trace if absent.
     #[serde(default)]
     pub range: Option<[i64; 2]>,
     /// Conditions that rows must satisfy.
     #[serde(default)]
+    #[ts(optional = nullable)]
     pub filter: Vec<Condition>,
     /// Order of the groups; if absent, by descending number of rows.
     #[serde(default)]
     pub sort: Option<GroupSort>,
     /// Number of groups to skip.
     #[serde(default)]
+    #[ts(optional = nullable)]
     pub offset: u64,
     /// Maximum number of returned groups, up to 1000.
     pub first: u32,
@@ -55,7 +62,7 @@ pub struct PivotRequest {
 }
 
 /// Order of groups. Groups with equal values are ordered by id. Groups with an unknown value are last.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
 pub struct GroupSort {
     /// Value by which groups are ordered: `key` for their labels, `rows`, or one of the aggregates.
@@ -65,7 +72,7 @@ pub struct GroupSort {
 }
 
 /// Groups of one level.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct PivotAnswer {
     /// Number of rows in all groups, including the groups that do not match `search`.
     pub rows: u64,
@@ -82,7 +89,7 @@ pub struct PivotAnswer {
 }
 
 /// A group of rows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct PivotGroup {
     /// Id of the group.
     pub id: Id,

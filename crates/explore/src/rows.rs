@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 use views::{NULL, NULL_ID, Rows, TimeRange};
 
 use crate::catalogue::{ColumnDef, Source};
@@ -16,8 +17,9 @@ use crate::view::Sort;
 use crate::{ColumnKind, Condition, ExploreError, Number, Value};
 
 /// Request for single rows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
+#[ts(optional_fields = nullable)]
 pub struct RowsRequest {
     /// Name of the table.
     pub table: String,
@@ -28,19 +30,21 @@ pub struct RowsRequest {
     pub range: Option<[i64; 2]>,
     /// Conditions that rows must satisfy.
     #[serde(default)]
+    #[ts(optional = nullable)]
     pub filter: Vec<Condition>,
     /// Order of the rows; the order of the table if absent.
     #[serde(default)]
     pub sort: Option<Sort>,
     /// Number of rows to skip.
     #[serde(default)]
+    #[ts(optional = nullable)]
     pub offset: u64,
     /// Maximum number of returned rows, up to 1000.
     pub first: u32,
 }
 
 /// A page of rows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct RowsAnswer {
     /// Number of rows that satisfy the conditions, on all pages.
     pub rows: u64,
@@ -53,7 +57,7 @@ pub struct RowsAnswer {
 }
 
 /// Description of a returned column.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct RowColumn {
     /// Name of the column.
     pub name: String,

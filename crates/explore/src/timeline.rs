@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 use views::{Intervals, Lane, Lanes, NULL_ID, Rows, Series, Summary, TimeBuckets, Timeline};
 
 use crate::catalogue::{ColumnDef, ROWS, TIME};
@@ -15,8 +16,9 @@ use crate::selected_rows::SelectedRows;
 use crate::{Condition, ExploreError, Id, Number};
 
 /// Request for a timeline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
+#[ts(optional_fields = nullable)]
 pub struct TimelineRequest {
     /// Name of the table.
     pub table: String,
@@ -36,6 +38,7 @@ pub struct TimelineRequest {
     pub range: Option<[i64; 2]>,
     /// Conditions that rows must satisfy.
     #[serde(default)]
+    #[ts(optional = nullable)]
     pub filter: Vec<Condition>,
     /// Number of time buckets, 1 to 4000.
     pub buckets: u32,
@@ -45,8 +48,9 @@ pub struct TimelineRequest {
 }
 
 /// Function that combines the numbers in a time bucket.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
+#[ts(rename = "TimelineFunction")]
 pub enum Function {
     /// Sum of the numbers.
     #[default]
@@ -62,7 +66,7 @@ pub enum Function {
 }
 
 /// Timeline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct TimelineAnswer {
     /// Start of the first bucket, in nanoseconds since the trace's start.
     pub start_ns: i64,
@@ -87,26 +91,30 @@ pub struct TimelineAnswer {
 }
 
 /// Series of a timeline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct TimelineSeries {
     /// Id of the group.
     pub id: Id,
     /// Label of the group.
     pub label: String,
     /// Value for the whole time range.
+    #[ts(as = "Option<f64>")]
     pub total: Option<Number>,
     /// Value in each bucket. In a bucket without numbers, sums and counts are 0 and other values are `null`.
+    #[ts(as = "Vec<Option<f64>>")]
     pub values: Vec<Option<Number>>,
 }
 
 /// Combined values of all groups without their own series.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 pub struct RestSeries {
     /// Number of these groups.
     pub count: usize,
     /// Value of these groups for the whole time range.
+    #[ts(as = "Option<f64>")]
     pub total: Option<Number>,
     /// Value in each bucket.
+    #[ts(as = "Vec<Option<f64>>")]
     pub values: Vec<Option<Number>>,
 }
 

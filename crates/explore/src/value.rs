@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 /// Id of a group; `None` for the group of unknown values.
 pub type Id = Option<i64>;
@@ -27,15 +28,16 @@ impl From<views::Number> for Number {
 }
 
 /// A value in an answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(untagged)]
+#[ts(rename = "Cell")]
 pub enum Value {
     /// Unknown value, which is `null` in JSON.
     Unknown,
     /// True or false.
     Flag(bool),
     /// A number.
-    Number(Number),
+    Number(#[ts(as = "f64")] Number),
     /// A text, usually the label of a key.
     Text(String),
     /// The rows of the group do not have a common value.

@@ -1,12 +1,14 @@
 //! Views: a table that a user sees, and the way in which it is shown.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use crate::Condition;
 
 /// A table with its columns, graph and filter. It is a small document that can be stored, sent and compared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
+#[ts(optional_fields = nullable)]
 pub struct View {
     /// Name of the table.
     pub table: String,
@@ -21,6 +23,7 @@ pub struct View {
     pub range: Option<[i64; 2]>,
     /// Conditions that rows must satisfy.
     #[serde(default)]
+    #[ts(optional = nullable)]
     pub filter: Vec<Condition>,
     /// Order of the groups.
     #[serde(default)]
@@ -33,7 +36,7 @@ impl View {
 }
 
 /// Order of rows or groups.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
 pub struct Sort {
     /// Name of the column, or the aggregate.
@@ -43,8 +46,9 @@ pub struct Sort {
 }
 
 /// Graph of a view.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
+#[ts(optional_fields)]
 pub struct Graph {
     /// Kind of graph.
     pub kind: GraphKind,
@@ -67,7 +71,7 @@ pub struct Graph {
 }
 
 /// Kind of graph.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum GraphKind {
     /// Series of values over time.
@@ -86,7 +90,7 @@ pub enum GraphKind {
 }
 
 /// Arrangement of the series of a timeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Drawn {
     /// Series are drawn on top of each other.

@@ -75,36 +75,42 @@ pub enum Data {
 
 impl Data {
     /// Returns the name of the kind of data for output.
-    pub fn name(self) -> &'static str {
-        match self {
-            Data::ContextSwitches => "context switches",
-            Data::ReadyThreads => "ready threads",
-            Data::Samples => "CPU samples",
-            Data::CounterSamples => "counter samples",
-            Data::Dpcs => "DPCs",
-            Data::Isrs => "ISRs",
-            Data::Stacks => "stacks",
-            Data::Priorities => "priority changes",
-            Data::Processes => "process events",
-            Data::Threads => "thread events",
-            Data::Images => "image events",
-            Data::ImageIds => "image identity events",
-            Data::DiskIo => "disk I/O events",
-            Data::FileIo => "file operations",
-            Data::FileNames => "file names",
-            Data::HardFaults => "hard faults",
-            Data::Memory => "memory events",
-            Data::Network => "network events",
-            Data::Registry => "registry events",
-            Data::SystemCalls => "system calls",
-            Data::Power => "power state events",
-            Data::SystemConfiguration => "system configuration events",
-            Data::OtherKernel => "other kernel events",
-            Data::ManifestEvents => "manifest events",
-            Data::TraceLogging => "TraceLogging events",
-            Data::WppMessages => "WPP messages",
-            Data::ClassicEvents => "other classic events",
-            Data::EventMetadata => "event descriptions",
+    pub fn name(self, count: u64) -> &'static str {
+        let (one, many) = match self {
+            Data::ContextSwitches => ("context switch", "context switches"),
+            Data::ReadyThreads => ("ready thread", "ready threads"),
+            Data::Samples => ("CPU sample", "CPU samples"),
+            Data::CounterSamples => ("counter sample", "counter samples"),
+            Data::Dpcs => ("DPC", "DPCs"),
+            Data::Isrs => ("ISR", "ISRs"),
+            Data::Stacks => ("stack", "stacks"),
+            Data::Priorities => ("priority change", "priority changes"),
+            Data::Processes => ("process event", "process events"),
+            Data::Threads => ("thread event", "thread events"),
+            Data::Images => ("image event", "image events"),
+            Data::ImageIds => ("image identity event", "image identity events"),
+            Data::DiskIo => ("disk I/O event", "disk I/O events"),
+            Data::FileIo => ("file operation", "file operations"),
+            Data::FileNames => ("file name", "file names"),
+            Data::HardFaults => ("hard fault", "hard faults"),
+            Data::Memory => ("memory event", "memory events"),
+            Data::Network => ("network event", "network events"),
+            Data::Registry => ("registry event", "registry events"),
+            Data::SystemCalls => ("system call", "system calls"),
+            Data::Power => ("power state event", "power state events"),
+            Data::SystemConfiguration => {
+                ("system configuration event", "system configuration events")
+            }
+            Data::OtherKernel => ("other kernel event", "other kernel events"),
+            Data::ManifestEvents => ("manifest event", "manifest events"),
+            Data::TraceLogging => ("TraceLogging event", "TraceLogging events"),
+            Data::WppMessages => ("WPP message", "WPP messages"),
+            Data::ClassicEvents => ("other classic event", "other classic events"),
+            Data::EventMetadata => ("event description", "event descriptions"),
+        };
+        match count {
+            1 => one,
+            _ => many,
         }
     }
 
@@ -312,7 +318,7 @@ pub(crate) fn missing(kinds: &[KindRow], contents: &[Content]) -> Vec<Missing> {
         .filter(|question| !has(question.needs))
         .map(|question| Missing {
             question: question.question,
-            reason: format!("no {}", question.needs.name()),
+            reason: format!("no {}", question.needs.name(0)),
             advice: match question.record {
                 Record::Kinds(kinds) => format!("record {}", record::advice(kinds)),
                 Record::Other(advice) => advice.to_owned(),

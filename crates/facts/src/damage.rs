@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use etl::{Damage, Trace};
 use serde::Serialize;
-use wording::grouped;
+use wording::{counted, grouped};
 
 use crate::fact_rows::Losses;
 
@@ -114,45 +114,45 @@ impl DamageReport {
     pub fn sentences(&self) -> Vec<String> {
         const SHOWN_FAULTS: usize = 10;
         let mut lines = Vec::new();
-        let mut say = |count: u64, what: &str| {
+        let mut say = |count: u64, one: &str, many: &str, what: &str| {
             if count > 0 {
-                lines.push(format!("{} {what}", grouped(count)));
+                lines.push(format!("{}{what}", counted(count, one, many)));
             }
         };
-        say(
-            self.events_lost,
-            "events lost (count of the log-file header)",
-        );
-        say(
-            self.buffers_lost,
-            "buffers lost (count of the log-file header)",
-        );
-        say(
-            self.buffers_marking_lost_events,
-            "buffers marked: events were lost here",
-        );
-        say(
-            self.buffers_marking_lost_buffers,
-            "buffers marked: buffers were lost before",
-        );
+        let of_header = " lost (count of the log-file header)";
+        say(self.events_lost, "event", "events", of_header);
+        say(self.buffers_lost, "buffer", "buffers", of_header);
+        let (buffer, buffers) = ("buffer", "buffers");
+        let here = " marked: events were lost here";
+        say(self.buffers_marking_lost_events, buffer, buffers, here);
+        let before = " marked: buffers were lost before";
+        say(self.buffers_marking_lost_buffers, buffer, buffers, before);
         say(
             self.loss_events,
-            "events that report lost events, buffers or files of a real-time session",
+            "event that reports",
+            "events that report",
+            " lost events, buffers or files of a real-time session",
         );
         say(
             self.missing_sequence_numbers.unwrap_or(0),
-            "buffer sequence numbers missing (overwritten, lost or trimmed)",
+            "buffer sequence number",
+            "buffer sequence numbers",
+            " missing (overwritten, lost or trimmed)",
         );
         say(
             self.unfinished_segments,
-            "sessions never finalised: their end and counts are unknown",
+            "session never finalised: its end and counts",
+            "sessions never finalised: their ends and counts",
+            " are unknown",
         );
         say(
             self.unused_bytes,
-            "bytes unused at the end (preallocated; nothing is lost)",
+            "byte",
+            "bytes",
+            " unused at the end (preallocated; nothing is lost)",
         );
         for (kind, count) in &self.fault_counts {
-            lines.push(format!("{count} × {}", kind.replace('_', " ")));
+            lines.push(format!("{} × {}", grouped(*count), kind.replace('_', " ")));
         }
         for fault in self.faults.iter().take(SHOWN_FAULTS) {
             let inside = fault
@@ -167,8 +167,8 @@ impl DamageReport {
         let shown = self.faults.len().min(SHOWN_FAULTS) as u64;
         if known > shown {
             lines.push(format!(
-                "… and {} more broken places (see --json)",
-                known - shown
+                "… and {} (see --json)",
+                counted(known - shown, "more broken place", "more broken places")
             ));
         }
         lines

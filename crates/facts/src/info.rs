@@ -185,8 +185,7 @@ impl Cpus {
     /// Returns the number of CPUs as text.
     pub fn counted(&self) -> String {
         match self.stated {
-            Some(1) => "1 CPU".to_owned(),
-            Some(n) => format!("{n} CPUs"),
+            Some(cpus) => wording::counted(cpus.into(), "CPU", "CPUs"),
             None => "an unknown number of CPUs".to_owned(),
         }
     }

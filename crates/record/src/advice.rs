@@ -1,5 +1,6 @@
 //! Advice for the user on what to record: kinds of events, and the command-line options of the recorders.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::needs::TableNeeds;
@@ -16,24 +17,63 @@ pub fn advice(kinds: &[Kind]) -> String {
 /// follow the word "record".
 impl fmt::Display for Needs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let alternatives = |any: &&[Kind]| {
+        f.write_str(&merged(&[self]))
+    }
+}
+
+/// Formats the kinds of events that several theories need, each kind once, with the options that record all
+/// of them. The text can follow the word "record".
+pub fn merged(all: &[&Needs]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    let mut remarks: Vec<&str> = Vec::new();
+    let mut kinds: Vec<Kind> = Vec::new();
+    for needs in all {
+        names.extend(needs.each_of.iter().map(|any| {
             let names: Vec<&str> = any.iter().map(|kind| kind.name()).collect();
             names.join(" or ")
+        }));
+        kinds.extend(needs.kinds());
+        remarks.push(needs.remark);
+    }
+    let mut once = HashSet::new();
+    names.retain(|name| once.insert(name.clone()));
+    let mut once = HashSet::from([""]);
+    remarks.retain(|remark| once.insert(*remark));
+    if names.is_empty() {
+        return remarks.join("; ");
+    }
+    let mut options: Vec<String> = kits(all)
+        .into_iter()
+        .map(|kit| format!("laglab record --for {}", kit.name()))
+        .collect();
+    options.push(Capture::from_kinds(kinds).to_string());
+    let text = format!("{} ({})", listed(&names), options.join("; "));
+    [text.as_str()]
+        .into_iter()
+        .chain(remarks)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// Returns few investigations that together answer the questions of the theories. Some theories belong to no
+/// investigation.
+fn kits(all: &[&Needs]) -> Vec<Investigation> {
+    let mut open: Vec<&str> = all.iter().map(|needs| needs.theory).collect();
+    let mut kits = Vec::new();
+    loop {
+        let answers = |kit: &Investigation| {
+            let theories = kit.theories();
+            open.iter()
+                .filter(|theory| theories.contains(theory))
+                .count()
         };
-        let needed: Vec<String> = self.each_of.iter().map(alternatives).collect();
-        if needed.is_empty() {
-            return f.write_str(self.remark);
-        }
-        write!(f, "{} (", listed(&needed))?;
-        let mut all = Investigation::ALL.into_iter();
-        if let Some(kit) = all.find(|kit| kit.theories().contains(&self.theory)) {
-            write!(f, "laglab record --for {}; ", kit.name())?;
-        }
-        write!(f, "{})", Capture::from_kinds(self.kinds()))?;
-        match self.remark {
-            "" => Ok(()),
-            remark => write!(f, "; {remark}"),
-        }
+        // Of several that answer as many, the first one is taken.
+        let best = Investigation::ALL.into_iter().rev().max_by_key(answers);
+        let Some(kit) = best.filter(|kit| answers(kit) > 0) else {
+            return kits;
+        };
+        open.retain(|theory| !kit.theories().contains(theory));
+        kits.push(kit);
     }
 }
 
@@ -130,6 +170,30 @@ mod tests {
             "{busy}"
         );
         assert!(busy.ends_with("; symbols of ntoskrnl.exe help"), "{busy}");
+    }
+
+    #[test]
+    fn merged_needs_name_each_kind_once() {
+        let needs = ["saturation", "lock-convoy", "outranked", "better-rank"];
+        let needs = needs.map(|theory| for_theory(theory).unwrap());
+        let merged = merged(&needs);
+        let start = "context switches and threads made ready (laglab record --for ";
+        assert!(merged.starts_with(start), "{merged}");
+        assert_eq!(merged.matches("xperf -on ").count(), 1, "{merged}");
+        for once in ["CSWITCH", "DISPATCHER", "; on Windows 10 1709 or later"] {
+            assert_eq!(merged.matches(once).count(), 1, "{once}: {merged}");
+        }
+    }
+
+    #[test]
+    fn kits_together_answer_all_questions_that_kits_can_answer() {
+        let all: Vec<&Needs> = crate::needs::THEORIES.iter().collect();
+        let answered = kits(&all);
+        for needs in all {
+            let answers = |kit: &Investigation| kit.theories().contains(&needs.theory);
+            let can_be = Investigation::ALL.iter().any(answers);
+            assert_eq!(answered.iter().any(answers), can_be, "{}", needs.theory);
+        }
     }
 
     #[test]

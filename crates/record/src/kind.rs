@@ -119,7 +119,7 @@ impl Kind {
             Kind::Priorities => "changes of priorities",
             Kind::Samples => "samples",
             Kind::Dpcs => "DPCs",
-            Kind::ServiceRoutines => "service routines",
+            Kind::ServiceRoutines => "ISRs",
             Kind::DiskRequests => "disk requests",
             Kind::DiskStarts => "beginnings of disk requests",
             Kind::FileNames => "names of files",

@@ -19,7 +19,7 @@ mod provider;
 mod this_machine;
 pub mod wprp;
 
-pub use advice::advice;
+pub use advice::{advice, merged};
 pub use buffers::{Buffers, Machine};
 pub use capture::{Capture, Enabled};
 pub use cost::Cost;

@@ -7,7 +7,7 @@ use facts::Info;
 use serde::Serialize;
 use session::{SymbolOptions, Symbolication, TraceTables};
 use tables::Table;
-use wording::{duration, grouped};
+use wording::{counted, duration};
 
 use crate::Error;
 
@@ -83,14 +83,14 @@ impl Explained {
             true => Vec::new(),
             false => self.info.damage.sentences(),
         };
-        lines.extend(match self.explanation.survey.contradictions {
-            0 => None,
-            1 => Some("1 switch contradicts the one before on its CPU: events are missing".into()),
-            many => Some(format!(
-                "{} switches contradict the one before on their CPU: events are missing",
-                grouped(many)
-            )),
-        });
+        let contradictions = self.explanation.survey.contradictions;
+        if contradictions > 0 {
+            lines.push(counted(
+                contradictions,
+                "switch contradicts the one before on its CPU: events are missing",
+                "switches contradict the one before on their CPU: events are missing",
+            ));
+        }
         lines
     }
 }
@@ -103,14 +103,11 @@ fn instead(tables: &TraceTables) -> Result<Option<String>, Error> {
     let table = tables.table(only)?;
     let chunks = table.chunks();
     let lasted = chunks.iter().map(|chunk| chunk.last).max().unwrap_or(0);
-    let what = match only {
-        Table::LatencySamples => "measured latency sample",
-        _ => "captured packet",
+    let (one, many) = match only {
+        Table::LatencySamples => ("measured latency sample", "measured latency samples"),
+        _ => ("captured packet", "captured packets"),
     };
-    let rows = match table.rows() {
-        1 => format!("1 {what}"),
-        many => format!("{} {what}s", grouped(many as u64)),
-    };
+    let rows = counted(table.rows() as u64, one, many);
     Ok(Some(format!(
         "{rows} over {}; the trace holds no events of programs or CPUs",
         duration(lasted)

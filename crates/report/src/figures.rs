@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use session::missing_rows;
 use tables::Table;
-use wording::{Printable, duration};
+use wording::{Printable, counted, duration};
 
 use super::charts::{Charts, Stack, Track};
 use super::{missing, sentence};
@@ -64,7 +64,10 @@ fn markers(charts: &Charts) -> Markup {
                 chart: "markers",
                 title: "Times of findings",
                 reading: "Numbers refer to the findings above. All other charts shade the time of problems and warnings and mark its start and end.",
-                shows: format!("{} findings have a time, printed with each", charts.markers.len()),
+                shows: format!(
+                    "{} a time, printed with each",
+                    counted(charts.markers.len() as u64, "finding has", "findings have")
+                ),
             }.markup())
         }
     }
@@ -117,7 +120,7 @@ fn processes(stack: Option<&Stack>) -> Markup {
     let reading = match stack.is_sampled {
         true => "Share of all CPUs, from samples, since this trace holds no context switches.",
         false => {
-            "Share of all CPUs, from context switches. It includes the DPCs and service routines that interrupted the process."
+            "Share of all CPUs, from context switches. It includes the DPCs and ISRs that interrupted the process."
         }
     };
     Figure {
@@ -164,14 +167,14 @@ fn cpus(charts: &Charts) -> Markup {
         Some(_) => "",
     };
     let reading = format!(
-        "One row for each CPU: service routines at the bottom, then DPCs, then threads. The time of threads excludes interruptions.{unknown}{left_out}"
+        "One row for each CPU: ISRs at the bottom, then DPCs, then threads. The time of threads excludes interruptions.{unknown}{left_out}"
     );
     Figure {
         chart: "cpus",
         title: TITLE,
         reading: &reading,
         shows: format!(
-            "One row for each of {} CPUs: time in service routines, DPCs and threads",
+            "One row for each of {} CPUs: time in ISRs, DPCs and threads",
             cpus.numbers.len()
         ),
     }
@@ -180,10 +183,7 @@ fn cpus(charts: &Charts) -> Markup {
 
 fn interrupts(charts: &Charts) -> Markup {
     let Some(spread) = &charts.interrupts else {
-        return missing(
-            "DPCs and service routines",
-            &sentence(&missing_rows(Table::Interrupts)),
-        );
+        return missing("DPCs and ISRs", &sentence(&missing_rows(Table::Interrupts)));
     };
     let one = |chart, title, what: &str, counts: &[u64]| {
         let count: u64 = counts.iter().sum();
@@ -200,7 +200,7 @@ fn interrupts(charts: &Charts) -> Markup {
     };
     html! {
         (one("dpc", "Time in DPCs", "DPCs", &spread.dpc))
-        (one("isr", "Time in service routines", "service routines", &spread.isr))
+        (one("isr", "Time in ISRs", "ISRs", &spread.isr))
         @if charts.dpc_durations.is_some() {
             (Figure {
                 chart: "dpc_durations",

@@ -168,8 +168,8 @@ fn sources(sources: &[Source]) -> Markup {
                 "Sources: "
                 @for (place, source) in sources.iter().enumerate() {
                     @if place > 0 { " · " }
-                    @if source.url.starts_with("https://") {
-                        a href=(source.url) rel="noreferrer" { (source.title) }
+                    @if let Some(url) = source.url {
+                        a href=(url) rel="noreferrer" { (source.title) }
                     } @else {
                         (source.title)
                     }

@@ -31,7 +31,7 @@ pub(super) fn all(explained: &Explained, charts: &Charts) -> Markup {
         bounds.zip(counts.iter().copied()).collect()
     };
     html! {
-        p.note { "Number of events by duration. Bars are logarithmic: each step of equal length is a factor of ten. Durations of DPCs and service routines exclude interruptions. Routines that run in threads are not counted." }
+        p.note { "Number of events by duration. Bars are logarithmic: each step of equal length is a factor of ten. Durations of DPCs and ISRs exclude interruptions. Routines that run in threads are not counted." }
         div.histograms {
             @if waits.known == 0 {
                 (missing("Ready threads' waits for a CPU", &sentence(&missing_rows(Table::CpuRuns))))
@@ -43,9 +43,9 @@ pub(super) fn all(explained: &Explained, charts: &Charts) -> Markup {
                 }.markup())
             }
             @match &charts.interrupts {
-                None => (missing("DPCs and service routines", &sentence(&missing_rows(Table::Interrupts)))),
+                None => (missing("DPCs and ISRs", &sentence(&missing_rows(Table::Interrupts)))),
                 Some(spread) => {
-                    @for (title, kind, counts) in [("DPCs", "dpc", &spread.dpc), ("Service routines", "isr", &spread.isr)] {
+                    @for (title, kind, counts) in [("DPCs", "dpc", &spread.dpc), ("ISRs", "isr", &spread.isr)] {
                         @if counts.is_empty() {
                             (missing(title, "This trace holds none."))
                         } @else {

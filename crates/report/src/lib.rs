@@ -29,8 +29,11 @@ pub use views::{Panel, ShownView};
 
 const UPLOT_CSS: &str = include_str!("../assets/uplot/uPlot.min.css");
 const UPLOT_JS: &str = include_str!("../assets/uplot/uPlot.iife.min.js");
-/// Style sheet of all pages.
-const CSS: &str = include_str!("page.css");
+/// Style sheet of all reports. It has the themes and colours of the page of `laglab open`.
+const CSS: &str = concat!(
+    include_str!("../../../ui/src/colours.css"),
+    include_str!("page.css")
+);
 const JS: &str = include_str!("page.js");
 
 /// Returns the tables that a page needs.

@@ -29,7 +29,7 @@ pub(super) fn tables(explained: &Explained, charts: &Charts) -> Markup {
         }
         @match &charts.interrupts {
             Some(_) => (evidence(&modules(explained))),
-            None => (missing("DPCs and service routines by module", &sentence(&missing_rows(Table::Interrupts)))),
+            None => (missing("DPCs and ISRs by module", &sentence(&missing_rows(Table::Interrupts)))),
         }
     }
 }
@@ -157,7 +157,7 @@ fn modules(explained: &Explained) -> Evidence {
     // The entries are already sorted by kind and row, and the stable sort keeps this order for equal times.
     modules.sort_by_key(|(_, sum)| Reverse(sum.exclusive_ns));
     let table = Evidence::new(
-        "DPCs and service routines by module",
+        "DPCs and ISRs by module",
         format!(
             "SELECT kind, module(image_row) AS module, count(*) AS times, sum(exclusive_ns) AS \
              exclusive_ns, max(duration_ns) AS longest_ns, count(CASE WHEN kind IN ('dpc', \

@@ -10,6 +10,7 @@ use axum::routing::{MethodRouter, get, post};
 use report::Panel;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use crate::access::Access;
 use crate::progress::Reached;
@@ -117,8 +118,8 @@ async fn other_method() -> Refusal {
 }
 
 /// Open traces and features of this server.
-#[derive(Serialize)]
-struct Session {
+#[derive(Serialize, TS)]
+pub(super) struct Session {
     version: &'static str,
     /// True if the server can run SQL queries.
     sql: bool,
@@ -140,8 +141,8 @@ async fn session(State(shared): State<Arc<Shared>>) -> Answer {
 }
 
 /// Progress of long work; `phase` is `null` if no work is in progress.
-#[derive(Serialize)]
-struct Progress {
+#[derive(Serialize, TS)]
+pub(super) struct Progress {
     phase: Option<&'static str>,
     done: u64,
     of: u64,
@@ -170,12 +171,14 @@ async fn keep_presets(State(shared): State<Arc<Shared>>, request: Request) -> An
 }
 
 /// Request for an HTML report.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
-struct ReportRequest {
+#[ts(optional_fields = nullable)]
+pub(super) struct ReportRequest {
     trace: usize,
     /// Views on screen, which the report includes.
     #[serde(default)]
+    #[ts(optional = nullable)]
     panels: Vec<Panel>,
     title: Option<String>,
 }

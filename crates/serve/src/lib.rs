@@ -14,9 +14,17 @@ mod page;
 mod presets;
 mod progress;
 mod refusal;
+#[cfg(any(test, feature = "sql"))]
+#[cfg_attr(
+    not(feature = "sql"),
+    expect(dead_code, reason = "the types of the page do not depend on features")
+)]
+mod sql_json;
 #[cfg(feature = "sql")]
 mod sql_sessions;
 mod traces;
+#[cfg(test)]
+mod types;
 mod work;
 
 use std::net::{Ipv4Addr, TcpListener};

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use explore::View;
 use serde::{Deserialize, Serialize};
 use session::NewFile;
+use ts_rs::TS;
 
 use crate::{Refusal, body};
 
@@ -18,7 +19,7 @@ const MOST: usize = 1000;
 const LONGEST_NAME: usize = 200;
 
 /// View that the user saved under a name.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OwnPreset {
     name: String,

@@ -6,6 +6,7 @@ use explore::ExploreError;
 use serde::Serialize;
 use session::{FileError, SymbolOptionsError};
 use tables::StoreError;
+use ts_rs::TS;
 
 /// Error response to a request.
 #[derive(Debug)]
@@ -15,8 +16,9 @@ pub(super) struct Refusal {
 }
 
 /// Body of an error response.
-#[derive(Debug, Serialize)]
-struct ErrorJson {
+#[derive(Debug, Serialize, TS)]
+#[ts(optional_fields)]
+pub(super) struct ErrorJson {
     /// Cause of the error and advice.
     error: String,
     /// Position of the error in the text of the request.
@@ -25,7 +27,7 @@ struct ErrorJson {
 }
 
 /// Line and column in a text. Both are counted from 1.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, TS)]
 struct Place {
     line: u64,
     column: u64,

@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use answer::{JsonColumn, json_rows};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sql::{Query, Session, Settings, SqlError};
 use tables::{Options, Table};
 
 use crate::lazy_cell::LazyCell;
+use crate::sql_json::{Catalogue, Column, Function, Listed, Question, Rows};
 use crate::work::Cancellation;
 use crate::{Refusal, ServedTrace};
 
@@ -27,61 +26,6 @@ const MOST_ROWS: usize = 100_000;
 
 /// Maximum number of bytes of the values of an answer, approximately.
 const MOST_BYTES: usize = 32 << 20;
-
-/// Request to run SQL statements.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Question {
-    /// Ids of the traces to query. Default: all.
-    #[serde(default)]
-    traces: Option<Vec<usize>>,
-    /// Statements to run. The answer has the rows of the last statement with a result.
-    query: String,
-    /// Maximum number of rows to return.
-    #[serde(default)]
-    first: Option<usize>,
-}
-
-/// Rows that answer a question.
-#[derive(Debug, Serialize)]
-pub(super) struct Rows {
-    columns: Vec<JsonColumn>,
-    rows: Vec<Vec<Value>>,
-    /// True if the query has more rows than this answer.
-    more: bool,
-    took_ms: u64,
-}
-
-/// Tables and views that can be queried.
-#[derive(Debug, Serialize)]
-pub(super) struct Catalogue {
-    tables: Vec<Listed>,
-    functions: Vec<Function>,
-}
-
-/// Table or view.
-#[derive(Debug, Serialize)]
-struct Listed {
-    name: &'static str,
-    about: String,
-    view: bool,
-    columns: Vec<Column>,
-}
-
-#[derive(Debug, Serialize)]
-struct Column {
-    name: String,
-    #[serde(rename = "type")]
-    data_type: String,
-    about: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Function {
-    name: String,
-    signature: String,
-    about: &'static str,
-}
 
 /// Sessions by the set of their traces.
 pub(super) struct Sessions {

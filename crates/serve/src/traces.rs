@@ -11,9 +11,10 @@ use explore::{Explorer, Preset, View};
 use facts::Info;
 use report::{Explained, Panel, ShownView};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use session::{SEVERAL_SYSTEMS, SymbolOptions, Symbolication, TraceTables};
 use tables::{Identities, Options, Table};
+use ts_rs::TS;
 
 use crate::Refusal;
 use crate::lazy_cell::LazyCell;
@@ -56,11 +57,11 @@ pub struct ServedTrace {
     symbols: LazyCell<Symbolication>,
     explorer: LazyCell<Explorer>,
     explained: LazyCell<Explained>,
-    findings: LazyCell<Value>,
+    findings: LazyCell<Findings<Value>>,
 }
 
 /// Facts about a trace for the header of the page.
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 pub(super) struct TraceFacts {
     id: usize,
     name: String,
@@ -88,7 +89,7 @@ pub(super) struct TraceFacts {
 }
 
 /// Strip of small graphs at the top of the page.
-#[derive(Serialize)]
+#[derive(Serialize, TS)]
 pub(super) struct Overview {
     graphs: Vec<Preset>,
     /// True if all graphs are present. Otherwise, more tables are being made, and the page should request
@@ -96,10 +97,33 @@ pub(super) struct Overview {
     complete: bool,
 }
 
+/// Explanation of a trace for the page.
+#[derive(Serialize, TS)]
+#[ts(concrete(E = Explanation))]
+pub(super) struct Findings<E> {
+    /// [`Explanation`] as JSON, with a view for each evidence.
+    #[serde(flatten)]
+    explanation: E,
+    /// Conclusion if the machine has no problems and warnings.
+    conclusion: Option<String>,
+    /// Runs in which context switches are missing.
+    doubtful: Doubtful,
+}
+
+/// Runs that the findings leave out.
+#[derive(Serialize, TS)]
+struct Doubtful {
+    /// Number of the runs.
+    runs: u64,
+    /// Total length of the runs, in nanoseconds.
+    cpu_ns: i64,
+}
+
 /// Thread and time whose wait a request asks about.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Moment {
+#[ts(optional_fields = nullable)]
+pub(super) struct WaitRequest {
     /// Row of the thread in the table `threads`.
     #[serde(default)]
     thread_row: Option<u32>,
@@ -272,24 +296,30 @@ impl ServedTrace {
 
     /// Returns the explanation as `laglab explain --json` prints it, plus a view for each evidence, the
     /// conclusion, and the doubtful runs.
-    pub(super) fn findings(&self) -> Result<Arc<Value>, Refusal> {
+    pub(super) fn findings(&self) -> Result<Arc<Findings<Value>>, Refusal> {
         self.findings.get(|| {
             let explained = self.explained()?;
-            let findings = serde_json::to_value(&explained.explanation);
-            let mut findings = findings.map_err(|error| Refusal::failed(error.to_string()))?;
+            let explanation = serde_json::to_value(&explained.explanation);
+            let mut explanation =
+                explanation.map_err(|error| Refusal::failed(error.to_string()))?;
             let names = self.names()?;
-            add_views(&mut findings, &explained.explanation, &names);
-            findings["conclusion"] = explained.conclusion().into();
+            add_views(&mut explanation, &explained.explanation, &names);
             let doubtful = &explained.explanation.survey.doubtful;
-            findings["doubtful"] = json!({"runs": doubtful.runs, "cpu_ns": doubtful.cpu_ns});
-            Ok(findings)
+            Ok(Findings {
+                explanation,
+                conclusion: explained.conclusion(),
+                doubtful: Doubtful {
+                    runs: doubtful.runs,
+                    cpu_ns: doubtful.cpu_ns,
+                },
+            })
         })
     }
 
     /// Returns what a thread did at a time, and the cause.
     pub(super) fn wait(
         &self,
-        moment: Moment,
+        request: WaitRequest,
         cancellation: &Cancellation,
     ) -> Result<Story, Refusal> {
         let explained = self.explained()?;
@@ -298,9 +328,9 @@ impl ServedTrace {
         let options = Options {
             progress: &progress,
         };
-        let Some(id) = (match moment.thread_row {
+        let Some(id) = (match request.thread_row {
             Some(row) => explained.explanation.names.thread_id(row),
-            None => moment.thread_id,
+            None => request.thread_id,
         }) else {
             return Err(Refusal::bad(
                 "the request names no thread; send `thread_row` or `thread_id`",
@@ -308,7 +338,7 @@ impl ServedTrace {
         };
         let thread = Thread {
             id,
-            row: moment.thread_row,
+            row: request.thread_row,
         };
         let Explanation { survey, names, .. } = &explained.explanation;
         let store = self.tables.store();
@@ -317,7 +347,7 @@ impl ServedTrace {
             survey,
             names,
             thread,
-            moment.at_ns,
+            request.at_ns,
             Some(&*symbols),
             options,
         )?;

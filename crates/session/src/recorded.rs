@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn a_missing_table_names_the_switches_that_record_it() {
         let text = missing_rows(Table::Interrupts);
-        assert!(text.starts_with("the trace holds no DPCs and service routines: "));
+        assert!(text.starts_with("the trace holds no DPCs and ISRs: "));
         assert!(text.contains("xperf -on LOADER+DPC+INTERRUPT"), "{text}");
         assert!(
             text.contains("WPR keywords Loader, DPC and Interrupt"),

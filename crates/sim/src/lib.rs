@@ -42,9 +42,9 @@ pub struct Truth {
     pub seed: u64,
     /// Build of Windows.
     pub windows_build: u32,
-    /// Number of events written, including stack events.
+    /// Number of events in the trace, including stack events and the header.
     pub events: u64,
-    /// Number of events of each kind.
+    /// Number of events of each kind. The header has no kind.
     pub events_by_kind: BTreeMap<&'static str, u64>,
     /// Number of events that were lost because the scenario requests losses.
     pub events_lost: u64,

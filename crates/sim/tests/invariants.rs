@@ -381,8 +381,7 @@ impl<'m> Run<'m> {
 
     /// Checks that counts and times in the truth equal those of the trace's events.
     fn truth_is_what_the_trace_says(&self) {
-        // The trace's header does not count as an event.
-        assert_eq!(self.truth["events"], self.events - 1, "events");
+        assert_eq!(self.truth["events"], self.events, "events");
         for said in self.list("threads") {
             let id = said["thread_id"].as_u64().expect("an id") as u32;
             let ins = self.turns.iter().flatten().filter(|turn| turn.thread == id);

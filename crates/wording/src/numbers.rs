@@ -13,14 +13,19 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// Formats a number of bytes with a unit that depends on its size, such as `2048 B` or `43.0 MiB`.
+/// Formats a number of bytes with a unit that depends on the rounded value, such as `950 B` or `43.0 MiB`.
 pub fn size(bytes: u64) -> String {
-    match bytes {
-        0..10_240 => format!("{bytes} B"),
-        10_240..10_485_760 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        10_485_760..10_737_418_240 => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
-        _ => format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0),
+    let mut amount = bytes as f64;
+    let mut text = format!("{bytes} B");
+    for unit in ["KiB", "MiB", "GiB", "TiB"] {
+        // From here on, one decimal would show 1024.0 of the smaller unit.
+        if amount < 1023.95 {
+            break;
+        }
+        amount /= 1024.0;
+        text = format!("{amount:.1} {unit}");
     }
+    text
 }
 
 /// Formats nanoseconds with a unit that depends on the rounded value, such as `950 ns`, `1.5 ms` or `1 h 02
@@ -66,8 +71,12 @@ mod tests {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(size(2048), "2048 B");
+        assert_eq!(size(1023), "1023 B");
+        assert_eq!(size(2048), "2.0 KiB");
         assert_eq!(size(43 << 20), "43.0 MiB");
+        assert_eq!(size((1 << 20) - 1), "1.0 MiB");
+        assert_eq!(size(4 << 30), "4.0 GiB");
+        assert_eq!(size(2 << 40), "2.0 TiB");
         assert_eq!(duration(950), "950 ns");
         assert_eq!(duration(-1_500_000), "-1.5 ms");
         assert_eq!(duration(999_949), "999.9 µs");

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use session::missing_rows;
 use tables::{CpuRunsView, DiskIoView, Table};
 
+use crate::diskio::left_out;
 use crate::intervals::Intervals;
 use crate::process_filter::ProcessFilter;
 use crate::writer::{Column, Layout, Value};
@@ -44,7 +45,37 @@ struct Used {
     read_bytes: u64,
     writes: u64,
     written_bytes: u64,
-    service_ns: i64,
+    requests: u64,
+    /// Service time of the requests for which it is known; `None` if it is unknown for all.
+    service_ns: Option<i64>,
+}
+
+impl Used {
+    fn add_request(&mut self, kind: Option<&str>, bytes: u64, service_ns: Option<i64>) {
+        self.requests += 1;
+        if let Some(ns) = service_ns {
+            self.service_ns = Some(self.service_ns.unwrap_or(0).saturating_add(ns));
+        }
+        match kind {
+            Some("read") => {
+                self.reads += 1;
+                self.read_bytes += bytes;
+            }
+            Some("write") => {
+                self.writes += 1;
+                self.written_bytes += bytes;
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the service time of all requests, as far as it is known.
+    fn service_ns(&self) -> Option<i64> {
+        match self.requests {
+            0 => Some(0),
+            _ => self.service_ns,
+        }
+    }
 }
 
 impl Report for CpuDisk {
@@ -94,6 +125,7 @@ impl Report for CpuDisk {
             "process_row",
             "process_id",
         ];
+        let (mut requests, mut without_service) = (0, 0);
         for batch in trace
             .tables
             .batches(&disk_io, trace.range.clone(), &columns)
@@ -108,19 +140,10 @@ impl Report for CpuDisk {
                 };
                 let used = used.entry((index, process.0, process.1)).or_default();
                 let bytes = u64::from(view.size_bytes.get(row).unwrap_or(0));
-                let service = view.service_ns.get(row).unwrap_or(0);
-                used.service_ns = used.service_ns.saturating_add(service);
-                match view.kind.get(row) {
-                    Some("read") => {
-                        used.reads += 1;
-                        used.read_bytes += bytes;
-                    }
-                    Some("write") => {
-                        used.writes += 1;
-                        used.written_bytes += bytes;
-                    }
-                    _ => {}
-                }
+                let service_ns = view.service_ns.get(row);
+                requests += 1;
+                without_service += u64::from(service_ns.is_none());
+                used.add_request(view.kind.get(row), bytes, service_ns);
             }
         }
 
@@ -140,7 +163,7 @@ impl Report for CpuDisk {
                 of_disks(Value::count(used.read_bytes)),
                 of_disks(Value::count(used.writes)),
                 of_disks(Value::count(used.written_bytes)),
-                of_disks(Value::Time(used.service_ns)),
+                of_disks(Value::time(used.service_ns())),
             ];
             out.row("", &values)?;
         }
@@ -150,6 +173,26 @@ impl Report for CpuDisk {
                 out.warn(missing_rows(table));
             }
         }
+        if let Some(warning) = left_out(without_service, requests, "DiskSvcTime") {
+            out.warn(warning);
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_service_time_is_no_time_of_0() {
+        let mut used = Used::default();
+        assert_eq!(used.service_ns(), Some(0));
+        used.add_request(Some("read"), 512, None);
+        assert_eq!(used.service_ns(), None);
+        used.add_request(Some("write"), 512, Some(7));
+        used.add_request(None, 0, None);
+        assert_eq!(used.service_ns(), Some(7));
+        assert_eq!((used.reads, used.writes, used.requests), (1, 1, 3));
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use tables::{DiskIoView, Table};
+use wording::{counted, grouped};
 
 use crate::intervals::{Intervals, Usage};
 use crate::process_filter::ProcessFilter;
@@ -146,14 +147,19 @@ impl LeftOut {
             (self.without_duration, "IOTime"),
         ];
         sums.into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(move |(count, sum)| {
-                format!(
-                    "{count} of {requests} requests are missing in the sums of {sum}, since their time \
-                     is unknown"
-                )
-            })
+            .filter_map(move |(count, sum)| left_out(count, requests, sum))
     }
+}
+
+/// Returns a warning if the time of some requests is unknown, so that the sums of a column lack it.
+pub(crate) fn left_out(count: u64, requests: u64, column: &str) -> Option<String> {
+    (count > 0).then(|| {
+        format!(
+            "the sums of {column} lack {} of {}: the time is unknown",
+            grouped(count),
+            counted(requests, "request", "requests")
+        )
+    })
 }
 
 /// Returns the kind of a request as a constant string; `unknown` if the trace does not have it.
@@ -420,8 +426,8 @@ mod tests {
         assert_eq!(
             left_out.warnings().collect::<Vec<_>>(),
             [
-                "2 of 3 requests are missing in the sums of DiskSvcTime, since their time is unknown",
-                "1 of 3 requests are missing in the sums of IOTime, since their time is unknown",
+                "the sums of DiskSvcTime lack 2 of 3 requests: the time is unknown",
+                "the sums of IOTime lack 1 of 3 requests: the time is unknown",
             ]
         );
 

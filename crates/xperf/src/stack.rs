@@ -9,6 +9,7 @@ use record::needs::TableNeeds;
 use rustc_hash::FxHashMap;
 use session::NotRecorded;
 use tables::{CpuRunsView, ReadyThreadsView, SamplesView, StacksView, Table};
+use wording::{counted, grouped};
 
 use crate::place::PlaceOptions;
 use crate::process_filter::ProcessFilter;
@@ -177,8 +178,9 @@ impl Report for Stack {
         }
         if without > 0 {
             out.warn(format!(
-                "{without} of {} events have no stack",
-                without + all
+                "{} of {} without a stack",
+                grouped(without),
+                counted(without + all, "event is", "events are")
             ));
         }
         self.rows(out, &frames, &sums, &calls, all)?;

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { Latest, RequestError, api, isCancelled } from "./client";
+import { Latest, RequestError, about, isCancelled } from "./client";
 
 /** Replaces `fetch` by a fake server. The test decides when it answers. */
 function server() {
@@ -28,9 +28,9 @@ const settled = () => new Promise((resolve) => setTimeout(resolve, 0));
 test("a newer request of one sequence cancels the older", async () => {
   const asked = server();
   const latest = new Latest();
-  const first = latest.ask((signal) => api.ask(0, "one", {}, signal));
+  const first = latest.ask((signal) => about("one")(0, {}, signal));
   await settled();
-  const second = latest.ask((signal) => api.ask(0, "two", {}, signal));
+  const second = latest.ask((signal) => about("two")(0, {}, signal));
   await settled();
   expect(asked.map(({ gone }) => gone)).toEqual([true, false]);
   asked[1].answer({ is: 2 });
@@ -40,18 +40,18 @@ test("a newer request of one sequence cancels the older", async () => {
 
 test("equal requests are sent once", async () => {
   const asked = server();
-  const first = api.ask(1, "same", { a: 1 });
+  const first = about("same")(1, { a: 1 });
   await settled();
   asked[0].answer([1]);
   await first;
-  expect(await api.ask(1, "same", { a: 1 })).toEqual([1]);
+  expect(await about("same")(1, { a: 1 })).toEqual([1]);
   expect(asked).toHaveLength(1);
 });
 
 test("four requests run at once; a cancelled one frees its place", async () => {
   const asked = server();
   const controllers = Array.from({ length: 6 }, () => new AbortController());
-  const answers = controllers.map(({ signal }, place) => api.ask(2, `q${place}`, {}, signal).catch(isCancelled));
+  const answers = controllers.map(({ signal }, place) => about(`q${place}`)(2, {}, signal).catch(isCancelled));
   await settled();
   expect(asked).toHaveLength(4);
   controllers[4].abort(); // This request is in the queue.
@@ -64,7 +64,7 @@ test("four requests run at once; a cancelled one frees its place", async () => {
 
 test("a refusal has the message of the server", async () => {
   const asked = server();
-  const answer = api.ask(3, "bad", {});
+  const answer = about("bad")(3, {});
   await settled();
   asked[0].answer({ error: "no table `x`", place: { line: 1, column: 8 } }, 400);
   await expect(answer).rejects.toMatchObject({ message: "no table `x`", status: 400, place: { line: 1, column: 8 } });

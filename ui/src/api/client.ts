@@ -2,21 +2,37 @@
 // open.
 
 import type {
-  Explanation,
-  Histogram,
+  ButterflyAnswer,
+  ButterflyRequest,
+  ErrorJson,
+  Findings,
+  FlameAnswer,
+  FlameRequest,
+  HeatAnswer,
+  HeatRequest,
+  HistogramAnswer,
   HistogramRequest,
+  LanesAnswer,
+  LanesRequest,
   Overview,
-  Pivot,
+  OwnPreset,
+  PivotAnswer,
   PivotRequest,
+  Place,
   Preset,
   Progress,
-  ReportPanel,
-  Rows,
+  ReportRequest,
+  RowsAnswer,
   RowsRequest,
   Session,
-  Table,
-  Timeline,
+  SqlAnswer,
+  SqlCatalogue,
+  SqlRequest,
+  Story,
+  TableInfo,
+  TimelineAnswer,
   TimelineRequest,
+  WaitRequest,
 } from "./types";
 import { parse, stringify } from "../visible";
 
@@ -26,7 +42,7 @@ export class RequestError extends Error {
     message: string,
     readonly status: number,
     /** Position in the SQL query, if the error is about a position; otherwise `null`. */
-    readonly place: { line: number; column: number } | null = null,
+    readonly place: Place | null = null,
   ) {
     super(message);
   }
@@ -46,7 +62,7 @@ export function messageOf(error: unknown): string {
 async function errorOf(response: Response): Promise<RequestError> {
   const text = await response.text();
   try {
-    const { error, place } = parse(text) as { error: string; place?: { line: number; column: number } };
+    const { error, place } = parse(text) as ErrorJson;
     return new RequestError(error, response.status, place ?? null);
   } catch {
     return new RequestError(text || `The server returned status ${response.status}.`, response.status);
@@ -150,32 +166,34 @@ async function cached<T>(path: string, body?: unknown, signal?: AbortSignal): Pr
   return answer;
 }
 
+/** Returns the function that sends a request about a trace. `what` is the name of the request in the API. */
+export function about<Request, Answer>(what: string) {
+  return (trace: number, request: Request, signal?: AbortSignal) =>
+    cached<Answer>(`traces/${trace}/${what}`, request, signal);
+}
+
 /** Requests of the API. Their signals cancel them. */
 export const api = {
   session: (signal?: AbortSignal) => json<Session>("session", undefined, signal),
   progress: (signal?: AbortSignal) => json<Progress>("progress", undefined, signal),
-  presets: (signal?: AbortSignal) => json<Preset[]>("presets", undefined, signal),
-  savePresets: (presets: Preset[]) => ask("presets", presets),
-  tables: (trace: number, signal?: AbortSignal) => json<Table[]>(`traces/${trace}/tables`, undefined, signal),
+  presets: (signal?: AbortSignal) => json<OwnPreset[]>("presets", undefined, signal),
+  savePresets: (presets: OwnPreset[]) => ask("presets", presets),
+  tables: (trace: number, signal?: AbortSignal) => json<TableInfo[]>(`traces/${trace}/tables`, undefined, signal),
   builtIn: (trace: number, signal?: AbortSignal) => cached<Preset[]>(`traces/${trace}/presets`, undefined, signal),
   overview: (trace: number, signal?: AbortSignal) => json<Overview>(`traces/${trace}/overview`, undefined, signal),
-  findings: (trace: number, signal?: AbortSignal) => cached<Explanation>(`traces/${trace}/findings`, undefined, signal),
-  timeline: (trace: number, request: TimelineRequest, signal?: AbortSignal) =>
-    cached<Timeline>(`traces/${trace}/timeline`, request, signal),
-  pivot: (trace: number, request: PivotRequest, signal?: AbortSignal) =>
-    cached<Pivot>(`traces/${trace}/pivot`, request, signal),
-  rows: (trace: number, request: RowsRequest, signal?: AbortSignal) =>
-    cached<Rows>(`traces/${trace}/rows`, request, signal),
-  histogram: (trace: number, request: HistogramRequest, signal?: AbortSignal) =>
-    cached<Histogram>(`traces/${trace}/histogram`, request, signal),
-  /** Sends any other request about a trace. `what` is its name in the API. */
-  ask: <T>(trace: number, what: string, request: unknown, signal?: AbortSignal) =>
-    cached<T>(`traces/${trace}/${what}`, request, signal),
-  sql: <T>(request: { traces: number[]; query: string; first: number }, signal?: AbortSignal) =>
-    json<T>("sql", request, signal),
-  catalogue: <T>(signal?: AbortSignal) => cached<T>("sql/catalogue", undefined, signal),
-  report: async (request: { trace: number; panels: ReportPanel[]; title: string }) =>
-    (await ask("report", request)).blob(),
+  findings: (trace: number, signal?: AbortSignal) => cached<Findings>(`traces/${trace}/findings`, undefined, signal),
+  wait: about<WaitRequest, Story>("wait"),
+  timeline: about<TimelineRequest, TimelineAnswer>("timeline"),
+  pivot: about<PivotRequest, PivotAnswer>("pivot"),
+  rows: about<RowsRequest, RowsAnswer>("rows"),
+  flame: about<FlameRequest, FlameAnswer>("flame"),
+  butterfly: about<ButterflyRequest, ButterflyAnswer>("butterfly"),
+  heat: about<HeatRequest, HeatAnswer>("heat"),
+  histogram: about<HistogramRequest, HistogramAnswer>("histogram"),
+  lanes: about<LanesRequest, LanesAnswer>("lanes"),
+  sql: (request: SqlRequest, signal?: AbortSignal) => json<SqlAnswer>("sql", request, signal),
+  catalogue: (signal?: AbortSignal) => cached<SqlCatalogue>("sql/catalogue", undefined, signal),
+  report: async (request: ReportRequest) => (await ask("report", request)).blob(),
 };
 
 /** Sequence of requests. Each new request cancels the previous one. */

@@ -1,278 +1,1789 @@
 // Requests to the server and its answers. Times are nanoseconds since the trace's start. Unknown values are
-// `null`.
+// `null` or absent; comments call them `None`.
+//
+// Generated from the types of the server by `UPDATE_EXPECT=1 cargo test -p serve types`. Do not edit.
 
-/** Start and end, in nanoseconds since the trace's start. */
-export type Range = [from: number, to: number];
+/** Start and end. */
+export type Range = [start: number, end: number];
 
 /** Id of a key's value, which is valid only in one trace; `null` if the value is unknown. */
 export type Id = number | null;
 
-export interface Trace {
-  id: number;
-  name: string;
-  files: string[];
-  simulated: boolean;
-  windows: string | null;
-  machine: string | null;
-  cpu: string | null;
-  cpus: number | null;
-  start_utc: string | null;
-  duration_ns: number | null;
-  /** Time from the first event of the trace to its last event. */
-  range?: Range | null;
-  events: number | null;
-  size_bytes: number | null;
-  /** False if only the headers of a large trace have been read so far. */
-  complete?: boolean;
-  /** Name of the only table of a file without events, such as captured packets or measured samples. */
-  only?: string | null;
-  warnings: string[];
-}
+/**
+ * Functions, or the callers and callees of one function.
+ */
+export type ButterflyAnswer = {
+/**
+ * Weight of all rows.
+ */
+total: number,
+/**
+ * Share of the weight that belongs to rows with a stack, from 0 to 1.
+ */
+known: number,
+/**
+ * Number of functions before the limit is applied.
+ */
+functions_total: number,
+/**
+ * Functions with their weights; absent if the request names a function.
+ */
+functions?: Array<FunctionWeight>,
+/**
+ * Names of the functions in `callers` and `callees`, which refer to them by index.
+ */
+frames?: Array<string>,
+/**
+ * Tree of the callers. Its root is the function.
+ */
+callers?: Nodes,
+/**
+ * Tree of the callees. Its root is the function.
+ */
+callees?: Nodes,
+/**
+ * Unit of the weights.
+ */
+unit: string, };
 
-export interface Session {
-  version: string;
-  sql: boolean;
-  traces: Trace[];
-}
+/**
+ * Order of functions by descending weight.
+ */
+export type ButterflyOrder = "total" | "self";
 
-export interface Column {
-  name: string;
-  title: string;
-  about: string;
-  kind: "key" | "measure" | "time" | "text" | "test";
-  unit: string;
-  /** True if the key's ids are numbers that have an order, such as processors, priorities or ranks. */
-  numeric_key: boolean;
-  /** Names of the column's numbers, if they have names. */
-  names?: Record<number, string>;
-}
+/**
+ * Request for all functions, or for the callers and callees of one function.
+ */
+export type ButterflyRequest = {
+/**
+ * Name of the table.
+ */
+table: string,
+/**
+ * Name of the column of stacks.
+ */
+stack: string,
+/**
+ * Name of the column with the weights, which must not be negative, or `rows` to count rows.
+ */
+weight: string,
+/**
+ * Time range `[start, end]` in nanoseconds; the whole trace if absent.
+ */
+range?: Range | null,
+/**
+ * Conditions that rows must satisfy.
+ */
+filter?: Array<Condition>,
+/**
+ * Function whose callers and callees are requested; all functions if absent.
+ */
+frame?: string | null,
+/**
+ * Order of the functions.
+ */
+order?: ButterflyOrder,
+/**
+ * Maximum number of functions, up to 10 000; 1000 if absent.
+ */
+first?: number | null,
+/**
+ * Minimum weight of a returned call, as a share of the total weight; 0.0005 if absent.
+ */
+least_share?: number | null, };
 
-export interface Table {
-  name: string;
-  title: string;
-  about: string;
-  rows: number | null;
-  recorded: boolean | null;
-  record: string;
-  time: string;
-  interval: { start: string; end: string } | null;
-  columns: Column[];
-  stacks: string[];
-  /** Time of the last row. */
-  last_ns?: number | null;
-}
+/**
+ * A value in an answer.
+ */
+export type Cell = null | boolean | number | string | {
+/**
+ * Number of different values. All unknown values count as one value.
+ */
+different: number, };
 
-/** Conditions on one column. A row must satisfy all of them. */
-export interface Filter {
-  column: string;
-  /** Ids of the key: a row must have one of `in`, and none of `not_in`. */
-  in?: Id[];
-  not_in?: Id[];
-  /**
-   * Labels of the key: a row must have one of `is`, and none of `is_not`. A value has the same label in all
-   * traces and tables.
-   */
-  is?: string[];
-  is_not?: string[];
-  /** Text that the label or text must contain. Case is ignored. */
-  contains?: string;
-  /** Bounds of the number: it must be at least `from`, and less than `to`. */
-  from?: number | null;
-  to?: number | null;
-}
+/**
+ * A column of a table.
+ */
+export type ColumnInfo = {
+/**
+ * Name of the column.
+ */
+name: string,
+/**
+ * Title for the user. It is the title in Windows Performance Analyzer, if WPA has this column.
+ */
+title: string,
+/**
+ * Description of the column.
+ */
+about: string,
+/**
+ * Use of the column in views.
+ */
+kind: ColumnKind,
+/**
+ * Unit of the numbers; empty if they have no unit.
+ */
+unit: string,
+/**
+ * True if the column is a key and its ids are meaningful numbers, which can be summed up and compared.
+ */
+numeric_key: boolean,
+/**
+ * Numbers that have a name, with their names.
+ */
+names?: { [key in number]: string }, };
 
+/**
+ * Use of a column.
+ */
+export type ColumnKind = "key" | "measure" | "time" | "text" | "test";
+
+/**
+ * Condition on one column. If several fields are set, a row must satisfy all of them.
+ */
+export type Condition = {
+/**
+ * Name of the column.
+ */
+column: string,
+/**
+ * Ids of the key, one of which the row must have. `null` is the id of unknown values.
+ */
+in?: Array<number | null>,
+/**
+ * Ids of the key, none of which the row may have. Rows with an unknown id pass unless the list contains
+ * `null`.
+ */
+not_in?: Array<number | null>,
+/**
+ * Labels of the key, one of which the row must have.
+ */
+is?: Array<string>,
+/**
+ * Labels of the key, none of which the row may have. Rows with an unknown id pass.
+ */
+is_not?: Array<string>,
+/**
+ * Text that the key's label or the column's text must contain. Case is ignored. Rows with an unknown
+ * value do not pass.
+ */
+contains?: string,
+/**
+ * Minimum of the number, inclusive. Rows with an unknown number do not pass.
+ */
+from?: number,
+/**
+ * Maximum of the number, exclusive. Rows with an unknown number do not pass.
+ */
+to?: number, };
+
+/**
+ * Lane of one CPU.
+ */
+export type CpuLane = {
+/**
+ * Number of the CPU.
+ */
+cpu: number,
+/**
+ * Runs of threads, without idle threads.
+ */
+runs: RunSpans,
+/**
+ * Deferred procedure calls and interrupt service routines.
+ */
+interrupts: InterruptSpans,
+/**
+ * Start of the time in which the trace has all events of this CPU; `null` if it is the trace's start.
+ */
+recorded_from_ns: number | null,
+/**
+ * End of the time in which the trace has all events of this CPU; `null` if it is the trace's end.
+ */
+recorded_until_ns: number | null,
+/**
+ * Times of doubtful runs. It is unknown which threads ran at these times, so `runs` does not contain
+ * them.
+ */
+doubtful: Spans, };
+
+/**
+ * Delay that a problem caused.
+ */
+export type Delay = {
+/**
+ * Time that a user or program waited, in nanoseconds of wall-clock time.
+ */
+ns: number,
+/**
+ * Text that names the delayed user or program and the way the delay was computed.
+ */
+how: string, };
+
+/**
+ * State of a thread.
+ */
+export type Doing = "running" | "ready" | "waiting" | "unknown";
+
+/**
+ * Runs that the findings leave out.
+ */
+export type Doubtful = {
+/**
+ * Number of the runs.
+ */
+runs: number,
+/**
+ * Total length of the runs, in nanoseconds.
+ */
+cpu_ns: number, };
+
+/**
+ * Arrangement of the series of a timeline.
+ */
+export type Drawn = "stacked" | "lines";
+
+/**
+ * Body of an error response.
+ */
+export type ErrorJson = {
+/**
+ * Cause of the error and advice.
+ */
+error: string,
+/**
+ * Position of the error in the text of the request.
+ */
+place?: Place, };
+
+/**
+ * Rows that support a finding or verdict, and the query that gives the same rows.
+ */
+export type Evidence = {
+/**
+ * Title of the rows.
+ */
+title: string,
+/**
+ * Query for the rows. `laglab sql` answers the SQL of this query with the same rows and the
+ * same column names.
+ */
+query: string,
+/**
+ * Rows that a view shows; `None` if it shows the rows of the query. The server of the page
+ * sends the view itself with the evidence of findings.
+ */
+view?: View | null,
+/**
+ * Columns of the rows.
+ */
+columns: Array<EvidenceColumn>,
+/**
+ * Rows with one cell per column. A cell is `None` if its value is unknown.
+ */
+rows: Array<Array<EvidenceCell | null>>, };
+
+/**
+ * Value of a cell.
+ */
+export type EvidenceCell = number | number | boolean | string;
+
+/**
+ * A column of [`Evidence`].
+ */
+export type EvidenceColumn = {
+/**
+ * Name of the column, as in tables and queries.
+ */
+name: string,
+/**
+ * Heading of the column for human readers.
+ */
+label: string,
+/**
+ * Unit of the numbers in the column.
+ */
+unit: Unit, };
+
+/**
+ * Problem, warning or fact that a theory found.
+ */
+export type Finding = {
+/**
+ * Id of the theory.
+ */
+theory: string,
+/**
+ * Importance of the finding.
+ */
+severity: Severity,
+/**
+ * Sentence about the result, or a few sentences if needed.
+ */
+sentence: string,
+/**
+ * Subjects of the finding: all things that the sentence names, and the threads that it counts.
+ */
+subjects?: Array<Subject>,
+/**
+ * True if the user asked about other threads, processes or times.
+ */
+off_topic?: boolean,
+/**
+ * Delay that the found cause produced, if it is known.
+ */
+delay?: Delay,
+/**
+ * Time range of the finding, in nanoseconds since the trace's start.
+ */
+during?: { start: number, end: number, },
+/**
+ * Rows with the numbers of the finding or verdict.
+ */
+evidence: Array<Evidence>,
+/**
+ * Other possible causes that were examined, each with its answer.
+ */
+weighed?: Array<Verdict>,
+/**
+ * Actions that avoid the delay.
+ */
+remedies?: Array<string>,
+/**
+ * Uncertainties of the finding.
+ */
+doubts?: Array<string>,
+/**
+ * Published sources of the facts that the finding uses.
+ */
+sources: Array<Source>, };
+
+/**
+ * Explanation of a trace for the page.
+ */
+export type Findings = {
+/**
+ * Conclusion if the machine has no problems and warnings.
+ */
+conclusion: string | null,
+/**
+ * Runs in which context switches are missing.
+ */
+doubtful: Doubtful,
+/**
+ * Time from the first to the last run of a thread on a CPU, in nanoseconds since the trace's
+ * start.
+ */
+span: { start: number, end: number, },
+/**
+ * Findings, the most important first. Findings in scope come before findings off topic. They
+ * are then sorted by severity and by delay.
+ */
+findings: Array<Finding>,
+/**
+ * Answers of all theories about the whole trace.
+ */
+theories: Array<Verdict>, };
+
+/**
+ * Call tree, with the names of its frames.
+ */
+export type FlameAnswer = {
+/**
+ * Weight of all rows in the time range.
+ */
+total: number,
+/**
+ * Weight of all rows in the time range to compare with.
+ */
+compared_total: number | null,
+/**
+ * Share of the weight that belongs to rows with a stack, from 0 to 1.
+ */
+known: number,
+/**
+ * Names of frames, for example `ntoskrnl.exe!KiSwapThread`.
+ */
+frames: Array<string>,
+/**
+ * Calls of the tree.
+ */
+nodes: Nodes,
+/**
+ * Total of the weights of omitted calls, which are lighter than the minimum share or exceed the maximum
+ * number.
+ */
+cut: number,
+/**
+ * Unit of the weights.
+ */
+unit: string,
+/**
+ * SQL query that returns the weight of each stack. No query returns the tree itself.
+ */
+sql: string | null, };
+
+/**
+ * Request for a call tree.
+ */
+export type FlameRequest = {
+/**
+ * Name of the table.
+ */
+table: string,
+/**
+ * Name of the column of stacks.
+ */
+stack: string,
+/**
+ * Name of the column with the weights, which must not be negative, or `rows` to count rows.
+ */
+weight: string,
+/**
+ * Time range `[start, end]` in nanoseconds; the whole trace if absent.
+ */
+range?: Range | null,
+/**
+ * Conditions that rows must satisfy.
+ */
+filter?: Array<Condition>,
+/**
+ * True if the tree starts with the innermost frames of stacks and continues with their callers.
+ */
+inverted?: boolean,
+/**
+ * Frames with which a stack must start to be included, outermost first. If `inverted` is true, frames
+ * with which the stack must end, innermost first.
+ */
+root?: Array<string> | null,
+/**
+ * Time range to compare with. It has a second weight for each call.
+ */
+compare?: Range | null,
+/**
+ * Minimum weight of a returned call, as a share of the total weight; 0.0005 if absent.
+ */
+least_share?: number | null, };
+
+/**
+ * Weights of a function.
+ */
+export type FunctionWeight = {
+/**
+ * Name of the function.
+ */
+label: string,
+/**
+ * Weight of the stacks whose innermost frame is the function.
+ */
+self: number,
+/**
+ * Weight of the stacks that contain the function. If a stack contains it several times, the stack
+ * counts once.
+ */
+total: number, };
+
+/**
+ * Graph of a view.
+ */
+export type Graph = {
+/**
+ * Kind of graph.
+ */
+kind: GraphKind,
+/**
+ * Name of the column whose values are drawn. `rows` draws the number of rows, and `time` the share of
+ * time that rows last.
+ */
+measure?: string,
+/**
+ * Function that combines the values of the measure.
+ */
+function?: TimelineFunction,
+/**
+ * Key with one series or colour for each of its values.
+ */
+by?: string,
+/**
+ * Arrangement of the series of a timeline.
+ */
+as?: Drawn,
+/**
+ * Name of the column of stacks that is drawn. It must be one of the table's `stacks`.
+ */
+stack?: string, };
+
+/**
+ * Kind of graph.
+ */
 export type GraphKind = "timeline" | "heat" | "lanes" | "flame" | "histogram" | "none";
 
-export interface Graph {
-  kind: GraphKind;
-  measure?: string | null;
-  function?: TimelineFunction | null;
-  by?: string | null;
-  as?: "stacked" | "lines";
-  stack?: string | null;
-}
+/**
+ * Order of groups. Groups with equal values are ordered by id. Groups with an unknown value are last.
+ */
+export type GroupSort = {
+/**
+ * Value by which groups are ordered: `key` for their labels, `rows`, or one of the aggregates.
+ */
+by: string,
+/**
+ * True if the largest value is first.
+ */
+descending: boolean, };
 
+/**
+ * Heat map.
+ */
+export type HeatAnswer = {
+/**
+ * Start of the first bucket, in nanoseconds since the trace's start.
+ */
+start_ns: number,
+/**
+ * End of the last bucket, in nanoseconds since the trace's start.
+ */
+end_ns: number,
+/**
+ * Length of a bucket, in nanoseconds.
+ */
+bucket_ns: number,
+/**
+ * Number of buckets.
+ */
+buckets: number,
+/**
+ * Bounds of the classes: class `i` contains values above `bounds[i]`, up to and including
+ * `bounds[i + 1]`.
+ */
+bounds: Array<number>,
+/**
+ * Numbers of values: a list for each time bucket, with a number for each class.
+ */
+counts: Array<Array<number>>,
+/**
+ * Number of values that are larger than all classes.
+ */
+above: number,
+/**
+ * Number of values that are smaller than all classes, which are usually zeros.
+ */
+below: number,
+/**
+ * Unit of the values.
+ */
+unit: string,
+/**
+ * SQL query that returns the same numbers.
+ */
+sql: string, };
+
+/**
+ * Request for a heat map.
+ */
+export type HeatRequest = {
+/**
+ * Name of the table.
+ */
+table: string,
+/**
+ * Name of the column of numbers.
+ */
+value: string,
+/**
+ * Time range `[start, end]` in nanoseconds; the whole trace if absent.
+ */
+range?: Range | null,
+/**
+ * Conditions that rows must satisfy.
+ */
+filter?: Array<Condition>,
+/**
+ * Number of time buckets, 1 to 4000.
+ */
+buckets: number,
+/**
+ * Maximum number of classes of values, 1 to 256.
+ */
+rows: number,
+/**
+ * Smallest and largest value that the classes cover; the smallest and largest value of the rows if
+ * absent.
+ */
+values?: Range | null, };
+
+/**
+ * Histogram.
+ */
+export type HistogramAnswer = {
+/**
+ * Bounds of the classes: class `i` contains values above `bounds[i]`, up to and including
+ * `bounds[i + 1]`.
+ */
+bounds: Array<number>,
+/**
+ * Series, sorted by descending number of values.
+ */
+series: Array<HistogramSeries>,
+/**
+ * Number of groups that have no series.
+ */
+rest: number,
+/**
+ * Unit of the values.
+ */
+unit: string,
+/**
+ * SQL query that returns the same numbers.
+ */
+sql: string, };
+
+/**
+ * Request for a histogram.
+ */
+export type HistogramRequest = {
+/**
+ * Name of the table.
+ */
+table: string,
+/**
+ * Name of the column of numbers.
+ */
+value: string,
+/**
+ * Key with one series for each of its values; without a key, there is one series.
+ */
+by?: string | null,
+/**
+ * Time range `[start, end]` in nanoseconds; the whole trace if absent.
+ */
+range?: Range | null,
+/**
+ * Conditions that rows must satisfy.
+ */
+filter?: Array<Condition>,
+/**
+ * Maximum number of classes of values, 1 to 256; 60 if absent.
+ */
+classes?: number | null,
+/**
+ * Maximum number of series, 1 to 64; 8 if absent. The groups with the most values get a series.
+ */
+first?: number | null,
+/**
+ * Smallest and largest value that the classes cover; the smallest and largest value of the rows if
+ * absent.
+ */
+values?: Range | null, };
+
+/**
+ * Distribution of the values of one group.
+ */
+export type HistogramSeries = {
+/**
+ * Id of the group.
+ */
+id: number | null,
+/**
+ * Label of the group.
+ */
+label: string,
+/**
+ * Number of values in each class.
+ */
+counts: Array<number>,
+/**
+ * Number of values that are larger than all classes.
+ */
+above: number,
+/**
+ * Number of values that are smaller than all classes, which are usually zeros.
+ */
+below: number, };
+
+/**
+ * Interrupts, stored as columns.
+ */
+export type InterruptSpans = {
+/**
+ * Start of each interrupt.
+ */
+start: Array<number>,
+/**
+ * End of each interrupt.
+ */
+end: Array<number>,
+/**
+ * Kind of each interrupt: the text in the table `interrupts`.
+ */
+kind: Array<string>,
+/**
+ * Image of each interrupt routine: its row in `images`.
+ */
+image: Array<number | null>,
+/**
+ * Share of the entry's time in which any routine ran, from 0 to 1; 1 if the interrupts are exact.
+ */
+busy: Array<number>, };
+
+/**
+ * Names of the columns with the start and the end of rows.
+ */
+export type IntervalInfo = {
+/**
+ * Column with the first nanosecond of a row.
+ */
+start: string,
+/**
+ * Column with the nanosecond after the last one of a row.
+ */
+end: string, };
+
+/**
+ * Description of a column for JavaScript.
+ */
+export type JsonColumn = { name: string,
+/**
+ * Data type, as in SQL. An integer that JavaScript cannot represent exactly is sent as text.
+ */
+type: string,
+/**
+ * Unit of the values: `ns`, `bytes`, or empty.
+ */
+unit: string, };
+
+/**
+ * Answer of a trace to the question of a theory.
+ */
+export type Judgement = "for" | "against" | "not_recorded";
+
+/**
+ * Labels of ids, which are rows of tables.
+ */
+export type LaneLabels = {
+/**
+ * Labels of processes.
+ */
+process: { [key in number]: string },
+/**
+ * Labels of threads.
+ */
+thread: { [key in number]: string },
+/**
+ * Labels of modules.
+ */
+image: { [key in number]: string }, };
+
+/**
+ * Lanes of CPUs.
+ */
+export type LanesAnswer = {
+/**
+ * Start of the time range, in nanoseconds since the trace's start.
+ */
+start_ns: number,
+/**
+ * End of the time range, in nanoseconds since the trace's start.
+ */
+end_ns: number,
+/**
+ * Lanes, in the order of CPU numbers.
+ */
+cpus: Array<CpuLane>,
+/**
+ * Labels of the ids in lanes and wakes.
+ */
+labels: LaneLabels,
+/**
+ * Wakes that led to the returned runs; empty if `exact` is false.
+ */
+wakes: Array<Wake>,
+/**
+ * True if `runs` contains actual runs, limited to the time range. If false, each of its entries is one
+ * pixel wide and shows the process that ran longest during this pixel.
+ */
+exact: boolean,
+/**
+ * True if `interrupts` contains actual interrupts, limited to the time range. If false, each of its
+ * entries is one pixel wide and shows the kind of interrupt that ran longest during this pixel.
+ */
+interrupts_exact: boolean,
+/**
+ * Number of CPUs that are omitted because there are too many.
+ */
+left_out: number, };
+
+/**
+ * Request for the lanes of CPUs.
+ */
+export type LanesRequest = {
+/**
+ * Time range `[start, end]` in nanoseconds; the whole trace if absent.
+ */
+range?: Range | null,
+/**
+ * Width of the lanes in pixels, 1 to 4000.
+ */
+width: number,
+/**
+ * Numbers of the requested CPUs; all CPUs if absent.
+ */
+cpus?: Array<number> | null, };
+
+/**
+ * Step of the chain that led to a run.
+ */
+export type Link = {
+/**
+ * Thread of the step.
+ */
+thread: Named,
+/**
+ * Start, in nanoseconds since the trace's start.
+ */
+from_ns: number,
+/**
+ * End, in nanoseconds since the trace's start.
+ */
+to_ns: number,
+/**
+ * Text about the activity of the thread during the step and about the end of its wait.
+ */
+why: string,
+/**
+ * CPU of the thread's run in the step.
+ */
+cpu: number, };
+
+/**
+ * A thread and its process.
+ */
+export type Named = {
+/**
+ * Id of the thread.
+ */
+id: number,
+/**
+ * Row of the thread in the table `threads`.
+ */
+row: number | null,
+/**
+ * Name that the program gave to the thread.
+ */
+name: string | null,
+/**
+ * Name and id of the thread's process.
+ */
+process: string | null, };
+
+/**
+ * Calls, stored as columns. They are in depth-first order, so a call follows its caller.
+ */
+export type Nodes = {
+/**
+ * Index of the caller in these columns; `null` for outermost calls.
+ */
+parent: Array<number | null>,
+/**
+ * Index of the frame's name.
+ */
+frame: Array<number>,
+/**
+ * Weight of the call without its callees.
+ */
+self: Array<number>,
+/**
+ * Weight of the call with its callees.
+ */
+total: Array<number>,
+/**
+ * Weights of the calls with their callees, in the time range to compare with.
+ */
+compared: Array<number> | null, };
+
+/**
+ * Strip of small graphs at the top of the page.
+ */
+export type Overview = { graphs: Array<Preset>,
+/**
+ * True if all graphs are present. Otherwise, more tables are being made, and the page should request
+ * again.
+ */
+complete: boolean, };
+
+/**
+ * View that the user saved under a name.
+ */
+export type OwnPreset = { name: string, view: View, };
+
+/**
+ * Groups of one level.
+ */
+export type PivotAnswer = {
+/**
+ * Number of rows in all groups, including the groups that do not match `search`.
+ */
+rows: number,
+/**
+ * Number of groups that match `search`.
+ */
+groups_total: number,
+/**
+ * Aggregates of all rows that `rows` counts.
+ */
+totals: Array<Cell>,
+/**
+ * Groups that were requested with `offset` and `first`.
+ */
+groups: Array<PivotGroup>,
+/**
+ * True if percentiles are exact. In groups of more than some thousand rows, their error is up to 1 %.
+ */
+exact: boolean,
+/**
+ * SQL query that returns the same numbers.
+ */
+sql: string, };
+
+/**
+ * A group of rows.
+ */
+export type PivotGroup = {
+/**
+ * Id of the group.
+ */
+id: number | null,
+/**
+ * Label of the group.
+ */
+label: string,
+/**
+ * Number of rows.
+ */
+rows: number,
+/**
+ * Values of the aggregates, in the order of the request.
+ */
+values: Array<Cell>,
+/**
+ * True if the group belongs to the last key, so it cannot be expanded.
+ */
+leaf: boolean, };
+
+/**
+ * Request for the groups in one level of a view's tree.
+ */
+export type PivotRequest = {
+/**
+ * Name of the table.
+ */
+table: string,
+/**
+ * Keys left of the golden bar, outermost first. Without keys, the answer contains only totals.
+ */
+keys?: Array<string>,
+/**
+ * Ids of the expanded groups, outermost first. The answer contains the groups of the next key.
+ */
+path?: Array<number | null>,
+/**
+ * Aggregates of each group: `rows`, or `COLUMN:` followed by `sum`, `count`, `mean`, `min`, `max`,
+ * `p50`, `p90`, `p95`, `p99` or `p999`. The name of a key requests the value that all rows of the group
+ * have in common.
+ */
+aggregates?: Array<string>,
+/**
+ * Time range `[start, end]` in nanoseconds; the whole trace if absent.
+ */
+range?: Range | null,
+/**
+ * Conditions that rows must satisfy.
+ */
+filter?: Array<Condition>,
+/**
+ * Order of the groups; if absent, by descending number of rows.
+ */
+sort?: GroupSort | null,
+/**
+ * Number of groups to skip.
+ */
+offset?: number,
+/**
+ * Maximum number of returned groups, up to 1000.
+ */
+first: number,
+/**
+ * Text that the label of each group must contain. Case is ignored.
+ */
+search?: string | null, };
+
+/**
+ * Line and column in a text. Both are counted from 1.
+ */
+export type Place = { line: number, column: number, };
+
+/**
+ * A view with a name.
+ */
+export type Preset = {
+/**
+ * Name of the preset.
+ */
+name: string,
+/**
+ * Group in the list of presets, such as `CPU`, `Interrupts`, `Disk`, `Network` or `System`.
+ */
+group: string,
+/**
+ * The view.
+ */
+view: View, };
+
+/**
+ * Progress of long work; `phase` is `null` if no work is in progress.
+ */
+export type Progress = { phase: string | null, done: number, of: number, };
+
+/**
+ * A run of the thread.
+ */
+export type Ran = {
+/**
+ * Number of the CPU.
+ */
+cpu: number,
+/**
+ * Start, in nanoseconds since the trace's start.
+ */
+start_ns: number,
+/**
+ * End, in nanoseconds since the trace's start.
+ */
+end_ns: number,
+/**
+ * Priority of the thread at the start of the run.
+ */
+priority: number | null,
+/**
+ * Rank of the thread: the worse of its ranks at the end of the run and at the last switch-out
+ * before it.
+ */
+rank: number | null, };
+
+/**
+ * View on screen, with the choices that the user made in it.
+ */
+export type ReportPanel = { view: View,
+/**
+ * Title that the user gave the view.
+ */
+title?: string | null,
+/**
+ * Groups whose series the user has hidden.
+ */
+hidden?: Array<number | null>,
+/**
+ * True if the user has hidden the series of all groups without their own line.
+ */
+rest_hidden?: boolean,
+/**
+ * Visible part of the view: the graph or the table. `None`: both.
+ */
+show?: ReportPart | null,
+/**
+ * Selected time range, used by tables, flame graphs and histograms. `None`: the range of the view.
+ */
+selection?: Range | null,
+/**
+ * True to draw a flame graph with callers and callees exchanged.
+ */
+inverted?: boolean,
+/**
+ * Time range that the flame graph is compared with.
+ */
+compare?: Range | null,
+/**
+ * True if the flame graph is compared with another trace.
+ */
+other?: boolean, };
+
+/**
+ * Visible part of a view.
+ */
+export type ReportPart = "graph" | "table";
+
+/**
+ * Request for an HTML report.
+ */
+export type ReportRequest = { trace: number,
+/**
+ * Views on screen, which the report includes.
+ */
+panels?: Array<ReportPanel>, title?: string | null, };
+
+/**
+ * Combined values of all groups without their own series.
+ */
+export type RestSeries = {
+/**
+ * Number of these groups.
+ */
+count: number,
+/**
+ * Value of these groups for the whole time range.
+ */
+total: number | null,
+/**
+ * Value in each bucket.
+ */
+values: Array<number | null>, };
+
+/**
+ * Description of a returned column.
+ */
+export type RowColumn = {
+/**
+ * Name of the column.
+ */
+name: string,
+/**
+ * Title for the user.
+ */
+title: string,
+/**
+ * Use of the column in views.
+ */
+kind: ColumnKind,
+/**
+ * Unit of the numbers; empty if they have no unit.
+ */
+unit: string, };
+
+/**
+ * A page of rows.
+ */
+export type RowsAnswer = {
+/**
+ * Number of rows that satisfy the conditions, on all pages.
+ */
+rows: number,
+/**
+ * Description of the returned columns.
+ */
+columns: Array<RowColumn>,
+/**
+ * Values: a list for each row, with a value for each column. Keys have their labels as values.
+ */
+values: Array<Array<Cell>>,
+/**
+ * SQL query that returns the same rows.
+ */
+sql: string, };
+
+/**
+ * Request for single rows.
+ */
+export type RowsRequest = {
+/**
+ * Name of the table.
+ */
+table: string,
+/**
+ * Names of the columns to return.
+ */
+columns: Array<string>,
+/**
+ * Time range `[start, end]` in nanoseconds; the whole trace if absent.
+ */
+range?: Range | null,
+/**
+ * Conditions that rows must satisfy.
+ */
+filter?: Array<Condition>,
+/**
+ * Order of the rows; the order of the table if absent.
+ */
+sort?: Sort | null,
+/**
+ * Number of rows to skip.
+ */
+offset?: number,
+/**
+ * Maximum number of returned rows, up to 1000.
+ */
+first: number, };
+
+/**
+ * Runs of threads, stored as columns.
+ */
+export type RunSpans = {
+/**
+ * Start of each run.
+ */
+start: Array<number>,
+/**
+ * End of each run.
+ */
+end: Array<number>,
+/**
+ * Process of each run: its row in `processes`.
+ */
+process: Array<number | null>,
+/**
+ * Thread of each run: its row in `threads`; `null` if the runs are not exact.
+ */
+thread: Array<number | null>,
+/**
+ * Share of the entry's time in which the CPU ran any thread, from 0 to 1; 1 if the runs are exact.
+ */
+busy: Array<number>, };
+
+/**
+ * Open traces and features of this server.
+ */
+export type Session = { version: string,
+/**
+ * True if the server can run SQL queries.
+ */
+sql: boolean, traces: Array<TraceFacts>, };
+
+/**
+ * Importance of a finding.
+ */
+export type Severity = "information" | "warning" | "problem";
+
+/**
+ * Order of rows or groups.
+ */
+export type Sort = {
+/**
+ * Name of the column, or the aggregate.
+ */
+column: string,
+/**
+ * True if the largest value is first.
+ */
+descending: boolean, };
+
+/**
+ * Source of a fact.
+ */
+export type Source = {
+/**
+ * Title of the source.
+ */
+title: string,
+/**
+ * Web address (URL) of the source; empty for books and for measurements of this project.
+ */
+url?: string, };
+
+/**
+ * Time ranges, stored as columns. If the gap between two ranges is smaller than a pixel, they are merged.
+ */
+export type Spans = {
+/**
+ * Start of each time range.
+ */
+start: Array<number>,
+/**
+ * End of each time range.
+ */
+end: Array<number>, };
+
+/**
+ * Rows that answer a question.
+ */
+export type SqlAnswer = { columns: Array<JsonColumn>, rows: unknown[][],
+/**
+ * True if the query has more rows than this answer.
+ */
+more: boolean, took_ms: number, };
+
+/**
+ * Tables and views that can be queried.
+ */
+export type SqlCatalogue = { tables: Array<SqlTable>, functions: Array<SqlFunction>, };
+
+/**
+ * Function that queries can call.
+ */
+export type SqlFunction = { name: string, signature: string, about: string, };
+
+/**
+ * Request to run SQL statements.
+ */
+export type SqlRequest = {
+/**
+ * Ids of the traces to query. Default: all.
+ */
+traces?: Array<number> | null,
+/**
+ * Statements to run. The answer has the rows of the last statement with a result.
+ */
+query: string,
+/**
+ * Maximum number of rows to return.
+ */
+first?: number | null, };
+
+/**
+ * Table or view.
+ */
+export type SqlTable = { name: string, about: string, view: boolean, columns: Array<SqlTableColumn>, };
+
+/**
+ * Column of a table or view.
+ */
+export type SqlTableColumn = { name: string, type: string, about: string | null, };
+
+/**
+ * Story of a moment of a thread.
+ */
+export type Story = {
+/**
+ * Thread of the story.
+ */
+thread: Named,
+/**
+ * Moment, in nanoseconds since the trace's start.
+ */
+at_ns: number,
+/**
+ * State of the thread at the moment.
+ */
+kind: Doing,
+/**
+ * Run at the moment or, if the thread was not running, its next run.
+ */
+run: Ran | null,
+/**
+ * Events of the thread, in order of time.
+ */
+story: Array<StoryEvent>,
+/**
+ * Possible causes of the wait for a CPU, each with its verdict.
+ */
+theories: Array<Verdict>,
+/**
+ * Findings about the wait for a CPU.
+ */
+findings: Array<Finding>,
+/**
+ * Chain of events that led to the run, the latest first.
+ */
+chain: Array<Link>, };
+
+/**
+ * Event in the story of a thread. Fields that do not apply to its kind are `None`.
+ */
+export type StoryEvent = {
+/**
+ * Kind of the event.
+ */
+kind: StoryEventKind,
+/**
+ * Time of the event, or its start if it lasted for some time, in nanoseconds since the trace's
+ * start.
+ */
+at_ns: number,
+/**
+ * End of the event, if it lasted for some time.
+ */
+until_ns: number | null,
+/**
+ * Sentence that describes the event.
+ */
+sentence: string,
+/**
+ * Number of the CPU.
+ */
+cpu: number | null,
+/**
+ * Other thread that caused the event.
+ */
+thread: Named | null,
+/**
+ * State that the thread entered.
+ */
+state: string | null,
+/**
+ * Wait reason of the thread in this state.
+ */
+wait_reason: string | null,
+/**
+ * Priority of the thread.
+ */
+priority: number | null,
+/**
+ * Rank of the thread.
+ */
+rank: number | null,
+/**
+ * Call stack of the thread, with the innermost function first.
+ */
+stack: Array<string>,
+/**
+ * Evidence with details of the event.
+ */
+evidence: Evidence | null, };
+
+/**
+ * Kind of an [`Event`].
+ */
+export type StoryEventKind = "switched_out" | "readied" | "waited_behind" | "ran";
+
+/**
+ * Thing that a finding is about. Unknown fields are `None`.
+ */
+export type Subject = { "kind": "thread",
+/**
+ * Id of the thread. Other threads may have had the same id before and after it.
+ */
+id: number,
+/**
+ * Row of the thread in the table `threads`.
+ */
+row?: number,
+/**
+ * Row of the thread's process in the table `processes`.
+ */
+process_row?: number, } | { "kind": "process",
+/**
+ * Id of the process.
+ */
+id?: number,
+/**
+ * Row of the process in the table `processes`.
+ */
+row?: number,
+/**
+ * File name of the process's image.
+ */
+name?: string, } | { "kind": "cpu",
+/**
+ * Number of the CPU.
+ */
+number: number, } | { "kind": "disk",
+/**
+ * Number of the disk.
+ */
+number: number, } | { "kind": "module",
+/**
+ * File name of the module.
+ */
+name: string, } | { "kind": "routine",
+/**
+ * Name of the routine, with its module.
+ */
+name: string, };
+
+/**
+ * A table that views can show.
+ */
+export type TableInfo = {
+/**
+ * Name of the table in SQL.
+ */
+name: string,
+/**
+ * Title for the user.
+ */
+title: string,
+/**
+ * Description of the table's rows.
+ */
+about: string,
+/**
+ * Number of rows; `null` until the table is built.
+ */
+rows: number | null,
+/**
+ * True if the table has rows; `null` until the table is built.
+ */
+recorded: boolean | null,
+/**
+ * Time of the last row, in nanoseconds since the trace's start; `null` until the table is built.
+ */
+last_ns: number | null,
+/**
+ * Events to record if the table has no rows; empty if it is normal that the table has no rows.
+ */
+record: string,
+/**
+ * Name of the column by whose times the rows are sorted.
+ */
+time: string,
+/**
+ * Columns with the start and the end of rows; `null` if rows are single moments.
+ */
+interval: IntervalInfo | null,
+/**
+ * Columns of the table, except columns of stacks.
+ */
+columns: Array<ColumnInfo>,
+/**
+ * Names of the columns of stacks.
+ */
+stacks: Array<string>, };
+
+/**
+ * Timeline.
+ */
+export type TimelineAnswer = {
+/**
+ * Start of the first bucket, in nanoseconds since the trace's start.
+ */
+start_ns: number,
+/**
+ * End of the last bucket, in nanoseconds since the trace's start. The last bucket may be shorter than
+ * the others.
+ */
+end_ns: number,
+/**
+ * Length of a bucket, in nanoseconds.
+ */
+bucket_ns: number,
+/**
+ * Number of buckets.
+ */
+buckets: number,
+/**
+ * Series, sorted by descending total. The series of unknown values is last.
+ */
+series: Array<TimelineSeries>,
+/**
+ * Combined values of the groups without their own series.
+ */
+rest: RestSeries | null,
+/**
+ * Unit of the values.
+ */
+unit: string,
+/**
+ * True if the values are times that are divided among the buckets that they cover. A value that equals
+ * the length of the bucket then means that one row lasted during the whole bucket.
+ */
+spread: boolean,
+/**
+ * SQL query that returns the same numbers.
+ */
+sql: string, };
+
+/**
+ * Function that combines the numbers in a time bucket.
+ */
 export type TimelineFunction = "sum" | "max" | "min" | "mean" | "count";
 
-/** Description of a graph with its table. It is saved, sent to other users, and sent to the server. */
-export interface View {
-  table: string;
-  /** Keys, then `"|"` (the golden bar), then aggregates such as `cpu_ns:sum` or `rows`. */
-  columns: string[];
-  graph: Graph;
-  range?: Range | null;
-  filter?: Filter[];
-  sort?: { column: string; descending: boolean } | null;
-}
+/**
+ * Request for a timeline.
+ */
+export type TimelineRequest = {
+/**
+ * Name of the table.
+ */
+table: string,
+/**
+ * Key with one series for each of its values; without a key, there is one series.
+ */
+by?: string | null,
+/**
+ * Name of a column of numbers. `rows` (the default) is the number of rows, and `time` the nanoseconds
+ * that rows last. Times that rows last and sums of durations are divided among the time buckets that
+ * they cover. All other numbers are counted in the bucket that contains the end of their row.
+ */
+measure?: string | null,
+/**
+ * Function that combines the numbers in a time bucket; the sum if absent.
+ */
+function?: TimelineFunction | null,
+/**
+ * Time range `[start, end]` in nanoseconds; the whole trace if absent.
+ */
+range?: Range | null,
+/**
+ * Conditions that rows must satisfy.
+ */
+filter?: Array<Condition>,
+/**
+ * Number of time buckets, 1 to 4000.
+ */
+buckets: number,
+/**
+ * Maximum number of groups with their own series, up to 64. They are the groups with the largest
+ * totals.
+ */
+first: number, };
 
-export interface Preset {
-  name: string;
-  group?: string;
-  view: View;
-}
+/**
+ * Series of a timeline.
+ */
+export type TimelineSeries = {
+/**
+ * Id of the group.
+ */
+id: number | null,
+/**
+ * Label of the group.
+ */
+label: string,
+/**
+ * Value for the whole time range.
+ */
+total: number | null,
+/**
+ * Value in each bucket. In a bucket without numbers, sums and counts are 0 and other values are `null`.
+ */
+values: Array<number | null>, };
 
-export interface TimelineRequest {
-  table: string;
-  by: string | null;
-  measure: string | null;
-  function: TimelineFunction | null;
-  range: Range | null;
-  filter: Filter[];
-  buckets: number;
-  first: number;
-}
+/**
+ * Facts about a trace for the header of the page.
+ */
+export type TraceFacts = { id: number, name: string, files: Array<string>,
+/**
+ * True if the trace comes from a model of Windows instead of a machine.
+ */
+simulated: boolean,
+/**
+ * Version of Windows, for traces with events.
+ */
+windows: string | null, machine: string | null, cpu: string | null, cpus: number | null, start_utc: string | null,
+/**
+ * Time from the first to the last event. It is the length of the session until the events are read.
+ */
+duration_ns: number | null,
+/**
+ * Start and end of `duration_ns`, in nanoseconds since the trace's start.
+ */
+range: Range | null, events: number | null, size_bytes: number | null,
+/**
+ * Warnings about the quality of the trace.
+ */
+warnings: Array<string>,
+/**
+ * True if the events were read. Until then, the facts come from headers only.
+ */
+complete: boolean,
+/**
+ * Name of the only table of a trace without events; `None` for other traces.
+ */
+only: string | null, };
 
-export interface Series {
-  id: Id;
-  label: string;
-  total: number | null;
-  values: (number | null)[];
-}
+/**
+ * Unit of a number.
+ */
+export type Unit = "none" | "count" | "duration" | "moment" | "bytes" | "bits_per_second" | "percent";
 
-export interface Timeline {
-  start_ns: number;
-  /** End of the last bucket, which may be shorter than the other buckets. */
-  end_ns: number;
-  bucket_ns: number;
-  buckets: number;
-  series: Series[];
-  rest: { count: number; total: number | null; values: (number | null)[] } | null;
-  unit: string;
-  /** True if values are durations that are divided among the buckets that they cover. */
-  spread: boolean;
-  sql: string | null;
-}
+/**
+ * Answer of one theory, about the whole trace or about one wait.
+ */
+export type Verdict = {
+/**
+ * Id of the theory.
+ */
+theory: string,
+/**
+ * Question of the theory.
+ */
+question: string,
+/**
+ * Answer to the question.
+ */
+judgement: Judgement,
+/**
+ * Reason for the answer.
+ */
+because: string,
+/**
+ * Part of the wait that this cause explains, in nanoseconds; `None` if the verdict is not
+ * about a wait or the part is unknown.
+ */
+explains_ns?: number,
+/**
+ * Rows with the numbers of the finding or verdict.
+ */
+evidence?: Array<Evidence>,
+/**
+ * Events to record for an answer, if the trace lacks the data.
+ */
+record?: string, };
 
-export interface PivotRequest {
-  table: string;
-  keys: string[];
-  path: Id[];
-  aggregates: string[];
-  range: Range | null;
-  filter: Filter[];
-  sort: { by: string; descending: boolean } | null;
-  offset: number;
-  first: number;
-}
+/**
+ * A table with its columns, graph and filter. It is a small document that can be stored, sent and compared.
+ */
+export type View = {
+/**
+ * Name of the table.
+ */
+table: string,
+/**
+ * Columns in their order. [`View::BAR`] is the golden bar. Keys left of it group the rows. Aggregates
+ * right of it (such as `cpu_ns:sum` or `rows`) are computed for each group.
+ */
+columns: Array<string>,
+/**
+ * Graph above the table.
+ */
+graph: Graph,
+/**
+ * Time range `[start, end]` in nanoseconds; the whole trace if absent.
+ */
+range?: Range | null,
+/**
+ * Conditions that rows must satisfy.
+ */
+filter?: Array<Condition>,
+/**
+ * Order of the groups.
+ */
+sort?: Sort | null, };
 
-/** Cell right of the golden bar: a number, a text, a flag, or the number of different values of a key. */
-export type Cell = number | string | boolean | null | { different: number };
+/**
+ * Thread and time whose wait a request asks about.
+ */
+export type WaitRequest = {
+/**
+ * Row of the thread in the table `threads`.
+ */
+thread_row?: number | null,
+/**
+ * Id of the thread. It is used if the row is unknown.
+ */
+thread_id?: number | null,
+/**
+ * Time in nanoseconds since the trace's start.
+ */
+at_ns: number, };
 
-export interface Group {
-  id: Id;
-  label: string;
-  rows: number;
-  values: Cell[];
-  leaf: boolean;
-}
-
-export interface Pivot {
-  rows: number;
-  groups_total: number;
-  totals: Cell[];
-  groups: Group[];
-  /** True if percentiles are exact. If false, their error is up to 1 %. */
-  exact?: boolean;
-  sql: string | null;
-}
-
-export interface RowsRequest {
-  table: string;
-  columns: string[];
-  range: Range | null;
-  filter: Filter[];
-  sort: { column: string; descending: boolean } | null;
-  offset: number;
-  first: number;
-}
-
-export interface Rows {
-  /** Number of rows that satisfy the conditions, including rows that were not requested. */
-  rows: number;
-  columns: { name: string; title: string; unit: string }[];
-  values: Cell[][];
-  sql: string | null;
-}
-
-export interface HistogramRequest {
-  table: string;
-  value: string;
-  by: string | null;
-  range: Range | null;
-  filter: Filter[];
-}
-
-export interface Histogram {
-  bounds: number[];
-  series: { id: Id; label: string; counts: number[] }[];
-  unit: string;
-  sql: string | null;
-}
-
-export interface Evidence {
-  title: string;
-  query: string;
-  columns: { name: string; label?: string; unit?: string | null }[];
-  rows: Cell[][];
-  view?: View | null;
-}
-
-export interface Verdict {
-  theory: string;
-  question: string;
-  judgement: "for" | "against" | "not_recorded";
-  because: string;
-  explains_ns?: number | null;
-  evidence?: Evidence[];
-  record?: string | null;
-}
-
-export interface Finding {
-  theory: string;
-  severity: "problem" | "warning" | "information";
-  sentence: string;
-  delay: { ns: number; how: string } | null;
-  during: { start: number; end: number } | null;
-  evidence: Evidence[];
-  weighed: Verdict[];
-  remedies: string[];
-  doubts: string[];
-  sources: string[];
-}
-
-export interface Explanation {
-  findings: Finding[];
-  /** Conclusion if there is no serious finding. */
-  conclusion?: string | null;
-  /** Number and CPU time of doubtful runs, in which context switches are missing. */
-  doubtful?: { runs: number; cpu_ns: number };
-  theories: Verdict[];
-}
-
-export interface Overview {
-  graphs: Preset[];
-  /** True if these are all graphs. False while the trace is still being read, which can add graphs. */
-  complete: boolean;
-}
-
-/** View of the page for a report, with its display options. */
-export interface ReportPanel {
-  view: View;
-  title?: string;
-  hidden: Id[];
-  rest_hidden: boolean;
-  show: "graph" | "table" | null;
-  /** Time range of tables, flame graphs and histograms. `null` if it is the range of the view. */
-  selection: Range | null;
-  inverted: boolean;
-  compare: Range | null;
-  /** True if the flame graph is compared with another trace. */
-  other: boolean;
-}
-
-/** Progress of building tables. */
-export interface Progress {
-  phase: string | null;
-  done: number;
-  of: number;
-}
+/**
+ * Wake: an event in which one thread readied another thread, which then ran.
+ */
+export type Wake = {
+/**
+ * CPU on which the thread was readied.
+ */
+from_cpu: number,
+/**
+ * Time at which the thread was readied.
+ */
+at_ns: number,
+/**
+ * CPU on which the thread ran.
+ */
+to_cpu: number,
+/**
+ * Start of the run.
+ */
+run_start_ns: number,
+/**
+ * Thread that readied the other thread: its row in `threads`.
+ */
+readying_thread: number | null,
+/**
+ * True if a deferred procedure call readied the thread. It interrupted `readying_thread`.
+ */
+by_dpc: boolean,
+/**
+ * Thread that was readied and ran: its row in `threads`.
+ */
+thread: number | null, };

@@ -1,6 +1,6 @@
 // Rows of a call tree in which some calls are expanded.
 
-import type { Nodes } from "./answer";
+import type { Nodes } from "../api/types";
 
 /** Row that shows one call. */
 export interface CallRow {

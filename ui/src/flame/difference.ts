@@ -1,6 +1,6 @@
 // Differences of the weights of calls between two time ranges or traces.
 
-import type { FlameAnswer } from "./answer";
+import type { FlameAnswer } from "../api/types";
 
 /**
  * Returns, for each call, its share of the weight minus its share in the other time range or trace: -1 to 1.

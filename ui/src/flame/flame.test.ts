@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { functionOf, moduleOf, type FlameAnswer, type Nodes } from "./answer";
+import type { FlameAnswer, Nodes } from "../api/types";
+import { functionOf, moduleOf } from "./frames";
 import { calleesOf, callRows, hotPath } from "./calls";
 import { changed, differences, greatest } from "./difference";
 import { callAt, layOut, visibleCalls } from "./layout";

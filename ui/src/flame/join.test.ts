@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { FlameAnswer } from "./answer";
+import type { FlameAnswer } from "../api/types";
 import { joined } from "./join";
 import { pathOf } from "./walk";
 

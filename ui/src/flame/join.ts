@@ -1,6 +1,6 @@
 // Merging of the call trees of two traces, to compare them.
 
-import type { FlameAnswer, Nodes } from "./answer";
+import type { FlameAnswer, Nodes } from "../api/types";
 import { calleesOf } from "./calls";
 
 /** Merges two call trees. Calls that exist only in `other` have the weight 0. */

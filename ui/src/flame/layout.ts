@@ -1,6 +1,6 @@
 // Positions of calls in a flame graph. The width of the whole graph is 1. Each depth is a row.
 
-import type { Nodes } from "./answer";
+import type { Nodes } from "../api/types";
 
 /** Positions of all calls. */
 export interface FlameLayout {

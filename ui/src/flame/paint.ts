@@ -4,7 +4,8 @@ import type { Layer } from "../canvas/layer";
 import { fitting, font } from "../canvas/surface";
 import { colour, css, inkOn, mixed, rgb, type Rgb } from "../canvas/theme";
 import { paletteColor } from "../colour";
-import { functionOf, moduleOf, type FlameAnswer } from "./answer";
+import type { FlameAnswer } from "../api/types";
+import { functionOf, moduleOf } from "./frames";
 import { changed } from "./difference";
 import type { FlameLayout, Part } from "./layout";
 

@@ -1,6 +1,6 @@
 // Search for frames by name.
 
-import type { Nodes } from "./answer";
+import type { Nodes } from "../api/types";
 
 /**
  * Returns a function that tests names. The search text is a part of a name, ignoring case, or a pattern

@@ -1,6 +1,6 @@
 // Navigation between the calls of a flame graph.
 
-import type { Nodes } from "./answer";
+import type { Nodes } from "../api/types";
 import type { FlameLayout } from "./layout";
 
 /** Returns the callee with the largest weight, or -1 if there are no callees. */

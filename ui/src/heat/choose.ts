@@ -1,7 +1,8 @@
 // Selection of a rectangle on a heat map.
 
 import { rangeOf } from "../canvas/axis";
-import type { Chosen, HeatAnswer } from "./answer";
+import type { HeatAnswer } from "../api/types";
+import type { Chosen } from "./chosen";
 
 /** Corner of the rectangle, which covers a time range and a class of values. */
 export interface Corner {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { HeatAnswer } from "./answer";
+import type { HeatAnswer } from "../api/types";
 import { cellsChosen } from "./choose";
 import { most, ramp, rampColour, strength } from "./ramp";
 import { classAt, classNear, heightOf, valueTicks, type ValueAxis } from "./value_axis";
@@ -42,7 +42,7 @@ describe("a chosen rectangle", () => {
     above: 0,
     below: 0,
     unit: "ns",
-    sql: null,
+    sql: "",
   };
 
   test("contains whole classes and matches the bounds of filters", () => {

@@ -1,6 +1,6 @@
 // Limits for the durations of interrupts.
 
-import type { Line } from "./answer";
+import type { Line } from "./chosen";
 
 /**
  * Recommended maximum durations of interrupt service routines and DPCs. Microsoft's "Guidelines for Writing

@@ -5,7 +5,8 @@ import { font } from "../canvas/surface";
 import { timeAxis } from "../canvas/time_axis";
 import { colour, css, rgb } from "../canvas/theme";
 import { measured } from "../format";
-import type { Chosen, HeatAnswer, Line } from "./answer";
+import type { HeatAnswer } from "../api/types";
+import type { Chosen, Line } from "./chosen";
 import { most, ramp, rampColour, strength } from "./ramp";
 import { classHeight, heightOf, valueTicks, type ValueAxis } from "./value_axis";
 

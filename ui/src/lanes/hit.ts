@@ -1,7 +1,8 @@
 // Run or interrupt under the pointer, and its description.
 
 import { duration, moment, percent } from "../format";
-import { label, type CpuLane, type LanesAnswer, type Wake } from "./answer";
+import type { CpuLane, LanesAnswer, Wake } from "../api/types";
+import { label } from "./label";
 import { containing, nearest } from "../canvas/order";
 
 /** Run or interrupt in a lane. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { LanesAnswer, Wake } from "./answer";
+import type { LanesAnswer, Wake } from "../api/types";
 import { gapsOf } from "./gaps";
 import { described, hitAt, kindOf, neighbour, wakeOf } from "./hit";
 import { laneAt, laneLayout } from "./layout";
@@ -16,6 +16,7 @@ const wake: Wake = {
   by_dpc: false,
   thread: 7,
 };
+const recorded = { recorded_from_ns: null, recorded_until_ns: null, doubtful: { start: [], end: [] } };
 const answer: LanesAnswer = {
   start_ns: 0,
   end_ns: 1000,
@@ -24,8 +25,9 @@ const answer: LanesAnswer = {
       cpu: 2,
       runs: { start: [100, 300], end: [200, 900], process: [1, null], thread: [7, 9], busy: [1, 1] },
       interrupts: { start: [150], end: [152], kind: ["timer_dpc"], image: [5], busy: [1] },
+      ...recorded,
     },
-    { cpu: 4, runs: { start: [], end: [], process: [], thread: [], busy: [] }, interrupts: none },
+    { cpu: 4, runs: { start: [], end: [], process: [], thread: [], busy: [] }, interrupts: none, ...recorded },
   ],
   labels: { process: { 1: "a.exe (4)" }, thread: { 7: "70", 8: "80" }, image: { 5: "tcpip.sys" } },
   wakes: [wake],

@@ -1,6 +1,6 @@
 // Functions that draw lanes. The lane of a CPU has a strip of interrupts, and the runs of threads below it.
 
-import type { Range } from "../api/types";
+import type { CpuLane, LanesAnswer, Range, Wake } from "../api/types";
 import { across, type Axis } from "../canvas/axis";
 import type { Layer } from "../canvas/layer";
 import { firstAfter, upTo } from "../canvas/order";
@@ -8,7 +8,7 @@ import { fitting, font } from "../canvas/surface";
 import { paintSelection, timeAxis } from "../canvas/time_axis";
 import { colour, css, inkOn, mixed, rgb } from "../canvas/theme";
 import { paletteColor, valueColor } from "../colour";
-import { label, type CpuLane, type LanesAnswer, type Wake } from "./answer";
+import { label } from "./label";
 import { bars, type Bar } from "./columns";
 import { gapsOf } from "./gaps";
 import type { Hit } from "./hit";

@@ -1,8 +1,8 @@
 // Legend of the lanes: processes and kinds of interrupts, with the times that they ran.
 
-import type { Range } from "../api/types";
+import type { LanesAnswer, Range } from "../api/types";
 import { valueColor, paletteColor } from "../colour";
-import { label, type LanesAnswer } from "./answer";
+import { label } from "./label";
 import { kindOf } from "./hit";
 
 /**

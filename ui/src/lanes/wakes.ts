@@ -1,7 +1,6 @@
 // Selection of the wakes to draw.
 
-import type { Range } from "../api/types";
-import type { LanesAnswer, Wake } from "./answer";
+import type { LanesAnswer, Range, Wake } from "../api/types";
 
 /** Maximum number of arrows. A graph with more arrows would be unreadable. */
 const MAX_ARROWS = 80;

@@ -1,6 +1,7 @@
 // Chart of a query's result. The first column is the axis, and the other columns of numbers are the series.
 
-import { isMoment, isNumeric, plain, unitOf, type SqlAnswer } from "./answer";
+import type { SqlAnswer } from "../api/types";
+import { isMoment, isNumeric, plain } from "./cells";
 
 export interface ChartSeries {
   name: string;
@@ -27,7 +28,7 @@ export function chartOf({ columns, rows }: SqlAnswer): Chart {
   const series = (rows: SqlAnswer["rows"]): ChartSeries[] =>
     shown.map(({ column, place }) => ({
       name: column.name,
-      unit: isMoment(column) ? "moment" : unitOf(column),
+      unit: isMoment(column) ? "moment" : column.unit,
       values: rows.map((row) => number(row[place])),
     }));
   const [axis] = columns;
@@ -41,7 +42,7 @@ export function chartOf({ columns, rows }: SqlAnswer): Chart {
       return {
         kind: "lines",
         axis: axis.name,
-        unit: isMoment(axis) ? "moment" : unitOf(axis),
+        unit: isMoment(axis) ? "moment" : axis.unit,
         x,
         series: series(sorted),
       };

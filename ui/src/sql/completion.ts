@@ -1,6 +1,6 @@
 // Completion of SQL text.
 
-import type { Catalogue } from "./answer";
+import type { SqlCatalogue } from "../api/types";
 import { significant, nameIn, sourcesOf, statementAround } from "./statement";
 import { KEYWORDS, type Token } from "./tokens";
 
@@ -27,7 +27,7 @@ const MAX_CHOICES = 100;
  * Returns suggestions at a position; `null` if there are none. `requested` is true if the user pressed the
  * key for suggestions.
  */
-export function complete(catalogue: Catalogue, sql: string, caret: number, requested = false): Completion | null {
+export function complete(catalogue: SqlCatalogue, sql: string, caret: number, requested = false): Completion | null {
   const statement = statementAround(sql, caret);
   const before = statement.filter(({ from }) => from < caret);
   const last = before.at(-1);
@@ -54,7 +54,7 @@ export function complete(catalogue: Catalogue, sql: string, caret: number, reque
 }
 
 /** Returns the columns of the table whose name is before the point. */
-function members(catalogue: Catalogue, statement: Token[], words: Token[]): Choice[] {
+function members(catalogue: SqlCatalogue, statement: Token[], words: Token[]): Choice[] {
   const owner = words.at(-2);
   if (!owner) return [];
   const name = nameIn(owner);
@@ -63,7 +63,7 @@ function members(catalogue: Catalogue, statement: Token[], words: Token[]): Choi
 }
 
 /** Returns all words that can be next, in the order of preference. */
-function all(catalogue: Catalogue, statement: Token[], words: Token[]): Choice[] {
+function all(catalogue: SqlCatalogue, statement: Token[], words: Token[]): Choice[] {
   const sources = sourcesOf(statement);
   const own: Choice[] = sources
     .filter(({ name, table }) => name !== table)
@@ -72,7 +72,7 @@ function all(catalogue: Catalogue, statement: Token[], words: Token[]): Choice[]
     kind: view ? "view" : "table",
     name,
     detail: view ? "view" : "table",
-    about: about ?? "",
+    about,
   }));
   if (readsTable(words)) return [...own.filter(({ detail }) => detail === "query"), ...tables];
   const columns = sources.flatMap(({ table }) => columnsOf(catalogue, table));
@@ -82,13 +82,13 @@ function all(catalogue: Catalogue, statement: Token[], words: Token[]): Choice[]
     kind: "function",
     name,
     detail: signature,
-    about: about ?? "",
+    about,
   }));
   const keywords: Choice[] = KEYWORDS.map((name) => ({ kind: "keyword", name, detail: "", about: "" }));
   return [...once, ...own, ...functions, ...keywords, ...tables];
 }
 
-function columnsOf(catalogue: Catalogue, table: string | null): Choice[] {
+function columnsOf(catalogue: SqlCatalogue, table: string | null): Choice[] {
   const found = catalogue.tables.find(({ name }) => name === table);
   return (found?.columns ?? []).map(({ name, type, about }) => ({
     kind: "column",

@@ -1,6 +1,6 @@
 // Position of an error in a query.
 
-import type { Place } from "./answer";
+import type { Place } from "../api/types";
 import { tokens } from "./tokens";
 
 /** Range of characters that is marked as wrong. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Catalogue, SqlAnswer } from "./answer";
+import type { SqlAnswer, SqlCatalogue } from "../api/types";
 import { chartOf, extent, initiallyShown, longestStep, valueSteps } from "./chart";
 import { complete } from "./completion";
 import { errorPlace } from "./error_place";
@@ -8,12 +8,12 @@ import { tokens } from "./tokens";
 import { windowOf } from "./window";
 
 const column = (name: string) => ({ name, type: "Int64", about: null });
-const catalogue: Catalogue = {
+const catalogue: SqlCatalogue = {
   tables: [
-    { name: "cpu_runs", about: null, view: false, columns: ["cpu", "start_ns", "ready_ns", "process_row"].map(column) },
-    { name: "processes", about: null, view: false, columns: ["process_row", "image_name"].map(column) },
+    { name: "cpu_runs", about: "", view: false, columns: ["cpu", "start_ns", "ready_ns", "process_row"].map(column) },
+    { name: "processes", about: "", view: false, columns: ["process_row", "image_name"].map(column) },
   ],
-  functions: [{ name: "process", signature: "process(process_row)", about: null }],
+  functions: [{ name: "process", signature: "process(process_row)", about: "" }],
 };
 
 /** Returns the suggestions at the position of `|` in the text. */
@@ -106,7 +106,7 @@ describe("the position of an error", () => {
 
 describe("a chart", () => {
   const answer = (names: [string, string][], rows: SqlAnswer["rows"]): SqlAnswer => ({
-    columns: names.map(([name, type]) => ({ name, type, unit: null })),
+    columns: names.map(([name, type]) => ({ name, type, unit: name.endsWith("_ns") ? "ns" : "" })),
     rows,
     more: false,
     took_ms: 1,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Table } from "../api/types";
+import type { TableInfo } from "../api/types";
 import { UNKNOWN, cellRaw, cellText } from "./cells";
 
 const table = {
@@ -8,7 +8,7 @@ const table = {
     { name: "thread_id", kind: "key", unit: "", numeric_key: true },
     { name: "start_ns", kind: "time", unit: "ns" },
   ],
-} as Table;
+} as TableInfo;
 
 test("cells have units and separators", () => {
   expect(cellText(table, "cpu_ns:sum", 36_800_000_000)).toBe("36.8 s");

@@ -1,6 +1,6 @@
 // Text of table cells, for display and for copies.
 
-import type { Cell, Table } from "../api/types";
+import type { Cell, TableInfo } from "../api/types";
 import { count, measured, moment } from "../format";
 import { parts, unitOf } from "../view/columns";
 
@@ -11,13 +11,13 @@ export const UNKNOWN = "–";
  * Returns true if the numbers of a column are ids or codes, which are displayed without thousands
  * separators.
  */
-function isName(table: Table | undefined, column: string): boolean {
+function isName(table: TableInfo | undefined, column: string): boolean {
   const { name, aggregate } = parts(column);
   return aggregate === null && table?.columns.find((one) => one.name === name)?.kind === "key";
 }
 
 /** Formats a cell for display. */
-export function cellText(table: Table | undefined, column: string, cell: Cell | undefined): string {
+export function cellText(table: TableInfo | undefined, column: string, cell: Cell | undefined): string {
   if (cell === null || cell === undefined) return UNKNOWN;
   if (typeof cell === "object") return `${count(cell.different)} different`;
   if (typeof cell === "string") return cell;

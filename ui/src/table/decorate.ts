@@ -1,7 +1,7 @@
 // CSS classes and ARIA attributes for the rows and headers of regular-table, which creates only plain cells.
 
 import type { RegularTableElement } from "regular-table";
-import type { Table, View } from "../api/types";
+import type { TableInfo, View } from "../api/types";
 import { valueColor } from "../colour";
 import { BAR, heading, isNumeric } from "../view/columns";
 import { pathName, type Row } from "./tree";
@@ -11,7 +11,7 @@ export interface Decoration {
   /** Id of the table. The ids of rows start with it. */
   uid: string;
   title: string;
-  table: Table | undefined;
+  table: TableInfo | undefined;
   view: View;
   /** Columns of the drawn rows. */
   columns: readonly string[];

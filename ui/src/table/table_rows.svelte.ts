@@ -1,7 +1,7 @@
 // Rows of a panel's table, loaded from the server.
 
 import { api, isCancelled, messageOf } from "../api/client";
-import type { Cell, Filter, Id, Range, View } from "../api/types";
+import type { Cell, Condition, Id, Range, View } from "../api/types";
 import { keysOf, parts, valuesOf } from "../view/columns";
 import { plainRows, Tree, type Page, type Row, type Source } from "./tree";
 
@@ -10,7 +10,7 @@ export interface TableQuery {
   trace: number;
   view: View;
   range: Range | null;
-  filter: Filter[];
+  filter: Condition[];
   /** Text that labels of the first key must contain. */
   search: string;
   /** Paths of expanded rows. */
@@ -132,7 +132,7 @@ export class TableRows {
         this.total = { rows: answer.rows, groups: answer.groups_total };
         this.onsql(answer.sql);
       }
-      if (answer.exact === false) this.exact = false;
+      if (!answer.exact) this.exact = false;
       return { total: answer.groups_total, groups: answer.groups };
     };
   }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Table } from "../api/types";
+import type { TableInfo } from "../api/types";
 import { columnCells, tableText } from "./table_text";
 import type { Row } from "./tree";
 
@@ -9,7 +9,7 @@ const table = {
     { name: "cpu", title: "CPU", kind: "key", unit: "", about: "", numeric_key: true },
     { name: "cpu_ns", title: "CPU Usage", kind: "measure", unit: "ns", about: "" },
   ],
-} as unknown as Table;
+} as unknown as TableInfo;
 const columns = ["process", "cpu", "|", "cpu_ns:sum"];
 const row = (path: number[], label: string, ns: number): Row => ({
   path,

@@ -1,6 +1,6 @@
 // Formatting of table rows as text for the clipboard.
 
-import type { Table } from "../api/types";
+import type { TableInfo } from "../api/types";
 import { csv, markdown } from "../copy";
 import { BAR, heading, keysOf, unitOf } from "../view/columns";
 import { cellRaw, cellText } from "./cells";
@@ -8,7 +8,7 @@ import { pathName, type Row } from "./tree";
 
 /** Formats rows as CSV or Markdown. Each row contains the labels of its key and of all outer keys. */
 export function tableText(
-  table: Table | undefined,
+  table: TableInfo | undefined,
   columns: readonly string[],
   rows: readonly Row[],
   form: "csv" | "markdown",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Group, Id } from "../api/types";
+import type { Id, PivotGroup } from "../api/types";
 import { PAGE, Tree, plainRows, type Page } from "./tree";
 
 /** Returns a fake table with `wide` groups, each of which has `deep` groups. It records the requests. */
@@ -8,7 +8,7 @@ function table(wide: number, deep: number) {
   const source = (path: Id[], offset: number, first: number): Promise<Page> => {
     asked.push(`${path.join("/")}@${offset}`);
     const total = path.length === 0 ? wide : deep;
-    const groups: Group[] = Array.from({ length: Math.max(Math.min(first, total - offset), 0) }, (_, place) => ({
+    const groups: PivotGroup[] = Array.from({ length: Math.max(Math.min(first, total - offset), 0) }, (_, place) => ({
       id: offset + place,
       label: `${path.join("/")}#${offset + place}`,
       rows: 1,

@@ -1,12 +1,12 @@
 // Visible rows of a grouped table: groups, and the children of expanded groups. Rows are loaded in pages
 // when they become visible. So a level with a million groups costs only as much as its visible pages.
 
-import type { Cell, Group, Id } from "../api/types";
+import type { Cell, Id, PivotGroup } from "../api/types";
 
 /** Some successive rows of one level. */
 export interface Page {
   total: number;
-  groups: Group[];
+  groups: PivotGroup[];
 }
 
 /** Function that loads rows of the level below a path. */
@@ -19,7 +19,7 @@ export const PAGE = 200;
 export interface Row {
   /** Ids of the row's keys, outermost first. */
   path: Id[];
-  group: Group;
+  group: PivotGroup;
   /** True if the row can be expanded. */
   opens: boolean;
   /** True if the row is expanded. */
@@ -36,7 +36,7 @@ export const pathName = (path: readonly Id[]): string => path.join("/");
 class Level {
   total = 0;
   loaded = false;
-  readonly pages = new Map<number, Group[]>();
+  readonly pages = new Map<number, PivotGroup[]>();
   readonly requested = new Map<number, Promise<void>>();
   /** Levels below expanded rows, by the index of the expanded row. */
   readonly below = new Map<number, Level>();
@@ -164,7 +164,7 @@ export class Tree {
     return request;
   }
 
-  #isLeaf(path: readonly Id[], group: Group): boolean {
+  #isLeaf(path: readonly Id[], group: PivotGroup): boolean {
     return group.leaf || path.length >= this.depth;
   }
 

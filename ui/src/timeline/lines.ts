@@ -1,6 +1,6 @@
 // Conversion of the answer of a timeline to lines with a readable unit.
 
-import type { Graph, Id, Table, Timeline } from "../api/types";
+import type { Graph, Id, TableInfo, TimelineAnswer } from "../api/types";
 import { valueColor } from "../colour";
 import { duration } from "../format";
 import { titled } from "../view/columns";
@@ -33,13 +33,18 @@ export const OF_CPUS = new Set(["cpu_runs", "interrupts", "samples"]);
 const CPU_TIME = new Set(["time", "cpu_ns", "weight_ns", "exclusive_ns", "duration_ns"]);
 
 /** Returns the length of a bucket in nanoseconds. The last bucket may be shorter. */
-export function bucketLength(answer: Timeline, place: number): number {
+export function bucketLength(answer: TimelineAnswer, place: number): number {
   const start = answer.start_ns + place * answer.bucket_ns;
   return Math.max(Math.min(start + answer.bucket_ns, answer.end_ns) - start, 1);
 }
 
 /** Returns the lines for an answer. `cpus` is the number of CPUs, or `null` if it is unknown. */
-export function linesOf(answer: Timeline, table: Table | undefined, graph: Graph, cpus: number | null): Lines {
+export function linesOf(
+  answer: TimelineAnswer,
+  table: TableInfo | undefined,
+  graph: Graph,
+  cpus: number | null,
+): Lines {
   const measure = graph.measure ?? "rows";
   const sums = (graph.function ?? "sum") === "sum";
   const column = table?.columns.find(({ name }) => name === measure);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Table, Timeline } from "../api/types";
+import type { TableInfo, TimelineAnswer } from "../api/types";
 import { linesOf } from "./lines";
 import { bucketAt, highest, stacked } from "./stack";
 
@@ -31,7 +31,7 @@ test("the maximum, and the bucket of a time", () => {
   expect(bucketAt(100, 10, 3, 99)).toBeNull();
 });
 
-const answer: Timeline = {
+const answer: TimelineAnswer = {
   start_ns: 0,
   end_ns: 25,
   bucket_ns: 10,
@@ -40,9 +40,9 @@ const answer: Timeline = {
   rest: { count: 2, total: 4, values: [4, 0, 0] },
   unit: "ns",
   spread: true,
-  sql: null,
+  sql: "",
 };
-const cpuRuns = { name: "cpu_runs", columns: [] as Table["columns"] } as Table;
+const cpuRuns = { name: "cpu_runs", columns: [] as TableInfo["columns"] } as TableInfo;
 
 test("CPU time is a share of all CPUs; the last bucket is shorter", () => {
   const { lines, unit, totalUnit } = linesOf(answer, cpuRuns, { kind: "timeline", measure: "time", by: "process" }, 2);
@@ -71,7 +71,7 @@ test("other times become a number at once, other measures are unchanged", () => 
 test("a series keeps its colour if the order changes", () => {
   const [series] = answer.series;
   const other = { ...series, id: 2, label: "a.exe (8)" };
-  const colours = (...series: Timeline["series"]) => {
+  const colours = (...series: TimelineAnswer["series"]) => {
     const { lines } = linesOf(
       { ...answer, rest: null, series },
       cpuRuns,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Column, Table, View } from "../api/types";
+import type { ColumnInfo, TableInfo, View } from "../api/types";
 import {
   BAR,
   added,
@@ -14,7 +14,7 @@ import {
   without,
 } from "./columns";
 
-const column = (name: string, kind: Column["kind"], unit = ""): Column => ({
+const column = (name: string, kind: ColumnInfo["kind"], unit = ""): ColumnInfo => ({
   name,
   title: name,
   about: "",
@@ -22,12 +22,13 @@ const column = (name: string, kind: Column["kind"], unit = ""): Column => ({
   unit,
   numeric_key: false,
 });
-const table: Table = {
+const table: TableInfo = {
   name: "cpu_runs",
   title: "CPU Usage (Precise)",
   about: "",
   rows: 1,
   recorded: true,
+  last_ns: null,
   record: "",
   time: "end_ns",
   interval: { start: "start_ns", end: "end_ns" },

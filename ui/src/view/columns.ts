@@ -1,6 +1,6 @@
 // Columns of a view: keys, the golden bar, and aggregates.
 
-import type { Column, Id, Table, View } from "../api/types";
+import type { ColumnInfo, Id, TableInfo, View } from "../api/types";
 
 /** Text that represents the golden bar in the list of columns. */
 export const BAR = "|";
@@ -10,7 +10,7 @@ export const AGGREGATES = ["sum", "count", "mean", "min", "max", "p50", "p90", "
 export type Aggregate = (typeof AGGREGATES)[number];
 
 /** Returns a note for a table without rows. */
-export function absence({ record }: Table): string {
+export function absence({ record }: TableInfo): string {
   return `Not recorded.${record === "" ? "" : ` Record ${record}.`}`;
 }
 
@@ -45,23 +45,26 @@ export function valuesOf(columns: readonly string[]): string[] {
   return columns.slice(columns.indexOf(BAR) + 1);
 }
 
-function declared(table: Table | undefined, name: string): Column | undefined {
+function declared(table: TableInfo | undefined, name: string): ColumnInfo | undefined {
   return table?.columns.find((column) => column.name === name);
 }
 
 /** Returns true if a column can be left of the golden bar. */
-export function isKey(table: Table, column: string): boolean {
+export function isKey(table: TableInfo, column: string): boolean {
   const { name, aggregate } = parts(column);
   return aggregate === null && declared(table, name)?.kind === "key";
 }
 
 /** Returns the title of a column without its unit. */
-export function titled(column: Column): string {
+export function titled(column: ColumnInfo): string {
   return (column.title || column.name).replace(/ \((s|ms|us|ns)\)$/, "");
 }
 
 /** Returns the title, the aggregate function and the description for the header of a column. */
-export function heading(table: Table | undefined, column: string): { title: string; aggregate: string; about: string } {
+export function heading(
+  table: TableInfo | undefined,
+  column: string,
+): { title: string; aggregate: string; about: string } {
   if (column === "rows") return { title: "Rows", aggregate: "", about: "Number of rows." };
   const { name, aggregate } = parts(column);
   const known = declared(table, name);
@@ -74,14 +77,14 @@ export function heading(table: Table | undefined, column: string): { title: stri
 }
 
 /** Returns the unit of a column. */
-export function unitOf(table: Table | undefined, column: string): string {
+export function unitOf(table: TableInfo | undefined, column: string): string {
   const { name, aggregate } = parts(column);
   if (column === "rows" || aggregate === "count") return "";
   return declared(table, name)?.unit ?? "";
 }
 
 /** Returns true if a column has numbers, which are right-aligned. */
-export function isNumeric(table: Table | undefined, column: string): boolean {
+export function isNumeric(table: TableInfo | undefined, column: string): boolean {
   const { name, aggregate } = parts(column);
   if (column === "rows" || aggregate !== null) return true;
   const known = declared(table, name);
@@ -93,7 +96,7 @@ export function isNumeric(table: Table | undefined, column: string): boolean {
  * measure cannot move to the left of the golden bar. It is then placed directly right of the bar. The bar
  * cannot move across a measure.
  */
-export function moved(table: Table, columns: readonly string[], from: number, before: number): string[] {
+export function moved(table: TableInfo, columns: readonly string[], from: number, before: number): string[] {
   const column = columns[from];
   if (column === undefined) return [...columns];
   const left = columns.filter((_, place) => place !== from);
@@ -109,7 +112,7 @@ export function moved(table: Table, columns: readonly string[], from: number, be
 }
 
 /** Adds a column. A key is inserted left of the golden bar. All other columns are appended at the end. */
-export function added(table: Table, columns: readonly string[], column: string): string[] {
+export function added(table: TableInfo, columns: readonly string[], column: string): string[] {
   if (columns.includes(column)) return [...columns];
   if (!isKey(table, column)) return [...columns, column];
   const bar = Math.max(columns.indexOf(BAR), 0);
@@ -135,7 +138,7 @@ export function regrouped(view: View, columns: string[]): View {
 }
 
 /** Returns the form in which a column is added to a view: the name of a key, or a measure with its sum. */
-export function firstForm(column: Column): string {
+export function firstForm(column: ColumnInfo): string {
   if (column.kind === "key") return column.name;
   return `${column.name}:${column.kind === "time" ? "min" : "sum"}`;
 }
@@ -144,7 +147,7 @@ export function firstForm(column: Column): string {
  * Returns the default view of a table. If rows have a duration, the view contains their time within the
  * visible range.
  */
-export function plainView(table: Table): View {
+export function plainView(table: TableInfo): View {
   const keys = table.columns.filter((column) => column.kind === "key").slice(0, 1);
   const measures = table.columns.filter((column) => column.kind === "measure" && column.name !== "time");
   const lasting = table.interval === null ? [] : ["time"];

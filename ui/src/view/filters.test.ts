@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Table } from "../api/types";
+import type { TableInfo } from "../api/types";
 import { applicable, byValues, described, joined } from "./filters";
 
 test("values are filtered by labels, unknown ones by ids", () => {
@@ -32,7 +32,7 @@ test("a newer filter of a kind replaces the older; exclusions are merged", () =>
 });
 
 test("only filters on columns of the table apply", () => {
-  const table = { columns: [{ name: "cpu" }] } as Table;
+  const table = { columns: [{ name: "cpu" }] } as TableInfo;
   expect(
     applicable(
       [

@@ -1,6 +1,6 @@
 // Filters: descriptions and combinations.
 
-import type { Column, Filter, Id, Table } from "../api/types";
+import type { ColumnInfo, Condition, Id, TableInfo } from "../api/types";
 import { measured } from "../format";
 import { titled } from "./columns";
 
@@ -8,7 +8,7 @@ import { titled } from "./columns";
 export const DOUBTFUL = "doubtful";
 
 /** Returns the filters whose columns the table has. */
-export function applicable(filters: readonly Filter[], table: Table | undefined): Filter[] {
+export function applicable(filters: readonly Condition[], table: TableInfo | undefined): Condition[] {
   return filters.filter((filter) => table?.columns.some((column) => column.name === filter.column));
 }
 
@@ -16,7 +16,7 @@ export function applicable(filters: readonly Filter[], table: Table | undefined)
  * Returns a filter for values of a key. It contains labels, because all tables and traces share them. If a
  * value is unknown, it contains ids. `but` excludes the values.
  */
-export function byValues(column: string, values: readonly { id: Id; label: string }[], but = false): Filter {
+export function byValues(column: string, values: readonly { id: Id; label: string }[], but = false): Condition {
   if (values.some(({ id }) => id === null)) {
     const ids = values.map(({ id }) => id);
     return but ? { column, not_in: ids } : { column, in: ids };
@@ -29,11 +29,11 @@ function listed(names: readonly string[]): string {
   return names.length > 4 ? `${names.slice(0, 4).join(", ")}, … (${names.length})` : names.join(", ");
 }
 
-const idNames = (ids: readonly Id[], about?: Column) =>
+const idNames = (ids: readonly Id[], about?: ColumnInfo) =>
   ids.map((id) => (id === null ? "unknown" : (about?.names?.[id] ?? (about?.numeric_key ? String(id) : `no. ${id}`))));
 
 /** Returns a description of a filter, with the title of its column. */
-export function described(filter: Filter, about?: Column): string {
+export function described(filter: Condition, about?: ColumnInfo): string {
   const { column, from, to } = filter;
   const [name, unit] = [about ? titled(about) : column, about?.unit ?? ""];
   if (about?.kind === "test") return `${filter.is_not ? "without" : "only"} ${name.toLowerCase()}`;
@@ -52,7 +52,7 @@ export function described(filter: Filter, about?: Column): string {
  * Returns the kind of a filter. If two filters of a column have the same kind, the newer one replaces the
  * older one.
  */
-function kindOf(filter: Filter): string {
+function kindOf(filter: Condition): string {
   return Object.keys(filter)
     .map((name) => ({ in: "is", not_in: "but", is_not: "but", to: "from" })[name] ?? name)
     .sort()
@@ -63,7 +63,7 @@ function kindOf(filter: Filter): string {
  * Adds a filter to a list. An exclusion is merged with an older exclusion. Other filters replace an older
  * filter of the same column and kind.
  */
-export function joined(filters: readonly Filter[], one: Filter): Filter[] {
+export function joined(filters: readonly Condition[], one: Condition): Condition[] {
   const older = filters.find((other) => other.column === one.column && kindOf(other) === kindOf(one));
   if (older === undefined) return [...filters, one];
   let newer = one;

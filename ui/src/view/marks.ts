@@ -16,7 +16,7 @@ export interface Mark {
 /** Returns marks for those findings that have a time range. */
 export function marksOf(findings: readonly Finding[]): Mark[] {
   return findings.flatMap((finding, place) =>
-    finding.during === null || finding.during === undefined
+    finding.during === undefined
       ? []
       : [
           {

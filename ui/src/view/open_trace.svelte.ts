@@ -1,14 +1,14 @@
 // Open traces, with the data about them that several parts of the page share: tables, findings and others.
 
 import { api, isCancelled, messageOf } from "../api/client";
-import type { Explanation, Overview, Preset, Range, Table, Trace } from "../api/types";
+import type { Findings, Overview, Preset, Range, TableInfo, TraceFacts } from "../api/types";
 import { marksOf, type Mark } from "./marks";
 
 /** Interval in milliseconds of the requests for an overview, while the trace is being read. */
 const POLL_MS = 250;
 
 /** Returns the time after the trace's last event, in nanoseconds. */
-export function endOf({ range, duration_ns }: Trace): number {
+export function endOf({ range, duration_ns }: TraceFacts): number {
   return (range?.[1] ?? duration_ns ?? 0) + 1;
 }
 
@@ -16,24 +16,24 @@ export function endOf({ range, duration_ns }: Trace): number {
  * Open trace with the data that several parts of the page share. Each kind of data is requested only once.
  */
 export class OpenTrace {
-  tables = $state.raw<Table[] | null>(null);
+  tables = $state.raw<TableInfo[] | null>(null);
   presets = $state.raw<Preset[]>([]);
   overview = $state.raw<Overview | null>(null);
-  explanation = $state.raw<Explanation | null>(null);
+  explanation = $state.raw<Findings | null>(null);
   /** Error messages, by the name of the failed request. */
   failed = $state<Record<string, string>>({});
   marks: Mark[] = $derived(marksOf(this.explanation?.findings ?? []));
   input = $state.raw<Mark[]>([]);
   #requested = new Set<string>();
 
-  trace: Trace = $state.raw() as Trace;
+  trace: TraceFacts = $state.raw() as TraceFacts;
 
-  constructor(trace: Trace) {
+  constructor(trace: TraceFacts) {
     this.trace = trace;
   }
 
   /** Returns a table by its name. */
-  table(name: string): Table | undefined {
+  table(name: string): TableInfo | undefined {
     return this.tables?.find((table) => table.name === name);
   }
 
@@ -69,7 +69,7 @@ export class OpenTrace {
    * first tables are built.
    */
   async #reloadFacts(): Promise<void> {
-    if (this.trace.complete !== false) return;
+    if (this.trace.complete) return;
     const { traces } = await api.session();
     this.trace = traces.find(({ id }) => id === this.trace.id) ?? this.trace;
   }

@@ -1,6 +1,6 @@
 // State of the page as a small document. Links contain it, and the history of the browser stores it.
 
-import type { Filter, Graph, Id, Range, View } from "../api/types";
+import type { Condition, Graph, Id, Range, View } from "../api/types";
 import { BAR } from "./columns";
 
 /** View of a panel, with its display options. */
@@ -55,7 +55,7 @@ export interface Screen {
   traces: number[];
   range: Range | null;
   selection: Range | null;
-  filter: Filter[];
+  filter: Condition[];
   tabs: Tab[];
   tab: number;
   wait: WaitAt | null;
@@ -107,9 +107,9 @@ function readPaths(value: unknown): Id[][] {
     .slice(0, MAX_LIST);
 }
 
-function readFilter(value: unknown): Filter | null {
+function readFilter(value: unknown): Condition | null {
   if (!isObject(value) || !isText(value.column)) return null;
-  const filter: Filter = { column: value.column };
+  const filter: Condition = { column: value.column };
   if (Array.isArray(value.in)) filter.in = value.in.filter(isId).slice(0, MAX_LIST);
   if (Array.isArray(value.not_in)) filter.not_in = value.not_in.filter(isId).slice(0, MAX_LIST);
   if (Array.isArray(value.is)) filter.is = value.is.filter(isText).slice(0, MAX_LIST);

@@ -1,7 +1,7 @@
 // State of the page: the screen, the open traces, and methods that change them.
 
 import { api, messageOf, waiting } from "../api/client";
-import type { Filter, Preset, Progress, Range, Session, View } from "../api/types";
+import type { Condition, OwnPreset, Progress, Range, Session, View } from "../api/types";
 import { longestWait, type Moment } from "../wait/moment";
 import { joined } from "./filters";
 import { screenOf } from "./fragment";
@@ -17,7 +17,7 @@ class Page {
   failure = $state<string | null>(null);
   opened = $state.raw<Map<number, OpenTrace>>(new Map());
   /** Presets that the user has saved. */
-  own = $state.raw<Preset[]>([]);
+  own = $state.raw<OwnPreset[]>([]);
   screen = $state.raw<Screen>(firstScreen([]));
   /** Time under the pointer, in nanoseconds since the trace's start. */
   hover = $state<number | null>(null);
@@ -123,7 +123,7 @@ class Page {
 
   // Section: filters for all graphs.
 
-  filterAll(filter: Filter): void {
+  filterAll(filter: Condition): void {
     this.go({ filter: joined(this.screen.filter, filter) });
   }
 
@@ -233,7 +233,7 @@ class Page {
     await this.#saveOwn(this.own.filter((preset) => preset.name !== name));
   }
 
-  async #saveOwn(own: Preset[]): Promise<void> {
+  async #saveOwn(own: OwnPreset[]): Promise<void> {
     try {
       await api.savePresets(own);
       this.own = own;

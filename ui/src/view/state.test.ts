@@ -22,9 +22,12 @@ function browser() {
         cpus: 8,
         start_utc: null,
         duration_ns: 60e9,
+        range: [0, 60e9],
         events: 1,
         size_bytes: 1,
         warnings: [],
+        complete: true,
+        only: null,
       },
     ],
   };

@@ -5,7 +5,7 @@ import { longestWait, momentOf } from "./moment";
 const evidence = (...names: string[]): Evidence => ({
   title: "",
   query: "",
-  columns: names.map((name) => ({ name })),
+  columns: names.map((name) => ({ name, label: name, unit: "none" })),
   rows: [],
 });
 

@@ -1,9 +1,8 @@
 // Parts of a wait, with their durations.
 
-import type { Verdict } from "../api/types";
-import type { Step, WaitAnswer } from "./answer";
+import type { Story, StoryEvent, Verdict } from "../api/types";
 
-const STEPS: Record<Step["kind"], string> = {
+const STEPS: Record<StoryEvent["kind"], string> = {
   switched_out: "Switched out",
   readied: "Readied",
   waited_behind: "Waited behind others",
@@ -14,7 +13,7 @@ const STEPS: Record<Step["kind"], string> = {
  * Returns the name of a step for the user. If the evidence shows no other threads, the thread waited only
  * until an idle CPU was ready to run it.
  */
-export function stepName({ kind, evidence }: Step): string {
+export function stepName({ kind, evidence }: StoryEvent): string {
   return kind === "waited_behind" && !evidence?.rows.length ? "Waited for a CPU" : STEPS[kind];
 }
 
@@ -29,8 +28,8 @@ export interface Part {
  * Returns the parts of a wait. The thread waits until it is readied. It is then ready until it runs. If
  * nothing readied it, it only waited for a CPU.
  */
-export function partsOf(story: Step[]): Part[] {
-  const time = (kind: Step["kind"]) => story.find((step) => step.kind === kind);
+export function partsOf(story: StoryEvent[]): Part[] {
+  const time = (kind: StoryEvent["kind"]) => story.find((step) => step.kind === kind);
   const [out, readied, behind, ran] = [time("switched_out"), time("readied"), time("waited_behind"), time("ran")];
   const parts: Part[] = [];
   const add = (kind: Part["kind"], from?: number | null, to?: number | null) => {
@@ -62,7 +61,7 @@ export function ordered(theories: Verdict[]): Verdict[] {
  * Returns the duration that theories explain, in nanoseconds. It is the ready time, or the waiting time if
  * there is no ready time.
  */
-export function waitedNs(answer: WaitAnswer): number {
+export function waitedNs(answer: Story): number {
   const parts = partsOf(answer.story);
   const part = parts.find(({ kind }) => kind === "ready") ?? parts.find(({ kind }) => kind === "waiting");
   return part ? part.to_ns - part.from_ns : 0;

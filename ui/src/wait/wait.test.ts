@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { Verdict } from "../api/types";
-import { threadName, type Step } from "./answer";
+import type { Evidence, StoryEvent, Verdict } from "../api/types";
+import { threadName } from "./thread_name";
 import { ordered, partsOf, stepName } from "./story";
 
-function step(kind: Step["kind"], at_ns: number, until_ns: number | null = null): Step {
+function step(kind: StoryEvent["kind"], at_ns: number, until_ns: number | null = null): StoryEvent {
   return {
     kind,
     at_ns,
@@ -15,7 +15,7 @@ function step(kind: Step["kind"], at_ns: number, until_ns: number | null = null)
     state: null,
     priority: null,
     rank: null,
-    stack: null,
+    stack: [],
     evidence: null,
   };
 }
@@ -45,10 +45,10 @@ describe("the parts of a wait", () => {
 });
 
 test("a thread that waits for an idle CPU does not wait behind others", () => {
-  const evidence = (rows: (string | number)[][]) => ({
+  const evidence = (rows: Evidence["rows"]): Evidence => ({
     title: "Threads that ran instead",
     query: "",
-    columns: [{ name: "process" }],
+    columns: [{ name: "process", label: "process", unit: "none" }],
     rows,
   });
   expect(stepName({ ...step("waited_behind", 0, 9), evidence: evidence([["a.exe (4)"]]) })).toBe(
@@ -78,7 +78,5 @@ test("theories with the verdict for come first, by explained time", () => {
 test("the name of a thread has its id, name and process", () => {
   expect(threadName({ id: 7, row: 1, name: null, process: "a.exe (4)" })).toBe("thread 7 of a.exe (4)");
   expect(threadName({ id: 7, row: 1, name: "Main", process: "a.exe (4)" })).toBe("thread 7 “Main” of a.exe (4)");
-  expect(threadName({ id: null, row: null, name: null, process: null })).toBe(
-    "an unknown thread of an unknown process",
-  );
+  expect(threadName({ id: 7, row: null, name: null, process: null })).toBe("thread 7 of an unknown process");
 });

@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             "there is no cache: this user has no home folder; name a folder in the variable {FOLDER}"
         )));
     };
-    let failed = |error: io::Error| Failure::input(cache.path(), error);
+    let failed = |error: io::Error| Failure::reading(cache.path(), &error);
     if args.clear {
         cache.clear().map_err(failed)?;
     }
@@ -56,10 +56,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let mut out = output::for_people();
-    let of = match usage.traces {
-        1 => "1 trace".to_owned(),
-        traces => format!("{traces} traces"),
-    };
+    let of = output::counted(usage.traces as u64, "trace", "traces");
     output::first_heading(&mut out, &cache.path().to_string_lossy())?;
     output::paragraph(
         &mut out,

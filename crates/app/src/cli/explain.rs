@@ -10,7 +10,7 @@ use super::Failure;
 use super::open::TabledTrace;
 use super::scope::ScopeArgs;
 use super::symbols::SymbolArgs;
-use crate::output::{self, Columns, Side, duration, grouped};
+use crate::output::{self, Columns, Side, counted, duration};
 
 /// Explains why the machine lagged: delays that the user noticed, with evidence and remedies.
 #[derive(clap::Args)]
@@ -68,7 +68,7 @@ fn write(out: &mut dyn Write, explained: &Explained, detail: Detail) -> io::Resu
         true => write_answer(out, &explained.explanation, detail)?,
         false => write_findings(out, &explained.explanation, detail)?,
     }
-    write_judged(out, &explained.explanation)?;
+    write_judged(out, &explained.explanation, detail)?;
     write_capture(out, explained)
 }
 
@@ -145,17 +145,14 @@ fn write_trace(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
         // The sessions may be years apart, so a duration from the first to the last event would mislead.
         None if !info.one_system => writeln!(
             out,
-            "{} events in {} sessions.",
-            grouped(extent.events),
-            info.sessions.len()
+            "{} in {}.",
+            counted(extent.events, "event", "events"),
+            counted(info.sessions.len() as u64, "session", "sessions")
         )?,
         None => writeln!(
             out,
             "{} over {span}{start}, on {windows} with {cpus}.",
-            match extent.events {
-                1 => "1 event".to_owned(),
-                events => format!("{} events", grouped(events)),
-            }
+            counted(extent.events, "event", "events")
         )?,
     }
     if info.is_simulated() {
@@ -198,7 +195,8 @@ fn write_finding(out: &mut dyn Write, finding: &Finding, detail: Detail) -> io::
             write_evidence(out, evidence)?;
         }
         for source in finding.sources {
-            output::quiet(out, &format!("  Source: {} {}", source.title, source.url))?;
+            let url = source.url.map_or_else(String::new, |url| format!(" {url}"));
+            output::quiet(out, &format!("  Source: {}{url}", source.title))?;
         }
     }
     Ok(())
@@ -240,7 +238,7 @@ fn write_evidence(out: &mut dyn Write, evidence: &Evidence) -> io::Result<()> {
 }
 
 /// Writes the verdicts of theories without findings.
-fn write_judged(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {
+fn write_judged(out: &mut dyn Write, explanation: &Explanation, detail: Detail) -> io::Result<()> {
     let others: Vec<&Verdict> = explanation.without_findings().collect();
     if others.is_empty() {
         return Ok(());
@@ -248,11 +246,17 @@ fn write_judged(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()
     output::heading(out, "Other questions")?;
     for verdict in others {
         write_verdict(out, verdict)?;
-        if let Some(record) = &verdict.record {
-            output::quiet(out, &format!("                Record {record}."))?;
-        }
     }
-    Ok(())
+    // If the trace answers nothing, this is written at the beginning.
+    let is_said =
+        !detail.is_scoped && matches!(explanation.conclusion(), Some(Conclusion::CannotAnswer(..)));
+    match explanation.what_to_record().filter(|_| !is_said) {
+        Some(record) => output::paragraph(
+            out,
+            &format!("To answer the questions that are not recorded, record {record}."),
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Writes the loss and damage of the recording, and the questions that it cannot answer.
@@ -269,8 +273,8 @@ fn write_capture(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
         output::heading(out, "What this trace cannot answer")?;
         for missing in &info.missing {
             output::paragraph(out, &format!("{}: {}", missing.question, missing.reason))?;
-            output::quiet(out, &format!("  {}", missing.advice))?;
         }
+        output::quiet(out, "`laglab info` shows for each of these what to record.")?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use tables::Table;
 
 use super::Failure;
 use super::open::TabledTrace;
-use crate::output::{self, Printable, grouped, size};
+use crate::output::{self, Printable, counted, size};
 
 /// Writes a trace in the format of another program.
 #[derive(clap::Args)]
@@ -203,8 +203,12 @@ impl Report {
 fn write(report: &Report) -> Result<(), Failure> {
     let mut out = output::for_people();
     let what = match (report.rows, report.packets) {
-        (Some(rows), _) => format!("{} rows in {} tables, ", grouped(rows), report.files),
-        (None, Some(packets)) => format!("{} packets, ", grouped(packets)),
+        (Some(rows), _) => format!(
+            "{} in {}, ",
+            counted(rows, "row", "rows"),
+            counted(report.files, "table", "tables")
+        ),
+        (None, Some(packets)) => format!("{}, ", counted(packets, "packet", "packets")),
         (None, None) => String::new(),
     };
     writeln!(
@@ -216,8 +220,8 @@ fn write(report: &Report) -> Result<(), Failure> {
     if let Some(left_out @ 1..) = report.slices_left_out {
         writeln!(
             out,
-            "left out: {} slices that overlap with too many others",
-            grouped(left_out)
+            "left out because too many overlap: {}",
+            counted(left_out, "slice", "slices")
         )?;
     }
     out.flush()?;

@@ -1,7 +1,7 @@
 //! Errors that end a command. Each kind has an exit code.
 
 use std::fmt::Display;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use tables::StoreError;
@@ -28,6 +28,44 @@ impl Failure {
     pub(crate) fn input(path: &Path, error: impl Display) -> Failure {
         Failure::Input(format!("{}: {error}", path.display()))
     }
+
+    /// Creates an error about a file or folder that the operating system did not let the program read.
+    pub(crate) fn reading(path: &Path, error: &io::Error) -> Failure {
+        Failure::Input(format!("cannot read {}: {}", path.display(), cause(error)))
+    }
+
+    /// Creates an error about a file or folder that the operating system did not let the program write.
+    pub(crate) fn writing(path: &Path, error: &io::Error) -> Failure {
+        Failure::Input(format!("cannot write {}: {}", path.display(), cause(error)))
+    }
+}
+
+/// Formats the cause of an error of the operating system, with advice if there is any.
+pub(crate) fn cause(error: &io::Error) -> String {
+    if error.get_ref().is_some() {
+        // laglab itself made this error.
+        return error.to_string();
+    }
+    let known = match error.kind() {
+        ErrorKind::NotFound => "no such file or folder; check the path",
+        ErrorKind::PermissionDenied => {
+            "permission denied; change its permissions, or run as a user who may use it"
+        }
+        ErrorKind::IsADirectory => "it is a folder; give a file",
+        ErrorKind::NotADirectory => "a part of the path is a file; give a folder",
+        ErrorKind::InvalidData => "it is not UTF-8 text; save it as UTF-8",
+        ErrorKind::StorageFull => "the disk is full; free space, or give another folder",
+        ErrorKind::ReadOnlyFilesystem => "the disk is read-only; give another folder",
+        _ => "",
+    };
+    if !known.is_empty() {
+        return known.to_owned();
+    }
+    // The number says nothing to the user.
+    let text = error.to_string();
+    text.split_once(" (os error ")
+        .map_or(text.as_str(), |(text, _)| text)
+        .to_owned()
 }
 
 impl From<io::Error> for Failure {

@@ -11,7 +11,7 @@ use session::NewFile;
 use super::Failure;
 use super::open::TabledTrace;
 use super::symbols::SymbolArgs;
-use crate::output::{self, Printable, size};
+use crate::output::{self, Printable, counted, size};
 
 /// Writes why the machine lagged as one HTML file: findings with evidence, charts over time, and
 /// questions that the trace cannot answer. The file needs no network and no other file.
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         return Ok(out.flush()?);
     };
     let written = new.file().write_all(page.as_bytes());
-    written.map_err(|error| Failure::input(&args.output, error))?;
+    written.map_err(|error| Failure::writing(&args.output, &error))?;
     let findings = &explained.explanation.findings;
     let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
     let written = Written {
@@ -83,16 +83,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         "{}: {}, {}, {}",
         Printable(&written.output),
         size(written.bytes),
-        counted(written.problems, "problem"),
-        counted(written.warnings, "warning"),
+        counted(written.problems as u64, "problem", "problems"),
+        counted(written.warnings as u64, "warning", "warnings"),
     )?;
     Ok(out.flush()?)
-}
-
-fn counted(count: usize, what: &str) -> String {
-    match count {
-        0 => format!("no {what}s"),
-        1 => format!("1 {what}"),
-        _ => format!("{count} {what}s"),
-    }
 }

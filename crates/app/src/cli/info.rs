@@ -60,6 +60,8 @@ impl FactList {
 }
 
 fn write(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<()> {
+    output::paragraph(out, &summary(info))?;
+    writeln!(out)?;
     write_system(out, info)?;
     write_sessions(out, info)?;
     write_extent(out, info)?;
@@ -67,7 +69,10 @@ fn write(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<()> {
     output::heading(out, "Contents")?;
     let mut columns = Columns::new(&[Side::Right, Side::Left]);
     for content in &info.contents {
-        columns.row([grouped(content.count), content.data.name().to_owned()]);
+        columns.row([
+            grouped(content.count),
+            content.data.name(content.count).to_owned(),
+        ]);
     }
     columns.write(out)?;
     if !info.kernel_flags.is_empty() {
@@ -82,6 +87,37 @@ fn write(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<()> {
         }
     }
     write_damage(out, info)
+}
+
+/// Returns one sentence: name, duration, system, number of events, damage.
+fn summary(info: &Info) -> String {
+    let trace = &info.trace;
+    let name = match &trace.files[..] {
+        [file] => file.clone(),
+        files => counted(files.len() as u64, "file", "files"),
+    };
+    let lasts = trace
+        .recorded_ns()
+        .map_or_else(String::new, |ns| format!(" over {}", duration(ns)));
+    let system = match info.is_simulated() {
+        true => format!("a simulated {}", info.system.windows()),
+        false => info.system.windows(),
+    };
+    let mut damage = info.damage.sentences().into_iter();
+    let damage = match (damage.next(), damage.len(), info.last_dropped.len()) {
+        (None, _, 0) => "no known damage".to_owned(),
+        (None, _, cpus) => {
+            let cpus = counted(cpus as u64, "CPU", "CPUs");
+            format!("{cpus} dropped events, see Damage")
+        }
+        (Some(only), 0, 0) => only,
+        (Some(first), ..) => format!("{first}; more under Damage"),
+    };
+    format!(
+        "{name}: {}{lasts}, from {system} with {}; {damage}.",
+        counted(trace.events, "event", "events"),
+        info.cpus.counted(),
+    )
 }
 
 fn write_system(out: &mut dyn Write, info: &Info) -> io::Result<()> {
@@ -212,7 +248,7 @@ fn write_cpus(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<(
     if !cpus.known {
         return output::paragraph(
             out,
-            "unknown: the session had no per-processor buffers, so events have no CPU",
+            "unknown: the session had no per-CPU buffers, so events have no CPU",
         );
     }
     let stated = cpus.stated.map_or("?".to_owned(), |n| n.to_string());

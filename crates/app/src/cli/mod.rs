@@ -26,8 +26,9 @@ mod stats;
 mod symbols;
 mod trim;
 mod tune;
+mod whole;
 
-pub(crate) use failure::Failure;
+pub(crate) use failure::{Failure, cause};
 
 use std::io;
 use std::process::ExitCode;

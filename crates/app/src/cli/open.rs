@@ -7,6 +7,7 @@ use etl::{OpenError, Trace};
 use session::TraceTables;
 use tables::Cache;
 
+use super::simulate::scenario_like;
 use super::{Failure, cache};
 use crate::watch::Terminal;
 
@@ -23,6 +24,7 @@ pub(crate) struct TraceFiles {
 impl TraceFiles {
     /// Opens all files as one trace.
     pub(crate) fn open(&self) -> Result<Trace, Failure> {
+        self.are_no_scenarios()?;
         etl::open(&self.paths).map_err(|error| {
             let first = |is: fn(&Path) -> bool| self.paths.iter().find(|path| is(path));
             let without_events = first(tables::is_capture).map(|capture| {
@@ -42,6 +44,22 @@ impl TraceFiles {
                 _ => Failure::Input(error.to_string()),
             }
         })
+    }
+
+    /// Returns an error with advice if a file does not exist and its name is similar to that of a built-in
+    /// scenario.
+    fn are_no_scenarios(&self) -> Result<(), Failure> {
+        let is_missing = |path: &&PathBuf| path.extension().is_none() && !path.exists();
+        let missing = self.paths.iter().find(is_missing);
+        let meant = missing.and_then(|path| Some((path, scenario_like(path.to_str()?)?)));
+        match meant {
+            None => Ok(()),
+            Some((path, name)) => Err(Failure::Input(format!(
+                "cannot open {}: no such file; for a trace of the scenario `{name}`, first run `laglab simulate \
+                 {name}`, then give {name}.etl",
+                path.display()
+            ))),
+        }
     }
 
     /// Returns true if one of the files is the file at `path`.
@@ -73,6 +91,7 @@ impl TabledTrace {
 
     /// Opens the tables of the trace.
     pub(crate) fn open(&self) -> Result<TraceTables, Failure> {
+        self.files.are_no_scenarios()?;
         let cache = match self.no_cache {
             true => Cache::Off,
             false => cache::chosen()?,

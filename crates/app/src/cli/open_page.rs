@@ -131,8 +131,13 @@ impl Simulated {
             let is_scenario = |name: &&str| simulate::is_shipped(name) && !given.exists();
             let Some(name) = given.to_str().filter(is_scenario) else {
                 if !given.exists() && given.extension().is_none() {
-                    let message = "no file or scenario has this name; list the scenarios with laglab \
-                                   simulate --list";
+                    let meant = given.to_str().and_then(simulate::scenario_like);
+                    let meant =
+                        meant.map_or_else(String::new, |name| format!("did you mean `{name}`? "));
+                    let message = format!(
+                        "no file or scenario has this name; {meant}`laglab simulate --list` lists the \
+                         scenarios"
+                    );
                     return Err(Failure::input(given, message));
                 }
                 continue;
@@ -146,11 +151,11 @@ impl Simulated {
                     tempfile::Builder::new()
                         .prefix("laglab-")
                         .tempdir()
-                        .map_err(|error| Failure::input(&env::temp_dir(), error))?,
+                        .map_err(|error| Failure::writing(&env::temp_dir(), &error))?,
                 ),
             };
             let folder = folder.path().join(name);
-            std::fs::create_dir_all(&folder).map_err(|error| Failure::input(&folder, error))?;
+            std::fs::create_dir_all(&folder).map_err(|error| Failure::writing(&folder, &error))?;
             let made = simulate::into_folder(name, &folder)?;
             simulated.traces.insert(given.clone(), made);
         }

@@ -8,7 +8,7 @@ use xperf::{Recording, Report as _, Writer};
 
 use super::Failure;
 use super::open::TabledTrace;
-use crate::output::{self, Format};
+use crate::output::{self, Format, counted};
 use args::{ReportArgs, TimeRange};
 
 /// Commands for the reports of `xperf -a`, with the same names.
@@ -122,16 +122,22 @@ fn warn_of_missing_events(trace: &Recording) {
     let damage = store.trace().damage();
     if damage.events_lost > 0 || damage.buffers_lost > 0 {
         super::say(&format!(
-            "{} events and {} buffers were lost while the trace was recorded: counts and sums are \
-             too small, and figures computed from several events may be wrong",
-            damage.events_lost, damage.buffers_lost
+            "{} and {} were lost while the trace was recorded: counts and sums are too small, and \
+             figures computed from several events may be wrong",
+            counted(damage.events_lost, "event", "events"),
+            counted(damage.buffers_lost, "buffer", "buffers")
         ));
     }
     super::warn_of_skipped_places(store.trace(), &Damage::default());
     let unreadable: u64 = store.unreadable().iter().map(|events| events.count).sum();
     if unreadable > 0 {
         super::say(&format!(
-            "{unreadable} events could not be read and are left out"
+            "{} left out",
+            counted(
+                unreadable,
+                "event could not be read and is",
+                "events could not be read and are"
+            )
         ));
     }
 }

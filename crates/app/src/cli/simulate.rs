@@ -11,6 +11,7 @@ use sim::scenario::{Override, Scenario, ScenarioError};
 use sim::{ModuleTruth, RunError, Truth, shipped};
 use symbols::write::{Function, write_pdb};
 use symbols::{PdbId, in_store};
+use wording::closest_one;
 
 use super::Failure;
 use super::open::is_same_file;
@@ -135,6 +136,11 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(say(&report)?)
 }
 
+/// Returns the built-in scenario with this name, or with the most similar name.
+pub(super) fn scenario_like(name: &str) -> Option<&'static str> {
+    closest_one(name, shipped::names())
+}
+
 /// Returns true if there is a built-in scenario with this name.
 #[cfg(feature = "open")]
 pub(super) fn is_shipped(name: &str) -> bool {
@@ -162,15 +168,19 @@ fn text(name: &str) -> Result<String, Failure> {
     }
     let path = Path::new(name);
     if path.extension().is_none() && !path.exists() {
+        let meant = scenario_like(name)
+            .map_or_else(String::new, |meant| format!("did you mean `{meant}`? "));
         return Err(Failure::Input(format!(
-            "unknown scenario `{name}`; list scenarios with `laglab simulate --list`, or give a .toml file"
+            "unknown scenario `{name}`; {meant}`laglab simulate --list` lists all; a scenario file ends in .toml"
         )));
     }
     read_text(path).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidData => {
             Failure::input(path, "is not a scenario: the file is not UTF-8 text")
         }
-        _ => Failure::input(path, error),
+        // The text of such an error is laglab's own.
+        io::ErrorKind::Other => Failure::input(path, error),
+        _ => Failure::reading(path, &error),
     })
 }
 
@@ -308,14 +318,14 @@ fn write(
         error => Failure::input(path, error),
     })?;
     out.into_inner()
-        .map_err(|error| Failure::input(path, error.into_error()))?;
+        .map_err(|error| Failure::writing(path, &error.into_error()))?;
     drop(watch);
     watch::check()?;
     Ok(truth)
 }
 
 fn write_truth(truth: &Truth, path: &Path, new: &NewFile) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::input(path, error);
+    let failed = |error: io::Error| Failure::writing(path, &error);
     let mut out = BufWriter::new(new.file());
     serde_json::to_writer_pretty(&mut out, truth).map_err(|e| failed(e.into()))?;
     writeln!(out).and_then(|()| out.flush()).map_err(failed)
@@ -339,10 +349,10 @@ fn write_symbols(modules: &[ModuleTruth], store: &Path) -> Result<(), Failure> {
         let pdb = pdb.map_err(|error| failed(&error))?;
         let path = store.join(in_store(&id));
         let folder = path.parent().unwrap_or(store);
-        fs::create_dir_all(folder).map_err(|error| Failure::input(folder, error))?;
+        fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
         let new = NewFile::create(&path)?;
         let written = new.file().write_all(&pdb);
-        written.map_err(|error| Failure::input(&path, error))?;
+        written.map_err(|error| Failure::writing(&path, &error))?;
         new.finish()?;
     }
     Ok(())

@@ -9,7 +9,7 @@ use session::watched;
 use super::Failure;
 use super::metadata::MetadataArgs;
 use super::open::TraceFiles;
-use crate::output::{self, Columns, Side, grouped};
+use crate::output::{self, Columns, Side, counted, grouped};
 use crate::watch::Terminal;
 
 /// Counts events and bytes per kind.
@@ -47,10 +47,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 fn write(out: &mut dyn Write, trace: &Trace, stats: &Stats, with_events: bool) -> io::Result<()> {
     writeln!(
         out,
-        "{} events, {} bytes of records, in {} buffers of {}",
-        grouped(stats.total_events),
-        grouped(stats.total_bytes),
-        grouped(trace.buffers().len() as u64),
+        "{}, {} of records, in {} of {}",
+        counted(stats.total_events, "event", "events"),
+        counted(stats.total_bytes, "byte", "bytes"),
+        counted(trace.buffers().len() as u64, "buffer", "buffers"),
         output::size(trace.size_bytes())
     )?;
     output::heading(out, "Header kinds")?;

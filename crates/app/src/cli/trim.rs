@@ -13,7 +13,7 @@ use super::Failure;
 use super::filter::FilterArgs;
 use super::metadata::MetadataArgs;
 use super::open::TraceFiles;
-use crate::output::{self, grouped};
+use crate::output::{self, counted, grouped};
 use crate::watch::Terminal;
 
 /// Writes selected events of a trace, and the events needed to understand them, as a new trace.
@@ -129,25 +129,25 @@ fn write(report: &Report) -> Result<(), Failure> {
     let mut out = output::for_people();
     writeln!(
         out,
-        "{}: {}, {} of {} events, and {} that describe them",
+        "{}: {}, {} of {}, and {} that describe them",
         output::Printable(&report.output),
         output::size(report.bytes),
         grouped(counts.wanted),
-        grouped(counts.read),
+        counted(counts.read, "event", "events"),
         grouped(counts.context),
     )?;
     if counts.unredactable > 0 {
         writeln!(
             out,
-            "left out: {} events that identify the machine or have unknown fields",
-            grouped(counts.unredactable)
+            "left out because of data that identifies the machine, or of unknown fields: {}",
+            counted(counts.unredactable, "event", "events")
         )?;
     }
     if counts.out_of_order > 0 {
         writeln!(
             out,
-            "left out: {} events that came too late to be sorted by time",
-            grouped(counts.out_of_order)
+            "left out because they came too late to be sorted by time: {}",
+            counted(counts.out_of_order, "event", "events")
         )?;
     }
     out.flush()?;

@@ -5,7 +5,7 @@ use measure::HeatScale;
 use report::{still_page, to_the_second};
 
 use super::table::{Table, tables};
-use super::text::{clock_went_back, facts, grants, hosts, remarks, unavailable};
+use super::text::{answer, clock_went_back, facts, grants, hosts, remarks, unavailable};
 use super::{Report, heat_maps};
 use crate::output::{Printable, Side};
 
@@ -16,6 +16,7 @@ pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
     let header = html! {
         p.what { "How late this machine is" }
         h1 { (title) }
+        @if let Some(answer) = answer(report) { p { (Printable(&answer)) } }
         p { code { (Printable(&report.command)) } }
         p { "Measured until " (to_the_second(&report.ended_utc)) "." }
     };

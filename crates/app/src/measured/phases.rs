@@ -5,7 +5,7 @@ use measure::FilesPhase;
 
 use super::table::Table;
 use super::{Outcome, Report};
-use crate::output::{Side, duration};
+use crate::output::{Side, counted, duration};
 
 /// Text below these tables that explains their numbers.
 pub(super) const MEANING: &str = "Phases show the median run. Single reads are timed from request to observed \
@@ -38,10 +38,10 @@ pub(super) fn tables(report: &Report<'_>) -> Vec<Table> {
         let results: Vec<&Outcome<'_>> = of_setting.collect();
         let rounds = results.iter().map(|of| of.runs).max().unwrap_or(0);
         Table {
-            title: Some(match rounds {
-                1 => format!("{setting}, 1 round"),
-                rounds => format!("{setting}, {rounds} rounds"),
-            }),
+            title: Some(format!(
+                "{setting}, {}",
+                counted(rounds as u64, "round", "rounds")
+            )),
             columns: COLUMNS.to_vec(),
             rows: rows(&results, report.clock.ticks_per_second),
         }

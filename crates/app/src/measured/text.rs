@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use measure::{End, Machine, Virtualised};
+use measure::{End, FilesPhase, Machine, Virtualised};
 
 use super::phases;
 use super::table::tables;
 use super::{Outcome, Report};
-use crate::output::{self, Columns, duration, grouped};
+use crate::output::{self, Columns, counted, duration};
 
 /// Writes the results of a measurement and the conditions under which they were measured.
 pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -16,6 +16,10 @@ pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         "files" => "Time to read files",
         _ => "Round trips of packets",
     };
+    if let Some(answer) = answer(report) {
+        output::paragraph(out, &answer)?;
+        writeln!(out)?;
+    }
     output::first_heading(out, what)?;
     for table in tables(report) {
         if let Some(title) = &table.title {
@@ -52,6 +56,60 @@ pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
+/// Returns the result in one sentence: the median and the worst latency of the first method, and the
+/// method with the least median. Returns `None` if no sample has a latency.
+pub(super) fn answer(report: &Report<'_>) -> Option<String> {
+    let is_of_files = report.probe == "files";
+    let mut all: Vec<(i64, i64, &Outcome<'_>)> = Vec::new();
+    for of in &report.results {
+        let is_part = is_of_files && of.phase != Some(FilesPhase::Total.name());
+        if let (Some(median), Some(worst), false) = (of.latency.p50_ns, of.latency.max_ns, is_part)
+        {
+            all.push((median, worst, of));
+        }
+    }
+    let (median, worst, first) = *all.first()?;
+    let has_settings = report.results.iter().any(|of| of.setting != first.setting);
+    let name = |of: &Outcome<'_>| match has_settings {
+        true => format!("{} ({})", of.method, of.setting),
+        false => of.method.to_owned(),
+    };
+    let late = |ns: i64| match ns {
+        ..0 => format!("{} early", duration(ns.saturating_neg())),
+        _ => format!("{} late", duration(ns)),
+    };
+    let by = name(first);
+    let mut text = match (report.probe, first.requested_ns) {
+        ("sleep", Some(ns)) => format!(
+            "A sleep of {} with {by} usually ends {}, at worst {}",
+            duration(ns),
+            late(median),
+            late(worst)
+        ),
+        (probe, _) => format!(
+            "{} with {by} usually takes {}, at worst {}",
+            if probe == "files" {
+                "Reading all files"
+            } else {
+                "A round trip"
+            },
+            duration(median),
+            duration(worst)
+        ),
+    };
+    let (least, worst, best) = *all.iter().min_by_key(|(median, ..)| *median)?;
+    if least < median {
+        text.push_str(&format!(
+            "; {} is best with {}, at worst {}",
+            name(best),
+            duration(least),
+            duration(worst)
+        ));
+    }
+    text.push('.');
+    Some(text)
+}
+
 /// Returns sentences that explain the numbers of the table, and missing numbers.
 pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
@@ -70,8 +128,8 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
     if missed > 0 {
         let worst = report.results.iter().map(|of| of.pacing.worst_ns).max();
         remarks.push(format!(
-            "{} samples began late by at least one interval, by up to {}; all are included.",
-            grouped(missed),
+            "{} began late by at least one interval, by up to {}; all are included.",
+            counted(missed, "sample", "samples"),
             duration(worst.unwrap_or(0))
         ));
     }
@@ -127,7 +185,11 @@ pub(super) fn facts(report: &Report<'_>) -> Vec<String> {
     let machine = report.machine;
     let mut first = vec![];
     first.extend(machine.kernel.clone());
-    first.extend(machine.cpus.map(|cpus| format!("{cpus} usable CPUs")));
+    first.extend(
+        machine
+            .cpus
+            .map(|cpus| counted(cpus as u64, "usable CPU", "usable CPUs")),
+    );
     first.extend(machine.cpu.clone());
     let mut second = vec![];
     second.extend(machine.load.map(|load| format!("load {load}")));
@@ -185,8 +247,8 @@ pub(super) fn hosts(machine: &Machine) -> Vec<String> {
 pub(super) fn clock_went_back(report: &Report<'_>) -> String {
     let clock = report.clock;
     format!(
-        "The clock went back {} times, by up to {}: results are unreliable. Try another --clock.",
-        grouped(clock.went_back),
+        "The clock went back {}, by up to {}: results are unreliable. Try another --clock.",
+        counted(clock.went_back, "time", "times"),
         duration(clock.went_back_by_ns)
     )
 }

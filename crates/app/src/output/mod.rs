@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 pub(crate) use answer::csv_error;
 pub(crate) use format::Format;
 use wording::JsonText;
-pub(crate) use wording::{Columns, Printable, Quoted, Side, duration, grouped, size};
+pub(crate) use wording::{Columns, Printable, Quoted, Side, counted, duration, grouped, size};
 #[cfg(feature = "measure")]
 pub(crate) use wrapped::width;
 

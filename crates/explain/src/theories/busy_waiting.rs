@@ -11,7 +11,7 @@ use crate::ranges::union;
 use crate::thresholds::{LOOP_BYTES, LOOP_FRAMES, LOOP_SAMPLES, NOTICED_NS, STALL_NS};
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit,
-    duration, grouped,
+    counted, duration,
 };
 
 /// Theory about drivers that wait for their devices in a loop.
@@ -24,11 +24,13 @@ static ABOUT: About = About {
     sources: &[
         Source {
             title: "Bruce Dawson: What Outranks Thread Priority? (randomascii.wordpress.com; i8042prt.sys, 700 ms)",
-            url: "",
+            url: None,
         },
         Source {
             title: "Microsoft: KeStallExecutionProcessor (stalls typically of less than 50 µs)",
-            url: "https://learn.microsoft.com/en-us/windows-hardware/drivers/ddi/wdm/nf-wdm-kestallexecutionprocessor",
+            url: Some(
+                "https://learn.microsoft.com/en-us/windows-hardware/drivers/ddi/wdm/nf-wdm-kestallexecutionprocessor",
+            ),
         },
     ],
 };
@@ -470,9 +472,9 @@ fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
         ),
     };
     let sentence = format!(
-        "{what} ({} samples). The longest wait was on CPU {cpu} in thread {thread_id}: {} from \
+        "{what} ({}). The longest wait was on CPU {cpu} in thread {thread_id}: {} from \
          {}.{}",
-        grouped(spin.samples.unsigned_abs()),
+        counted(spin.samples.unsigned_abs(), "sample", "samples"),
         duration(longest_ns),
         duration(longest.at.start),
         match spin.is_named {

@@ -7,7 +7,8 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{DamagesView, SessionsView, StoreError, Table};
 
 use crate::{
-    About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, grouped, moment,
+    About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted, grouped,
+    moment,
 };
 
 /// Theory about lost events, damage and contradicting context switches.
@@ -19,7 +20,9 @@ pub(crate) static ABOUT: About = About {
     tables: &[Table::Damages, Table::CpuRuns, Table::Sessions],
     sources: &[Source {
         title: "Microsoft: EVENT_TRACE_PROPERTIES (EventsLost, BufferSize, MinimumBuffers)",
-        url: "https://learn.microsoft.com/windows/win32/api/evntrace/ns-evntrace-event_trace_properties",
+        url: Some(
+            "https://learn.microsoft.com/windows/win32/api/evntrace/ns-evntrace-event_trace_properties",
+        ),
     }],
 };
 
@@ -75,13 +78,11 @@ impl Theory for Capture {
             false => vec![evidence],
         };
         if contradictions > 0 {
-            told.push(match contradictions {
-                1 => "1 switch contradicts the one before on its processor".to_owned(),
-                _ => format!(
-                    "{} switches contradict the one before on their processor",
-                    grouped(contradictions)
-                ),
-            });
+            told.push(counted(
+                contradictions,
+                "switch contradicts the one before on its CPU",
+                "switches contradict the one before on their CPU",
+            ));
             let selection =
                 Selection::of(Table::CpuRuns).filter(Condition::IsKnown("planned_thread_id"));
             let title = "Runs that began when another thread was announced";

@@ -14,7 +14,7 @@ pub(crate) struct Clocks;
 
 static ABOUT: About = About {
     id: "clocks",
-    question: "Do the processors' clocks disagree?",
+    question: "Do the CPUs' clocks disagree?",
     tables: &[Table::CpuRuns, Table::ReadyThreads],
     sources: &[],
 };
@@ -53,8 +53,8 @@ impl Theory for Clocks {
         let first = pairs.clone().map(|pair| pair.readied_ns).min();
         let last = pairs.map(|pair| pair.readied_ns.max(pair.end_ns)).max();
         let sentence = format!(
-            "The processors' clocks disagree: {}{more}. Threads seem to run before they are \
-             readied; waits and durations across processors are wrong by as much.",
+            "The CPUs' clocks disagree: {}{more}. Threads seem to run before they are \
+             readied; waits and durations across CPUs are wrong by as much.",
             listed(told)
         );
         let cpus = skews.iter().map(|skew| Subject::Cpu { number: skew.cpu });

@@ -105,7 +105,11 @@ fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) 
     let (interrupted, rest) = match inside_ns {
         0 => (String::new(), "; most time went to"),
         ns => (
-            format!(", including {} of DPCs and service routines", duration(ns)),
+            format!(
+                ", including {} in which DPCs and ISRs interrupted them, but without DPCs and ISRs on \
+                 idle CPUs",
+                duration(ns)
+            ),
             "; most of the rest went to",
         ),
     };
@@ -160,8 +164,8 @@ fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) 
              interrupts_ns FROM {runs}"
         ),
         &[
-            Column::new("busy_ns", "busy", Unit::Duration),
-            Column::new("interrupts_ns", "DPCs and service routines in it", Unit::Duration),
+            Column::new("busy_ns", "threads had the CPUs", Unit::Duration),
+            Column::new("interrupts_ns", "DPCs and ISRs interrupted them", Unit::Duration),
         ],
     )
     .row([busy_ns, inside_ns].map(|ns| Some(ns.into())));
@@ -174,8 +178,13 @@ fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) 
         percent(busy_ns, survey.awake_cpus_ns(whole)),
         survey.of_their_time(whole)
     );
+    let threads = if range.is_some() {
+        "threads"
+    } else {
+        "Threads"
+    };
     let sentence = format!(
-        "{when}CPUs were busy for {} ({share}){interrupted}{most}.",
+        "{when}{threads} had the CPUs for {} ({share}){interrupted}{most}.",
         duration(busy_ns),
     );
     let named = processes
@@ -195,14 +204,14 @@ fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) 
     }
     if let Some(skew) = survey.clock_skews.first() {
         finding = finding.doubt(format!(
-            "The processors' clocks disagree by {} or more: waits for a CPU, and runs during which \
+            "The CPUs' clocks disagree by {} or more: waits for a CPU, and runs during which \
              a clock jumped, are wrong by as much",
             duration(skew.by_ns)
         ));
     }
     Some(match survey.interrupts.routines.is_empty() {
         true => finding.doubt(
-            "DPCs and service routines are not recorded: their time counts as time of the \
+            "DPCs and ISRs are not recorded: their time counts as time of the \
              interrupted threads",
         ),
         false => finding,

@@ -19,7 +19,7 @@ static ABOUT: About = About {
     tables: &[Table::ProcessFreezes, Table::Focus, Table::CpuRuns],
     sources: &[Source {
         title: "Bruce Dawson: What Outranks Thread Priority? (randomascii.wordpress.com; process freezing)",
-        url: "",
+        url: None,
     }],
 };
 

@@ -29,7 +29,9 @@ static ABOUT: About = About {
     tables: &[Table::CpuRuns],
     sources: &[Source {
         title: "Microsoft: wait reasons (KWAIT_REASON)",
-        url: "https://learn.microsoft.com/windows-hardware/drivers/ddi/wdm/ne-wdm-_kwait_reason",
+        url: Some(
+            "https://learn.microsoft.com/windows-hardware/drivers/ddi/wdm/ne-wdm-_kwait_reason",
+        ),
     }],
 };
 

@@ -19,11 +19,11 @@ static ABOUT: About = About {
     sources: &[
         Source {
             title: "Bruce Dawson: What Outranks Thread Priority? (randomascii.wordpress.com)",
-            url: "",
+            url: None,
         },
         Source {
             title: "Windows Internals, 7th edition, part 1, chapter 4: group-based scheduling",
-            url: "",
+            url: None,
         },
     ],
 };

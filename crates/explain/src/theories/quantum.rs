@@ -24,11 +24,11 @@ static ABOUT: About = About {
     sources: &[
         Source {
             title: "Windows Internals, 7th edition, part 1, chapter 4: quantum",
-            url: "",
+            url: None,
         },
         Source {
             title: "valleyofdoom: PC-Tuning, research on Win32PrioritySeparation",
-            url: "https://github.com/valleyofdoom/PC-Tuning",
+            url: Some("https://github.com/valleyofdoom/PC-Tuning"),
         },
     ],
 };
@@ -94,7 +94,7 @@ impl Theory for Quantum {
         }
         let machine = case.machine()?;
         let Some(mhz) = machine.cpu_mhz else {
-            let what = "the frequency of the processors is not recorded";
+            let what = "the frequency of the CPUs is not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         };
         let focus = case.focus()?.into_iter();

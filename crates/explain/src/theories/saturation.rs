@@ -55,8 +55,8 @@ impl Theory for Saturation {
         };
         let Some(longest) = stretches.iter().max_by_key(matters) else {
             let because = format!(
-                "CPUs were never busy for {SATURATED_PERCENT} % of {}; over the whole trace they \
-                 were busy for {} {}",
+                "threads never had {SATURATED_PERCENT} % of the CPUs for {}; over the whole trace they \
+                 had {} {}",
                 duration(SATURATED_NS),
                 percent(busy_ns(case), survey.awake_cpus_ns(&survey.span)),
                 survey.of_their_time(&survey.span)
@@ -164,7 +164,7 @@ impl Used {
                 Column::new("busy_ns", "busy", Unit::Duration),
                 Column::new(
                     "interrupts_ns",
-                    "DPCs and service routines in it",
+                    "DPCs and ISRs in it",
                     Unit::Duration,
                 ),
             ],
@@ -185,7 +185,7 @@ fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used)
         .collect();
     if is_share(used.interrupts_ns, cpus_ns, 1) {
         let share = percent(used.interrupts_ns, cpus_ns);
-        most.push(format!("DPCs and service routines {share}"));
+        most.push(format!("DPCs and ISRs {share}"));
     }
     let mut sentence = format!(
         "All {cpus} CPUs were busy for {}, from {} to {} ({} of their time): {}.",

@@ -97,7 +97,7 @@ fn floods_come_first_and_are_the_published_ones() {
         let first = &explanation["findings"][0];
         assert_eq!(first["theory"], "locked-cpus", "{first}");
         assert_eq!(first["severity"], "problem");
-        let routines = rows(first, "DPCs and service routines that ended in this time");
+        let routines = rows(first, "DPCs and ISRs that ended in this time");
         let window = flood.window("flood");
         assert_eq!(shown(&routines), told(window), "{scenario}");
         assert_eq!(routines[0]["function"], "ndis.sys!ndisInterruptDpc");
@@ -226,7 +226,7 @@ fn longer_dpcs_within_the_limit_are_no_problem() {
         let verdict = theories.find(|verdict| verdict["theory"] == "long-interrupts");
         let verdict = verdict.unwrap();
         assert_eq!(verdict["judgement"], "against", "{verdict}");
-        let routines = rows(verdict, "DPCs and service routines");
+        let routines = rows(verdict, "DPCs and ISRs");
         assert_eq!(shown(&routines), told(mouse.window("trace")), "{scenario}");
         assert_eq!(routines[0]["module"], driver);
         means.push(real(&routines[0], "mean_ns"));

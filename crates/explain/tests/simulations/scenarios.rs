@@ -110,6 +110,27 @@ fn interrupts_are_not_counted_as_time_of_threads() {
     assert!(off <= told / 1_000, "{}, not {told}", times[place]);
     let interrupted = column(&of, "interrupts_ns")[place].as_i64().unwrap();
     assert!(interrupted > 10 * told, "{interrupted}");
+    // The whole is the time of threads with interrupts. DPCs and ISRs of idle CPUs belong to neither.
+    let total = column(&of, "busy_ns")[0].as_i64().unwrap();
+    let of_cpus = |name| -> i64 {
+        let cpus = list(&signing.truth, "processors").iter();
+        cpus.map(|cpu| number(cpu, name)).sum()
+    };
+    let threads = of_cpus("thread_ns");
+    let most = threads + of_cpus("dpc_ns") + of_cpus("isr_ns") + of_cpus("clock_ns");
+    assert!(
+        (threads..=most).contains(&total),
+        "{threads} {total} {most}"
+    );
+    let sentence = of[0]["sentence"].as_str().unwrap();
+    assert!(
+        sentence.starts_with("Threads had the CPUs for "),
+        "{sentence}"
+    );
+    assert!(
+        sentence.contains(" in which DPCs and ISRs interrupted them, but without "),
+        "{sentence}"
+    );
 }
 
 /// Checks that a question about a time range is answered with figures of this range.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use wording::{counted, grouped, size};
+
 use super::{Fates, Repairs, RoundTripReport, Tally};
 use crate::{Group, SampleOutcome, Verdict, short_time};
 
@@ -55,11 +57,12 @@ impl RoundTripReport {
             }
         };
         format!(
-            "sockperf under default scheduling, compared with {method}, {} runs: median {}, p99 {} (of the median run), \
-             {lost} lost; {compared}.",
-            medians.len(),
+            "sockperf under default scheduling, compared with {method}, {}: median {}, p99 {} (of the median run), \
+             {} lost; {compared}.",
+            counted(medians.len() as u64, "run", "runs"),
             middle(&mut medians),
             middle(&mut tails),
+            grouped(lost),
         )
     }
 }
@@ -88,17 +91,19 @@ fn fates(of: &[&Fates], rate: Option<f64>) -> String {
     let sum = |count: fn(&Tally) -> u64| of.iter().map(|fates| count(&fates.tally)).sum::<u64>();
     // The sentence omits the number of returned packets, because every result table contains it.
     let mut sentence = format!(
-        "{}, {}: {} packets sent{}, {} refused by the system, {} duplicates, {} out of order, {} \
-         foreign; receive buffer {}",
+        "{}, {}: {} sent{}, {} refused by the system, {}, {} out of order, {} foreign; receive buffer {}",
         first.method,
         first.setting,
-        sum(|tally| tally.sent),
-        rate.map_or(String::new(), |rate| format!(" ({rate:.0} per second)")),
-        sum(|tally| tally.not_sent),
-        sum(|tally| tally.duplicates),
-        sum(|tally| tally.reordered),
-        sum(|tally| tally.strangers),
-        (first.receive_buffer).map_or("unknown".to_owned(), |bytes| format!("{bytes} bytes")),
+        counted(sum(|tally| tally.sent), "packet", "packets"),
+        rate.map_or(String::new(), |rate| format!(
+            " ({} per second)",
+            grouped(rate.round() as u64)
+        )),
+        grouped(sum(|tally| tally.not_sent)),
+        counted(sum(|tally| tally.duplicates), "duplicate", "duplicates"),
+        grouped(sum(|tally| tally.reordered)),
+        grouped(sum(|tally| tally.strangers)),
+        (first.receive_buffer).map_or("unknown".to_owned(), |bytes| size(bytes as u64)),
     );
     let mut marks: BTreeMap<u8, u64> = BTreeMap::new();
     for (dscp, count) in of.iter().flat_map(|fates| &fates.seen_dscp) {
@@ -106,7 +111,8 @@ fn fates(of: &[&Fates], rate: Option<f64>) -> String {
     }
     for (dscp, count) in marks {
         sentence.push_str(&format!(
-            "; {count} of the returned packets reached the reflector with DSCP {dscp}"
+            "; {} of the returned packets reached the reflector with DSCP {dscp}",
+            grouped(count)
         ));
     }
     let repairs = || of.iter().filter_map(|fates| fates.repairs);
@@ -114,9 +120,9 @@ fn fates(of: &[&Fates], rate: Option<f64>) -> String {
         let sum = |count: fn(Repairs) -> u64| repairs().map(count).sum::<u64>();
         sentence.push_str(&format!(
             "; {} sent again, {} received again, {} lost",
-            sum(|of| of.sent),
-            sum(|of| of.received),
-            sum(|of| of.lost),
+            grouped(sum(|of| of.sent)),
+            grouped(sum(|of| of.received)),
+            grouped(sum(|of| of.lost)),
         ));
     }
     sentence.push('.');

@@ -270,10 +270,12 @@ impl SleepPlan {
         let samples = self.samples_per_run(pace);
         if samples < self.samples {
             notes.push(format!(
-                "This machine cannot keep an interval of {:?}: to end in time, a run has {samples} sleeps \
+                "This machine cannot keep an interval of {:?}: to end in time, a run has {} \
                  instead of {}. The lateness of absolute sleeps is mostly caused by that; use a longer \
                  --interval.",
-                self.interval, self.samples
+                self.interval,
+                wording::counted(samples.into(), "sleep", "sleeps"),
+                wording::grouped(self.samples.into())
             ));
         }
         notes

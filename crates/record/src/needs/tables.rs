@@ -54,7 +54,7 @@ pub static TABLES: [TableNeeds; 21] = [
     ),
     needs(
         "interrupts",
-        "DPCs and service routines",
+        "DPCs and ISRs",
         &[Kind::Images, Kind::Dpcs, Kind::ServiceRoutines],
     ),
     needs(

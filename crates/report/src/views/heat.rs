@@ -2,7 +2,7 @@
 
 use explore::{HeatAnswer, Number};
 use maud::{Markup, html};
-use wording::grouped;
+use wording::{counted, grouped};
 
 use super::axes::{Axes, LEFT, Tick, units};
 use super::{figure, measured, moment};
@@ -68,15 +68,15 @@ pub(super) fn picture(heat: &HeatAnswer, table: &str) -> Markup {
     if let Some(least) = heat.bounds.first().filter(|_| heat.below > 0) {
         let least = measured(Number::Integer(*least), &heat.unit);
         caption += &format!(
-            "; {} values up to {least} are not drawn",
-            grouped(heat.below)
+            "; not drawn: {} up to {least}",
+            counted(heat.below, "value", "values")
         );
     }
     if let Some(greatest) = heat.bounds.last().filter(|_| heat.above > 0) {
         let greatest = measured(Number::Integer(*greatest), &heat.unit);
         caption += &format!(
-            "; {} values above {greatest} are not drawn",
-            grouped(heat.above)
+            "; not drawn: {} above {greatest}",
+            counted(heat.above, "value", "values")
         );
     }
     figure(axes.over_time(&caption, &ticks, inside), &caption, &[])

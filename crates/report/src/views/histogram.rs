@@ -2,7 +2,7 @@
 
 use explore::{HistogramAnswer, Number};
 use maud::{Markup, html};
-use wording::grouped;
+use wording::{counted, grouped};
 
 use super::axes::{Axes, Tick, units, values};
 use super::{colour, figure, heat, measured};
@@ -66,7 +66,7 @@ pub(super) fn picture(histogram: &HistogramAnswer, table: &str) -> Markup {
         }
     };
     let all: u64 = sums.iter().sum();
-    let mut caption = format!("Distribution of {} values", grouped(all));
+    let mut caption = format!("Distribution of {}", counted(all, "value", "values"));
     let left_out: u64 = histogram
         .series
         .iter()

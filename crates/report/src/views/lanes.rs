@@ -77,7 +77,7 @@ pub(super) fn picture(lanes: &LanesAnswer) -> Markup {
         .collect();
     colours.push(("others".to_owned(), colour(SERIES)));
     colours.push(("DPCs".to_owned(), "var(--dpc)".to_owned()));
-    colours.push(("service routines".to_owned(), "var(--isr)".to_owned()));
+    colours.push(("ISRs".to_owned(), "var(--isr)".to_owned()));
     figure(axes.over_time(&caption, &ticks, inside), &caption, &colours)
 }
 

@@ -18,6 +18,7 @@ use explore::{
 };
 use maud::{Markup, html};
 use serde::Deserialize;
+use ts_rs::TS;
 use wording::{Printable, duration, grouped, size};
 
 /// Maximum number of groups in a table.
@@ -35,8 +36,9 @@ const CLASSES: u32 = 40;
 const LEAST_SHARE: f64 = 0.001;
 
 /// View on screen, with the choices that the user made in it.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
+#[ts(rename = "ReportPanel", optional_fields = nullable)]
 pub struct Panel {
     view: View,
     /// Title that the user gave the view.
@@ -44,9 +46,11 @@ pub struct Panel {
     title: Option<String>,
     /// Groups whose series the user has hidden.
     #[serde(default)]
+    #[ts(optional = nullable)]
     hidden: Vec<Id>,
     /// True if the user has hidden the series of all groups without their own line.
     #[serde(default)]
+    #[ts(optional = nullable)]
     rest_hidden: bool,
     /// Visible part of the view: the graph or the table. `None`: both.
     #[serde(default)]
@@ -56,18 +60,21 @@ pub struct Panel {
     selection: Option<[i64; 2]>,
     /// True to draw a flame graph with callers and callees exchanged.
     #[serde(default)]
+    #[ts(optional = nullable)]
     inverted: bool,
     /// Time range that the flame graph is compared with.
     #[serde(default)]
     compare: Option<[i64; 2]>,
     /// True if the flame graph is compared with another trace.
     #[serde(default)]
+    #[ts(optional = nullable)]
     other: bool,
 }
 
 /// Visible part of a view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
+#[ts(rename = "ReportPart")]
 enum Shown {
     Graph,
     Table,

@@ -132,7 +132,7 @@ pub(crate) struct Finished<W> {
     pub(crate) out: W,
     /// Number of events of each kind.
     pub(crate) counts: Vec<(&'static str, u64)>,
-    /// Number of events in the trace.
+    /// Number of events in the trace, including its header.
     pub(crate) events: u64,
     /// Number of events that were lost on purpose.
     pub(crate) lost: u64,
@@ -205,7 +205,8 @@ impl<W: Write + Seek> Log<W> {
         }
         Ok(Finished {
             counts: self.counts().map(|(kind, n)| (kind.name(), n)).collect(),
-            events: self.events(),
+            // The log-file header is an event too; readers count it.
+            events: self.events() + 1,
             lost: self.lost,
             out: self.writer.finish()?,
         })

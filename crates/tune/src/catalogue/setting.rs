@@ -301,7 +301,7 @@ impl Setting {
     }
 
     /// Returns whether a value is allowed; `None` if the catalogue has neither a range nor a list of
-    /// values.
+    /// values. A setting whose types are numbers allows no text.
     pub fn allows(&self, value: &Datum) -> Option<bool> {
         let Allowed { range, values, .. } = &self.allowed;
         if values.iter().any(|named| named.is == *value) {
@@ -310,9 +310,26 @@ impl Setting {
         match (range, value.number()) {
             (Some((least, greatest)), Some(number)) => Some((*least..=*greatest).contains(&number)),
             (Some(_), None) => Some(false),
+            (None, None) if self.is_number() => Some(false),
             (None, _) if values.is_empty() => None,
             (None, _) => Some(false),
         }
+    }
+
+    /// Returns whether only numbers can be stored.
+    fn is_number(&self) -> bool {
+        let is_number = |kind: &Type| {
+            matches!(
+                kind,
+                Type::Dword
+                    | Type::Qword
+                    | Type::DecimalText
+                    | Type::Binary
+                    | Type::Switch
+                    | Type::Number
+            )
+        };
+        !self.types.is_empty() && self.types.iter().all(is_number)
     }
 
     /// Converts a stored value to the form of the catalogue: clears ignored bits, and replaces names of

@@ -124,7 +124,7 @@ impl Destination {
         }
         if let Some((kind, path, new)) = self.file {
             write(kind, new.file(), report, self.scale)
-                .map_err(|error| Failure::input(&path, error))?;
+                .map_err(|error| Failure::writing(&path, &error))?;
             new.finish()?;
             if show == Show::Text && io::stdout().is_terminal() {
                 say(&format!("wrote {}", path.display()));

@@ -12,6 +12,7 @@ use measure::{
 use super::delivery::{Delivery, Show};
 use super::percent;
 use super::scheduling::{SchedulingOptions, time};
+use crate::cli::whole::whole;
 use crate::cli::{Failure, say};
 use crate::measured::Report;
 use crate::watch;
@@ -46,7 +47,7 @@ pub(super) struct Args {
     #[arg(long, requires = "make")]
     remove: bool,
     /// Maximum number of files to read, or number to create
-    #[arg(long, value_name = "COUNT", default_value = "4000", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "COUNT", default_value = "4000", value_parser = whole::<u32>(1, 1_000_000))]
     count: u32,
     /// Use only these read methods (comma-separated), compared with the first [default: all on this
     /// system]
@@ -61,7 +62,7 @@ pub(super) struct Args {
         long,
         value_name = "COUNT",
         default_value = "10",
-        value_parser = clap::value_parser!(u32).range(1..=Comparison::MAX_PAIRS as i64)
+        value_parser = whole::<u32>(1, Comparison::MAX_PAIRS as i64)
     )]
     rounds: u32,
     /// For each state of the cache, start no round after this time; at least six rounds are made

@@ -18,6 +18,7 @@ use measure::{Clock, Comparison, End, Plan, Scheduling};
 use super::delivery::{Delivery, Show};
 use super::differ;
 use super::scheduling::{SchedulingOptions, take_word, time};
+use crate::cli::whole::whole;
 use crate::cli::{Failure, say};
 use crate::measured::{self, Report};
 use crate::watch::{self, Watch};
@@ -88,7 +89,7 @@ pub(super) struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
     /// Number of runs of each rate and setting; the runs alternate
-    #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = whole::<u32>(1, 1000))]
     runs: u32,
     /// Maximum time without any packet from the reflector
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "2s")]
@@ -103,7 +104,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TIME", value_parser = spin, help_heading = "Sockets")]
     spin: Option<Duration>,
     /// Size of socket buffers to request, in bytes [default: of the system; with --throughput 33554432]
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=(1 << 30)), help_heading = "Sockets")]
+    #[arg(long, value_name = "BYTES", value_parser = whole::<u32>(1, 1 << 30), help_heading = "Sockets")]
     buffer: Option<u32>,
     /// Compare with a second setting; runs of both alternate. The setting is a comma-separated list of words
     /// such as usual (default scheduling), fifo:50, cpu:1, slack:1ns, spin:50us, busy-poll:50us, dscp:EF

@@ -5,6 +5,8 @@ use std::time::Duration;
 use measure::{Policy, Scheduling};
 use wording::{DefaultUnit, parse_duration};
 
+use crate::cli::whole::whole;
+
 /// Scheduling options. If the system refuses an option, the output says so and the measurement continues
 /// without the option.
 #[derive(clap::Args)]
@@ -27,7 +29,7 @@ pub(super) struct SchedulingOptions {
     #[arg(
         long,
         value_name = "NICE",
-        value_parser = clap::value_parser!(i8).range(-20..=19),
+        value_parser = whole::<i8>(-20, 19),
         allow_negative_numbers = true,
         help_heading = "Scheduling"
     )]

@@ -13,6 +13,7 @@ use wording::{DefaultUnit, parse_duration};
 use super::delivery::{Delivery, Show};
 use super::scheduling::{SchedulingOptions, take_word, time};
 use super::{differ, percent};
+use crate::cli::whole::whole;
 use crate::cli::{Failure, say};
 use crate::measured::Report;
 use crate::{output, watch};
@@ -43,7 +44,7 @@ pub(super) struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
     /// Number of sleeps for each method and setting, however long they take
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", value_parser = whole::<u32>(1, u32::MAX.into()))]
     count: Option<u32>,
     /// End as soon as every median is known to within this percentage
     #[arg(long, value_name = "PERCENT", conflicts_with = "count", value_parser = percent)]

@@ -8,7 +8,7 @@ use record::wprp::{self, Remark, Severity};
 use serde::Serialize;
 
 use crate::cli::{Failure, say};
-use crate::output;
+use crate::output::{self, counted};
 
 /// Checks profiles of Windows Performance Recorder: structure, order, names, keywords, stacks and
 /// their keywords, references, ids and modes.
@@ -60,8 +60,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         .count()
     {
         0 => Ok(()),
-        1 => Err(Failure::Negative("1 error".to_owned())),
-        count => Err(Failure::Negative(format!("{count} errors"))),
+        count => Err(Failure::Negative(counted(count as u64, "error", "errors"))),
     }
 }
 
@@ -70,10 +69,10 @@ pub(in crate::cli) fn read(path: &Path) -> Result<String, Failure> {
     /// Maximum size plus 1 byte. The checker then reports the file as too large.
     const MAX: u64 = (1 << 20) + 1;
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| Failure::input(path, error))?;
+    let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
     file.take(MAX)
         .read_to_end(&mut bytes)
-        .map_err(|error| Failure::input(path, error))?;
+        .map_err(|error| Failure::reading(path, &error))?;
     wprp::text(&bytes).map_err(|error| Failure::input(path, error))
 }
 

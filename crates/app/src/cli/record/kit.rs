@@ -10,7 +10,8 @@ use session::NewFile;
 
 use super::run::{self, Recording};
 use crate::cli::Failure;
-use crate::output::{self, Columns, Side};
+use crate::cli::whole::whole;
+use crate::output::{self, Columns, Side, counted};
 
 #[derive(clap::Args)]
 pub(super) struct KitOptions {
@@ -39,13 +40,13 @@ pub(super) struct KitOptions {
     #[arg(long, conflicts_with = "dry_run")]
     run: bool,
     /// Memory of the machine in GiB [default: of this machine on Windows, else 16]
-    #[arg(long, value_name = "GIB", value_parser = clap::value_parser!(u64).range(1..=1 << 20), help_heading = "The machine")]
+    #[arg(long, value_name = "GIB", value_parser = whole::<u64>(1, 1 << 20), help_heading = "The machine")]
     memory: Option<u64>,
     /// Number of logical processors [default: of this machine on Windows, else 8]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2048), help_heading = "The machine")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 2048), help_heading = "The machine")]
     cpus: Option<u32>,
     /// Number of NUMA nodes [default: of this machine on Windows, else 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), help_heading = "The machine")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 64), help_heading = "The machine")]
     nodes: Option<u32>,
     /// NUMA node for the recorder, other than the one under investigation [default: the last of several]
     #[arg(long, value_name = "N", help_heading = "The machine")]
@@ -127,7 +128,17 @@ fn kit(args: &KitOptions, investigation: Investigation) -> Result<(Kit, bool), F
 }
 
 fn write_files(kit: &Kit, folder: &Path) -> Result<Vec<String>, Failure> {
-    fs::create_dir_all(folder).map_err(|error| Failure::input(folder, error))?;
+    let is_new = !folder.exists();
+    fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
+    let written = write_files_into(kit, folder);
+    if written.is_err() && is_new {
+        // It fails if the folder has files, which are kept.
+        let _ = fs::remove_dir(folder);
+    }
+    written
+}
+
+fn write_files_into(kit: &Kit, folder: &Path) -> Result<Vec<String>, Failure> {
     let files = kit.files();
     for file in &files {
         keep_others(&folder.join(&file.name))?;
@@ -137,7 +148,7 @@ fn write_files(kit: &Kit, folder: &Path) -> Result<Vec<String>, Failure> {
         let path = folder.join(&file.name);
         let new = NewFile::create(&path)?;
         let written = new.file().write_all(file.text.as_bytes());
-        written.map_err(|error| Failure::input(&path, error))?;
+        written.map_err(|error| Failure::writing(&path, &error))?;
         new.finish()?;
         names.push(file.name);
     }
@@ -248,9 +259,9 @@ fn say(kit: &Kit, report: &Report, is_assumed: bool) -> io::Result<()> {
         (
             "machine",
             format!(
-                "{} processors, {} GiB{assumed}",
-                machine.cpus,
-                machine.memory_bytes >> 30
+                "{}, {}{assumed}",
+                counted(u64::from(machine.cpus), "CPU", "CPUs"),
+                output::size(machine.memory_bytes)
             ),
         ),
         ("detail", contents.detail.clone()),

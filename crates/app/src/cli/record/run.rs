@@ -12,6 +12,7 @@ use session::TraceTables;
 use tables::{ImagesView, Table};
 
 use crate::cli::open::TabledTrace;
+use crate::cli::whole::whole;
 use crate::cli::{Failure, say};
 use crate::output::{self, Columns, Side};
 use crate::watch::{self, Watch};
@@ -20,7 +21,7 @@ use crate::watch::{self, Watch};
 #[derive(clap::Args)]
 pub(super) struct Recording {
     /// Duration in seconds
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=86_400), help_heading = "With --run and --dry-run")]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u32>(1, 86_400), help_heading = "With --run and --dry-run")]
     seconds: u32,
     /// Record into a ring buffer in memory until Ctrl-C, then save it
     #[arg(
@@ -118,9 +119,19 @@ impl Recording {
 
     /// Runs the recording, then explains the trace.
     pub(super) fn record(&self, kit: &Kit, folder: &Path) -> Result<(), Failure> {
-        let mode = self.mode();
         let temporary = self.temporary(folder);
-        fs::create_dir_all(&temporary).map_err(|error| Failure::input(&temporary, error))?;
+        let is_new = !temporary.exists();
+        fs::create_dir_all(&temporary).map_err(|error| Failure::writing(&temporary, &error))?;
+        let recorded = self.record_through(kit, folder, &temporary);
+        if recorded.is_err() && is_new {
+            // It fails if the folder has files, which are kept.
+            let _ = fs::remove_dir(&temporary);
+        }
+        recorded
+    }
+
+    fn record_through(&self, kit: &Kit, folder: &Path, temporary: &Path) -> Result<(), Failure> {
+        let mode = self.mode();
         let trace = next_trace(kit, folder);
         let packets = temporary.join("packets.etl");
         let has_packets = kit.has_packets() && start_packets(&packets);
@@ -288,7 +299,7 @@ fn save_notes(trace: &Path, note: &str, kit: &Kit) -> Result<(), Failure> {
         kit.investigation.question(),
         jiff::Timestamp::now(),
     );
-    fs::write(&path, text).map_err(|error| Failure::input(&path, error))
+    fs::write(&path, text).map_err(|error| Failure::writing(&path, &error))
 }
 
 /// Saves the ids of the PDBs of all modules. With them, another machine can download the symbols even after
@@ -315,10 +326,10 @@ fn save_symbol_ids(trace: &Path) -> Result<(), Failure> {
     lines.sort();
     lines.dedup();
     let path = sibling(trace, "symbols.tsv");
-    let mut file = fs::File::create(&path).map_err(|error| Failure::input(&path, error))?;
+    let mut file = fs::File::create(&path).map_err(|error| Failure::writing(&path, &error))?;
     let text = format!("module\tpdb\tguid\tage\n{}\n", lines.join("\n"));
     file.write_all(text.as_bytes())
-        .map_err(|error| Failure::input(&path, error))
+        .map_err(|error| Failure::writing(&path, &error))
 }
 
 /// Returns the path of a file next to the trace: `trace.etl.NAME`.

@@ -174,7 +174,7 @@ fn read_script(path: &Path) -> Result<String, Failure> {
             ))),
         };
     }
-    std::fs::read_to_string(path).map_err(|error| Failure::input(path, error))
+    std::fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))
 }
 
 /// Opens the traces.

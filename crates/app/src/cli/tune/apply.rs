@@ -177,11 +177,11 @@ mod live_registry {
             match fs::File::create_new(&path) {
                 Ok(mut file) => {
                     let written = file.write_all(&bytes).and_then(|()| file.sync_all());
-                    written.map_err(|error| Failure::input(&path, error))?;
+                    written.map_err(|error| Failure::writing(&path, &error))?;
                     return Ok(path);
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(Failure::input(&path, error)),
+                Err(error) => return Err(Failure::writing(&path, &error)),
             }
         }
         Err(Failure::input(folder, "the folder has too many backups"))

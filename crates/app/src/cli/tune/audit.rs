@@ -15,7 +15,7 @@ use tune::machine::Machine;
 
 use super::{MachineOptions, described, inputs};
 use crate::cli::Failure;
-use crate::output::{self, Printable};
+use crate::output::{self, Printable, counted, grouped};
 
 /// Checks the settings of a machine: values that are wrong, have no effect, or differ from the default.
 #[derive(clap::Args)]
@@ -81,8 +81,11 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
     match report.failing {
         0 => Ok(()),
-        1 => Err(Failure::Negative("1 setting is wrong".to_owned())),
-        failing => Err(Failure::Negative(format!("{failing} settings are wrong"))),
+        failing => Err(Failure::Negative(counted(
+            failing as u64,
+            "setting is wrong",
+            "settings are wrong",
+        ))),
     }
 }
 
@@ -155,11 +158,16 @@ impl<'a> Report<'a> {
 
     fn summary(&self, shown: usize, at_default: usize) -> String {
         format!(
-            "{} wrong, {} other remarks, {at_default} at the default; {} values belong to no known setting. \
-             Settings of low confidence are listed, but never wrong.",
-            self.failing,
-            shown - self.failing.min(shown),
-            self.others
+            "{} wrong, {}, {} at the default; {} to no known setting. Settings of low confidence are listed, \
+             but never wrong.",
+            grouped(self.failing as u64),
+            counted(
+                (shown - self.failing.min(shown)) as u64,
+                "other remark",
+                "other remarks"
+            ),
+            grouped(at_default as u64),
+            counted(self.others as u64, "value belongs", "values belong")
         )
     }
 }

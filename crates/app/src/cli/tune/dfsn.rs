@@ -15,7 +15,7 @@ use session::NewFile;
 
 use super::{chain, failure, read};
 use crate::cli::Failure;
-use crate::output::{self, Columns, Side};
+use crate::output::{self, Columns, Side, counted};
 
 /// Moves a DFS namespace to other servers and to full names: rewrites its export, lists the steps, and checks the
 /// referrals of clients between steps.
@@ -137,7 +137,7 @@ fn rewrite(args: &RewriteArgs, json: bool) -> Result<(), Failure> {
     if let Some(to) = &args.output {
         let file = NewFile::create(to)?;
         let written = file.file().write_all(&rewritten.bytes);
-        written.map_err(|error| Failure::input(to, error))?;
+        written.map_err(|error| Failure::writing(to, &error))?;
         file.finish()?;
     }
     let report = RewriteReport {
@@ -164,8 +164,10 @@ fn rewrite(args: &RewriteArgs, json: bool) -> Result<(), Failure> {
 fn write_report(report: &RewriteReport<'_>) -> Result<(), Failure> {
     let mut out = output::for_people();
     let count = format!(
-        "{}: {} links, {} targets",
-        report.namespace, report.links, report.targets
+        "{}: {}, {}",
+        report.namespace,
+        counted(report.links as u64, "link", "links"),
+        counted(report.targets as u64, "target", "targets")
     );
     output::first_heading(&mut out, &count)?;
     if report.changes.is_empty() {

@@ -9,7 +9,7 @@ use tune::machine::Machine;
 
 use super::{MachineOptions, described, inputs};
 use crate::cli::Failure;
-use crate::output::{self, Columns};
+use crate::output::{self, Columns, counted};
 
 /// Compares the effective settings of two machines, or of one machine at two moments. The most important
 /// differences come first.
@@ -43,8 +43,11 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
     match report.differing {
         0 => Ok(()),
-        1 => Err(Failure::Negative("1 setting differs".to_owned())),
-        differing => Err(Failure::Negative(format!("{differing} settings differ"))),
+        differing => Err(Failure::Negative(counted(
+            differing as u64,
+            "setting differs",
+            "settings differ",
+        ))),
     }
 }
 
@@ -159,8 +162,14 @@ impl<'a> Report<'a> {
         output::paragraph(
             out,
             &format!(
-                "{} settings differ, {} are equal; {} other values differ that belong to no known setting.",
-                self.differing, self.same, self.others
+                "{}, {} equal; {} without a known setting.",
+                counted(self.differing as u64, "setting differs", "settings differ"),
+                counted(self.same as u64, "is", "are"),
+                counted(
+                    self.others as u64,
+                    "other value differs",
+                    "other values differ"
+                )
             ),
         )
     }

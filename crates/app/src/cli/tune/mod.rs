@@ -15,12 +15,13 @@ mod supports;
 
 use std::error::Error;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use clap::Subcommand;
 use tune::machine::{Edition, Machine};
 
-use super::Failure;
+use super::{Failure, cause};
 
 /// Explains, audits and changes settings of Windows.
 #[derive(clap::Args)]
@@ -99,7 +100,11 @@ fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
-        text += &format!(": {error}");
+        text += ": ";
+        text += &match error.downcast_ref::<io::Error>() {
+            Some(error) => cause(error),
+            None => error.to_string(),
+        };
         source = error.source();
     }
     text
@@ -108,7 +113,7 @@ fn chain(error: &dyn Error) -> String {
 /// Reads a file. Returns an error if it is larger than `most` bytes.
 fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     let length = fs::metadata(path)
-        .map_err(|error| Failure::input(path, error))?
+        .map_err(|error| Failure::reading(path, &error))?
         .len();
     if length > most {
         return Err(Failure::input(
@@ -116,5 +121,5 @@ fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
             format!("file too large: {length} bytes, at most {most} are read"),
         ));
     }
-    fs::read(path).map_err(|error| Failure::input(path, error))
+    fs::read(path).map_err(|error| Failure::reading(path, &error))
 }

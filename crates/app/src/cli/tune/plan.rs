@@ -60,11 +60,11 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             "the folder has a plan already; give another folder",
         ));
     }
-    fs::create_dir_all(folder).map_err(|error| Failure::input(folder, error))?;
+    fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
     let mut files = Vec::new();
     for (name, bytes) in contents {
         let path = folder.join(name);
-        fs::write(&path, bytes).map_err(|error| Failure::input(&path, error))?;
+        fs::write(&path, bytes).map_err(|error| Failure::writing(&path, &error))?;
         files.push(path.display().to_string());
     }
     let report = Report {

@@ -14,7 +14,7 @@ use wording::{DefaultUnit, parse_duration};
 use super::{chain, failure, read};
 use crate::cli::open::TabledTrace;
 use crate::cli::{Failure, say};
-use crate::output::{self, Columns, Side};
+use crate::output::{self, Columns, Side, counted};
 use crate::watch;
 
 /// Estimates the costs of replicating a volume to another server (Storage Replica) from its recorded writes:
@@ -103,8 +103,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let assessment = assessment.map_err(|error| match error {
         replica::AssessError::NoWrites if recording.unattributed > 0 => {
             Failure::NotRecorded(format!(
-                "{error}, but {} writes have no volume: record the keyword Filename, or give --disk",
-                recording.unattributed
+                "{error}, but {} no volume: record the keyword Filename, or give --disk",
+                counted(recording.unattributed, "write has", "writes have")
             ))
         }
         replica::AssessError::NoWrites => Failure::NotRecorded(error.to_string()),
@@ -206,7 +206,7 @@ fn is_on(path: &str, volume: &str) -> bool {
 fn round_trips(path: &Path) -> Result<Vec<i64>, Failure> {
     let text = String::from_utf8_lossy(&read(path, MAX_BYTES)?).into_owned();
     let mut trips = Vec::new();
-    let mut skipped = 0;
+    let mut skipped = 0_u64;
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         match round_trip(line) {
             Some(ns) => trips.push(ns),
@@ -221,8 +221,13 @@ fn round_trips(path: &Path) -> Result<Vec<i64>, Failure> {
     }
     if skipped > 0 {
         say(&format!(
-            "{}: {skipped} lines without a time were skipped",
-            path.display()
+            "{}: {} skipped",
+            path.display(),
+            counted(
+                skipped,
+                "line without a time was",
+                "lines without a time were"
+            )
         ));
     }
     Ok(trips)
@@ -265,8 +270,8 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
 
     output::heading(&mut out, "Load")?;
     let line = format!(
-        "{} writes, {} in {}: {} on average.",
-        output::grouped(found.writes),
+        "{}, {} in {}: {} on average.",
+        counted(found.writes, "write", "writes"),
         output::size(found.bytes),
         output::duration(found.watched_ns),
         per_second(found.mean_bytes_per_s),
@@ -274,8 +279,12 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
     output::paragraph(&mut out, &line)?;
     if report.unattributed > 0 {
         let line = format!(
-            "{} writes of the trace have no path and were skipped.",
-            output::grouped(report.unattributed)
+            "{} skipped.",
+            counted(
+                report.unattributed,
+                "write of the trace has no path and was",
+                "writes of the trace have no path and were"
+            )
         );
         output::warning(&mut out, &line)?;
     }

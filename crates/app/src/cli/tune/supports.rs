@@ -214,7 +214,7 @@ fn symbol(
 
 /// Returns all files in a folder.
 fn programs(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let failed = |error| Failure::input(folder, error);
+    let failed = |error| Failure::reading(folder, &error);
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();

@@ -22,7 +22,7 @@ pub(crate) struct LockedCpus;
 
 static ABOUT: About = About {
     id: "locked-cpus",
-    question: "Were CPUs locked by DPCs and interrupt service routines?",
+    question: "Were CPUs locked by DPCs and ISRs?",
     tables: &[
         Table::Interrupts,
         Table::Samples,
@@ -32,12 +32,14 @@ static ABOUT: About = About {
     sources: &[
         Source {
             title: "A backup server flooded by DPCs (four of 24 CPUs locked by DPCs of NDIS)",
-            url: "",
+            url: None,
         },
         LIMITS,
         Source {
             title: "Microsoft: Introduction to Receive Side Scaling",
-            url: "https://learn.microsoft.com/windows-hardware/drivers/network/introduction-to-receive-side-scaling",
+            url: Some(
+                "https://learn.microsoft.com/windows-hardware/drivers/network/introduction-to-receive-side-scaling",
+            ),
         },
     ],
 };
@@ -101,8 +103,8 @@ impl Theory for LockedCpus {
         }
         let mut floods = floods(case);
         if floods.is_empty() {
-            let because = "no CPU spent 80 % of a second in DPCs and service routines";
-            let evidence = by_routine(case, "DPCs and service routines", None, used);
+            let because = "no CPU spent 80 % of a second in DPCs and ISRs";
+            let evidence = by_routine(case, "DPCs and ISRs", None, used);
             return Ok(Outcome::Against(because.to_owned(), vec![evidence]));
         }
         floods.sort_by_key(|flood| std::cmp::Reverse(flood.locked_ns));
@@ -167,7 +169,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     let locked_ns: i64 = of_locked.map(|(_, _, ns)| ns).sum();
     let all_ns = lasted_ns.saturating_mul(flood.cpus.len() as i64);
     let mut sentence = format!(
-        "{cpus} ran little but DPCs and interrupt service routines from {} to {}: {} of {} time.",
+        "{cpus} ran little but DPCs and ISRs from {} to {}: {} of {} time.",
         duration(start),
         duration(end),
         percent(locked_ns, all_ns),
@@ -195,7 +197,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     }
     sentence += &victims.sentence(case);
     let how = format!("during which threads could hardly use {cpus}");
-    let title = "DPCs and service routines that ended in this time";
+    let title = "DPCs and ISRs that ended in this time";
     let routines = by_routine(case, title, Some(&flood.during), &within.routines);
     // A separate finding reports the cause as a problem. This finding only adds details.
     let severity = match is_of_smb {
@@ -271,7 +273,7 @@ fn by_cpu(within: &Within, during: &Range<i64>) -> Evidence {
         .limit(SHOWN);
     let total = Expression::Sum("exclusive_ns");
     let share = Expression::Formula(format!("100.0 * sum(exclusive_ns) / {lasted_ns}"));
-    let mut evidence = Evidence::of("DPCs and service routines by CPU", selection)
+    let mut evidence = Evidence::of("DPCs and ISRs by CPU", selection)
         .stored("cpu", "CPU", Unit::None)
         .column("routines", "routines", Unit::Count, Expression::Count)
         .column("exclusive_ns", "time in them", Unit::Duration, total)

@@ -16,14 +16,16 @@ pub(crate) struct LongRoutines;
 
 static ABOUT: About = About {
     id: "long-interrupts",
-    question: "Did DPCs and interrupt service routines take longer than Microsoft's guidance \
+    question: "Did DPCs and ISRs take longer than Microsoft's guidance \
         allows?",
     tables: &[Table::Interrupts],
     sources: &[
         LIMITS,
         Source {
             title: "Microsoft: Bug Check 0x133: DPC_WATCHDOG_VIOLATION",
-            url: "https://learn.microsoft.com/windows-hardware/drivers/debugger/bug-check-0x133-dpc-watchdog-violation",
+            url: Some(
+                "https://learn.microsoft.com/windows-hardware/drivers/debugger/bug-check-0x133-dpc-watchdog-violation",
+            ),
         },
     ],
 };
@@ -36,16 +38,16 @@ impl Theory for LongRoutines {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let routines = &case.survey.interrupts.routines;
         if routines.is_empty() {
-            let missing = "the trace has no DPCs and service routines";
+            let missing = "the trace has no DPCs and ISRs";
             return Ok(Outcome::NotRecorded(missing.to_owned()));
         }
         let runs: i64 = routines.iter().map(|used| used.times).sum();
         let over: i64 = routines.iter().map(|used| used.over_limit).sum();
-        let all = by_routine(case, "DPCs and service routines", None, routines);
+        let all = by_routine(case, "DPCs and ISRs", None, routines);
         if over == 0 {
             let because = format!(
-                "none of {} runs exceeded its limit, 100 µs for a DPC and 25 µs for a service \
-                 routine{}",
+                "none of {} runs exceeded its limit, 100 µs for a DPC and 25 µs for an ISR\
+                 {}",
                 grouped(runs.unsigned_abs()),
                 longest(case, routines)
             );

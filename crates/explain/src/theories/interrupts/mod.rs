@@ -17,14 +17,16 @@ use crate::survey::{RoutineUse, limit_ns};
 use crate::{Case, Evidence, Source, Unit};
 
 const LIMITS: Source = Source {
-    title: "Microsoft: Example 15: Measuring DPC/ISR Time (100 µs a DPC, 25 µs a service routine)",
-    url: "https://learn.microsoft.com/en-us/windows-hardware/drivers/devtest/example-15--measuring-dpc-isr-time",
+    title: "Microsoft: Example 15: Measuring DPC/ISR Time (100 µs a DPC, 25 µs an ISR)",
+    url: Some(
+        "https://learn.microsoft.com/en-us/windows-hardware/drivers/devtest/example-15--measuring-dpc-isr-time",
+    ),
 };
 
 /// Returns the plural name of the routines of a kind.
 pub(super) fn called(kind: &str) -> &'static str {
     match kind {
-        "isr" | "msi" | "passive_isr" => "service routines",
+        "isr" | "msi" | "passive_isr" => "ISRs",
         _ => "DPCs",
     }
 }

@@ -18,7 +18,7 @@ struct Full {
 /// Reports that no routine is recorded. If nearly all samples of some CPUs are inside routines,
 /// also reports these CPUs as a hint.
 pub(super) fn hint(case: &Case<'_>) -> Result<Outcome, StoreError> {
-    let missing = "the trace has no DPCs and service routines";
+    let missing = "the trace has no DPCs and ISRs";
     let table = case.table(Table::Samples)?;
     let columns = ["time_ns", "cpu", "in_dpc", "in_isr"];
     let mut seconds: FxHashMap<(u16, i64), (i64, i64)> = FxHashMap::default();
@@ -78,7 +78,7 @@ fn evidence(cpus: &[(u16, Full)]) -> Evidence {
          {LOCKED_SAMPLES} AND inside * 100 >= samples * {LOCKED_PERCENT} GROUP BY cpu ORDER BY seconds DESC, cpu LIMIT \
          {SHOWN}"
     );
-    let title = "Seconds in which 80 % of a CPU's samples are inside DPCs and service routines";
+    let title = "Seconds in which 80 % of a CPU's samples are inside DPCs and ISRs";
     let mut evidence = Evidence::new(title, query, &columns);
     for (cpu, full) in cpus.iter().take(SHOWN) {
         evidence = evidence.row([

@@ -57,15 +57,15 @@ pub(crate) static ABOUT: About = About {
     sources: &[
         Source {
             title: "Bruce Dawson: What Outranks Thread Priority? (randomascii.wordpress.com)",
-            url: "",
+            url: None,
         },
         Source {
             title: "Windows Internals, 7th edition, part 1, chapter 4: thread scheduling",
-            url: "",
+            url: None,
         },
         Source {
             title: "Jakob Nielsen: Response Times: The 3 Important Limits (0.1 s, 1 s)",
-            url: "https://www.nngroup.com/articles/response-times-3-important-limits/",
+            url: Some("https://www.nngroup.com/articles/response-times-3-important-limits/"),
         },
     ],
 };

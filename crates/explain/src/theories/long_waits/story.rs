@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use tables::{CpuRunsView, Functions, Identities, Options, Store, StoreError, Table};
+use ts_rs::TS;
 
 use super::group::Group;
 pub use super::path::Thread;
@@ -18,7 +19,7 @@ use crate::survey::{self, Wait};
 use crate::{Case, Evidence, Finding, Reader, Survey, Verdict, duration, labels};
 
 /// Story of a moment of a thread.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Story {
     /// Thread of the story.
     pub thread: Named,
@@ -39,7 +40,7 @@ pub struct Story {
 }
 
 /// A thread and its process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct Named {
     /// Id of the thread.
     pub id: u32,
@@ -52,7 +53,7 @@ pub struct Named {
 }
 
 /// State of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Doing {
     /// The thread has a CPU.
@@ -66,7 +67,7 @@ pub enum Doing {
 }
 
 /// A run of the thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct Ran {
     /// Number of the CPU.
     pub cpu: u16,
@@ -82,8 +83,9 @@ pub struct Ran {
 }
 
 /// Kind of an [`Event`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
+#[ts(rename = "StoryEventKind")]
 pub enum EventKind {
     /// The thread lost or gave up its CPU.
     SwitchedOut,
@@ -96,7 +98,8 @@ pub enum EventKind {
 }
 
 /// Event in the story of a thread. Fields that do not apply to its kind are `None`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[ts(rename = "StoryEvent")]
 pub struct Event {
     /// Kind of the event.
     pub kind: EventKind,
@@ -145,7 +148,7 @@ impl Event {
 }
 
 /// Step of the chain that led to a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct Link {
     /// Thread of the step.
     pub thread: Named,

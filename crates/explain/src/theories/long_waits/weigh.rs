@@ -52,10 +52,8 @@ pub(super) static DISPATCHER: About = about(
     "dispatcher",
     "Was there a suitable CPU that the dispatcher did not consider?",
 );
-pub(super) static INTERRUPTS: About = about(
-    "interrupted-cpus",
-    "Were the CPUs busy with DPCs and service routines?",
-);
+pub(super) static INTERRUPTS: About =
+    about("interrupted-cpus", "Were the CPUs busy with DPCs and ISRs?");
 pub(super) static AFFINITY: About = about("affinity", "Was it limited to some of the CPUs?");
 pub(super) static PAGED_OUT: About = about(
     "stack-paged-out",
@@ -277,7 +275,7 @@ pub(super) fn weigh(
         Cause::Interrupts,
         match facts.has_interrupts {
             true => {
-                let had = had("DPCs and service routines", &[By::Dpc, By::Isr]);
+                let had = had("DPCs and ISRs", &[By::Dpc, By::Isr]);
                 interrupts(case, &ideal, &scales, had)
             }
             false => not_recorded(&INTERRUPTS, "The trace has no DPCs and interrupts."),

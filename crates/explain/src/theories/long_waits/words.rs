@@ -212,14 +212,14 @@ fn because(case: &Case<'_>, argued: &Argued) -> String {
         ),
         Some(Cause::Interrupts) => {
             let of_all = format!(
-                "DPCs had {} and service routines {} of {its_cpus}",
+                "DPCs had {} and ISRs {} of {its_cpus}",
                 share(By::Dpc),
                 share(By::Isr)
             );
             match weighed.locked_ideal {
                 Some((cpu, ns)) => format!(
                     "it waited in the queue of its ideal processor, CPU {cpu}, which ran little \
-                     but DPCs and service routines, for {} of the time ({of_all})",
+                     but DPCs and ISRs, for {} of the time ({of_all})",
                     percent(ns, waiter.ready_ns())
                 ),
                 None => of_all,
@@ -245,7 +245,7 @@ fn because(case: &Case<'_>, argued: &Argued) -> String {
             share(By::Suspended)
         ),
         Some(Cause::LostEvents) if !case.survey.clock_skews.is_empty() => {
-            "but the processors' clocks disagree, so it may have run at once".to_owned()
+            "but the CPUs' clocks disagree, so it may have run at once".to_owned()
         }
         Some(Cause::LostEvents) if waiter.wait.is_none() => {
             "but the trace probably lacks a later run of it".to_owned()
@@ -263,7 +263,7 @@ fn because(case: &Case<'_>, argued: &Argued) -> String {
             if !waiter.affinity_is_known {
                 "; the CPUs that it may use are not recorded"
             } else if weighed.is_idle_unexplained {
-                "; DPCs and service routines are not recorded"
+                "; DPCs and ISRs are not recorded"
             } else if case.survey.runs_with_rank == 0 {
                 "; ranks are not recorded"
             } else {
@@ -371,12 +371,12 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
              then {process} does not wait for the end of quanta."
         )),
         Some(Cause::Interrupts) if argued.weighed.locked_ideal.is_some() => remedies.push(
-            "See the finding about CPUs locked by DPCs and service routines: threads whose ideal \
+            "See the finding about CPUs locked by DPCs and ISRs: threads whose ideal \
              processor is one of them wait like this one."
                 .to_owned(),
         ),
         Some(Cause::Interrupts) => remedies.push(
-            "Find the driver whose DPCs and service routines had the CPUs (laglab dpcisr). Update \
+            "Find the driver whose DPCs and ISRs had the CPUs (laglab dpcisr). Update \
              it, or distribute its interrupts over more CPUs."
                 .to_owned(),
         ),
@@ -441,7 +441,7 @@ pub(super) fn doubts(case: &Case<'_>, argued: &Argued) -> Vec<String> {
     }
     if case.survey.interrupts.routines.is_empty() {
         doubts.push(
-            "DPCs and service routines are not recorded: their time counts as time of the \
+            "DPCs and ISRs are not recorded: their time counts as time of the \
              interrupted threads, or as idle."
                 .to_owned(),
         );

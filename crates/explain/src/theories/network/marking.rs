@@ -21,19 +21,23 @@ static ABOUT: About = About {
     sources: &[
         Source {
             title: "PC-Tuning: How can you verify whether a DSCP QoS policy is working?",
-            url: "https://github.com/valleyofdoom/PC-Tuning/blob/main/docs/research.md",
+            url: Some("https://github.com/valleyofdoom/PC-Tuning/blob/main/docs/research.md"),
         },
         Source {
             title: "Microsoft: Manage QoS Policy",
-            url: "https://learn.microsoft.com/windows-server/networking/technologies/qos/qos-policy-manage",
+            url: Some(
+                "https://learn.microsoft.com/windows-server/networking/technologies/qos/qos-policy-manage",
+            ),
         },
         Source {
             title: "Microsoft: Implement QoS in Microsoft Teams clients",
-            url: "https://learn.microsoft.com/microsoftteams/qos-in-teams-clients",
+            url: Some("https://learn.microsoft.com/microsoftteams/qos-in-teams-clients"),
         },
         Source {
             title: "Microsoft: Configuring port ranges for Skype for Business clients (Do not use NLA)",
-            url: "https://learn.microsoft.com/skypeforbusiness/manage/network-management/qos/configuring-port-ranges-for-your-skype-clients",
+            url: Some(
+                "https://learn.microsoft.com/skypeforbusiness/manage/network-management/qos/configuring-port-ranges-for-your-skype-clients",
+            ),
         },
     ],
 };

@@ -21,11 +21,13 @@ static ABOUT: About = About {
     sources: &[
         Source {
             title: "Microsoft: Introduction to Receive Side Scaling",
-            url: "https://learn.microsoft.com/windows-hardware/drivers/network/introduction-to-receive-side-scaling",
+            url: Some(
+                "https://learn.microsoft.com/windows-hardware/drivers/network/introduction-to-receive-side-scaling",
+            ),
         },
         Source {
             title: "PC-Tuning: How many RSS Queues do you need? (300 kb/s: one CPU, 1 Gb/s: two)",
-            url: "",
+            url: None,
         },
     ],
 };

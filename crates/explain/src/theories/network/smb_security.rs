@@ -32,11 +32,13 @@ static ABOUT: About = About {
     sources: &[
         Source {
             title: "Low throughput when copying files (400 Mb/s without signing, 80 Mb/s with it)",
-            url: "",
+            url: None,
         },
         Source {
             title: "Microsoft: Overview of Server Message Block signing",
-            url: "https://learn.microsoft.com/windows-server/storage/file-server/smb-signing-overview",
+            url: Some(
+                "https://learn.microsoft.com/windows-server/storage/file-server/smb-signing-overview",
+            ),
         },
     ],
 };

@@ -24,16 +24,20 @@ static ABOUT: About = About {
         Source {
             title: "Microsoft: timeBeginPeriod (per process since Windows 10 2004; ignored for \
                 invisible processes since Windows 11)",
-            url: "https://learn.microsoft.com/windows/win32/api/timeapi/nf-timeapi-timebeginperiod",
+            url: Some(
+                "https://learn.microsoft.com/windows/win32/api/timeapi/nf-timeapi-timebeginperiod",
+            ),
         },
         Source {
             title: "Bruce Dawson: Windows Timer Resolution: The Great Rule Change",
-            url: "https://randomascii.wordpress.com/2020/10/04/windows-timer-resolution-the-great-rule-change",
+            url: Some(
+                "https://randomascii.wordpress.com/2020/10/04/windows-timer-resolution-the-great-rule-change",
+            ),
         },
         Source {
             title: "PC-Tuning: Fixing timing precision in Windows after the Great Rule Change (1.496, \
                     15.5 and 15.62 ms)",
-            url: "",
+            url: None,
         },
     ],
 };

@@ -32,11 +32,11 @@ pub(super) fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let counts = format!(
-        "echoed {} packets of {} runs; ignored {} foreign packets; the system refused to send {} echoes",
-        output::grouped(reflected.echoes),
-        output::grouped(reflected.runs),
-        output::grouped(reflected.strangers),
-        output::grouped(reflected.not_sent),
+        "echoed {} of {}; ignored {}; the system refused to send {}",
+        wording::counted(reflected.echoes, "packet", "packets"),
+        wording::counted(reflected.runs, "run", "runs"),
+        wording::counted(reflected.strangers, "foreign packet", "foreign packets"),
+        wording::counted(reflected.not_sent, "echo", "echoes"),
     );
     print(grants.iter().chain(&granted.others), &counts)
 }
@@ -59,11 +59,11 @@ pub(super) fn count(args: &Args, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let counts = format!(
-        "counted {} packets, {}, of {} runs; {} connections sent none",
-        output::grouped(counted.packets),
+        "counted {}, {}, of {}; {} sent none",
+        wording::counted(counted.packets, "packet", "packets"),
         output::size(counted.bytes),
-        output::grouped(counted.runs),
-        output::grouped(counted.others),
+        wording::counted(counted.runs, "run", "runs"),
+        wording::counted(counted.others, "connection", "connections"),
     );
     print(grants.iter(), &counts)
 }

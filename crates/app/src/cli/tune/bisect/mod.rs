@@ -17,7 +17,7 @@ use wording::{DefaultUnit, parse_duration};
 
 use super::{chain, failure};
 use crate::cli::{Failure, say};
-use crate::output::{self, Columns, Side};
+use crate::output::{self, Columns, Side, counted};
 
 /// Finds which of many settings makes the machine slow. It activates some of them, measures, and continues with
 /// fewer. Measurements may vary, and some answers may be wrong.
@@ -166,7 +166,7 @@ fn settings_of(inputs: &[Input]) -> Vec<String> {
 /// Reads a list of settings, one per line.
 fn list(path: &Path) -> Result<Vec<String>, Failure> {
     let length = fs::metadata(path)
-        .map_err(|error| Failure::input(path, error))?
+        .map_err(|error| Failure::reading(path, &error))?
         .len();
     if length > MAX_BYTES {
         return Err(Failure::input(
@@ -174,7 +174,7 @@ fn list(path: &Path) -> Result<Vec<String>, Failure> {
             format!("file too large: {length} bytes, more than any list of settings"),
         ));
     }
-    let text = fs::read_to_string(path).map_err(|error| Failure::input(path, error))?;
+    let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
     let mut seen = HashSet::new();
     let mut settings = Vec::new();
     for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -202,7 +202,7 @@ fn resume(args: &Args, path: &Path, settings: Vec<String>) -> Result<Search, Fai
             let log = Log::new(settings.clone(), plan);
             log.map_err(|error| Failure::input(&args.baseline, chain(&error)))?
         }
-        Err(error) => return Err(Failure::input(path, error)),
+        Err(error) => return Err(Failure::reading(path, &error)),
     };
     let advice = "give another --log, or delete the file to start again";
     if log.settings != settings {
@@ -242,7 +242,7 @@ fn plan(args: &Args, plan: Plan) -> Plan {
 fn save(path: &Path, search: &Search) -> Result<(), Failure> {
     let file = NewFile::create(path)?;
     let written = file.file().write_all(search.log().to_text().as_bytes());
-    written.map_err(|error| Failure::input(path, error))?;
+    written.map_err(|error| Failure::writing(path, &error))?;
     file.finish()?;
     Ok(())
 }
@@ -326,7 +326,7 @@ fn print_step(args: &Args, search: &Search, json: bool) -> Result<(), Failure> {
     };
     if let Some(path) = &args.settings {
         let written = fs::write(path, lines(search, &active));
-        written.map_err(|error| Failure::input(path, error))?;
+        written.map_err(|error| Failure::writing(path, &error))?;
     }
     if json {
         let names = active
@@ -364,11 +364,16 @@ fn print_step(args: &Args, search: &Search, json: bool) -> Result<(), Failure> {
             "Activate exactly these settings, measure, and enter the result:".to_owned()
         }
         (Purpose::Trial, taken) => {
-            format!("Keep these settings and measure again ({taken} measurements so far):")
+            let taken = counted(taken as u64, "measurement", "measurements");
+            format!("Keep these settings and measure again ({taken} so far):")
         }
         (_, taken) => format!(
-            "Keep these settings, measure {} times, and enter each result:",
-            search.log().plan.references as usize - taken
+            "Keep these settings, measure {}, and enter each result:",
+            counted(
+                (search.log().plan.references as usize - taken) as u64,
+                "time",
+                "times"
+            )
         ),
     };
     output::paragraph(&mut out, &what)?;
@@ -446,10 +451,17 @@ fn print_outcome(search: &Search, outcome: &Outcome, json: bool) -> Result<(), F
         })?;
     } else {
         let mut out = output::for_people();
-        let effort = format!("{} rounds, {measurements} measurements", log.rounds.len());
+        let effort = format!(
+            "{}, {}",
+            counted(log.rounds.len() as u64, "round", "rounds"),
+            counted(measurements as u64, "measurement", "measurements")
+        );
         output::first_heading(
             &mut out,
-            &format!("{} settings, {effort}", log.settings.len()),
+            &format!(
+                "{}, {effort}",
+                counted(log.settings.len() as u64, "setting", "settings")
+            ),
         )?;
         if let Some(references) = search.references() {
             let line = format!(

@@ -12,7 +12,7 @@ use tune::decode::topology::{Processor, Topology};
 
 use crate::cli::Failure;
 use crate::cli::tune::failure;
-use crate::output::{self, Columns, Side};
+use crate::output::{self, Columns, Side, counted};
 
 /// Computes which processors serve an adapter, which rules limit them, and which processor a flow gets; or assigns
 /// processors to several adapters without overlap.
@@ -243,9 +243,9 @@ fn write_plan(plan: &[Assignment], topology: &Topology, out: &mut dyn Write) -> 
     output::first_heading(
         out,
         &format!(
-            "{} adapters on {served} of {} cores",
-            plan.len(),
-            cores.len()
+            "{} on {served} of {}",
+            counted(plan.len() as u64, "adapter", "adapters"),
+            counted(cores.len() as u64, "core", "cores")
         ),
     )?;
     let mut columns = Columns::new(&[

@@ -72,12 +72,22 @@ struct FindingJson<'c> {
 }
 
 /// Prints explanations of settings that have the same name.
+///
+/// # Errors
+/// If none of the settings allows the value.
 pub(super) fn explain(
     settings: &[&Setting],
     value: Option<&str>,
     machine: &Machine,
     json: bool,
 ) -> Result<(), Failure> {
+    let refuses =
+        |setting: &&Setting, text: &str| setting.allows(&setting.parse(text)) == Some(false);
+    if let Some(text) = value
+        && settings.iter().all(|setting| refuses(setting, text))
+    {
+        return Err(not_allowed(settings, text));
+    }
     let explained: Vec<SettingJson<'_>> = settings
         .iter()
         .map(|setting| SettingJson::new(setting, value, machine))
@@ -224,6 +234,24 @@ impl DefaultJson<'_> {
 /// Writes a line with a label.
 fn entry(out: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
     output::paragraph(out, &format!("{label:<18} {text}"))
+}
+
+/// Returns the error for a value that none of the settings allows.
+fn not_allowed(settings: &[&Setting], value: &str) -> Failure {
+    let mut allowed: Vec<String> = Vec::new();
+    for setting in settings {
+        let mut described = (setting.allowed).describe(|value, words| format!("{value} ({words})"));
+        if described.is_empty() {
+            described.extend(setting.types.iter().map(ToString::to_string));
+        }
+        described.retain(|text| !allowed.contains(text));
+        allowed.extend(described);
+    }
+    let name = settings.first().map_or("", |setting| setting.name.as_str());
+    let allowed = allowed.join("; ");
+    Failure::Input(format!(
+        "cannot explain {name}={value}: this value is not allowed; allowed: {allowed}"
+    ))
 }
 
 /// Returns a line for each allowed value.

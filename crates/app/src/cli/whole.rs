@@ -1,0 +1,31 @@
+//! Parser of whole numbers in arguments.
+
+/// Returns a parser of whole numbers from `least` to `most`. Its error names both limits.
+pub(super) fn whole<N: TryFrom<i64> + 'static>(
+    least: i64,
+    most: i64,
+) -> impl Fn(&str) -> Result<N, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.parse::<i64>().ok();
+        let within = number.filter(|number| (least..=most).contains(number));
+        within
+            .and_then(|number| N::try_from(number).ok())
+            .ok_or_else(|| format!("give a whole number from {least} to {most}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_within_the_limits_are_accepted() {
+        let parse = whole::<i8>(-20, 19);
+        assert_eq!(parse("-20"), Ok(-20));
+        assert_eq!(parse("19"), Ok(19));
+        let refused = Err("give a whole number from -20 to 19".to_owned());
+        for text in ["-21", "20", "1.5", "", "99999999999999999999"] {
+            assert_eq!(parse(text), refused, "{text}");
+        }
+    }
+}
