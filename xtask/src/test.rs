@@ -65,11 +65,6 @@ const STAND_INS: &[(&str, &str)] = &[
 /// `app` run every command, and they run `info`, `stats` and `explain` on every real trace. The tests of the
 /// server have not been tried under Wine yet.
 const APP_TESTS_NOT_ON_WINDOWS: &[&str] = &[
-    "explain_causes",
-    "explain_scenarios",
-    "explain_troubled",
-    "explain_variants",
-    "explain_waits",
     "hostile_names",
     "record_judged",
     "real_traces",

@@ -46,6 +46,7 @@ const SMALL_IN_RELEASES: &[(&str, &str)] = &[
     ("replica", "sums counters of a few files"),
     ("selection", "writes queries"),
     ("serve", "hands requests to crates that are listed"),
+    ("simulated", "is used by tests only"),
     ("sql", "plans queries; DataFusion and Arrow touch the rows"),
     ("testdata", "is used by tests only"),
     ("xml", "reads files of a few megabytes"),

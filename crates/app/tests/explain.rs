@@ -1,15 +1,12 @@
-//! Tests of `laglab explain`. Queries return the shown rows, healthy traces have no findings, and figures
-//! match real traces and the truth files of simulations.
+//! Tests of `laglab explain`: real traces, options, and queries, which return the shown rows. The crate
+//! `explain` tests the explanations of simulated traces.
 
 mod explained;
 mod program;
-mod simulated;
-
-use std::collections::BTreeMap;
 
 use explained::{Explained, column, sum};
 use serde_json::Value;
-use simulated::{Simulated, list, number, text};
+use simulated::{Simulated, list, number};
 
 /// Returns the number of events of all versions with a class and an opcode, as an independent reader counted
 /// them.
@@ -78,130 +75,193 @@ fn traces_without_events_are_not_reported_as_healthy() {
     }
 }
 
-/// Checks that findings within the scope come first, and that all others are marked as out of scope.
+/// Checks that options limit the scope to a time range, a thread or a process.
 #[test]
-fn findings_in_scope_come_first() {
+fn options_limit_the_scope() {
     let stall = Simulated::new("rank-stall", &[]);
-    let whole = Explained::new(&stall.trace, &[]);
-    for theory in ["suspended", "outranked", "cpu-use"] {
-        assert_eq!(whole.judgement(theory), "for", "{theory}");
-    }
-    assert!(
-        whole
-            .findings()
-            .iter()
-            .all(|found| found["off_topic"].is_null())
-    );
-
-    let (from, to) = (11_000_000_000, 26_000_000_000);
     let part = Explained::new(&stall.trace, &["--between", "11", "26"]);
-    let is_off_topic: Vec<bool> = part
-        .findings()
-        .iter()
-        .map(|f| f["off_topic"] == true)
-        .collect();
-    assert!(is_off_topic.is_sorted(), "{is_off_topic:?}");
-    for found in part
-        .findings()
-        .iter()
-        .filter(|found| found["off_topic"] != true)
-    {
+    let (from, to) = (11_000_000_000, 26_000_000_000);
+    let all = part.findings().iter();
+    let in_scope: Vec<&Value> = all.filter(|found| found["off_topic"] != true).collect();
+    assert!(!in_scope.is_empty() && in_scope.len() < part.findings().len());
+    for found in in_scope {
         let during = &found["during"];
         let meets = number(during, "start") < to && from < number(during, "end");
         assert!(meets, "{found}");
     }
-}
 
-#[test]
-fn healthy_traces_have_no_problems() {
-    for seed in ["1", "2", "3"] {
-        let healthy = Simulated::new("healthy", &["--seed", seed]);
-        let explained = Explained::new(&healthy.trace, &["--symbols", &healthy.symbols]);
-        assert_eq!(explained.complaints(), [""; 0], "seed {seed}");
-        #[cfg(feature = "sql")]
-        explained.check_queries(&["--symbols", &healthy.symbols]);
+    let mut threads = list(&stall.truth, "watched_threads").iter();
+    let thread = threads.find(|thread| thread["process"]["name"] == "LockApp.exe");
+    let thread = thread.unwrap();
+    let wait = &list(thread, "longest_ready_waits")[0];
+    let middle = i64::midpoint(number(wait, "readied_ns"), number(wait, "ran_ns"));
+    let (id, at) = (thread["thread_id"].to_string(), format!("{middle}ns"));
+    for asked in [["--thread", &id], ["--process", "lockapp"]] {
+        let explained = Explained::new(&stall.trace, &[&asked[..], &["--at", &at]].concat());
+        let first = &explained.findings()[0];
+        let sentence = first["sentence"].as_str().unwrap();
+        assert!(sentence.contains("LockApp.exe"), "{asked:?}: {sentence}");
+        assert_eq!(column(&[first], "ready_from_ns")[0], wait["readied_ns"]);
+        assert_eq!(column(&[first], "start_ns")[0], wait["ran_ns"]);
     }
-}
 
-#[test]
-fn freezes_are_found_with_their_cost() {
-    let frozen = Simulated::new("frozen", &[]);
-    let moments = list(&frozen.truth, "moments").iter();
-    let at = |what: &str| {
-        let mut of = moments.clone().filter(|moment| moment["what"] == what);
-        number(of.next().unwrap(), "at_ns")
-    };
-    let (froze, thawed) = (at("freeze"), at("thaw"));
-    let thread = &list(&frozen.truth, "watched_threads");
-    let watched = thread
+    let asked = ["--between-focus", "logonui", "LockApp"];
+    let explained = Explained::new(&stall.trace, &asked);
+    let path = explained.of("long-waits").into_iter().find(|found| {
+        let sentence = found["sentence"].as_str().unwrap();
+        sentence.starts_with("Critical path")
+    });
+    let moments = list(&stall.truth, "moments").iter();
+    let focus: Vec<&Value> = moments.filter(|moment| moment["what"] == "focus").collect();
+    let is_of = |moment: &&Value, process: &str| moment["process"]["name"] == process;
+    let to = focus.iter().position(|moment| is_of(moment, "LockApp.exe"));
+    let to = to.unwrap();
+    let from = focus[..to]
         .iter()
-        .find(|thread| thread["process"].to_string().contains("Calculator.exe"));
-    let suspended = list(watched.unwrap(), "longest_waits").iter();
-    let suspended = suspended.filter(|wait| wait["reason"].to_string().contains("Suspended"));
-    let lost = suspended
-        .map(|wait| number(wait, "waited_ns"))
-        .max()
-        .unwrap();
-
-    let explained = Explained::new(&frozen.trace, &[]);
-    let first = &explained.findings()[0];
-    assert_eq!(first["theory"], "frozen");
-    assert_eq!(first["severity"], "problem");
-    let evidence = &list(first, "evidence")[0]["rows"][0];
-    // The service that freezes the program logs an event right before the freeze and right after the thaw.
-    for (cell, truth) in [(1, froze), (2, thawed)] {
-        let off = evidence[cell].as_i64().unwrap() - truth;
-        assert!(off.abs() < 10_000, "{evidence} is {off} ns off");
-    }
-    let cost = number(&first["delay"], "ns");
-    assert!((cost - lost).abs() < 100_000, "{cost}, not {lost}");
-    #[cfg(feature = "sql")]
-    explained.check_queries(&[]);
+        .rfind(|moment| is_of(moment, "LogonUI.exe"));
+    let during = &path.unwrap()["during"];
+    assert_eq!(during["start"], from.unwrap()["at_ns"]);
+    assert_eq!(during["end"], focus[to]["at_ns"]);
 }
 
+/// Trims a trace to a part of the time from 30.4 s to 49.8 s, when all processors are busy. Checks that they
+/// are busy in the part, too.
 #[test]
-fn lost_events_and_skewed_clocks_are_reported() {
-    let lost = Simulated::new("lost-events", &[]);
-    let explained = Explained::new(&lost.trace, &[]);
-    let of = explained.of("capture");
-    let (kinds, counts) = (column(&of, "kind"), column(&of, "lost"));
-    let place = kinds.iter().position(|kind| kind == "events_lost").unwrap();
-    assert_eq!(counts[place], lost.truth["events_lost"]);
-    // CPU time of a run that seems to span the lost second is not counted, so the reported time is not larger
-    // than the true one.
-    let truth = list(&lost.truth, "processes").iter();
-    let told: BTreeMap<String, i64> = truth
-        .map(|process| {
-            let name = format!("{} ({})", text(&process["name"]), number(process, "id"));
-            (name, number(process, "cpu_ns"))
-        })
-        .collect();
-    let used = explained.of("cpu-use");
-    for (process, ns) in column(&used, "process").iter().zip(column(&used, "cpu_ns")) {
-        let (told, ns) = (told[process.as_str().unwrap()], ns.as_i64().unwrap());
-        // Tolerance of 2 %: context switches do not separate the time of a thread from the time of
-        // interrupts.
-        assert!(
-            ns as f64 <= told as f64 * 1.02,
-            "{process}: {ns}, not {told}"
-        );
-    }
-    #[cfg(feature = "sql")]
-    explained.check_queries(&[]);
+fn a_part_of_a_trace_is_as_busy_as_it_was() {
+    let stall = Simulated::new("rank-stall", &[]);
+    let watched = list(&stall.truth, "watched_threads").iter();
+    let waits = watched.flat_map(|thread| list(thread, "longest_ready_waits"));
+    let longest = waits.max_by_key(|wait| number(wait, "ready_ns")).unwrap();
+    let (readied_ns, ran_ns) = (number(longest, "readied_ns"), number(longest, "ran_ns"));
+    assert!(readied_ns < 31_000_000_000 && ran_ns > 33_000_000_000);
+    let folder = tempfile::tempdir().unwrap();
+    let part = folder.path().join("part.etl");
+    let part = part.to_str().unwrap();
+    program::text(&[
+        "trim",
+        &stall.trace,
+        "-o",
+        part,
+        "--from",
+        "31",
+        "--to",
+        "33",
+    ]);
+    let explained = Explained::new(part, &["--no-cache"]);
+    assert_eq!(explained.judgement("suspended"), "against");
+    let span = &explained.report["explanation"]["span"];
+    let span = number(span, "start")..number(span, "end");
+    assert!((span.start - 31_000_000_000).abs() < 20_000_000, "{span:?}");
+    assert!((span.end - 33_000_000_000).abs() < 20_000_000, "{span:?}");
+    let busy = column(&explained.of("cpu-use"), "busy_ns");
+    let (busy, cpus) = (busy[0].as_i64().unwrap(), 8);
+    let off = cpus * 2_000_000_000 - busy;
+    assert!((0..busy / 100).contains(&off), "{busy}");
+}
 
-    let clocks = Simulated::new("clock-trouble", &[]);
-    let explained = Explained::new(&clocks.trace, &[]);
-    let of = explained.of("clocks");
-    assert_eq!(of.len(), 1);
-    // In this scenario, the clock of processor 5 is 20 ms ahead of most others.
-    let ahead = column(&of, "ahead_ns");
-    let most = (0..ahead.len()).max_by_key(|row| ahead[*row].as_i64());
-    assert_eq!(column(&of, "readying_cpu")[most.unwrap()], 5);
-    for ns in ahead {
-        assert!(ns.as_i64().unwrap() <= 20_000_000);
+/// Tests that the queries of evidence return the shown rows.
+#[cfg(feature = "sql")]
+mod with_sql {
+    use super::*;
+
+    /// Supplied scenarios with all kinds of findings.
+    const SCENARIOS: &[&str] = &[
+        "affinity-pinned",
+        "busy-wait-resume",
+        "clock-trouble",
+        "dpc-flood-no-teaming",
+        "dpc-flood-teaming",
+        "dscp-marked",
+        "frozen",
+        "healthy",
+        "lock-convoy",
+        "lost-events",
+        "priority-starved",
+        "rank-stall",
+        "rank-walk",
+        "rss-300kbps",
+        "smb-signing-off",
+        "smb-signing-on",
+        "stack-paged-out",
+        "timer-global",
+        "timer-occluded",
+        "timer-own",
+        "usb-amdxhc31",
+        "usb-wdf01000",
+    ];
+
+    fn check(simulated: &Simulated, options: &[&str]) {
+        Explained::new(&simulated.trace, options).check_queries(&[]);
     }
-    #[cfg(feature = "sql")]
-    explained.check_queries(&[]);
+
+    fn check_with_symbols(scenario: &str, seed: u32) {
+        let simulated = Simulated::new(scenario, &[&format!("seed={seed}")]);
+        let symbols = ["--symbols", &simulated.symbols];
+        Explained::new(&simulated.trace, &symbols).check_queries(&symbols);
+    }
+
+    #[test]
+    fn queries_with_names_of_functions_return_the_shown_rows() {
+        for (seed, scenario) in (7..).zip(SCENARIOS) {
+            check_with_symbols(scenario, seed);
+        }
+        (1..=3).for_each(|seed| check_with_symbols("healthy", seed));
+    }
+
+    #[test]
+    fn queries_without_symbols_return_the_shown_rows() {
+        for scenario in [
+            "clock-trouble",
+            "frozen",
+            "lock-convoy",
+            "lost-events",
+            "priority-starved",
+            "rank-stall",
+        ] {
+            check(&Simulated::new(scenario, &[]), &[]);
+        }
+        for scenario in [
+            "foreground-boost",
+            "foreground-boost-0x14",
+            "foreground-boost-0x28",
+        ] {
+            check(&Simulated::new(scenario, &["duration=5s"]), &[]);
+        }
+    }
+
+    #[test]
+    fn queries_about_a_time_range_return_the_shown_rows() {
+        let signing = Simulated::new("smb-signing-on", &[]);
+        check(&signing, &[]);
+        check(&signing, &["--between", "2", "4"]);
+    }
+
+    #[test]
+    fn queries_of_a_suspended_machine_return_the_shown_rows() {
+        for (scenario, at) in [("lock-convoy", "5.2s"), ("frozen", "5s")] {
+            let asleep = format!(
+                "extends = \"{scenario}\"\ntitle = \"Asleep\"\n[[at]]\ntime = \"{at}\"\nsuspend = \"2s\"\n"
+            );
+            check(&Simulated::of_text(scenario, &asleep, &[]), &[]);
+        }
+    }
+
+    #[test]
+    fn queries_of_threads_that_still_wait_return_the_shown_rows() {
+        let scenario = r#"
+            extends = "priority-starved"
+            title = "Twelve threads of a low priority starve until the end"
+            duration = "4s"
+            [[add.process]]
+            name = "indexer.exe"
+            class = "below-normal"
+            [[add.process.thread]]
+            name = "index"
+            count = 12
+            program = [ { until = "1500ms" }, { run = "400ms" }, { until = "1h" } ]
+        "#;
+        check(&Simulated::of_text("starved", scenario, &[]), &[]);
+    }
 }
 
 /// Checks that advice about recording is printed once, though many theories of this trace need the same events.

@@ -1,7 +1,6 @@
 //! Checks that commands in README.md and in pages of docs/ print the output that these documents show.
 
 mod program;
-mod simulated;
 
 use simulated::Simulated;
 

@@ -1,7 +1,6 @@
 //! Tests that read complete real traces. The results are compared with the counts of another reader.
 
 mod program;
-mod simulated;
 
 use std::collections::BTreeMap;
 

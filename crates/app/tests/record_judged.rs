@@ -3,7 +3,6 @@
 //! all events except one kind.
 
 mod program;
-mod simulated;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,6 @@
 //! Tests of wrong usage and unreadable input: one line on stderr, exit code 2, nothing on stdout.
 
 mod program;
-mod simulated;
 
 use std::fs;
 use std::path::Path;
@@ -78,10 +77,8 @@ fn a_copy_of_a_file_is_refused() {
 
 #[test]
 fn simultaneous_sessions_must_be_of_one_machine() {
-    let [one, other] = ["1", "2"].map(|seed| {
-        let options = ["--seed", seed, "--duration", "1s"];
-        Simulated::new("healthy", &options)
-    });
+    let [one, other] =
+        ["1", "2"].map(|seed| Simulated::new("healthy", &[&format!("seed={seed}"), "duration=1s"]));
     refuses(&["explain", &one.trace, &other.trace], "one by one");
     let of_one = [
         "explain",
@@ -96,7 +93,7 @@ fn simultaneous_sessions_must_be_of_one_machine() {
 
 #[test]
 fn unknown_threads_and_processes_are_refused_with_alternatives() {
-    let healthy = Simulated::new("healthy", &["--duration", "1s"]);
+    let healthy = Simulated::new("healthy", &["duration=1s"]);
     let trace = healthy.trace.as_str();
     for (question, what) in [
         (&["--thread", "99999"][..], "the nearest "),

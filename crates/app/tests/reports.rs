@@ -2,17 +2,17 @@
 //! reports of a real trace with its events. The formats that scripts read are checked, too.
 
 mod program;
-mod simulated;
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use simulated::{Simulated, list, number, rows, sums, text};
+use program::rows;
+use simulated::{Simulated, list, number, sums, text};
 
 #[test]
 fn routines_match_the_truth() {
-    let flood = Simulated::new("dpc-flood-teaming", &["--duration", "3s"]);
+    let flood = Simulated::new("dpc-flood-teaming", &["duration=3s"]);
     let routines = list(&flood.truth["windows"][0], "routines");
     // The truth file has names of functions, and three different kinds of DPCs. The report has modules and
     // two kinds of routines.
@@ -47,7 +47,7 @@ fn routines_match_the_truth() {
 
     let module_of = |row: &Value| (text(&row["kind"]), text(&row["module"]));
     let mut reported = sums(
-        &flood.rows(&["dpcisr", "--summary"]),
+        &rows(&["dpcisr", "--summary"], &flood.trace),
         "exclusive_ns",
         |row| {
             let (kind, module) = module_of(row);
@@ -56,7 +56,7 @@ fn routines_match_the_truth() {
     );
     reported.retain(|_, ns| *ns > 0);
     assert_eq!(reported, used);
-    let histogram = flood.rows(&["dpcisr", "--histogram"]);
+    let histogram = rows(&["dpcisr", "--histogram"], &flood.trace);
     let reported = sums(&histogram, "count", |row| {
         let (kind, module) = module_of(row);
         (kind, module, number(row, "up_to_ns"))
@@ -65,7 +65,7 @@ fn routines_match_the_truth() {
 
     // The sum over all intervals is the same as the whole time. Rounding may cause an error of one nanosecond
     // per interval.
-    let intervals = flood.rows(&["dpcisr", "--interval", "70"]);
+    let intervals = rows(&["dpcisr", "--interval", "70"], &flood.trace);
     let by_cpu = |row: &Value| (text(&row["kind"]), number(row, "cpu"));
     let over_time = sums(&intervals, "exclusive_ns", by_cpu);
     let mut whole: BTreeMap<(String, i64), i64> = BTreeMap::new();
@@ -78,7 +78,10 @@ fn routines_match_the_truth() {
     assert_eq!(intervals.len(), 2 * 24 * 43, "3 s on 24 CPUs");
 
     // The sum over all functions of a module is the time of the module.
-    let functions = flood.rows(&["dpcisr", "--summary", "--by", "function", "--dpc"]);
+    let functions = rows(
+        &["dpcisr", "--summary", "--by", "function", "--dpc"],
+        &flood.trace,
+    );
     let of_module = sums(&functions, "exclusive_ns", |row| {
         text(&row["module"])
             .split(['+', '!'])
@@ -97,7 +100,7 @@ fn routines_match_the_truth() {
 
 #[test]
 fn dpcisr_has_the_format_that_scripts_expect() {
-    let flood = Simulated::new("dpc-flood-teaming", &["--duration", "1s"]);
+    let flood = Simulated::new("dpc-flood-teaming", &["duration=1s"]);
     let page = program::text(&["dpcisr", &flood.trace]);
     let routines = list(&flood.truth["windows"][0], "routines");
     let of = |routine: &str| {
@@ -141,7 +144,7 @@ fn the_long_wait_of_a_ready_thread_is_one_line() {
     assert_eq!(number(wait, "ready_ns") / 1_000_000, 19_493);
 
     let id = thread.to_string();
-    let switches = stall.rows(&["cswitch", "--thread", &id]);
+    let switches = rows(&["cswitch", "--thread", &id], &stall.trace);
     let row = switches
         .iter()
         .max_by_key(|row| row["ready_ns"].as_i64())
@@ -159,7 +162,7 @@ fn the_long_wait_of_a_ready_thread_is_one_line() {
     assert!(!row["old_state"].is_null());
 
     // The report of wakes must show the start of the same wait, and the thread that ended the previous wait.
-    let ready = stall.rows(&["readythread", "--thread", &id]);
+    let ready = rows(&["readythread", "--thread", &id], &stall.trace);
     let at = |row: &&Value| row["time_ns"] == wait["readied_ns"];
     let readied = ready.iter().find(at).expect("the event is reported");
     assert_eq!(readied["readying_process_id"], row["readying_process_id"]);
@@ -195,6 +198,8 @@ fn the_long_wait_of_a_ready_thread_is_one_line() {
         .collect();
     assert_eq!(of_csv, of_json);
 
+    let focus = rows(&["focuschange"], &stall.trace);
+    assert!(focus.iter().any(|row| row["process_name"] == "LockApp.exe"));
     processes_use_what_they_used(&stall);
 }
 
@@ -206,11 +211,11 @@ fn processes_use_what_they_used(simulated: &Simulated) {
         .map(|cpu| number(cpu, "dpc_ns") + number(cpu, "isr_ns") + number(cpu, "clock_ns"))
         .sum();
     let by_id = |rows: &[Value], column: &str| sums(rows, column, |row| number(row, "process_id"));
-    let switches = simulated.rows(&["cswitch", "--by", "process"]);
+    let switches = rows(&["cswitch", "--by", "process"], &simulated.trace);
     let (used, runs) = (by_id(&switches, "cpu_ns"), by_id(&switches, "runs"));
-    let samples = simulated.rows(&["profile"]);
+    let samples = rows(&["profile"], &simulated.trace);
     let samples = by_id(&samples, "samples");
-    let listed = simulated.rows(&["process"]);
+    let listed = rows(&["process"], &simulated.trace);
     let mut checked = 0;
     for process in truth.iter().filter(|p| number(p, "cpu_ns") > 0) {
         let (id, cpu_ns) = (number(process, "id"), number(process, "cpu_ns"));
@@ -235,13 +240,13 @@ fn processes_use_what_they_used(simulated: &Simulated) {
 
     let disks = list(&simulated.truth, "disks");
     let total = |key: &str| disks.iter().map(|disk| number(disk, key)).sum::<i64>();
-    let requests = simulated.rows(&["diskio"]);
+    let requests = rows(&["diskio"], &simulated.trace);
     let of = |column: &str| sums(&requests, column, |row| text(&row["kind"]));
     assert_eq!(of("count")["read"], total("reads"));
     assert_eq!(of("count")["write"], total("writes"));
     assert_eq!(of("size_bytes")["read"], total("read_bytes"));
     assert_eq!(of("size_bytes")["write"], total("written_bytes"));
-    let over_time = simulated.rows(&["cpudisk", "--interval", "1s"]);
+    let over_time = rows(&["cpudisk", "--interval", "1s"], &simulated.trace);
     let sum = |column: &str| over_time.iter().map(|row| number(row, column)).sum::<i64>();
     assert_eq!(sum("read_bytes"), total("read_bytes"));
     assert_eq!(sum("writes"), total("writes"));
@@ -250,17 +255,38 @@ fn processes_use_what_they_used(simulated: &Simulated) {
 }
 
 #[test]
+fn options_change_rows() {
+    let healthy = Simulated::new("healthy", &["duration=1s"]);
+    let stack = ["stack", "--event", "cswitch", "--by", "function"];
+    let rest = ["--butterfly", "0", "--symbols", &healthy.symbols];
+    let stack = [&stack[..], &rest, &["--json", &healthy.trace]].concat();
+    let output = program::laglab(&stack);
+    assert!(output.status.success());
+    let rows_of_stack = String::from_utf8(output.stdout).unwrap();
+    for part in ["ntoskrnl.exe!", "\"caller\"", "\"callee\""] {
+        assert!(rows_of_stack.contains(part), "{part}: {rows_of_stack}");
+    }
+    let profile = rows(&["profile", "--detail"], &healthy.trace);
+    assert!(profile.iter().any(|row| row["module"].is_string()));
+}
+
+#[test]
 fn ranges_limit_reports() {
-    let flood = Simulated::new("dpc-flood-teaming", &["--duration", "2s"]);
+    let flood = Simulated::new("dpc-flood-teaming", &["duration=2s"]);
     let parts = [["0", "700ms"], ["700ms", "1.2s"], ["1200000", "2s"]];
     let count = |rows: &[Value]| rows.iter().map(|row| number(row, "count")).sum::<i64>();
-    let all = count(&flood.rows(&["dpcisr", "--histogram"]));
+    let all = count(&rows(&["dpcisr", "--histogram"], &flood.trace));
     let of_parts: i64 = parts
         .iter()
-        .map(|[from, to]| count(&flood.rows(&["dpcisr", "--histogram", "--range", from, to])))
+        .map(|[from, to]| {
+            count(&rows(
+                &["dpcisr", "--histogram", "--range", from, to],
+                &flood.trace,
+            ))
+        })
         .sum();
     assert_eq!(of_parts, all);
-    let middle = flood.rows(&["cswitch", "--range", "700ms", "1.2s"]);
+    let middle = rows(&["cswitch", "--range", "700ms", "1.2s"], &flood.trace);
     assert!(!middle.is_empty());
     let inside = |row: &Value| (700_000_000..1_200_000_000).contains(&number(row, "start_ns"));
     assert!(middle.iter().all(inside));

@@ -63,6 +63,9 @@ fn settings_and_seeds_change_the_trace_and_nothing_else_does() {
     assert!(same != bytes(&["--set", "process.0.thread.0.count=3"]));
     assert!(same.len() > bytes(&["--events", "100"]).len());
     assert!(same.len() > bytes(&["--compress"]).len());
+    let (.., truth) = simulate(SMALL, &["--seed", "7", "--duration", "100ms"]);
+    assert_eq!(truth["seed"], 7);
+    assert_eq!(truth["duration_ns"], 100_000_000);
 }
 
 #[test]

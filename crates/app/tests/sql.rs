@@ -2,7 +2,6 @@
 #![cfg(feature = "sql")]
 
 mod program;
-mod simulated;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -172,7 +171,7 @@ fn errors_are_printed_only_on_stderr() {
 /// Groups DPCs and service routines by function. Checks that their numbers are those in the truth file.
 #[test]
 fn functions_have_the_names_of_their_pdbs() {
-    let usb = Simulated::new("usb-wdf01000", &["--duration", "200ms"]);
+    let usb = Simulated::new("usb-wdf01000", &["duration=200ms"]);
     let trace = usb.trace.as_str();
     let mut expected = BTreeMap::new();
     for routine in usb.truth["windows"][0]["routines"].as_array().unwrap() {

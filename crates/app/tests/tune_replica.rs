@@ -1,7 +1,6 @@
 //! Tests of `laglab tune replica` with simulated writes and with disk counters.
 
 mod program;
-mod simulated;
 
 use std::fs;
 

@@ -136,6 +136,9 @@ impl Server {
             traces.iter().for_each(|trace| trace.make_tables());
             traces.iter().for_each(|trace| trace.explain_ahead());
         })?;
+        // SQL sessions have own runtimes, which must not be dropped while this one runs. This reference keeps
+        // them until it has ended.
+        let shared = Arc::clone(&self.shared);
         let router = access::guarded(api::router(&self.access, self.shared), self.access);
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
@@ -147,6 +150,7 @@ impl Server {
         });
         // Cancelled work ends itself, so the server does not wait for it.
         runtime.shutdown_background();
+        drop(shared);
         served
     }
 }

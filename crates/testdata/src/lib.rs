@@ -1,6 +1,8 @@
 //! Real traces whose contents are known from independent sources, and other helpers for tests.
 //! Programs that ship do not use this crate.
 
+pub mod http;
+
 use std::path::PathBuf;
 
 use serde_json::Value;

@@ -24,6 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("replica", &["views"]),
     ("tune", &["etl", "registry", "wording", "xml"]),
     ("sim", &["etl", "events", "tune"]),
+    ("simulated", &["sim", "symbols"]),
     ("tables", &["etl", "events", "store"]),
     ("selection", &["tables"]),
     ("sql", &["events", "tables"]),

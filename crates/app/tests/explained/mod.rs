@@ -1,8 +1,5 @@
 //! Runs `laglab explain` on a trace, and checks that its queries return the shown rows.
-#![allow(
-    dead_code,
-    reason = "each test program uses its own part of this module"
-)]
+#![allow(dead_code, reason = "queries are checked only with SQL")]
 
 use serde_json::Value;
 
@@ -42,15 +39,6 @@ impl Explained {
         let verdict = all.find(|verdict| verdict["theory"] == theory);
         let verdict = verdict.unwrap_or_else(|| panic!("no theory {theory}"));
         verdict["judgement"].as_str().unwrap()
-    }
-
-    /// Returns the sentences of the findings that are more than information.
-    pub(crate) fn complaints(&self) -> Vec<&str> {
-        let all = self.findings().iter();
-        let grave = all.filter(|finding| finding["severity"] != "information");
-        grave
-            .map(|finding| finding["sentence"].as_str().unwrap())
-            .collect()
     }
 
     /// Returns all evidence. Each has the name of its theory.

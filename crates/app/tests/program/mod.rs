@@ -54,3 +54,8 @@ pub(crate) fn json_lines(args: &[&str]) -> Vec<serde_json::Value> {
         .map(|line| serde_json::from_str(line).expect("each line is JSON"))
         .collect()
 }
+
+/// Returns the rows of a report about a trace.
+pub(crate) fn rows(report: &[&str], trace: &str) -> Vec<serde_json::Value> {
+    json_lines(&[report, &[trace, "--json"]].concat())
+}

@@ -1,49 +1,45 @@
-//! Tests of `laglab explain` with variants of scenarios: other seeds, releases of Windows, sizes and figures.
-//! The cause of a scenario must still come first, with the numbers of the truth file. Without the cause,
-//! nothing must be reported. Without the decisive events, the verdict must be *not recorded*.
-
-mod explained;
-mod program;
-mod simulated;
+//! Tests with variants of scenarios: other seeds, releases of Windows, sizes and figures. The cause of a
+//! scenario must still come first, with the numbers of the truth file. Without the cause, nothing must be
+//! reported. Without the decisive events, the verdict must be *not recorded*.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use explain::Scope;
 use serde_json::Value;
-
-use explained::{Explained, column};
 use simulated::{Simulated, list, number, text};
 
-/// Changes to a scenario. Changes that begin with `--` are options of `simulate`, all others are values of
-/// `--set`.
+use super::explained::{Explained, column, during};
+
+/// Settings that change a scenario.
 type Variant = &'static [&'static str];
 
 const SEEDS: &[Variant] = &[
-    &["--seed=2"],
-    &["--seed=3"],
-    &["--seed=5"],
-    &["--seed=8"],
-    &["--seed=13"],
+    &["seed=2"],
+    &["seed=3"],
+    &["seed=5"],
+    &["seed=8"],
+    &["seed=13"],
 ];
 
 const RELEASES: &[Variant] = &[
-    &["--windows=7", "--seed=21"],
-    &["--windows=10-22H2", "--seed=22"],
-    &["--windows=11-23H2", "--seed=23"],
-    &["--windows=11-25H2", "--seed=24"],
+    &["machine.windows=7", "seed=21"],
+    &["machine.windows=10-22H2", "seed=22"],
+    &["machine.windows=11-23H2", "seed=23"],
+    &["machine.windows=11-25H2", "seed=24"],
 ];
 
 /// Numbers of processors of the desktop. Its devices are on CPUs 0, 2, 4 and 6.
 const SIZES: &[Variant] = &[
-    &["machine.processors=6", "disk.0.cpu=1", "--seed=31"],
-    &["machine.processors=12", "--seed=32"],
-    &["machine.processors=16", "--seed=33"],
-    &["machine.processors=32", "--seed=34"],
-    &["machine.processors=64", "--seed=35"],
+    &["machine.processors=6", "disk.0.cpu=1", "seed=31"],
+    &["machine.processors=12", "seed=32"],
+    &["machine.processors=16", "seed=33"],
+    &["machine.processors=32", "seed=34"],
+    &["machine.processors=64", "seed=35"],
 ];
 
 /// Variants in which the desktop has more or less other activity.
 const AROUND: &[Variant] = &[
-    &["--compress"],
+    &["record.compressed=true"],
     &[
         r#"process."svchost.exe".thread.service.count=40"#,
         r#"process."MsMpEng.exe".thread.scanner.count=6"#,
@@ -60,11 +56,11 @@ const DESKTOP: &[&[Variant]] = &[SEEDS, RELEASES, SIZES, AROUND];
 
 /// Numbers of processors for scenarios that are not desktops.
 const OTHER_SIZES: &[Variant] = &[
-    &["machine.processors=8", "--seed=41"],
-    &["machine.processors=16", "--seed=42"],
-    &["machine.processors=24", "--seed=43"],
-    &["machine.processors=32", "--seed=44"],
-    &["machine.processors=64", "--seed=45"],
+    &["machine.processors=8", "seed=41"],
+    &["machine.processors=16", "seed=42"],
+    &["machine.processors=24", "seed=43"],
+    &["machine.processors=32", "seed=44"],
+    &["machine.processors=64", "seed=45"],
 ];
 
 /// Variant of a scenario, with the truth file of its simulation and its explanation.
@@ -75,22 +71,19 @@ struct Case {
 }
 
 impl Case {
-    fn new(scenario: &str, base: &[&str], variant: &[&str], asked: &[&str]) -> Case {
-        let mut options: Vec<&str> = Vec::new();
-        let is_over = |option: &str| {
-            let (name, _) = option.split_once('=').unwrap_or((option, ""));
-            variant.iter().any(|set| set.starts_with(name))
+    fn new(scenario: &str, base: &[&str], variant: &[&str]) -> Case {
+        Case::scoped(scenario, base, variant, Scope::default())
+    }
+
+    fn scoped(scenario: &str, base: &[&str], variant: &[&str], scope: Scope) -> Case {
+        let is_over = |setting: &&&str| {
+            let (path, _) = setting.split_once('=').unwrap();
+            variant.iter().any(|set| set.starts_with(path))
         };
-        let base = base.iter().filter(|option| !is_over(option));
-        for set in base.chain(variant) {
-            if !set.starts_with("--") {
-                options.push("--set");
-            }
-            options.push(set);
-        }
-        let simulated = Simulated::new(scenario, &options);
-        let symbols = ["--no-cache", "--symbols", &simulated.symbols];
-        let explained = Explained::new(&simulated.trace, &[&symbols[..], asked].concat());
+        let base = base.iter().filter(|setting| !is_over(setting));
+        let settings: Vec<&str> = base.chain(variant).copied().collect();
+        let simulated = Simulated::new(scenario, &settings);
+        let explained = Explained::with_symbols(&simulated, scope);
         Case {
             label: format!("{scenario} {variant:?}"),
             simulated,
@@ -116,7 +109,7 @@ impl Case {
     /// Asserts that the verdict of a theory is *not recorded* and says what to record.
     #[track_caller]
     fn is_not_recorded(&self, theory: &str) {
-        let theories = list(&self.explained.report["explanation"], "theories").iter();
+        let theories = list(&self.explained.explanation, "theories").iter();
         let mut verdicts = theories.filter(|verdict| verdict["theory"] == theory);
         let verdict = verdicts.next().unwrap();
         assert_eq!(
@@ -140,7 +133,7 @@ fn each(scenario: &str, base: Variant, variants: &[&[Variant]], look: impl Fn(&C
     let variants = variants.concat();
     assert!(variants.len() >= 20, "{scenario}: {}", variants.len());
     for variant in variants {
-        look(&Case::new(scenario, base, variant, &[]));
+        look(&Case::new(scenario, base, variant));
     }
 }
 
@@ -169,26 +162,26 @@ fn a_healthy_machine_gives_no_alarm() {
         &["machine.win32_priority_separation=0x28"],
         &[r#"device.mouse.every="around(125us, 10%)""#],
         &[r#"flow.web.every="exp(1ms)""#],
-        &["--duration=20s", "--seed=7"],
-        &["--duration=200ms"],
+        &["duration=20s", "seed=7"],
+        &["duration=200ms"],
     ];
     let variants = [DESKTOP, &[less]].concat();
-    each("healthy", &["--duration=5s"], &variants, Case::is_calm);
+    each("healthy", &["duration=5s"], &variants, Case::is_calm);
 }
 
 #[test]
 fn a_machine_at_work_gives_no_alarm() {
     let more: &[Variant] = &[
         &["machine.processors=20"],
-        &["--compress"],
-        &["--duration=300ms"],
-        &["--events=100000", "--duration=1h"],
+        &["record.compressed=true"],
+        &["duration=300ms"],
+        &["events=100000", "duration=1h"],
         &[NO_SWITCHES],
         &[r#"process."cl.exe".thread.compile.count=1"#],
         &[r#"process."chrome.exe".thread.caller.count=30"#],
     ];
     let variants = [SEEDS, RELEASES, &OTHER_SIZES[1..], more];
-    each("load", &["--duration=1s"], &variants, Case::is_calm);
+    each("load", &["duration=1s"], &variants, Case::is_calm);
 }
 
 /// Returns the size of the trace's buffers in bytes.
@@ -214,7 +207,7 @@ fn ring(trace: &[u8], bytes: usize) -> Vec<u8> {
 #[test]
 fn no_wait_is_reported_if_only_some_cpus_are_recorded() {
     for scenario in ["healthy", "load"] {
-        let simulated = Simulated::new(scenario, &["--duration=4s"]);
+        let simulated = Simulated::new(scenario, &["duration=4s"]);
         let whole = std::fs::read(&simulated.trace).unwrap();
         for tenths in [3, 5, 7, 9] {
             let bytes = whole.len() * tenths / 10 + 12_345;
@@ -225,7 +218,7 @@ fn no_wait_is_reported_if_only_some_cpus_are_recorded() {
                 (true, ring(&whole, bytes)),
             ] {
                 std::fs::write(&simulated.trace, part).unwrap();
-                let explained = Explained::new(&simulated.trace, &["--no-cache"]);
+                let explained = Explained::new(&simulated.trace);
                 let case = format!("{scenario} {tenths} {is_ring}");
                 assert_eq!(explained.of("long-waits"), [&Value::Null; 0], "{case}");
                 let complaints = explained.complaints();
@@ -276,7 +269,7 @@ fn a_pinned_thread_waits_for_its_cpu() {
         &[r#"process."game.exe".thread.render.priority=13"#],
     ];
     let variants = [DESKTOP, &[scans]].concat();
-    each("affinity-pinned", &["--duration=6s"], &variants, |case| {
+    each("affinity-pinned", &["duration=6s"], &variants, |case| {
         let first = longest_wait(case, "game.exe");
         assert_eq!(judgement(first, "affinity"), "for", "{}", case.label);
         let sentence = text(&first["sentence"]);
@@ -290,13 +283,13 @@ fn a_pinned_thread_waits_for_its_cpu() {
         &[r#"process."game.exe".thread.render.affinity=[3,5]"#],
     ];
     for variant in gone {
-        Case::new("affinity-pinned", &["--duration=6s"], variant, &[]).is_calm();
+        Case::new("affinity-pinned", &["duration=6s"], variant).is_calm();
     }
     // Without process and thread events, the trace does not say on which CPUs the thread may run. So
     // `explain` must not claim that an allowed CPU was idle.
     let less: Variant =
         &[r#"record.kernel=["LOADER","CSWITCH","DISPATCHER","PRIORITY","DPC","INTERRUPT"]"#];
-    let case = Case::new("affinity-pinned", &["--duration=6s"], less, &[]);
+    let case = Case::new("affinity-pinned", &["duration=6s"], less);
     let first = case.first("long-waits");
     assert_eq!(judgement(first, "affinity"), "not_recorded");
     assert_eq!(judgement(first, "dispatcher"), "against");
@@ -311,7 +304,7 @@ fn busy_waiting_drivers_come_first() {
         &["record.sampling_interval=2500"],
     ];
     let variants = [DESKTOP, &[stalls]].concat();
-    each("busy-wait-resume", &["--duration=8s"], &variants, |case| {
+    each("busy-wait-resume", &["duration=8s"], &variants, |case| {
         case.first("busy-waiting");
         let threads = list(&case.simulated.truth, "threads").iter();
         let mut told: Vec<(i64, String)> = threads
@@ -337,9 +330,9 @@ fn busy_waiting_drivers_come_first() {
         r#"process.9.thread.1.program.1.steps.0.run="40us""#,
         r#"process.9.thread.2.program.1.steps.0.run="40us""#,
     ];
-    let base: Variant = &["--duration=7s"];
-    Case::new("busy-wait-resume", base, short, &[]).is_calm();
-    Case::new("busy-wait-resume", base, &["record.stacks=[]"], &[]).is_not_recorded("busy-waiting");
+    let base: Variant = &["duration=7s"];
+    Case::new("busy-wait-resume", base, short).is_calm();
+    Case::new("busy-wait-resume", base, &["record.stacks=[]"]).is_not_recorded("busy-waiting");
 }
 
 /// Number of a CPU, the time by which its clock is ahead, and the time from which it is ahead. Times are in
@@ -360,7 +353,10 @@ fn clocks_that_disagree_are_named() {
             &[(4, 1_000_000, 0)],
         ),
         (
-            &[r#"trouble.skew=[{cpu=4,ahead="1ms"}]"#, "--windows=11-25H2"],
+            &[
+                r#"trouble.skew=[{cpu=4,ahead="1ms"}]"#,
+                "machine.windows=11-25H2",
+            ],
             &[(4, 1_000_000, 0)],
         ),
         (
@@ -368,7 +364,7 @@ fn clocks_that_disagree_are_named() {
             &[(4, 100_000_000, 0)],
         ),
         (
-            &[r#"trouble.skew=[{cpu=4,ahead="200ms"}]"#, "--seed=52"],
+            &[r#"trouble.skew=[{cpu=4,ahead="200ms"}]"#, "seed=52"],
             &[(4, 200_000_000, 0)],
         ),
         (
@@ -399,8 +395,8 @@ fn clocks_that_disagree_are_named() {
     let skews: &[Skew] = &[(4, 5_000_000, 0), (0, 20_000_000, 5_000_000_000)];
     let sizes = SIZES[1..].iter().map(|size| (*size, jumps, skews));
     for (variant, sets, skews) in shipped.chain(more).chain(sizes) {
-        let base = [&["--duration=8s"], sets].concat();
-        let case = Case::new("clock-trouble", &base, variant, &[]);
+        let base = [&["duration=8s"], sets].concat();
+        let case = Case::new("clock-trouble", &base, variant);
         let first = case.first("clocks");
         let (cpu, ..) = skews
             .iter()
@@ -432,7 +428,7 @@ fn clocks_that_disagree_are_named() {
         &[r#"trouble.skew=[{cpu=4,ahead="20us"}]"#],
     ];
     for variant in gone {
-        Case::new("clock-trouble", &["--duration=8s"], variant, &[]).is_calm();
+        Case::new("clock-trouble", &["duration=8s"], variant).is_calm();
     }
 }
 
@@ -444,11 +440,11 @@ fn marks_of_packets_are_counted() {
         &["flow.game.dscp=63"],
         &[r#"flow.game.loss="20%""#],
         &["flow.game.tcp=true"],
-        &["--compress"],
+        &["record.compressed=true"],
     ];
     for scenario in ["dscp-marked", "dscp-bleached"] {
         let variants = [SEEDS, RELEASES, OTHER_SIZES, own];
-        each(scenario, &["--duration=3s"], &variants, |case| {
+        each(scenario, &["duration=3s"], &variants, |case| {
             case.is_calm();
             let of = case.explained.of("packet-marking");
             let (marks, packets) = (column(&of, "dscp"), column(&of, "packets"));
@@ -461,8 +457,7 @@ fn marks_of_packets_are_counted() {
                 assert_eq!(column(&of, name)[0], flow[name], "{}: {name}", case.label);
             }
         });
-        Case::new(scenario, &["--duration=1s"], &[NO_PROVIDERS], &[])
-            .is_not_recorded("packet-marking");
+        Case::new(scenario, &["duration=1s"], &[NO_PROVIDERS]).is_not_recorded("packet-marking");
     }
 }
 
@@ -484,7 +479,7 @@ fn quanta_follow_the_setting() {
         "foreground-boost-0x28",
     ] {
         let variants = [SEEDS, RELEASES, &SIZES[1..], AROUND, settings];
-        each(scenario, &["--duration=3s"], &variants, |case| {
+        each(scenario, &["duration=3s"], &variants, |case| {
             case.is_calm();
             let of = case.explained.of("quantum");
             let (names, units) = (column(&of, "process"), column(&of, "units"));
@@ -516,7 +511,7 @@ fn a_frozen_program_comes_first() {
             "device.audio.cpus=[1]",
             "device.display.cpus=[1]",
         ],
-        &["--duration=7s"],
+        &["duration=7s"],
     ];
     let variants = [DESKTOP, &[own]].concat();
     each("frozen", &[], &variants, |case| {
@@ -535,8 +530,8 @@ fn a_frozen_program_comes_first() {
     });
     // In this variant, no program waits for the frozen one.
     let unwanted: Variant = &[r#"process.10.thread.taskbar.program.0.until="9s""#];
-    Case::new("frozen", &[], unwanted, &[]).is_calm();
-    Case::new("frozen", &[], &[NO_PROVIDERS], &[]).is_not_recorded("frozen");
+    Case::new("frozen", &[], unwanted).is_calm();
+    Case::new("frozen", &[], &[NO_PROVIDERS]).is_not_recorded("frozen");
 }
 
 #[test]
@@ -571,7 +566,7 @@ fn a_contended_lock_comes_first() {
         ],
     ];
     for variant in gone {
-        Case::new("lock-convoy", &[], variant, &[]).is_calm();
+        Case::new("lock-convoy", &[], variant).is_calm();
     }
 }
 
@@ -584,7 +579,7 @@ fn lost_events_come_first_and_make_no_waits() {
         &[r#"trouble.lose=[{from="0s",to="1s",cpus=[1,3]}]"#],
     ];
     let variants = [DESKTOP, &[own]].concat();
-    each("lost-events", &["--duration=6s"], &variants, |case| {
+    each("lost-events", &["duration=6s"], &variants, |case| {
         let first = case.first("capture");
         let lost = column(&[first], "lost");
         assert!(
@@ -594,7 +589,7 @@ fn lost_events_come_first_and_make_no_waits() {
         );
         assert_eq!(case.explained.complaints().len(), 1, "{}", case.label);
     });
-    Case::new("lost-events", &["--duration=6s"], &["trouble.lose=[]"], &[]).is_calm();
+    Case::new("lost-events", &["duration=6s"], &["trouble.lose=[]"]).is_calm();
 }
 
 #[test]
@@ -610,18 +605,22 @@ fn a_starved_thread_comes_first() {
         ],
         &[r#"process."archiver.exe".class="below-normal""#],
         &[r#"process."archiver.exe".thread.compress.priority=7"#],
-        &["--seed=55"],
-        &["--duration=8s"],
-        &["--duration=9s"],
+        &["seed=55"],
+        &["duration=8s"],
+        &["duration=9s"],
         // This variant records no event that shows the raise of the priority at the end of the wait.
         &[r#"record.kernel=["PROC_THREAD","LOADER","CSWITCH","DISPATCHER","DPC","INTERRUPT"]"#],
     ];
     let variants = [SEEDS, RELEASES, &SIZES[..1], AROUND, own];
-    each("priority-starved", &["--duration=7s"], &variants, |case| {
+    each("priority-starved", &["duration=7s"], &variants, |case| {
         case.first("long-waits");
         // Other programs of a low priority class may wait for longer, behind the same program. So the scope
         // is limited to archiver.exe.
-        let asked = Explained::new(&case.simulated.trace, &["--process", "archiver.exe"]);
+        let scope = Scope {
+            processes: vec!["archiver.exe".to_owned()],
+            ..Scope::default()
+        };
+        let asked = Explained::scoped(&case.simulated.trace, scope);
         let waits = asked.of("long-waits").into_iter();
         let mut of_it = waits.filter(|wait| text(&wait["sentence"]).contains("of archiver.exe"));
         let wait = of_it.next().unwrap();
@@ -635,7 +634,7 @@ fn a_starved_thread_comes_first() {
     });
     for variant in [SIZES[2], SIZES[3]] {
         // With these sizes there are more CPUs than threads, so no thread starves.
-        Case::new("priority-starved", &["--duration=7s"], variant, &[]).is_calm();
+        Case::new("priority-starved", &["duration=7s"], variant).is_calm();
     }
 }
 
@@ -645,12 +644,12 @@ fn a_thread_of_a_worse_rank_waits_for_all() {
         &["group.LockApp.bias=1"],
         &["group.LockApp.bias=20"],
         &["record.stacks=[]"],
-        &["--compress"],
+        &["record.compressed=true"],
     ];
     // The wait takes more than half of the trace, so each variant takes long to simulate. Fewer variants are
     // enough.
     for variant in [&SEEDS[..2], &RELEASES[1..], biases].concat() {
-        let case = Case::new("rank-stall", &["--duration=50500ms"], variant, &[]);
+        let case = Case::new("rank-stall", &["duration=50500ms"], variant);
         let first = longest_wait(&case, "LockApp.exe");
         let told = &list(case.watched("LockApp.exe"), "longest_ready_waits")[0];
         assert_eq!(column(&[first], "rank")[0], told["rank"], "{}", case.label);
@@ -664,16 +663,16 @@ fn a_thread_of_a_worse_rank_waits_for_all() {
             assert_eq!(judgement(first, rejected), "against", "{}", case.label);
         }
     }
-    let base: Variant = &["--duration=50500ms"];
+    let base: Variant = &["duration=50500ms"];
     // Windows 7 logs no ranks, so no recorded event explains the wait.
-    let case = Case::new("rank-stall", base, &["--windows=7"], &[]);
+    let case = Case::new("rank-stall", base, &["machine.windows=7"]);
     let first = longest_wait(&case, "LockApp.exe");
     for theory in ["better-rank", "dispatcher"] {
         assert_eq!(judgement(first, theory), "not_recorded", "{theory}");
     }
     let sentence = text(&first["sentence"]);
     assert!(sentence.contains("ranks are not recorded"), "{sentence}");
-    let case = Case::new("rank-stall", base, &["group.LockApp.bias=0"], &[]);
+    let case = Case::new("rank-stall", base, &["group.LockApp.bias=0"]);
     let stalled = case.explained.complaints().into_iter();
     assert_eq!(
         stalled
@@ -692,9 +691,9 @@ fn ranks_are_no_problem_with_idle_cpus() {
         &[r#"scheduler.rank_step="30ms""#],
     ];
     let variants = [DESKTOP, &[own]].concat();
-    each("rank-walk", &["--duration=3s"], &variants, |case| {
+    each("rank-walk", &["duration=3s"], &variants, |case| {
         case.is_calm();
-        if case.label.contains("--windows=7") {
+        if case.label.contains("machine.windows=7") {
             case.is_not_recorded("outranked");
             return;
         }
@@ -711,7 +710,7 @@ fn ranks_are_no_problem_with_idle_cpus() {
         assert_eq!(found, told, "{}", case.label);
     });
     // Many threads that wait for few CPUs are no reason to suspect a clock.
-    for seed in ["--seed=1", "--seed=2", "--seed=3"] {
+    for seed in ["seed=1", "seed=2", "seed=3"] {
         let few = [
             "machine.processors=2",
             "disk.0.cpu=1",
@@ -719,7 +718,7 @@ fn ranks_are_no_problem_with_idle_cpus() {
             "device.display.cpus=[1]",
             seed,
         ];
-        let case = Case::new("rank-walk", &["--duration=3s"], &few, &[]);
+        let case = Case::new("rank-walk", &["duration=3s"], &few);
         assert_eq!(case.explained.judgement("clocks"), "against", "{seed}");
     }
 }
@@ -731,12 +730,12 @@ fn receiving_is_reported_by_cpu() {
         &["nic.ethernet.rss={enabled=false}"],
         &["flow.game.peers=40"],
         &["nic.ethernet.coalesce=false"],
-        &["--compress"],
+        &["record.compressed=true"],
         &["record.stacks=[]"],
     ];
     for (scenario, base) in [
-        ("rss-300kbps", &["--duration=3s"]),
-        ("rss-1gbps", &["--duration=1s"]),
+        ("rss-300kbps", &["duration=3s"]),
+        ("rss-1gbps", &["duration=1s"]),
     ] {
         let variants = [SEEDS, RELEASES, OTHER_SIZES, own];
         each(scenario, base, &variants, |case| {
@@ -754,8 +753,7 @@ fn receiving_is_reported_by_cpu() {
             let found = cpus.iter().map(number).zip(dpcs.iter().map(number));
             assert_eq!(found.collect::<BTreeMap<_, _>>(), told, "{}", case.label);
         });
-        Case::new(scenario, base, &[NO_SWITCHES, ONLY_SAMPLES], &[])
-            .is_not_recorded("receive-spread");
+        Case::new(scenario, base, &[NO_SWITCHES, ONLY_SAMPLES]).is_not_recorded("receive-spread");
     }
 }
 
@@ -766,14 +764,14 @@ fn signing_comes_first_if_it_limits_the_copy() {
         &[r#"flow.copy.bytes="4 KiB""#],
         &["nic.vmxnet3.rss={queues=4}"],
         &["machine.server=false"],
-        &["--compress"],
+        &["record.compressed=true"],
         &[r#"process."svchost.exe".thread.service.count=30"#],
     ];
     let costs: &[Variant] = &[
         &[r#"nic.vmxnet3.layer.signing.per_kib="lognormal(200us, 0.15)""#],
         &[r#"nic.vmxnet3.layer.signing.per_kib="lognormal(49us, 0.15)""#],
     ];
-    let base: Variant = &["--duration=3s"];
+    let base: Variant = &["duration=3s"];
     let variants = [SEEDS, RELEASES, OTHER_SIZES, own, costs];
     each("smb-signing-on", base, &variants, |case| {
         let first = case.first("smb-security");
@@ -801,7 +799,7 @@ fn signing_comes_first_if_it_limits_the_copy() {
             case.label
         );
     });
-    Case::new("smb-signing-on", base, &[NO_DPCS], &[]).is_not_recorded("smb-security");
+    Case::new("smb-signing-on", base, &[NO_DPCS]).is_not_recorded("smb-security");
 }
 
 #[test]
@@ -809,19 +807,14 @@ fn a_stack_on_disk_comes_first() {
     let own: &[Variant] = &[
         &[r#"process."backup.exe".thread.reader.count=15"#],
         &[r#"process."backup.exe".thread.reader.count=60"#],
-        &[r#"disk.0.service="uniform(12ms, 28ms)""#, "--duration=8s"],
+        &[r#"disk.0.service="uniform(12ms, 28ms)""#, "duration=8s"],
     ];
     let variants = [DESKTOP, &[own]].concat();
-    each(
-        "stack-paged-out",
-        &["--duration=6500ms"],
-        &variants,
-        |case| {
-            let first = longest_wait(case, "mail.exe");
-            assert_eq!(judgement(first, "stack-paged-out"), "for", "{}", case.label);
-            assert_eq!(judgement(first, "dispatcher"), "against", "{}", case.label);
-        },
-    );
+    each("stack-paged-out", &["duration=6500ms"], &variants, |case| {
+        let first = longest_wait(case, "mail.exe");
+        assert_eq!(judgement(first, "stack-paged-out"), "for", "{}", case.label);
+        assert_eq!(judgement(first, "dispatcher"), "against", "{}", case.label);
+    });
     let gone: &[Variant] = &[
         &[r#"disk.0.service="lognormal(90us, 0.4)""#],
         &[
@@ -830,7 +823,7 @@ fn a_stack_on_disk_comes_first() {
         ],
     ];
     for variant in gone {
-        Case::new("stack-paged-out", &["--duration=6500ms"], variant, &[]).is_calm();
+        Case::new("stack-paged-out", &["duration=6500ms"], variant).is_calm();
     }
 }
 
@@ -872,7 +865,7 @@ const REFUSED: &str = "its request has no effect";
 
 #[test]
 fn sleeps_have_the_right_cause_on_every_release() {
-    let base: Variant = &["--duration=3s"];
+    let base: Variant = &["duration=3s"];
     let own: &[Variant] = &[
         &[r#"process."MeasureSleep.exe".thread.main.program.0.resolution="1ms""#],
         &[r#"process."MeasureSleep.exe".thread.main.program.0.resolution="5ms""#],
@@ -901,7 +894,7 @@ fn sleeps_have_the_right_cause_on_every_release() {
                 .iter()
                 .zip(by_release);
             let of_release = releases
-                .find(|(release, _)| case.label.contains(&format!("--windows={release}\"")));
+                .find(|(release, _)| case.label.contains(&format!("machine.windows={release}\"")));
             let because = of_release.map_or(usual, |(_, because)| because);
             slept(case, because);
             match because {
@@ -909,14 +902,14 @@ fn sleeps_have_the_right_cause_on_every_release() {
                 _ => case.is_calm(),
             }
         });
-        Case::new(scenario, base, &[NO_PROVIDERS], &[]).is_not_recorded("timers");
+        Case::new(scenario, base, &[NO_PROVIDERS]).is_not_recorded("timers");
     }
 }
 
 #[test]
 fn temporarily_ignored_requests_are_reported_with_their_time() {
     let hidden: Variant = &[r#"at=[{time="2s",occlude="MeasureSleep.exe"}]"#];
-    let case = Case::new("timer-occluded", &["--duration=4s"], hidden, &[]);
+    let case = Case::new("timer-occluded", &["duration=4s"], hidden);
     let first = case.first("timers");
     let sentence = text(&first["sentence"]);
     assert!(
@@ -930,7 +923,7 @@ fn temporarily_ignored_requests_are_reported_with_their_time() {
     // This program sleeps for 15 ms on purpose, and Windows does not ignore its timer request.
     let sleeps: Variant =
         &[r#"process."MeasureSleep.exe".thread.main.program.2.forever.0.sleep="15ms""#];
-    Case::new("timer-own", &["--duration=4s"], sleeps, &[]).is_calm();
+    Case::new("timer-own", &["duration=4s"], sleeps).is_calm();
 }
 
 #[test]
@@ -939,16 +932,16 @@ fn dpcs_are_a_problem_only_beyond_their_limit() {
         &[r#"device.usb.dpc.cost="lognormal(55us, 0.1)""#],
         &[r#"device.usb.every="normal(125us, 5us)""#],
         &["device.usb.cpus=[5]"],
-        &["--compress"],
+        &["record.compressed=true"],
         &["record.stacks=[]"],
         &[r#"process."svchost.exe".thread.service.count=40"#],
     ];
     for scenario in ["usb-wdf01000", "usb-amdxhc31"] {
-        let base: Variant = &["--duration=2s"];
+        let base: Variant = &["duration=2s"];
         let variants = [SEEDS, RELEASES, OTHER_SIZES, own];
         each(scenario, base, &variants, Case::is_calm);
         let long: Variant = &[r#"device.usb.dpc.cost="lognormal(150us, 0.1)""#];
-        let case = Case::new(scenario, base, long, &[]);
+        let case = Case::new(scenario, base, long);
         let first = case.first("long-interrupts");
         let routines = list(case.simulated.window("trace"), "routines").iter();
         let of_usb =
@@ -962,7 +955,7 @@ fn dpcs_are_a_problem_only_beyond_their_limit() {
             usb["exclusive_ns"],
             "{scenario}"
         );
-        Case::new(scenario, base, &[ONLY_SAMPLES], &[]).is_not_recorded("long-interrupts");
+        Case::new(scenario, base, &[ONLY_SAMPLES]).is_not_recorded("long-interrupts");
     }
 }
 
@@ -1046,7 +1039,7 @@ impl Flood {
             r#"window.flood.from="500ms""#,
             r#"window.flood.to="2500ms""#,
             r#"process."dsmserv.exe".thread.session.program.0.until="400ms""#,
-            "--duration=2600ms",
+            "duration=2600ms",
         ];
         sets.extend(rest.map(str::to_owned));
         sets
@@ -1056,26 +1049,25 @@ impl Flood {
 #[test]
 fn dpc_floods_come_first_unless_spread_over_cpus() {
     let around: &[Variant] = &[
-        &["machine.processors=32", "--seed=61"],
-        &["machine.processors=48", "--seed=62"],
-        &["machine.processors=64", "--seed=63"],
-        &["machine.threads_per_core=1", "--seed=64"],
-        &["machine.server=false", "--seed=65"],
+        &["machine.processors=32", "seed=61"],
+        &["machine.processors=48", "seed=62"],
+        &["machine.processors=64", "seed=63"],
+        &["machine.threads_per_core=1", "seed=64"],
+        &["machine.server=false", "seed=65"],
         &[r#"process."dsmserv.exe".thread."data mover".count=4"#],
         &[r#"process."dsmserv.exe".thread."data mover".count=40"#],
         &["record.stacks=[]"],
         &["record.sampling_interval=2500"],
-        &["--compress"],
+        &["record.compressed=true"],
         &["machine.win32_priority_separation=0x26"],
     ];
     for flood in FLOODS {
         let sets = flood.settings();
         let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
-        let asked = ["--between", "500ms", "2500ms"];
         let variants = [SEEDS, RELEASES, around].concat();
         assert!(variants.len() >= 20);
         for variant in variants {
-            let case = Case::new(flood.scenario, &sets, variant, &asked);
+            let case = Case::scoped(flood.scenario, &sets, variant, during(500, 2_500));
             if !flood.is_locked {
                 assert_eq!(
                     case.explained.judgement("locked-cpus"),
@@ -1104,7 +1096,7 @@ fn dpc_floods_come_first_unless_spread_over_cpus() {
                 case.label
             );
         }
-        let less = Case::new(flood.scenario, &sets, &[NO_DPCS], &[]);
+        let less = Case::new(flood.scenario, &sets, &[NO_DPCS]);
         less.is_calm();
         less.is_not_recorded("locked-cpus");
     }

@@ -1,14 +1,12 @@
-//! Tests of `laglab explain` with built-in scenarios. The cause comes first, its numbers match the truth file
-//! of the simulation, and queries return the shown rows.
-
-mod explained;
-mod program;
-mod simulated;
+//! Tests with supplied scenarios. The cause comes first, and its numbers match the truth file of the
+//! simulation.
 
 use std::collections::BTreeMap;
 
-use explained::{Explained, column, sum};
-use simulated::{Simulated, list, number};
+use explain::Scope;
+use simulated::{Simulated, list, number, text};
+
+use super::explained::{Explained, column, during, sum};
 
 /// Checks the quantum units of the program with the focus, and of all other programs.
 #[test]
@@ -18,8 +16,8 @@ fn quanta_are_those_of_the_setting() {
         ("foreground-boost-0x14", 12, 12, "0x14"),
         ("foreground-boost-0x28", 18, 18, "0x28, 0x29, 0x2A"),
     ] {
-        let desktop = Simulated::new(scenario, &["--duration", "5s"]);
-        let explained = Explained::new(&desktop.trace, &[]);
+        let desktop = Simulated::new(scenario, &["duration=5s"]);
+        let explained = Explained::new(&desktop.trace);
         let of = explained.of("quantum");
         let (names, units) = (column(&of, "process"), column(&of, "units"));
         // The first row of each process has the most frequent length of its turns.
@@ -47,15 +45,13 @@ fn quanta_are_those_of_the_setting() {
         assert!(compared >= 4, "{scenario}: {compared}");
         let sentence = of[0]["sentence"].as_str().unwrap();
         assert!(sentence.contains(setting), "{sentence}");
-        #[cfg(feature = "sql")]
-        explained.check_queries(&[]);
     }
 }
 
 #[test]
 fn saturation_names_processes_and_time() {
     let starved = Simulated::new("priority-starved", &[]);
-    let explained = Explained::new(&starved.trace, &[]);
+    let explained = Explained::new(&starved.trace);
     let of = explained.of("saturation");
     assert_eq!(of.len(), 1);
     // The scenario says: "A renderer keeps all eight processors busy at priority 8 from 1 s to 17 s."
@@ -70,14 +66,12 @@ fn saturation_names_processes_and_time() {
             .starts_with("blender.exe")
     );
     assert_eq!(column(&of, "priority")[0], 8);
-    #[cfg(feature = "sql")]
-    explained.check_queries(&[]);
 }
 
 #[test]
 fn cpu_time_by_process_matches_the_truth() {
     let stall = Simulated::new("rank-stall", &[]);
-    let explained = Explained::new(&stall.trace, &[]);
+    let explained = Explained::new(&stall.trace);
     let of = explained.of("cpu-use");
     let names = column(&of, "process");
     let times = column(&of, "cpu_ns");
@@ -96,8 +90,6 @@ fn cpu_time_by_process_matches_the_truth() {
     let asleep = explained.of("suspended");
     let silent = sum(&column(&asleep, "silent_ns"));
     assert!((silent - 15_550_000_000).abs() < 500_000_000, "{silent}");
-    #[cfg(feature = "sql")]
-    explained.check_queries(&[]);
 }
 
 /// Checks that time of DPCs is not counted as CPU time of the threads that they interrupt. Threads of the
@@ -105,7 +97,7 @@ fn cpu_time_by_process_matches_the_truth() {
 #[test]
 fn interrupts_are_not_counted_as_time_of_threads() {
     let signing = Simulated::new("smb-signing-on", &[]);
-    let explained = Explained::new(&signing.trace, &[]);
+    let explained = Explained::new(&signing.trace);
     let of = explained.of("cpu-use");
     let mut processes = list(&signing.truth, "processes").iter();
     let system = processes
@@ -139,24 +131,20 @@ fn interrupts_are_not_counted_as_time_of_threads() {
         sentence.contains(" in which DPCs and ISRs interrupted them, but without "),
         "{sentence}"
     );
-    #[cfg(feature = "sql")]
-    explained.check_queries(&[]);
 }
 
 /// Checks that a question about a time range is answered with figures of this range.
 #[test]
 fn time_ranges_have_their_own_figures() {
     let signing = Simulated::new("smb-signing-on", &[]);
-    let moved = |options: &[&str]| {
-        let explained = Explained::new(&signing.trace, options);
-        #[cfg(feature = "sql")]
-        explained.check_queries(&[]);
+    let moved = |scope: Scope| {
+        let explained = Explained::scoped(&signing.trace, scope);
         let (of, used) = (explained.of("smb-security"), explained.of("cpu-use"));
         let bytes = column(&of, "size_bytes")[0].as_i64().unwrap();
         (bytes, column(&used, "busy_ns")[0].as_i64().unwrap())
     };
-    let (all, all_busy_ns) = moved(&[]);
-    let (some, some_busy_ns) = moved(&["--between", "2", "4"]);
+    let (all, all_busy_ns) = moved(Scope::default());
+    let (some, some_busy_ns) = moved(during(2_000, 4_000));
     // The file is copied at constant speed for ten seconds, so two seconds have a fifth of the data and of
     // the busy time.
     assert!((some * 5 - all).abs() < all / 20, "{some} of {all}");
@@ -168,24 +156,19 @@ fn time_ranges_have_their_own_figures() {
 /// a freeze.
 #[test]
 fn suspension_counts_neither_for_locks_nor_for_freezes() {
-    let folder = tempfile::tempdir().unwrap();
     for (scenario, at, theory) in [
         ("lock-convoy", "5.2s", "lock-convoy"),
         ("frozen", "5s", "frozen"),
     ] {
-        let loss = |scenario: &str| {
-            let simulated = Simulated::new(scenario, &[]);
-            let explained = Explained::new(&simulated.trace, &[]);
-            #[cfg(feature = "sql")]
-            explained.check_queries(&[]);
+        let loss = |simulated: &Simulated| {
+            let explained = Explained::new(&simulated.trace);
             number(&explained.of(theory)[0]["delay"], "ns")
         };
-        let file = folder.path().join(format!("{scenario}.toml"));
         let asleep = format!(
             "extends = \"{scenario}\"\ntitle = \"Asleep\"\n[[at]]\ntime = \"{at}\"\nsuspend = \"2s\"\n"
         );
-        std::fs::write(&file, asleep).unwrap();
-        let (awake, asleep) = (loss(scenario), loss(file.to_str().unwrap()));
+        let awake = loss(&Simulated::new(scenario, &[]));
+        let asleep = loss(&Simulated::of_text(scenario, &asleep, &[]));
         // The frozen time is as long as without suspension but includes two seconds of suspension, which are
         // no loss. The threads of the lock convoy still have the same work after the suspension.
         let expected = match scenario {
@@ -225,11 +208,10 @@ const CAUSES: &[(&str, Option<&str>)] = &[
 ];
 
 #[test]
-fn causes_come_first_and_queries_return_the_shown_rows() {
+fn causes_come_first() {
     for (n, (scenario, cause)) in (7..).zip(CAUSES) {
-        let simulated = Simulated::new(scenario, &["--seed", &n.to_string()]);
-        let symbols = ["--symbols", &simulated.symbols];
-        let explained = Explained::new(&simulated.trace, &symbols);
+        let simulated = Simulated::new(scenario, &[&format!("seed={n}")]);
+        let explained = Explained::with_symbols(&simulated, Scope::default());
         let first = &explained.findings()[0];
         match cause {
             Some(cause) => {
@@ -238,8 +220,6 @@ fn causes_come_first_and_queries_return_the_shown_rows() {
             }
             None => assert_eq!(explained.complaints(), [""; 0], "{scenario}"),
         }
-        #[cfg(feature = "sql")]
-        explained.check_queries(&symbols);
     }
 }
 
@@ -248,7 +228,7 @@ fn causes_come_first_and_queries_return_the_shown_rows() {
 #[test]
 fn a_lock_that_is_handed_from_thread_to_thread_is_found() {
     let convoy = Simulated::new("lock-convoy", &[]);
-    let explained = Explained::new(&convoy.trace, &[]);
+    let explained = Explained::new(&convoy.trace);
     let of = explained.of("lock-convoy");
     assert_eq!(of.len(), 1);
     let window = list(&convoy.truth, "watched_threads").iter();
@@ -274,8 +254,6 @@ fn a_lock_that_is_handed_from_thread_to_thread_is_found() {
 /// truth file.
 #[test]
 fn two_causes_at_once_are_both_found_and_apportioned() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("both.toml");
     let scenario = r#"
         extends = "rank-stall"
         title = "A flood of DPCs on a machine with a rank stall"
@@ -286,9 +264,8 @@ fn two_causes_at_once_are_both_found_and_apportioned() {
         isr = { in = ["ndis.sys!ndisMiniportMessageIsr"], cost = "2us" }
         dpc = { in = ["IDSvia64.sys!ProcessPacket", "ndis.sys!ndisInterruptDpc"], cost = "230us" }
     "#;
-    std::fs::write(&file, scenario).unwrap();
-    let both = Simulated::new(file.to_str().unwrap(), &[]);
-    let explained = Explained::new(&both.trace, &[]);
+    let both = Simulated::of_text("both", scenario, &[]);
+    let explained = Explained::new(&both.trace);
 
     let locked = explained.of("locked-cpus");
     assert_eq!(locked[0]["severity"], "problem");
@@ -340,8 +317,8 @@ fn missing_events_are_not_judged() {
             ["lock-convoy", "disks", "network-throughput"],
         ),
     ] {
-        let less = Simulated::new(scenario, &["--set", sampled]);
-        let explained = Explained::new(&less.trace, &[]);
+        let less = Simulated::new(scenario, &[sampled]);
+        let explained = Explained::new(&less.trace);
         for theory in theories {
             assert_eq!(
                 explained.judgement(theory),
@@ -350,7 +327,7 @@ fn missing_events_are_not_judged() {
             );
             assert!(explained.of(theory).is_empty(), "{scenario}: {theory}");
         }
-        let verdicts = list(&explained.report["explanation"], "theories").iter();
+        let verdicts = list(&explained.explanation, "theories").iter();
         for verdict in verdicts.filter(|verdict| verdict["judgement"] == "not_recorded") {
             assert!(
                 verdict["record"]
@@ -358,5 +335,114 @@ fn missing_events_are_not_judged() {
                     .is_some_and(|record| !record.is_empty())
             );
         }
+    }
+}
+
+/// Checks that findings within the scope come first, and that all others are marked as out of scope.
+#[test]
+fn findings_in_scope_come_first() {
+    let stall = Simulated::new("rank-stall", &[]);
+    let whole = Explained::new(&stall.trace);
+    for theory in ["suspended", "outranked", "cpu-use"] {
+        assert_eq!(whole.judgement(theory), "for", "{theory}");
+    }
+    assert!(
+        whole
+            .findings()
+            .iter()
+            .all(|found| found["off_topic"].is_null())
+    );
+
+    let (from, to) = (11_000_000_000, 26_000_000_000);
+    let part = Explained::scoped(&stall.trace, during(11_000, 26_000));
+    let is_off_topic: Vec<bool> = part
+        .findings()
+        .iter()
+        .map(|f| f["off_topic"] == true)
+        .collect();
+    assert!(is_off_topic.is_sorted(), "{is_off_topic:?}");
+    for found in part
+        .findings()
+        .iter()
+        .filter(|found| found["off_topic"] != true)
+    {
+        let during = &found["during"];
+        let meets = number(during, "start") < to && from < number(during, "end");
+        assert!(meets, "{found}");
+    }
+}
+
+#[test]
+fn freezes_are_found_with_their_cost() {
+    let frozen = Simulated::new("frozen", &[]);
+    let moments = list(&frozen.truth, "moments").iter();
+    let at = |what: &str| {
+        let mut of = moments.clone().filter(|moment| moment["what"] == what);
+        number(of.next().unwrap(), "at_ns")
+    };
+    let (froze, thawed) = (at("freeze"), at("thaw"));
+    let thread = &list(&frozen.truth, "watched_threads");
+    let watched = thread
+        .iter()
+        .find(|thread| thread["process"].to_string().contains("Calculator.exe"));
+    let suspended = list(watched.unwrap(), "longest_waits").iter();
+    let suspended = suspended.filter(|wait| wait["reason"].to_string().contains("Suspended"));
+    let lost = suspended
+        .map(|wait| number(wait, "waited_ns"))
+        .max()
+        .unwrap();
+
+    let explained = Explained::new(&frozen.trace);
+    let first = &explained.findings()[0];
+    assert_eq!(first["theory"], "frozen");
+    assert_eq!(first["severity"], "problem");
+    let evidence = &list(first, "evidence")[0]["rows"][0];
+    // The service that freezes the program logs an event right before the freeze and right after the thaw.
+    for (cell, truth) in [(1, froze), (2, thawed)] {
+        let off = evidence[cell].as_i64().unwrap() - truth;
+        assert!(off.abs() < 10_000, "{evidence} is {off} ns off");
+    }
+    let cost = number(&first["delay"], "ns");
+    assert!((cost - lost).abs() < 100_000, "{cost}, not {lost}");
+}
+
+#[test]
+fn lost_events_and_skewed_clocks_are_reported() {
+    let lost = Simulated::new("lost-events", &[]);
+    let explained = Explained::new(&lost.trace);
+    let of = explained.of("capture");
+    let (kinds, counts) = (column(&of, "kind"), column(&of, "lost"));
+    let place = kinds.iter().position(|kind| kind == "events_lost").unwrap();
+    assert_eq!(counts[place], lost.truth["events_lost"]);
+    // CPU time of a run that seems to span the lost second is not counted, so the reported time is not larger
+    // than the true one.
+    let truth = list(&lost.truth, "processes").iter();
+    let told: BTreeMap<String, i64> = truth
+        .map(|process| {
+            let name = format!("{} ({})", text(&process["name"]), number(process, "id"));
+            (name, number(process, "cpu_ns"))
+        })
+        .collect();
+    let used = explained.of("cpu-use");
+    for (process, ns) in column(&used, "process").iter().zip(column(&used, "cpu_ns")) {
+        let (told, ns) = (told[process.as_str().unwrap()], ns.as_i64().unwrap());
+        // Tolerance of 2 %: context switches do not separate the time of a thread from the time of
+        // interrupts.
+        assert!(
+            ns as f64 <= told as f64 * 1.02,
+            "{process}: {ns}, not {told}"
+        );
+    }
+
+    let clocks = Simulated::new("clock-trouble", &[]);
+    let explained = Explained::new(&clocks.trace);
+    let of = explained.of("clocks");
+    assert_eq!(of.len(), 1);
+    // In this scenario, the clock of processor 5 is 20 ms ahead of most others.
+    let ahead = column(&of, "ahead_ns");
+    let most = (0..ahead.len()).max_by_key(|row| ahead[*row].as_i64());
+    assert_eq!(column(&of, "readying_cpu")[most.unwrap()], 5);
+    for ns in ahead {
+        assert!(ns.as_i64().unwrap() <= 20_000_000);
     }
 }

@@ -1,14 +1,13 @@
-//! Tests of `laglab stack` with simulated traces. The expected results come from a simple walk over the bytes
+//! Tests of stacks. The expected results come from a simple walk over the bytes
 //! of the events, without tables, joins or symbol files.
-
-mod program;
-mod simulated;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
-
 use simulated::{Simulated, list, number, text};
+use xperf::{PlaceOptions, Stacked};
+
+use super::reported::{by_function, open, rows_and_warnings};
 
 /// Ids of kernel events: group in the high byte, type in the low byte. This is the id of stacks.
 const STACK: u16 = 0x1820;
@@ -163,16 +162,15 @@ impl Hits {
     }
 
     /// Parses the rows of the report. They contain each call twice: for the caller and for the callee.
-    fn reported(lines: &str) -> Hits {
+    fn reported(rows: &[Value]) -> Hits {
         let mut hits = Hits::default();
         let mut calls = [BTreeMap::new(), BTreeMap::new()];
-        for line in lines.lines() {
-            let row: Value = serde_json::from_str(line).unwrap();
+        for row in rows {
             let (place, other) = (text(&row["module"]), text(&row["other"]));
-            let inclusive = number(&row, "inclusive");
+            let inclusive = number(row, "inclusive");
             match row["relation"].as_str() {
                 Some("itself") => {
-                    let sum = (inclusive, number(&row, "exclusive"));
+                    let sum = (inclusive, number(row, "exclusive"));
                     assert_eq!(hits.places.insert(place, sum), None);
                 }
                 Some("caller") => assert_eq!(calls[0].insert((other, place), inclusive), None),
@@ -190,8 +188,9 @@ impl Hits {
 #[test]
 fn stacks_hold_the_functions_of_the_scenario() {
     for scenario in ["healthy", "smb-signing-on"] {
-        let simulated = Simulated::new(scenario, &["--duration", "4s"]);
+        let simulated = Simulated::new(scenario, &["duration=4s"]);
         let walk = Walk::new(&simulated.trace);
+        let recording = open(&simulated);
         let mut known: HashMap<(u32, u64), String> = HashMap::new();
         for stack in walk.stacks.values().flatten() {
             for address in &stack.addresses {
@@ -201,9 +200,9 @@ fn stacks_hold_the_functions_of_the_scenario() {
             }
         }
         for (event, hook) in [
-            ("profile", SAMPLE),
-            ("cswitch", CONTEXT_SWITCH),
-            ("readythread", READY_THREAD),
+            (Stacked::Profile, SAMPLE),
+            (Stacked::Cswitch, CONTEXT_SWITCH),
+            (Stacked::Readythread, READY_THREAD),
         ] {
             let stacks = &walk.stacks[&hook];
             let functions: Vec<Vec<&str>> = stacks
@@ -224,19 +223,28 @@ fn stacks_hold_the_functions_of_the_scenario() {
                     modules
                 })
                 .collect();
-            for (by, stacks) in [("function", functions), ("module", modules)] {
-                let report = ["stack", "--event", event, "--by", by, "--butterfly", "0"];
-                let rest = ["--symbols", &simulated.symbols, &simulated.trace, "--json"];
-                let output = program::laglab(&[&report[..], &rest].concat());
-                assert!(output.status.success());
-                let reported = Hits::reported(std::str::from_utf8(&output.stdout).unwrap());
+            let of_functions = by_function(&simulated);
+            for (places, stacks) in [
+                (of_functions, functions),
+                (PlaceOptions::default(), modules),
+            ] {
+                let by = places.by;
+                let report = xperf::Stack {
+                    event,
+                    butterfly: Some(0.0),
+                    places,
+                    ..xperf::Stack::default()
+                };
+                let (rows, warnings) = rows_and_warnings(&report, &recording);
+                let reported = Hits::reported(&rows);
                 assert!(stacks.len() > 100 && !reported.calls.is_empty());
-                assert_eq!(reported, Hits::count(&stacks), "{scenario}, {event}, {by}");
+                let case = format!("{scenario}, {event:?}, {by:?}");
+                assert_eq!(reported, Hits::count(&stacks), "{case}");
 
                 let (all, with) = (walk.events[&hook], stacks.len() as u64);
-                let note = format!("laglab: {} of {all} events have no stack\n", all - with);
-                let note = if all == with { String::new() } else { note };
-                assert_eq!(String::from_utf8(output.stderr).unwrap(), note);
+                let note = format!("{} of {all} events have no stack", all - with);
+                let notes = if all == with { vec![] } else { vec![note] };
+                assert_eq!(warnings, notes, "{case}");
             }
         }
     }

@@ -1,17 +1,12 @@
-//! Tests of `laglab explain` with damaged or incomplete traces. It must still find the cause of the scenario,
-//! and nothing else. The expected findings come from a simulation that differs only in the events that it
-//! logs.
-
-mod explained;
-mod program;
-mod simulated;
+//! Tests with damaged or incomplete traces. The cause of the scenario must still be found, and nothing else.
+//! The expected findings come from a simulation that differs only in the events that it logs.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-
-use explained::{Explained, column};
 use simulated::{Simulated, list, number, text};
+
+use super::explained::{Explained, column};
 
 /// Setting that loses the events of two processors for a second, during the long wait in the scenario.
 const LOSS: &str = r#"trouble.lose=[{from="35s",to="36s",cpus=[2,5]}]"#;
@@ -27,12 +22,6 @@ const TWO_CPUS: [&str; 4] = [
     "device.audio.cpus=[1]",
     "device.display.cpus=[1]",
 ];
-
-fn simulated(scenario: &str, sets: &[&str], options: &[&str]) -> Simulated {
-    let sets = sets.iter().flat_map(|set| ["--set", set]);
-    let options: Vec<&str> = sets.chain(options.iter().copied()).collect();
-    Simulated::new(scenario, &options)
-}
 
 /// Returns the names and ids of the processes in a finding.
 fn processes(finding: &Value) -> Vec<String> {
@@ -84,11 +73,11 @@ fn longest_wait(simulated: &Simulated, process: &str) -> (i64, i64) {
 
 #[test]
 fn a_wait_through_lost_events_counts_from_their_end() {
-    for seed in ["--seed=1", "--seed=2"] {
-        let whole = simulated("rank-stall", &[], &[seed]);
-        let lossy = simulated("rank-stall", &[LOSS], &[seed]);
+    for seed in ["seed=1", "seed=2"] {
+        let whole = Simulated::new("rank-stall", &[seed]);
+        let lossy = Simulated::new("rank-stall", &[LOSS, seed]);
         assert_eq!(whole.truth["processes"], lossy.truth["processes"]);
-        let explained = Explained::new(&lossy.trace, &["--no-cache"]);
+        let explained = Explained::new(&lossy.trace);
         let first = &explained.findings()[0];
         let sentence = text(&first["sentence"]);
         assert!(sentence.contains("LockApp.exe"), "{seed}: {sentence}");
@@ -99,7 +88,7 @@ fn a_wait_through_lost_events_counts_from_their_end() {
         // wait starts there.
         let off = (delay_ns - (ran_ns - 36_000_000_000)).abs();
         assert!(off < 50_000_000, "{seed}: {delay_ns}");
-        let whole = Explained::new(&whole.trace, &["--no-cache"]);
+        let whole = Explained::new(&whole.trace);
         assert_of(&whole, "capture", &complaints(&explained));
     }
 }
@@ -107,10 +96,10 @@ fn a_wait_through_lost_events_counts_from_their_end() {
 #[test]
 fn lost_events_of_one_of_two_cpus_make_no_waits() {
     for seed in 101..109 {
-        let seed = format!("--seed={seed}");
-        let sets = [&TWO_CPUS[..], &["trouble.lose.0.cpus=[1]"]].concat();
-        let lossy = simulated("lost-events", &sets, &[&seed]);
-        let explained = Explained::new(&lossy.trace, &["--no-cache"]);
+        let seed = format!("seed={seed}");
+        let settings = [&TWO_CPUS[..], &["trouble.lose.0.cpus=[1]", &seed]].concat();
+        let lossy = Simulated::new("lost-events", &settings);
+        let explained = Explained::new(&lossy.trace);
         let only = BTreeSet::from([("capture".to_owned(), String::new())]);
         assert_eq!(complaints(&explained), only, "{seed}");
     }
@@ -120,14 +109,14 @@ fn lost_events_of_one_of_two_cpus_make_no_waits() {
 /// out. No counter shows that events are lost.
 #[test]
 fn a_gap_makes_no_waits() {
-    let stall = simulated("rank-stall", &[], &[]);
-    let whole = Explained::new(&stall.trace, &["--no-cache"]);
+    let stall = Simulated::new("rank-stall", &[]);
+    let whole = Explained::new(&stall.trace);
     let bytes = std::fs::read(&stall.trace).unwrap();
     let hole = [&bytes[..12_000_000], &[0; 4_000_000], &bytes[16_000_000..]].concat();
     let cut = [&bytes[..12_000_000], &bytes[16_000_123..]].concat();
     for part in [hole, cut] {
         std::fs::write(&stall.trace, part).unwrap();
-        let explained = Explained::new(&stall.trace, &["--no-cache"]);
+        let explained = Explained::new(&stall.trace);
         assert_of(&whole, "capture", &complaints(&explained));
         let first = text(&explained.findings()[0]["sentence"]);
         assert!(first.contains("LockApp.exe"), "{first}");
@@ -138,11 +127,11 @@ fn a_gap_makes_no_waits() {
 /// Its next run must not be taken as the end of the wait.
 #[test]
 fn clocks_that_disagree_make_no_waits_of_a_busy_machine() {
-    for seed in ["--seed=1", "--seed=2", "--seed=3"] {
-        let whole = simulated("rank-stall", &[], &[seed]);
-        let skewed = simulated("rank-stall", &[SKEW], &[seed]);
-        let explained = Explained::new(&skewed.trace, &["--no-cache"]);
-        let whole = Explained::new(&whole.trace, &["--no-cache"]);
+    for seed in ["seed=1", "seed=2", "seed=3"] {
+        let whole = Simulated::new("rank-stall", &[seed]);
+        let skewed = Simulated::new("rank-stall", &[SKEW, seed]);
+        let explained = Explained::new(&skewed.trace);
+        let whole = Explained::new(&whole.trace);
         assert_of(&whole, "clocks", &complaints(&explained));
         for found in explained.of("clocks") {
             let sentence = text(&found["sentence"]);
@@ -165,8 +154,8 @@ fn clocks_that_disagree_make_no_waits_of_a_busy_machine() {
 #[test]
 fn a_starved_thread_has_its_own_priority_by_any_clock() {
     let skew = r#"trouble.skew=[{cpu=4,ahead="5ms"},{cpu=5,ahead="20ms",from="5s"}]"#;
-    let starved = simulated("priority-starved", &[skew], &["--duration=12s"]);
-    let explained = Explained::new(&starved.trace, &["--no-cache"]);
+    let starved = Simulated::new("priority-starved", &[skew, "duration=12s"]);
+    let explained = Explained::new(&starved.trace);
     for found in explained.of("long-waits") {
         let sentence = text(&found["sentence"]);
         assert!(!sentence.contains("priority 15"), "{sentence}");
@@ -180,8 +169,8 @@ fn a_starved_thread_has_its_own_priority_by_any_clock() {
 /// Checks that the finding about CPU time mentions a clock jump of 20 ms within a run.
 #[test]
 fn cpu_time_of_skewed_clocks_is_doubted() {
-    let trouble = simulated("clock-trouble", &[], &[]);
-    let explained = Explained::new(&trouble.trace, &["--no-cache"]);
+    let trouble = Simulated::new("clock-trouble", &[]);
+    let explained = Explained::new(&trouble.trace);
     let used = &explained.of("cpu-use")[..1];
     let (names, times) = (column(used, "process"), column(used, "cpu_ns"));
     let mut off = 0;
@@ -202,9 +191,9 @@ fn cpu_time_of_skewed_clocks_is_doubted() {
 #[test]
 fn unrecorded_waits_are_reported_as_not_recorded() {
     let less = r#"record.kernel=["PROC_THREAD","LOADER","CSWITCH","PROFILE"]"#;
-    let pinned = simulated("affinity-pinned", &[less], &["--duration=6s"]);
-    let explained = Explained::new(&pinned.trace, &["--no-cache"]);
-    let mut theories = list(&explained.report["explanation"], "theories").iter();
+    let pinned = Simulated::new("affinity-pinned", &[less, "duration=6s"]);
+    let explained = Explained::new(&pinned.trace);
+    let mut theories = list(&explained.explanation, "theories").iter();
     let waits = theories.find(|verdict| verdict["theory"] == "long-waits");
     let because = text(&waits.unwrap()["because"]);
     assert!(because.contains("are not recorded"), "{because}");
@@ -213,8 +202,6 @@ fn unrecorded_waits_are_reported_as_not_recorded() {
 /// Checks that threads of one program that starve until the end of the trace are reported as one finding.
 #[test]
 fn threads_that_still_wait_are_one_finding() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("starved.toml");
     let scenario = r#"
         extends = "priority-starved"
         title = "Twelve threads of a low priority starve until the end"
@@ -227,9 +214,8 @@ fn threads_that_still_wait_are_one_finding() {
         count = 12
         program = [ { until = "1500ms" }, { run = "400ms" }, { until = "1h" } ]
     "#;
-    std::fs::write(&file, scenario).unwrap();
-    let starved = simulated(file.to_str().unwrap(), &[], &[]);
-    let explained = Explained::new(&starved.trace, &["--no-cache"]);
+    let starved = Simulated::of_text("starved", scenario, &[]);
+    let explained = Explained::new(&starved.trace);
     let of_it: Vec<&Value> = (explained.of("long-waits").into_iter())
         .filter(|found| text(&found["sentence"]).contains("of indexer.exe"))
         .collect();
@@ -237,38 +223,4 @@ fn threads_that_still_wait_are_one_finding() {
     assert_eq!(column(&of_it, "since_ns").len(), 12);
     let sentence = text(&of_it[0]["sentence"]);
     assert!(sentence.contains("11 more such waits"), "{sentence}");
-    #[cfg(feature = "sql")]
-    explained.check_queries(&["--no-cache"]);
-}
-
-/// Trims a trace to a part of the time from 30.4 s to 49.8 s, when all processors are busy. Checks that they
-/// are busy in the part, too.
-#[test]
-fn a_part_of_a_trace_is_as_busy_as_it_was() {
-    let stall = simulated("rank-stall", &[], &[]);
-    let (readied_ns, ran_ns) = longest_wait(&stall, "LockApp.exe");
-    assert!(readied_ns < 31_000_000_000 && ran_ns > 33_000_000_000);
-    let folder = tempfile::tempdir().unwrap();
-    let part = folder.path().join("part.etl");
-    let part = part.to_str().unwrap();
-    program::text(&[
-        "trim",
-        &stall.trace,
-        "-o",
-        part,
-        "--from",
-        "31",
-        "--to",
-        "33",
-    ]);
-    let explained = Explained::new(part, &["--no-cache"]);
-    assert_eq!(explained.judgement("suspended"), "against");
-    let span = &explained.report["explanation"]["span"];
-    let span = number(span, "start")..number(span, "end");
-    assert!((span.start - 31_000_000_000).abs() < 20_000_000, "{span:?}");
-    assert!((span.end - 33_000_000_000).abs() < 20_000_000, "{span:?}");
-    let busy = column(&explained.of("cpu-use"), "busy_ns");
-    let (busy, cpus) = (busy[0].as_i64().unwrap(), 8);
-    let off = cpus * 2_000_000_000 - busy;
-    assert!((0..busy / 100).contains(&off), "{busy}");
 }

@@ -1,19 +1,33 @@
-//! Tests of `laglab explain` with threads that were ready and got no CPU. Their obstacles are compared with
-//! the truth files of simulations.
-
-mod program;
-mod simulated;
+//! Tests with threads that were ready and got no CPU. Their obstacles are compared with the truth files of
+//! simulations.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
+use explain::Scope;
 use serde_json::Value;
-
 use simulated::{Simulated, list, number, text};
+use tables::Options;
 
-/// Runs `explain` on a trace, and returns the explanation as JSON.
-fn explained(simulated: &Simulated, asked: &[&str]) -> Value {
-    let args = [&["explain", "--json", &simulated.trace], asked].concat();
-    program::json(&args)["explanation"].take()
+use super::explained::{Explained, open};
+
+/// Explains a whole trace.
+fn explained(simulated: &Simulated) -> Value {
+    explained_in(simulated, Scope::default())
+}
+
+/// Explains a part of a trace.
+fn explained_in(simulated: &Simulated, scope: Scope) -> Value {
+    Explained::scoped(&simulated.trace, scope).explanation
+}
+
+/// Returns the scope of one thread in a time range.
+fn of_thread(id: u32, during: Range<i64>) -> Scope {
+    Scope {
+        threads: vec![id],
+        during: Some(during),
+        ..Scope::default()
+    }
 }
 
 /// Returns the findings about waits.
@@ -113,7 +127,7 @@ fn assert_held_as_told(simulated: &Simulated, finding: &Value, told: &Value) {
 #[test]
 fn a_thread_of_rank_2_waits_for_all_of_rank_0() {
     let stall = Simulated::new("rank-stall", &[]);
-    let explanation = explained(&stall, &[]);
+    let explanation = explained(&stall);
     let wait = wait_of(&explanation, "LockApp.exe");
     assert_eq!(wait["severity"], "problem");
     let sentence = text(&wait["sentence"]);
@@ -146,8 +160,14 @@ fn a_thread_of_rank_2_waits_for_all_of_rank_0() {
     assert_eq!(path[0]["was_ready_ns"], told["ready_ns"]);
 
     // In the time from the previous focus to the focus of LockApp, the same wait is the longest.
-    let asked = ["--between-focus", "logonui", "LockApp"];
-    let explanation = explained(&stall, &asked);
+    let store = open(&stall.trace);
+    let between = explain::between_focus(&store, "logonui", "LockApp", Options::default());
+    let scope = Scope {
+        during: between.unwrap(),
+        ..Scope::default()
+    };
+    assert!(scope.during.is_some());
+    let explanation = explained_in(&stall, scope);
     assert_held_as_told(&stall, wait_of(&explanation, "LockApp.exe"), told);
     let moments = list(&stall.truth, "moments").iter();
     let focus: Vec<(i64, String)> = moments
@@ -174,25 +194,24 @@ fn a_thread_of_rank_2_waits_for_all_of_rank_0() {
 fn threads_of_higher_priority_starve_one_until_it_is_boosted() {
     let starved = Simulated::new("priority-starved", &[]);
     let thread = watched(&starved, "archiver.exe");
-    let id = number(thread, "thread_id").to_string();
+    let id = number(thread, "thread_id") as u32;
     for told in &list(thread, "longest_ready_waits")[..3] {
         let middle = (number(told, "readied_ns") + number(told, "ran_ns")) / 2;
-        let at = format!("{middle}ns");
-        let explanation = explained(&starved, &["--thread", &id, "--at", &at]);
+        let explanation = explained_in(&starved, of_thread(id, middle..middle + 1));
         let wait = wait_of(&explanation, "archiver.exe");
         assert_held_as_told(&starved, wait, told);
         assert_eq!(explaining(wait), ["higher-priority"]);
     }
-    let explanation = explained(&starved, &[]);
+    let explanation = explained(&starved);
     let wait = wait_of(&explanation, "archiver.exe");
     assert_eq!(wait["severity"], "warning", "the idle class is not urgent");
 }
 
 #[test]
 fn a_thread_that_is_ready_when_the_trace_ends_waits_still() {
-    let starved = Simulated::new("priority-starved", &["--set", "duration=4s"]);
+    let starved = Simulated::new("priority-starved", &["duration=4s"]);
     let since = number(watched(&starved, "archiver.exe"), "still_ready_since_ns");
-    let explanation = explained(&starved, &[]);
+    let explanation = explained(&starved);
     let wait = wait_of(&explanation, "archiver.exe");
     assert!(text(&wait["sentence"]).contains("and still when the trace ended"));
     assert_eq!(
@@ -205,7 +224,7 @@ fn a_thread_that_is_ready_when_the_trace_ends_waits_still() {
 #[test]
 fn a_pinned_thread_waits_for_its_cpu_despite_idle_ones() {
     let pinned = Simulated::new("affinity-pinned", &[]);
-    let explanation = explained(&pinned, &[]);
+    let explanation = explained(&pinned);
     let wait = wait_of(&explanation, "game.exe");
     assert_held_as_told(
         &pinned,
@@ -219,7 +238,7 @@ fn a_pinned_thread_waits_for_its_cpu_despite_idle_ones() {
 #[test]
 fn a_thread_without_its_kernel_stack_waits_for_the_disk() {
     let paged = Simulated::new("stack-paged-out", &[]);
-    let explanation = explained(&paged, &[]);
+    let explanation = explained(&paged);
     let wait = wait_of(&explanation, "mail.exe");
     let told = &watched(&paged, "mail.exe")["longest_ready_waits"][0];
     assert_eq!(explaining(wait), ["stack-paged-out"]);
@@ -244,7 +263,7 @@ fn a_thread_without_its_kernel_stack_waits_for_the_disk() {
 #[test]
 fn time_that_the_machine_sleeps_is_not_lost() {
     let resume = Simulated::new("busy-wait-resume", &[]);
-    let explanation = explained(&resume, &[]);
+    let explanation = explained(&resume);
     for wait in waits(&explanation) {
         assert_eq!(wait["severity"], "information", "{}", wait["sentence"]);
         assert_ne!(explaining(wait), ["machine-suspended"]);
@@ -255,26 +274,23 @@ fn time_that_the_machine_sleeps_is_not_lost() {
         .find(|found| found["theory"] == "suspended");
     let during = &asleep.expect("the machine slept")["during"];
     let middle = (number(during, "start") + number(during, "end")) / 2;
-    let at = format!("{middle}ns");
-    let explanation = explained(&resume, &["--process", "dwm", "--at", &at]);
+    let scope = Scope {
+        processes: vec!["dwm".to_owned()],
+        during: Some(middle..middle + 1),
+        ..Scope::default()
+    };
+    let explanation = explained_in(&resume, scope);
     let wait = wait_of(&explanation, "dwm.exe");
     assert_eq!(wait["severity"], "information");
     assert_eq!(explaining(wait), ["machine-suspended"]);
-}
-
-/// Simulates the scenario with this text.
-fn simulated(scenario: &str) -> Simulated {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("scenario.toml");
-    std::fs::write(&file, scenario).unwrap();
-    Simulated::new(file.to_str().unwrap(), &[])
 }
 
 /// Tests twenty-four threads at two priorities on eight CPUs. Many waits of background threads must not hide
 /// the waits of programs in the foreground.
 #[test]
 fn a_program_that_waits_often_hides_no_other() {
-    let busy = simulated(
+    let busy = Simulated::of_text(
+        "busy",
         r#"
         extends = "healthy"
         title = "More threads than CPUs, at two priorities"
@@ -295,8 +311,9 @@ fn a_program_that_waits_often_hides_no_other() {
         start = "1s"
         program = [ { forever = [ { run = "1s", in = ["burn.exe!Loop"] } ] } ]
         "#,
+        &[],
     );
-    let explanation = explained(&busy, &[]);
+    let explanation = explained(&busy);
     let worst = waits(&explanation)[0];
     assert_eq!(worst["severity"], "problem");
     // All threads that wait for the same cause are in one finding.
@@ -316,7 +333,7 @@ fn a_program_that_waits_often_hides_no_other() {
 #[test]
 fn a_thread_waits_for_its_locked_ideal_processor() {
     let flood = Simulated::new("dpc-flood-teaming", &[]);
-    let explanation = explained(&flood, &[]);
+    let explanation = explained(&flood);
     let wait = wait_of(&explanation, "svchost.exe");
     let longest = &rows(wait, "Waits of")[0];
     assert!(longest["ready_ns"].as_i64().unwrap() > 1_000_000_000);
@@ -346,7 +363,7 @@ fn a_thread_waits_for_its_locked_ideal_processor() {
 /// Checks that the known part of a wait is reported if the events before this part are lost.
 #[test]
 fn a_wait_is_certain_after_lost_events() {
-    let stall = Simulated::new("rank-stall", &["--duration=50500ms"]);
+    let stall = Simulated::new("rank-stall", &["duration=50500ms"]);
     let told = &watched(&stall, "LockApp.exe")["longest_ready_waits"][0];
     let (readied, ran) = (number(told, "readied_ns"), number(told, "ran_ns"));
     let mut trace = std::fs::read(&stall.trace).unwrap();
@@ -355,7 +372,7 @@ fn a_wait_is_certain_after_lost_events() {
     let from = trace.len() * 2 / 5 / size * size;
     trace[from..from + 20 * size].fill(0);
     std::fs::write(&stall.trace, trace).unwrap();
-    let explanation = explained(&stall, &["--no-cache"]);
+    let explanation = explained(&stall);
     let wait = wait_of(&explanation, "LockApp.exe");
     assert_eq!(wait["severity"], "problem", "{wait:#}");
     let lost = number(&wait["delay"], "ns");
@@ -369,7 +386,8 @@ fn a_wait_is_certain_after_lost_events() {
 /// Checks that a lock is not blamed for time in which its owners get no CPU.
 #[test]
 fn locks_are_not_blamed_for_a_busy_machine() {
-    let busy = simulated(
+    let busy = Simulated::of_text(
+        "busy",
         r#"
         extends = "lock-convoy"
         title = "A convoy on a busy machine"
@@ -382,8 +400,9 @@ fn locks_are_not_blamed_for_a_busy_machine() {
         start = "4s"
         program = [ { forever = [ { run = "1s", in = ["burn.exe!Loop"] } ] } ]
         "#,
+        &[],
     );
-    let explanation = explained(&busy, &[]);
+    let explanation = explained(&busy);
     let mut findings = list(&explanation, "findings").iter();
     let convoy = findings
         .find(|found| found["theory"] == "lock-convoy")
@@ -397,7 +416,7 @@ fn locks_are_not_blamed_for_a_busy_machine() {
     assert!(text(&convoy["sentence"]).contains("burn.exe"));
     // The same scenario without other threads must have about the same loss.
     let alone = Simulated::new("lock-convoy", &[]);
-    let explanation = explained(&alone, &[]);
+    let explanation = explained(&alone);
     let mut findings = list(&explanation, "findings").iter();
     let convoy = findings
         .find(|found| found["theory"] == "lock-convoy")
@@ -416,9 +435,8 @@ fn the_critical_path_follows_a_lock_from_thread_to_thread() {
         .find(|wait| !wait["readied_by_thread_id"].is_null())
         .unwrap();
     let (from, to) = (number(told, "from_ns"), number(told, "to_ns"));
-    let id = number(window, "thread_id").to_string();
-    let between = ["--between", &format!("{from}ns"), &format!("{to}ns")];
-    let explanation = explained(&convoy, &[&["--thread", &id][..], &between].concat());
+    let id = number(window, "thread_id") as u32;
+    let explanation = explained_in(&convoy, of_thread(id, from..to));
     let path = waits(&explanation)
         .into_iter()
         .find(|found| text(&found["sentence"]).starts_with("Critical path"))
@@ -451,10 +469,9 @@ fn the_critical_path_follows_a_wait_that_is_not_over() {
         .find(|wait| !wait["readied_by_thread_id"].is_null())
         .unwrap();
     let (from, to) = (number(told, "from_ns"), number(told, "to_ns"));
-    let id = number(window, "thread_id").to_string();
+    let id = number(window, "thread_id") as u32;
     let before = to - 1_000;
-    let between = ["--between", &format!("{from}ns"), &format!("{before}ns")];
-    let explanation = explained(&convoy, &[&["--thread", &id][..], &between].concat());
+    let explanation = explained_in(&convoy, of_thread(id, from..before));
     let path = waits(&explanation)
         .into_iter()
         .find(|found| text(&found["sentence"]).starts_with("Critical path"))
@@ -470,7 +487,7 @@ fn the_critical_path_follows_a_wait_that_is_not_over() {
 #[test]
 fn lost_events_make_no_lost_time() {
     let lost = Simulated::new("lost-events", &[]);
-    for wait in waits(&explained(&lost, &[])) {
+    for wait in waits(&explained(&lost)) {
         assert_eq!(wait["severity"], "information", "{}", wait["sentence"]);
     }
 }
@@ -479,7 +496,7 @@ fn lost_events_make_no_lost_time() {
 fn without_waits_nothing_is_found() {
     for scenario in ["healthy", "frozen", "rank-walk", "clock-trouble"] {
         let calm = Simulated::new(scenario, &[]);
-        let explanation = explained(&calm, &[]);
+        let explanation = explained(&calm);
         for wait in waits(&explanation) {
             assert_eq!(
                 wait["severity"], "information",

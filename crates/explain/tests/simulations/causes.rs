@@ -1,32 +1,17 @@
-//! Tests of the causes that `laglab explain` names: interrupts, busy waiting, timers and the network. They
-//! are compared with the truth files of simulations.
-
-mod program;
-mod simulated;
+//! Tests of the named causes: interrupts, busy waiting, timers and the network. They are compared with the
+//! truth files of simulations.
 
 use std::collections::BTreeMap;
 
+use explain::Scope;
 use serde_json::Value;
-
 use simulated::{Simulated, list, number, sums, text};
 
-/// Explains a simulated trace with its symbols, and returns the explanation as JSON.
-fn explained(trace: &Simulated, options: &[&str]) -> Value {
-    let all = [
-        "explain",
-        "--json",
-        "--symbols",
-        &trace.symbols,
-        &trace.trace,
-    ];
-    explanation(&[&all[..], options].concat())
-}
+use super::explained::{Explained, during};
 
-fn explanation(args: &[&str]) -> Value {
-    let output = program::laglab(args);
-    assert!(output.status.success(), "{args:?}");
-    let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    report["explanation"].take()
+/// Explains a simulated trace with its symbols.
+fn explained(trace: &Simulated) -> Value {
+    Explained::with_symbols(trace, Scope::default()).explanation
 }
 
 /// Returns the findings of a theory.
@@ -108,7 +93,7 @@ fn floods_come_first_and_are_the_published_ones() {
         ("dpc-flood-no-teaming", 55_000, 37.7, 682.0),
     ] {
         let flood = Simulated::new(scenario, &[]);
-        let explanation = explained(&flood, &["--between", "20s", "30s"]);
+        let explanation = Explained::with_symbols(&flood, during(20_000, 30_000)).explanation;
         let first = &explanation["findings"][0];
         assert_eq!(first["theory"], "locked-cpus", "{first}");
         assert_eq!(first["severity"], "problem");
@@ -136,7 +121,7 @@ fn floods_come_first_and_are_the_published_ones() {
 
         // Without a time range, `explain` finds the time of the flood itself. In the scenario, the flood
         // starts at 17 s.
-        let explanation = explained(&flood, &[]);
+        let explanation = explained(&flood);
         let first = &explanation["findings"][0];
         assert_eq!(first["theory"], "locked-cpus", "{first}");
         let from_ns = number(&first["during"], "start");
@@ -170,7 +155,7 @@ fn module(name: &str) -> String {
 fn traffic_that_is_served_well_locks_no_cpu() {
     for scenario in ["dpc-flood-no-ids", "dpc-flood-scaled-out"] {
         let server = Simulated::new(scenario, &[]);
-        let explanation = explained(&server, &[]);
+        let explanation = explained(&server);
         assert_eq!(
             judgement(&explanation, "locked-cpus"),
             "against",
@@ -189,7 +174,7 @@ fn traffic_that_is_served_well_locks_no_cpu() {
 #[test]
 fn signing_is_named_before_the_flood_that_it_makes() {
     let copy = Simulated::new("smb-signing-on", &[]);
-    let explanation = explained(&copy, &[]);
+    let explanation = explained(&copy);
     let first = &explanation["findings"][0];
     assert_eq!(first["theory"], "smb-security", "{first}");
     assert_eq!(first["severity"], "problem");
@@ -221,7 +206,7 @@ fn signing_is_named_before_the_flood_that_it_makes() {
     assert!(!remedies.iter().any(|remedy| remedy.contains("disable")));
 
     let copy = Simulated::new("smb-signing-off", &[]);
-    let explanation = explained(&copy, &[]);
+    let explanation = explained(&copy);
     assert_eq!(judgement(&explanation, "smb-security"), "against");
     assert_eq!(judgement(&explanation, "locked-cpus"), "against");
 }
@@ -236,7 +221,7 @@ fn longer_dpcs_within_the_limit_are_no_problem() {
         ("usb-amdxhc31", "amdxhc31.sys"),
     ] {
         let mouse = Simulated::new(scenario, &[]);
-        let explanation = explained(&mouse, &[]);
+        let explanation = explained(&mouse);
         let mut theories = list(&explanation, "theories").iter();
         let verdict = theories.find(|verdict| verdict["theory"] == "long-interrupts");
         let verdict = verdict.unwrap();
@@ -259,7 +244,7 @@ fn busy_waiting_drivers_are_named_with_their_time() {
     let truth: BTreeMap<i64, i64> = truth
         .map(|thread| (number(thread, "thread_id"), number(thread, "cpu_ns")))
         .collect();
-    let explanation = explained(&resume, &[]);
+    let explanation = explained(&resume);
     let with_symbols = found(&explanation, "busy-waiting");
     assert_eq!(with_symbols.len(), 3);
     assert_eq!(with_symbols[0]["severity"], "problem");
@@ -268,7 +253,7 @@ fn busy_waiting_drivers_are_named_with_their_time() {
         sentence.starts_with("i8042prt.sys kept CPUs in a wait loop for 7"),
         "{sentence}"
     );
-    let without = explanation_without_symbols(&resume);
+    let without = Explained::new(&resume.trace).explanation;
     let likely = found(&without, "busy-waiting");
     assert_eq!(likely.len(), 3);
     for (finding, severity) in with_symbols
@@ -292,10 +277,6 @@ fn busy_waiting_drivers_are_named_with_their_time() {
     );
 }
 
-fn explanation_without_symbols(trace: &Simulated) -> Value {
-    explanation(&["explain", "--json", &trace.trace])
-}
-
 /// Checks that durations of Sleep(1) are those that PC-Tuning measured, and that each has the right cause.
 #[test]
 fn short_sleeps_have_the_right_cause() {
@@ -311,7 +292,7 @@ fn short_sleeps_have_the_right_cause() {
     ] {
         let sleep = Simulated::new(scenario, &[]);
         let measured = &list(&sleep.truth, "measured")[0];
-        let explanation = explained(&sleep, &[]);
+        let explanation = explained(&sleep);
         let findings = found(&explanation, "timers");
         let of_it = findings.iter().find(|finding| {
             let sentence = text(&finding["sentence"]);
@@ -337,7 +318,7 @@ fn short_sleeps_have_the_right_cause() {
 fn marks_are_reported_and_not_judged() {
     for (scenario, mark) in [("dscp-marked", 46), ("dscp-bleached", 0)] {
         let game = Simulated::new(scenario, &[]);
-        let explanation = explained(&game, &[]);
+        let explanation = explained(&game);
         let marking = found(&explanation, "packet-marking");
         assert_eq!(marking.len(), 1);
         assert_eq!(marking[0]["severity"], "information");
@@ -358,7 +339,7 @@ fn marks_are_reported_and_not_judged() {
 fn receiving_is_spread_as_the_flows_are() {
     for (scenario, cpus) in [("rss-300kbps", vec![1]), ("rss-1gbps", vec![0, 1])] {
         let game = Simulated::new(scenario, &[]);
-        let explanation = explained(&game, &[]);
+        let explanation = explained(&game);
         let spread = found(&explanation, "receive-spread");
         let by_cpu = rows(spread[0], "by CPU");
         let mut served: Vec<i64> = by_cpu.iter().map(|row| number(row, "cpu")).collect();
@@ -381,8 +362,9 @@ fn receiving_is_spread_as_the_flows_are() {
 #[test]
 fn a_healthy_desktop_gives_no_alarm() {
     for seed in ["1", "2", "3"] {
-        let healthy = Simulated::new("healthy", &["--seed", seed]);
-        let explanation = explained(&healthy, &[]);
+        let healthy = Simulated::new("healthy", &[&format!("seed={seed}")]);
+        let explained = Explained::with_symbols(&healthy, Scope::default());
+        assert_eq!(explained.complaints(), [""; 0], "seed {seed}");
         for theory in [
             "locked-cpus",
             "long-interrupts",
@@ -392,11 +374,7 @@ fn a_healthy_desktop_gives_no_alarm() {
             "receive-spread",
             "packet-marking",
         ] {
-            assert_ne!(
-                judgement(&explanation, theory),
-                "for",
-                "{theory}, seed {seed}"
-            );
+            assert_ne!(explained.judgement(theory), "for", "{theory}, seed {seed}");
         }
     }
 }

@@ -1,0 +1,8 @@
+//! Explanations of simulated traces, compared with the truth about the simulations.
+
+mod causes;
+mod explained;
+mod scenarios;
+mod troubled;
+mod variants;
+mod waits;

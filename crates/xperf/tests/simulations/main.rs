@@ -1,0 +1,5 @@
+//! Reports of simulated traces, compared with the truth about the simulations.
+
+mod reported;
+mod scenarios;
+mod stacks;
