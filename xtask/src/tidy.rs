@@ -59,7 +59,10 @@ const LONG_FILES: &[(&str, &str)] = &[
         "crates/events/src/decode.rs",
         "one walk over every type that a payload can have",
     ),
-    ("ui/src/api/types.ts", "generated from the types of the server"),
+    (
+        "ui/src/api/types.ts",
+        "generated from the types of the server",
+    ),
     (
         "ui/src/table/GoldenTable.svelte",
         "table, tree and keyboard; to be split",

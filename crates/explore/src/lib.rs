@@ -67,6 +67,7 @@ mod trace;
 mod value;
 mod view;
 
+pub use butterfly::{ButterflyAnswer, ButterflyRequest};
 pub use catalogue::{ColumnInfo, ColumnKind, IntervalInfo, TableInfo};
 pub use error::ExploreError;
 pub use explorer::Explorer;
@@ -77,6 +78,7 @@ pub use histogram::{HistogramAnswer, HistogramRequest};
 pub use lanes::{CpuLane, LanesAnswer, LanesRequest, RunSpans};
 pub use pivot::{GroupSort, PivotAnswer, PivotRequest};
 pub use presets::Preset;
+pub use rows::{RowsAnswer, RowsRequest};
 pub use timeline::{Function, TimelineAnswer, TimelineRequest};
 pub use trace::Progress;
 pub use value::{Id, Number, Value};

@@ -316,12 +316,12 @@ impl Session {
     fn forged(&mut self, from: IpAddr, bytes: &[u8]) {
         if let Ok(packet) = Packet::parse(bytes, Dialect::Rfc3208) {
             self.is_disturbed |= packet.tsi() == tsi(0) && !packet.body.is_upstream();
-            self.to_source(bytes, &packet);
-            self.to_receiver(from, bytes, &packet);
+            self.send_to_source(bytes, &packet);
+            self.send_to_receiver(from, bytes, &packet);
         }
     }
 
-    fn to_source(&mut self, bytes: &[u8], packet: &Packet<'_>) {
+    fn send_to_source(&mut self, bytes: &[u8], packet: &Packet<'_>) {
         self.upstream_bytes += bytes.len();
         if let Body::Nak(_) = packet.body {
             self.naks += 1;
@@ -333,7 +333,7 @@ impl Session {
         self.source.handle(self.now, packet);
     }
 
-    fn to_receiver(&mut self, from: IpAddr, bytes: &[u8], packet: &Packet<'_>) {
+    fn send_to_receiver(&mut self, from: IpAddr, bytes: &[u8], packet: &Packet<'_>) {
         if !packet.body.is_upstream() {
             let account = self.accounts.entry(packet.tsi()).or_default();
             account.received += bytes.len();
@@ -378,12 +378,12 @@ impl Session {
         let mut out = Vec::new();
         while self.source.poll_transmit(self.now, &mut out).is_some() {
             did = true;
-            self.from_source(&out);
+            self.take_from_source(&out);
             out.clear();
         }
         while let Some(transmit) = self.receiver.poll_transmit(self.now, &mut out) {
             did = true;
-            self.from_receiver(transmit.to, &out);
+            self.take_from_receiver(transmit.to, &out);
             out.clear();
         }
         while let Some(event) = self.receiver.poll_event(self.now) {
@@ -397,7 +397,7 @@ impl Session {
         did
     }
 
-    fn from_source(&mut self, bytes: &[u8]) {
+    fn take_from_source(&mut self, bytes: &[u8]) {
         let packet = Packet::parse(bytes, Dialect::Rfc3208).expect("a source sends valid packets");
         assert!(
             bytes.len() <= self.source_config.max_packet,
@@ -453,11 +453,11 @@ impl Session {
             );
         }
         if !self.loses || bytes[7] & 3 != 0 {
-            self.to_receiver(address(0), bytes, &packet);
+            self.send_to_receiver(address(0), bytes, &packet);
         }
     }
 
-    fn from_receiver(&mut self, to: Destination, bytes: &[u8]) {
+    fn take_from_receiver(&mut self, to: Destination, bytes: &[u8]) {
         let packet =
             Packet::parse(bytes, Dialect::Rfc3208).expect("a receiver sends valid packets");
         assert!(!self.config.passive, "a passive receiver sends");
@@ -492,7 +492,7 @@ impl Session {
             self.burst
         );
         if packet.tsi() == tsi(0) {
-            self.to_source(bytes, &packet);
+            self.send_to_source(bytes, &packet);
         }
     }
 
