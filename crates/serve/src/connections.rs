@@ -79,7 +79,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, limits: Limits)
             }
             // The client closed the connection before it was accepted.
             Err(error) if is_of_client(&error) => {}
-            // Usually the process has too many open files. The client waits meanwhile.
+            // Usually the process has too many open files. The client waits during this time.
             Err(_) => {
                 connections.close_stranger();
                 sleep(RETRY).await;
