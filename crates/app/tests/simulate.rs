@@ -37,10 +37,11 @@ fn simulated_traces_can_be_read() {
     let (dir, report, truth) = simulate(SMALL, &[]);
     let trace = dir.path().join("small.etl");
     let stats = program::json(&["stats", "--json", trace.to_str().unwrap()]);
-    // The trace has one more event: the header, which belongs to the file, not to the scenario.
-    let events = report["events"].as_u64().unwrap();
-    assert_eq!(stats["total_events"].as_u64(), Some(events + 1));
-    assert_eq!(truth["events"].as_u64(), Some(events));
+    // Both count the header, which is an event too.
+    let events = stats["total_events"].as_u64();
+    assert!(events > Some(1));
+    assert_eq!(report["events"].as_u64(), events);
+    assert_eq!(truth["events"].as_u64(), events);
     assert_eq!(truth["simulated"], Value::Bool(true));
     assert_eq!(
         report["bytes"].as_u64(),

@@ -122,7 +122,7 @@ fn a_value_that_is_not_allowed_is_refused_with_the_allowed_ones() {
         ("SystemResponsiveness", "badvalue", "0 to 100"),
         ("SystemResponsiveness", "101", "0 to 100"),
         ("Win32PrioritySeparation", "badvalue", "0 to 63"),
-        ("maxnumrsscpus", "many", "1 or more"),
+        ("MaxNumRssCpus", "many", "1 or more"),
     ] {
         let output = laglab(&["tune", "explain", name, value]);
         assert_eq!(output.status.code(), Some(2), "{name} {value}");
