@@ -332,7 +332,7 @@ mod tests {
             unsafe_code_is_explained(&[
                 file("crates/pgm/src/a.rs", &explained),
                 file("crates/pgm/src/b.rs", allow),
-                file("crates/etl/src/c.rs", &explained),
+                file("crates/explain/src/c.rs", &explained),
                 file("crates/etl/tests/d.rs", &explained),
                 file("bench/src/e.rs", &explained),
                 file("crates/etl/src/f.rs", "// unsafe"),
@@ -340,7 +340,7 @@ mod tests {
             [
                 "crates/pgm/src/b.rs:1: allows unsafe code, but neither the attribute nor the first \
                  comment says why",
-                "crates/etl/src/c.rs:2: allows unsafe code, but the crate is not in MAY_BE_UNSAFE \
+                "crates/explain/src/c.rs:2: allows unsafe code, but the crate is not in MAY_BE_UNSAFE \
                  (xtask/src/tidy.rs)",
             ]
         );

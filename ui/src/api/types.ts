@@ -1274,9 +1274,9 @@ export type Source = {
  */
 title: string,
 /**
- * Web address (URL) of the source; empty for books and for measurements of this project.
+ * Web address (URL) of the source; `None` for books and for measurements of this project.
  */
-url?: string, };
+url?: string | null, };
 
 /**
  * Time ranges, stored as columns. If the gap between two ranges is smaller than a pixel, they are merged.

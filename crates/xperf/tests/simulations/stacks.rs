@@ -242,7 +242,8 @@ fn stacks_hold_the_functions_of_the_scenario() {
                 assert_eq!(reported, Hits::count(&stacks), "{case}");
 
                 let (all, with) = (walk.events[&hook], stacks.len() as u64);
-                let note = format!("{} of {all} events have no stack", all - with);
+                let [without, of] = [all - with, all].map(wording::grouped);
+                let note = format!("{without} of {of} events are without a stack");
                 let notes = if all == with { vec![] } else { vec![note] };
                 assert_eq!(warnings, notes, "{case}");
             }
