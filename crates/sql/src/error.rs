@@ -97,6 +97,13 @@ pub enum SqlError {
          store a result that is used often with CREATE TABLE … AS"
     )]
     TooManyTables,
+    /// An expression would be too large after the engine has replaced columns by the expressions of inner
+    /// queries.
+    #[error(
+        "an expression has more than 10,000 parts if each column is replaced by the expression of the inner query \
+         or view that computes it; store an inner result with CREATE TABLE … AS"
+    )]
+    TooNested,
     /// A constant is too large.
     #[error(
         "a constant of {bytes} bytes would be repeated in every row; at most 32 KiB are possible"
@@ -225,7 +232,7 @@ impl SqlError {
 
     fn query(message: &str, place: Option<Place>) -> SqlError {
         SqlError::Query {
-            message: one_line(message),
+            message: one_line(without_plea(message)),
             place,
         }
     }
@@ -253,6 +260,15 @@ impl From<StoreError> for SqlError {
             StoreError::Cancelled(_) => SqlError::Cancelled,
             other => SqlError::Store(other),
         }
+    }
+}
+
+/// Removes DataFusion's request to report a bug, with the causes before it, if another message follows. DataFusion
+/// adds it to the list of signatures that do not match a call.
+fn without_plea(message: &str) -> &str {
+    match message.split_once("https://github.com/apache/datafusion/issues. ") {
+        Some((_, summary)) => summary,
+        None => message,
     }
 }
 
@@ -334,6 +350,11 @@ mod tests {
                 "the query engine failed: no such thing; write the statement in another way"
             );
         }
+        let nested = DataFusionError::Plan(format!("{} No function matches 'f(a)'", internal()));
+        assert_eq!(
+            SqlError::from(nested).to_string(),
+            "No function matches 'f(a)'"
+        );
         let memory = DataFusionError::ResourcesExhausted(String::new());
         assert!(matches!(
             SqlError::from(arrow(memory)),

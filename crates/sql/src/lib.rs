@@ -26,6 +26,7 @@ mod arithmetic;
 mod cancellation;
 mod columns;
 mod error;
+mod expansion;
 mod functions;
 mod large_stack;
 mod lookups;

@@ -30,6 +30,7 @@ use tokio::task::JoinHandle;
 
 use crate::arithmetic::{CheckArithmetic, CheckedSum};
 use crate::cancellation::{Cancelled, with_cancellable_joins};
+use crate::expansion;
 use crate::functions::bounded::{self, Bounded};
 use crate::functions::{self, Symbols};
 use crate::large_stack::{STACK_BYTES, on_large_stack};
@@ -253,7 +254,10 @@ impl Session {
         let state = self.context.state();
         let plan = state.statement_to_plan(statement.ast().clone()).await?;
         allow(&plan)?;
-        Ok(plan)
+        match expansion::is_too_large(&plan) {
+            true => Err(SqlError::TooNested),
+            false => Ok(plan),
+        }
     }
 
     /// Plans the execution of a statement. If the statement creates or drops something, executes it.

@@ -263,6 +263,48 @@ fn deep_statements_are_answered_or_refused() {
 }
 
 #[test]
+fn columns_of_many_inner_queries_are_limited() {
+    let given = simulated("rank-stall", &["duration=1s"]);
+    let session = session(&[&given], Settings::default());
+    // Each level doubles the value, and the expression that a filter contains below the projections.
+    let doubled = |levels: u32| {
+        let inner = (0..levels).fold("SELECT 1 AS a".to_owned(), |inner, _| {
+            format!("SELECT a + a AS a FROM ({inner})")
+        });
+        format!("SELECT a FROM ({inner}) WHERE a > 0 AND a < 100000")
+    };
+    assert_eq!(answer(&session, &doubled(8)), ["256"]);
+    let error = ask(&session, &doubled(30)).unwrap_err();
+    assert!(matches!(error, SqlError::TooNested), "{error}");
+    for level in 1..30 {
+        let of = match level {
+            1 => "(SELECT 1 AS a)".to_owned(),
+            _ => format!("s{}", level - 1),
+        };
+        let view = format!("CREATE VIEW s{level} AS SELECT a + a AS a FROM {of}");
+        if let Err(error) = ask(&session, &view) {
+            assert!(matches!(error, SqlError::TooNested), "{error}");
+            assert!(level > 8, "level {level}");
+            return;
+        }
+    }
+    panic!("views of any depth are possible");
+}
+
+#[test]
+fn long_lists_are_answered() {
+    let given = simulated("rank-stall", &["duration=1s"]);
+    let session = session(&[&given], Settings::default());
+    let ids: Vec<String> = (0..60_000).map(|id| id.to_string()).collect();
+    let listed = format!(
+        "SELECT count(*) FROM samples WHERE thread_id IN ({})",
+        ids.join(",")
+    );
+    let between = "SELECT count(*) FROM samples WHERE thread_id BETWEEN 0 AND 59999";
+    assert_eq!(answer(&session, &listed), answer(&session, between));
+}
+
+#[test]
 fn an_overflow_is_an_error() {
     let given = simulated("rank-stall", &["duration=1s"]);
     let session = session(&[&given], Settings::default());

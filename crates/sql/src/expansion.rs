@@ -1,0 +1,81 @@
+//! Size of expressions after the optimizer has replaced columns by the expressions that compute them.
+//!
+//! The optimizer moves filters below projections. In `SELECT a + a AS a FROM (SELECT b + b AS a …) WHERE a > 0`,
+//! each level doubles the filter, so that 30 levels would need a billion nodes, and planning cannot be
+//! cancelled.
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Expr, LogicalPlan};
+
+/// Maximum number of nodes of an expanded expression. Ten thousand are planned within about a second.
+pub(crate) const MAX_EXPANDED: usize = 10_000;
+
+/// Returns whether an expression of the plan could have more than [`MAX_EXPANDED`] nodes.
+pub(crate) fn is_too_large(plan: &LogicalPlan) -> bool {
+    let mut largest = 0;
+    expand(plan, &mut largest);
+    largest > MAX_EXPANDED
+}
+
+/// Returns the expanded size of each output column of the plan, in nodes. Raises `largest` to the size of the
+/// plan's largest expression.
+fn expand(plan: &LogicalPlan, largest: &mut usize) -> Vec<usize> {
+    let inputs: Vec<(&LogicalPlan, Vec<usize>)> = plan
+        .inputs()
+        .into_iter()
+        .map(|input| (input, expand(input, largest)))
+        .collect();
+    let mut sizes = Vec::new();
+    // The closure never fails, so the traversal does not either.
+    let _ = plan.apply_expressions(|expression| {
+        sizes.push(size(expression, &inputs, largest));
+        Ok(TreeNodeRecursion::Continue)
+    });
+    *largest = sizes.iter().copied().fold(*largest, usize::max);
+    let columns = plan.schema().fields().len();
+    match plan {
+        LogicalPlan::Projection(_) if sizes.len() == columns => sizes,
+        // Filters also move below aggregates and windows, but only those on columns of the input.
+        LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) => {
+            vec![sizes.into_iter().chain(of(&inputs)).max().unwrap_or(1); columns]
+        }
+        // The columns of a join are those of its inputs. Other plans pass on the columns of each input.
+        _ => {
+            let joined: Vec<usize> = of(&inputs).collect();
+            match joined.len() == columns {
+                true => joined,
+                false => vec![joined.into_iter().max().unwrap_or(1); columns],
+            }
+        }
+    }
+}
+
+/// Returns the sizes of all columns of the inputs.
+fn of(inputs: &[(&LogicalPlan, Vec<usize>)]) -> impl Iterator<Item = usize> {
+    inputs.iter().flat_map(|(_, sizes)| sizes.iter().copied())
+}
+
+/// Returns the number of nodes, without literals, of an expression whose columns are replaced.
+fn size(expression: &Expr, inputs: &[(&LogicalPlan, Vec<usize>)], largest: &mut usize) -> usize {
+    let mut nodes = 0usize;
+    // The closure never fails, so the traversal does not either.
+    let _ = expression.apply(|part| {
+        let size = match part {
+            // A list of thousands of literals is cheap.
+            Expr::Literal(..) => Some(0),
+            Expr::Column(column) => inputs.iter().find_map(|(input, sizes)| {
+                let index = input.schema().maybe_index_of_column(column)?;
+                sizes.get(index).copied()
+            }),
+            Expr::ScalarSubquery(subquery) => expand(&subquery.subquery, largest).into_iter().max(),
+            Expr::InSubquery(inside) => {
+                expand(&inside.subquery.subquery, largest).into_iter().max()
+            }
+            Expr::Exists(inside) => expand(&inside.subquery.subquery, largest).into_iter().max(),
+            _ => None,
+        };
+        nodes = nodes.saturating_add(size.unwrap_or(1));
+        Ok(TreeNodeRecursion::Continue)
+    });
+    nodes
+}
