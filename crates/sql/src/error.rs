@@ -350,7 +350,7 @@ mod tests {
                 "the query engine failed: no such thing; write the statement in another way"
             );
         }
-        let nested = DataFusionError::Plan(format!("{} No function matches 'f(a)'", internal()));
+        let nested = DataFusionError::Plan(format!("{}. No function matches 'f(a)'", internal()));
         assert_eq!(
             SqlError::from(nested).to_string(),
             "No function matches 'f(a)'"
