@@ -162,8 +162,9 @@ pub(crate) fn is_archive(first_bytes: &[u8]) -> bool {
 /// # Errors
 ///
 /// Returns an [`ArchiveError`] that names the failed member and the cause, or that lists the
-/// contents if no member is a trace. All members together may expand to 1 GiB, or to 200 times the size of the archive if that is more. A
-/// member that needs a temporary file must leave [`RESERVE`] bytes of its disk free.
+/// contents if no member is a trace. All members together may expand to 1 GiB, or to 200 times the
+/// size of the archive if that is more. A member that needs a temporary file must leave 256 MiB of
+/// its disk free.
 pub(crate) fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
     let mut first = Vec::with_capacity(4);
     let size = (|| {
@@ -204,7 +205,7 @@ pub(crate) fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
 ///
 /// # Errors
 /// Returns an error if the cabinet is damaged or empty, if its file expands to more than
-/// 1 GiB and 200 times its size, or if the output fails.
+/// 1 GiB and to more than 200 times its size, or if the output fails.
 pub fn expand_cabinet(
     mut cabinet: impl io::BufRead + Seek,
     out: &mut impl Write,

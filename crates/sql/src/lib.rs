@@ -30,6 +30,7 @@ mod expansion;
 mod functions;
 mod large_stack;
 mod lookups;
+mod projections;
 mod provider;
 mod reference;
 mod scan;

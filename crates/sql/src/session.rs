@@ -35,6 +35,7 @@ use crate::functions::bounded::{self, Bounded};
 use crate::functions::{self, Symbols};
 use crate::large_stack::{STACK_BYTES, on_large_stack};
 use crate::lookups::Lookups;
+use crate::projections;
 use crate::provider::Provider;
 use crate::scan::CHUNKS_READ;
 use crate::statement::{MAX_COMPLEXITY, MAX_TABLES, Statement};
@@ -256,7 +257,7 @@ impl Session {
         allow(&plan)?;
         match expansion::is_too_large(&plan) {
             true => Err(SqlError::TooNested),
-            false => Ok(plan),
+            false => Ok(projections::kept(plan)?),
         }
     }
 

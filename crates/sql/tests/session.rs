@@ -292,6 +292,33 @@ fn columns_of_many_inner_queries_are_limited() {
 }
 
 #[test]
+fn equal_inner_queries_are_all_computed() {
+    let given = simulated("rank-stall", &["duration=1s"]);
+    let session = session(&[&given], Settings::default());
+    for (text, rows) in [
+        (
+            "SELECT concat(a, 'x') AS a FROM (SELECT concat(a, 'x') AS a FROM (SELECT 'y' AS a))",
+            &["yxx"][..],
+        ),
+        (
+            "SELECT a * 2 AS a, b FROM (SELECT a * 2 AS a, b FROM (SELECT 3 AS a, 'k' AS b)) WHERE a > 5",
+            &["12|k"],
+        ),
+        (
+            "SELECT a FROM (SELECT 1 AS a) WHERE a IN (SELECT b - 1 AS b FROM (SELECT b - 1 AS b FROM (SELECT 3 AS b)))",
+            &["1"],
+        ),
+        (
+            "CREATE VIEW twice AS SELECT -a AS a FROM (SELECT -a AS a FROM (SELECT 5 AS a))",
+            &[],
+        ),
+        ("SELECT a FROM twice", &["5"]),
+    ] {
+        assert_eq!(answer(&session, text), rows, "{text}");
+    }
+}
+
+#[test]
 fn long_lists_are_answered() {
     let given = simulated("rank-stall", &["duration=1s"]);
     let session = session(&[&given], Settings::default());

@@ -1,0 +1,58 @@
+//! Protection of equal projections, one of which DataFusion 55 removes.
+//!
+//! In `SELECT a * 2 AS a FROM (SELECT a * 2 AS a FROM t)`, both projections have the same expressions, but they
+//! mean different columns. The optimizer compares only the expressions and drops one of them, so that the value
+//! is doubled once. Here, the inner projection gets a name, which the columns of the outer one then have.
+
+use datafusion::common::Column;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection};
+
+/// Name of inner projections.
+const INNER: &str = "inner query";
+
+/// Returns the plan with a name for each projection below an equal one.
+///
+/// # Errors
+/// If two columns of such a projection have the same name.
+pub(crate) fn kept(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let kept = plan.transform_up_with_subqueries(|plan| match plan {
+        LogicalPlan::Projection(outer) if repeats(&outer) => {
+            name_inner(&outer).map(Transformed::yes)
+        }
+        other => Ok(Transformed::no(other)),
+    });
+    kept.map(|kept| kept.data)
+}
+
+/// Returns whether the projection has the expressions of its input.
+fn repeats(outer: &Projection) -> bool {
+    let computes = |expression: &Expr| !matches!(expression, Expr::Column(_));
+    matches!(
+        outer.input.as_ref(),
+        LogicalPlan::Projection(inner) if inner.expr == outer.expr && outer.expr.iter().any(computes)
+    )
+}
+
+fn name_inner(outer: &Projection) -> Result<LogicalPlan> {
+    let inner = LogicalPlanBuilder::from(outer.input.as_ref().clone()).alias(INNER)?;
+    let expressions: Result<Vec<Expr>> = outer
+        .expr
+        .iter()
+        .map(|expression| {
+            let (relation, name) = expression.qualified_name();
+            let of_inner = expression.clone().transform(|part| {
+                Ok(match part {
+                    Expr::Column(column) => {
+                        let column = Column::new(Some(INNER), column.name);
+                        Transformed::yes(Expr::Column(column))
+                    }
+                    other => Transformed::no(other),
+                })
+            })?;
+            Ok(of_inner.data.unalias().alias_qualified(relation, name))
+        })
+        .collect();
+    inner.project(expressions?)?.build()
+}
