@@ -2,7 +2,7 @@
 //!
 //! In `SELECT a * 2 AS a FROM (SELECT a * 2 AS a FROM t)`, both projections have the same expressions, but they
 //! mean different columns. The optimizer compares only the expressions and drops one of them, so that the value
-//! is doubled once. Here, the inner projection gets a name, which the columns of the outer one then have.
+//! is doubled once. Here, the inner query gets a name, which the columns of the outer one then have.
 
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -12,7 +12,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection
 /// Name of inner projections.
 const INNER: &str = "inner query";
 
-/// Returns the plan with a name for each projection below an equal one.
+/// Returns the plan with a name for the input of each projection that is above an equal one. The optimizer moves
+/// filters and other plans between the two away.
 ///
 /// # Errors
 /// If two columns of such a projection have the same name.
@@ -26,13 +27,20 @@ pub(crate) fn kept(plan: LogicalPlan) -> Result<LogicalPlan> {
     kept.map(|kept| kept.data)
 }
 
-/// Returns whether the projection has the expressions of its input.
+/// Returns whether the next projection below `outer` has the same expressions.
 fn repeats(outer: &Projection) -> bool {
     let computes = |expression: &Expr| !matches!(expression, Expr::Column(_));
-    matches!(
-        outer.input.as_ref(),
-        LogicalPlan::Projection(inner) if inner.expr == outer.expr && outer.expr.iter().any(computes)
-    )
+    if !outer.expr.iter().any(computes) {
+        return false;
+    }
+    let mut below = outer.input.as_ref();
+    loop {
+        match (below, below.inputs().as_slice()) {
+            (LogicalPlan::Projection(inner), _) => return inner.expr == outer.expr,
+            (_, [only]) => below = *only,
+            _ => return false,
+        }
+    }
 }
 
 fn name_inner(outer: &Projection) -> Result<LogicalPlan> {

@@ -274,7 +274,7 @@ fn columns_of_many_inner_queries_are_limited() {
         format!("SELECT a FROM ({inner}) WHERE a > 0 AND a < 100000")
     };
     assert_eq!(answer(&session, &doubled(8)), ["256"]);
-    let error = ask(&session, &doubled(30)).unwrap_err();
+    let error = ask(&session, &doubled(18)).unwrap_err();
     assert!(matches!(error, SqlError::TooNested), "{error}");
     for level in 1..30 {
         let of = match level {
