@@ -15,8 +15,12 @@ pub struct Finding {
     pub theory: &'static str,
     /// Importance of the finding.
     pub severity: Severity,
-    /// Sentence about the result, or a few sentences if needed.
+    /// Sentence that says what happened: who was delayed, for how long and when.
     pub sentence: String,
+    /// Sentences that give the cause, the most important first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional = nullable)]
+    pub why: Vec<String>,
     /// Subjects of the finding: all things that the sentence names, and the threads that it counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[ts(optional = nullable)]
@@ -125,6 +129,7 @@ impl Finding {
             theory: theory.id,
             severity,
             sentence: sentence.into(),
+            why: Vec::new(),
             subjects: Vec::new(),
             off_topic: false,
             delay: None,
@@ -135,6 +140,13 @@ impl Finding {
             doubts: Vec::new(),
             sources: theory.sources,
         }
+    }
+
+    /// Adds a sentence about the cause.
+    #[must_use]
+    pub fn because(mut self, sentence: impl Into<String>) -> Finding {
+        self.why.push(sentence.into());
+        self
     }
 
     /// Adds subjects. A subject that is already listed is not added again.

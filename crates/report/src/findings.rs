@@ -44,6 +44,7 @@ fn card(number: usize, finding: &Finding) -> Markup {
                 }
             }
             p.sentence { (Printable(&finding.sentence)) }
+            @for why in &finding.why { p { (Printable(why)) } }
             @if let Some(delay) = &finding.delay {
                 p.how { "Delay: " b { (duration(delay.ns)) } " " (Printable(&delay.how)) }
             }

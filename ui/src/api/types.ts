@@ -319,9 +319,13 @@ theory: string,
  */
 severity: Severity,
 /**
- * Sentence about the result, or a few sentences if needed.
+ * Sentence that says what happened: who was delayed, for how long and when.
  */
 sentence: string,
+/**
+ * Sentences that give the cause, the most important first.
+ */
+why?: Array<string>,
 /**
  * Subjects of the finding: all things that the sentence names, and the threads that it counts.
  */

@@ -172,6 +172,9 @@ fn write_finding(out: &mut dyn Write, finding: &Finding, detail: Detail) -> io::
         Severity::Information => output::paragraph(out, &finding.sentence)?,
         _ => output::warning(out, &finding.sentence)?,
     }
+    for why in &finding.why {
+        output::paragraph(out, &format!("  {why}"))?;
+    }
     if let Some(delay) = &finding.delay {
         output::paragraph(
             out,
