@@ -476,7 +476,7 @@ impl Peer {
             return None;
         }
         if self.credit.is_used_up() {
-            return Some(self.expiry());
+            return earlier(self.introduction_ends(), Some(self.expiry()));
         }
         let introduction = match self.introduction {
             Introduction::NotNeeded => None,
