@@ -7,8 +7,8 @@
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-/// Maximum number of nodes of an expanded expression. Ten thousand are planned within about a second.
-pub(crate) const MAX_EXPANDED: usize = 10_000;
+/// Maximum number of nodes of an expanded expression.
+const MAX_EXPANDED: usize = 10_000;
 
 /// Returns whether an expression of the plan could have more than [`MAX_EXPANDED`] nodes.
 pub(crate) fn is_too_large(plan: &LogicalPlan) -> bool {
@@ -26,7 +26,7 @@ fn expand(plan: &LogicalPlan, largest: &mut usize) -> Vec<usize> {
         .map(|input| (input, expand(input, largest)))
         .collect();
     let mut sizes = Vec::new();
-    // The closure never fails, so the traversal does not either.
+    // The closures of this file never fail, so the traversals do not either.
     let _ = plan.apply_expressions(|expression| {
         sizes.push(size(expression, &inputs, largest));
         Ok(TreeNodeRecursion::Continue)
@@ -58,7 +58,6 @@ fn of(inputs: &[(&LogicalPlan, Vec<usize>)]) -> impl Iterator<Item = usize> {
 /// Returns the number of nodes, without literals, of an expression whose columns are replaced.
 fn size(expression: &Expr, inputs: &[(&LogicalPlan, Vec<usize>)], largest: &mut usize) -> usize {
     let mut nodes = 0usize;
-    // The closure never fails, so the traversal does not either.
     let _ = expression.apply(|part| {
         let size = match part {
             // A list of thousands of literals is cheap.
@@ -67,15 +66,22 @@ fn size(expression: &Expr, inputs: &[(&LogicalPlan, Vec<usize>)], largest: &mut 
                 let index = input.schema().maybe_index_of_column(column)?;
                 sizes.get(index).copied()
             }),
-            Expr::ScalarSubquery(subquery) => expand(&subquery.subquery, largest).into_iter().max(),
-            Expr::InSubquery(inside) => {
-                expand(&inside.subquery.subquery, largest).into_iter().max()
-            }
-            Expr::Exists(inside) => expand(&inside.subquery.subquery, largest).into_iter().max(),
-            _ => None,
+            _ => subquery(part).and_then(|inner| expand(inner, largest).into_iter().max()),
         };
         nodes = nodes.saturating_add(size.unwrap_or(1));
         Ok(TreeNodeRecursion::Continue)
     });
     nodes
+}
+
+/// Returns the plan of the query inside an expression.
+fn subquery(expression: &Expr) -> Option<&LogicalPlan> {
+    let subquery = match expression {
+        Expr::ScalarSubquery(subquery) => subquery,
+        Expr::InSubquery(outer) => &outer.subquery,
+        Expr::Exists(outer) => &outer.subquery,
+        Expr::SetComparison(outer) => &outer.subquery,
+        _ => return None,
+    };
+    Some(&subquery.subquery)
 }
