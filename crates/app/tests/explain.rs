@@ -4,9 +4,9 @@
 mod explained;
 mod program;
 
-use explained::{Explained, column, sum};
+use explained::Explained;
 use serde_json::Value;
-use simulated::{Simulated, list, number};
+use simulated::{Simulated, column, list, number, sum};
 
 /// Returns the number of events of all versions with a class and an opcode, as an independent reader counted
 /// them.

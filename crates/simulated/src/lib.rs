@@ -1,5 +1,5 @@
-//! Simulated traces with the truth about them, and functions that read the truth, for tests. Programs that
-//! ship do not use this crate.
+//! Simulated traces with the truth about them, and functions that read the truth and explanations, for tests.
+//! Programs that ship do not use this crate.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -132,4 +132,30 @@ pub fn sums<'r, K: Ord>(
         *sums.entry(key(row)).or_default() += number(row, column);
     }
     sums
+}
+
+/// Returns the cells of a column in the first evidence that has this column.
+///
+/// # Panics
+/// If no evidence has the column.
+pub fn column(findings: &[&Value], name: &str) -> Vec<Value> {
+    let mut all = findings
+        .iter()
+        .flat_map(|finding| finding["evidence"].as_array().unwrap());
+    let place = |evidence: &Value| {
+        let mut columns = evidence["columns"].as_array().unwrap().iter();
+        columns.position(|column| column["name"] == name)
+    };
+    let found = all.find_map(|evidence| Some((evidence, place(evidence)?)));
+    let (evidence, place) = found.unwrap_or_else(|| panic!("no column {name}"));
+    let rows = evidence["rows"].as_array().unwrap().iter();
+    rows.map(|row| row[place].clone()).collect()
+}
+
+/// Returns the sum of whole numbers.
+///
+/// # Panics
+/// If a cell is something else.
+pub fn sum(cells: &[Value]) -> i64 {
+    cells.iter().map(|cell| cell.as_i64().unwrap()).sum()
 }

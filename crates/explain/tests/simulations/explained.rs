@@ -87,22 +87,3 @@ pub(crate) fn open(trace: &str) -> Store {
     store.make(&explain::tables(), Options::default()).unwrap();
     store
 }
-
-/// Returns the cells of a column in the first evidence that has this column.
-pub(crate) fn column(findings: &[&Value], name: &str) -> Vec<Value> {
-    let mut all = findings
-        .iter()
-        .flat_map(|finding| finding["evidence"].as_array().unwrap());
-    let place = |evidence: &Value| {
-        let mut columns = evidence["columns"].as_array().unwrap().iter();
-        columns.position(|column| column["name"] == name)
-    };
-    let found = all.find_map(|evidence| Some((evidence, place(evidence)?)));
-    let (evidence, place) = found.unwrap_or_else(|| panic!("no column {name}"));
-    let rows = evidence["rows"].as_array().unwrap().iter();
-    rows.map(|row| row[place].clone()).collect()
-}
-
-pub(crate) fn sum(cells: &[Value]) -> i64 {
-    cells.iter().map(|cell| cell.as_i64().unwrap()).sum()
-}

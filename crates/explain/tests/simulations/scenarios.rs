@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use explain::Scope;
-use simulated::{Simulated, list, number, text};
+use simulated::{Simulated, column, list, number, sum, text};
 
-use super::explained::{Explained, column, during, sum};
+use super::explained::{Explained, during};
 
 /// Checks the quantum units of the program with the focus, and of all other programs.
 #[test]

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use simulated::{Simulated, list, number, text};
+use simulated::{Simulated, column, list, number, text};
 
-use super::explained::{Explained, column};
+use super::explained::Explained;
 
 /// Setting that loses the events of two processors for a second, during the long wait in the scenario.
 const LOSS: &str = r#"trouble.lose=[{from="35s",to="36s",cpus=[2,5]}]"#;

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use explain::Scope;
 use serde_json::Value;
-use simulated::{Simulated, list, number, text};
+use simulated::{Simulated, column, list, number, text};
 
-use super::explained::{Explained, column, during};
+use super::explained::{Explained, during};
 
 /// Settings that change a scenario.
 type Variant = &'static [&'static str];

@@ -89,7 +89,7 @@ pub(super) fn run(args: &KitOptions, json: bool) -> Result<(), Failure> {
         };
         return Ok(written?);
     }
-    let files = write_files(&kit, &folder)?;
+    let files = super::in_folder(&folder, || write_files(&kit, &folder))?;
     if args.run {
         return args.recording.record(&kit, &folder);
     }
@@ -128,17 +128,6 @@ fn kit(args: &KitOptions, investigation: Investigation) -> Result<(Kit, bool), F
 }
 
 fn write_files(kit: &Kit, folder: &Path) -> Result<Vec<String>, Failure> {
-    let is_new = !folder.exists();
-    fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
-    let written = write_files_into(kit, folder);
-    if written.is_err() && is_new {
-        // It fails if the folder has files, which are kept.
-        let _ = fs::remove_dir(folder);
-    }
-    written
-}
-
-fn write_files_into(kit: &Kit, folder: &Path) -> Result<Vec<String>, Failure> {
     let files = kit.files();
     for file in &files {
         keep_others(&folder.join(&file.name))?;

@@ -5,6 +5,9 @@ mod input;
 mod kit;
 mod run;
 
+use std::fs;
+use std::path::Path;
+
 use clap::Subcommand;
 
 use super::Failure;
@@ -47,4 +50,17 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         Some(Command::Input(args)) => input::run(args),
         None => kit::run(&args.kit, json),
     }
+}
+
+/// Creates a folder and runs a task in it. If the task fails, removes the folder, unless it existed before or
+/// has files.
+fn in_folder<T>(folder: &Path, task: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let is_new = !folder.exists();
+    fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
+    let done = task();
+    if done.is_err() && is_new {
+        // It fails if the folder has files, which are kept.
+        let _ = fs::remove_dir(folder);
+    }
+    done
 }

@@ -129,14 +129,7 @@ impl Recording {
     /// Runs the recording, then explains the trace.
     pub(super) fn record(&self, kit: &Kit, folder: &Path) -> Result<(), Failure> {
         let temporary = self.temporary(folder);
-        let is_new = !temporary.exists();
-        fs::create_dir_all(&temporary).map_err(|error| Failure::writing(&temporary, &error))?;
-        let recorded = self.record_through(kit, folder, &temporary);
-        if recorded.is_err() && is_new {
-            // It fails if the folder has files, which are kept.
-            let _ = fs::remove_dir(&temporary);
-        }
-        recorded
+        super::in_folder(&temporary, || self.record_through(kit, folder, &temporary))
     }
 
     fn record_through(&self, kit: &Kit, folder: &Path, temporary: &Path) -> Result<(), Failure> {
