@@ -23,11 +23,9 @@ pub(super) fn find(
     let Place::Registry { key, name } = place else {
         return None;
     };
-    let places = catalogue.settings().iter().flat_map(|setting| {
-        let in_key = setting.places.iter().filter(|place| place.is_in(key));
-        in_key.map(move |place| (setting, place.name()))
-    });
-    let similar = places.filter(|(_, known)| is_similar(known, name));
+    let similar = catalogue
+        .names_in(key)
+        .filter(|(_, known)| is_similar(known, name));
     let (setting, known) = similar.min_by_key(|(_, known)| distance(known, name))?;
     let says = format!("Windows has no value {name} there; did you mean {known}?");
     let kind = Kind::PerhapsMisspelt;

@@ -10,6 +10,7 @@ mod when;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use registry::Key;
 use serde::Deserialize;
 
 pub use datum::Datum;
@@ -60,6 +61,37 @@ pub struct Catalogue {
     settings: Vec<Setting>,
     /// Indexes into `settings`, by the lower-case last part of their places.
     by_name: HashMap<String, Vec<usize>>,
+    /// Indexes into `settings` and their places, by the end of the places' keys.
+    by_key: HashMap<KeyEnd, Vec<(usize, usize)>>,
+}
+
+/// End of the registry key of a place: the number of its parts, and its last part in lower case, which is
+/// `None` for a placeholder.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct KeyEnd {
+    parts: usize,
+    last: Option<String>,
+}
+
+impl KeyEnd {
+    fn of_pattern(key: &str) -> KeyEnd {
+        let (parts, last) = end(key);
+        let last = (!is_open(last)).then(|| last.to_lowercase());
+        KeyEnd { parts, last }
+    }
+
+    /// Returns the ends of all patterns that can match a key.
+    fn of_patterns_for(key: &Key) -> [KeyEnd; 2] {
+        let (parts, last) = end(key.as_str());
+        let last = Some(last.to_lowercase());
+        [KeyEnd { parts, last }, KeyEnd { parts, last: None }]
+    }
+}
+
+/// Returns the number of parts of a key, and the last of them.
+fn end(key: &str) -> (usize, &str) {
+    let last = key.rsplit('\\').next().unwrap_or_default();
+    (key.split('\\').count(), last)
 }
 
 /// A group of settings.
@@ -120,10 +152,20 @@ impl Catalogue {
                 }
             }
         }
+        let mut by_key: HashMap<KeyEnd, Vec<(usize, usize)>> = HashMap::new();
+        for (number, setting) in settings.iter().enumerate() {
+            for (place, pattern) in setting.places.iter().enumerate() {
+                if let PlacePattern::Registry { key, .. } = pattern {
+                    let numbers = by_key.entry(KeyEnd::of_pattern(key)).or_default();
+                    numbers.push((number, place));
+                }
+            }
+        }
         Catalogue {
             groups,
             settings,
             by_name,
+            by_key,
         }
     }
 
@@ -149,6 +191,17 @@ impl Catalogue {
             let mut misspellings = setting.misspellings.iter();
             let misspelling = misspellings.find(|misspelling| misspelling.place.matches(place))?;
             Some((setting, misspelling))
+        })
+    }
+
+    /// Returns the names of all settings that are values of this key.
+    pub fn names_in(&self, key: &Key) -> impl Iterator<Item = (&Setting, &str)> {
+        let ends = KeyEnd::of_patterns_for(key);
+        let numbers = ends.into_iter().filter_map(|end| self.by_key.get(&end));
+        numbers.flatten().filter_map(|(setting, place)| {
+            let setting = &self.settings[*setting];
+            let pattern = &setting.places[*place];
+            pattern.is_in(key).then(|| (setting, pattern.name()))
         })
     }
 
