@@ -75,6 +75,51 @@ fn traces_without_events_are_not_reported_as_healthy() {
     }
 }
 
+/// Checks that the first screen has the size of a small terminal, and the most important sentence.
+#[test]
+fn the_answer_fits_on_the_first_screen() {
+    for scenario in sim::shipped::names() {
+        let simulated = Simulated::new(scenario, &["record.stacks=[]"]);
+        let trace = simulated.trace.as_str();
+        check_screen(&program::text(&["explain", trace]), scenario);
+        let asked = program::text(&["explain", trace, "--between", "0", "2"]);
+        check_screen(&asked, scenario);
+    }
+}
+
+fn check_screen(text: &str, scenario: &str) {
+    assert!(text.lines().count() <= 24, "{scenario}: {text}");
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest.unwrap() <= 100, "{scenario}: {text}");
+    assert!(text.contains("   simulated   "), "{scenario}: {text}");
+    let starts = ["PROBLEM 1 ", "WARNING 1 ", "NOTE 1 ", "RESULT "];
+    let answer = text.lines().nth(2).unwrap();
+    let is_answer = starts.iter().any(|start| answer.starts_with(start));
+    assert!(is_answer, "{scenario}: {text}");
+    assert!(text.lines().last().unwrap().starts_with("MORE "), "{text}");
+}
+
+/// Checks that `--why` shows one finding in full, and names the findings that exist.
+#[test]
+fn a_finding_is_shown_in_full_by_its_number() {
+    let stall = Simulated::new("rank-stall", &[]);
+    let why = program::text(&["explain", &stall.trace, "--why", "1"]);
+    assert!(why.contains("LockApp.exe"), "{why}");
+    // Each of the causes has its answer.
+    let answers = why
+        .lines()
+        .map(|line| line.trim_start().split("  ").next().unwrap_or_default());
+    let answers = answers.filter(|answer| ["yes", "no", "not recorded"].contains(answer));
+    assert_eq!(answers.count(), 11, "{why}");
+    assert!(!why.contains("indexer.exe (124), priority"), "{why}");
+    for number in ["0", "99"] {
+        let output = program::laglab(&["explain", &stall.trace, "--why", number]);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(error.contains("there are findings 1 to "), "{error}");
+    }
+}
+
 /// Checks that options limit the scope to a time range, a thread or a process.
 #[test]
 fn options_limit_the_scope() {
@@ -267,7 +312,7 @@ mod with_sql {
 /// Checks that advice about recording is printed once, though many theories of this trace need the same events.
 #[test]
 fn what_to_record_is_said_once() {
-    let said = program::text(&["explain", "filtrace__etw.etl"]);
+    let said = program::text(&["explain", "filtrace__etw.etl", "--all"]);
     let not_recorded = said.matches("  not recorded  ").count();
     assert!(not_recorded > 3, "{said}");
     let advice: Vec<&str> = said

@@ -95,6 +95,9 @@ fn no_command_passes_a_harmful_character() {
         let trace = trace.as_str();
         for command in ["info", "stats", "explain"] {
             check(&[command, trace]);
+            if command == "explain" {
+                check(&[command, trace, "--evidence"]);
+            }
             let json: serde_json::Value =
                 serde_json::from_str(&check(&[command, trace, "--json"])).unwrap();
             assert!(!json.is_null());

@@ -115,7 +115,7 @@ fn unknown_threads_and_processes_are_refused_with_alternatives() {
     }
     // It is no error if an existing process has no findings.
     let idle = program::text(&["explain", trace, "--at", "0.5", "--process", "Idle"]);
-    assert!(idle.contains("In scope"), "{idle}");
+    assert!(idle.contains("Nothing found in scope"), "{idle}");
 }
 
 /// Checks that commands that need events reject a packet capture, and name the commands that read it.
@@ -138,7 +138,10 @@ fn a_capture_of_packets_is_explained_and_has_no_events() {
     let pcap = pcap.to_str().unwrap();
     refuses(&["info", pcap], "is a packet capture");
     let text = program::text(&["explain", pcap]);
-    assert!(text.starts_with("1 captured packet over "), "{text}");
+    assert!(
+        text.starts_with("one.pcap   1 captured packet over "),
+        "{text}"
+    );
     assert!(text.contains("does not show why it lagged"), "{text}");
 }
 

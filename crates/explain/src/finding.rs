@@ -80,6 +80,8 @@ pub struct Delay {
 pub struct Verdict {
     /// Id of the theory.
     pub theory: &'static str,
+    /// Name of the cause in lists, such as "higher priority".
+    pub name: &'static str,
     /// Question of the theory.
     pub question: &'static str,
     /// Answer to the question.
@@ -196,6 +198,13 @@ impl Finding {
         self
     }
 
+    /// Returns the names of the examined causes with this answer.
+    pub fn causes(&self, judgement: Judgement) -> impl Iterator<Item = &'static str> {
+        let weighed = self.weighed.iter();
+        let answered = weighed.filter(move |verdict| verdict.judgement == judgement);
+        answered.map(|verdict| verdict.name)
+    }
+
     /// Returns the delay in nanoseconds; 0 if no delay is known.
     pub fn delay_ns(&self) -> i64 {
         self.delay.as_ref().map_or(0, |delay| delay.ns)
@@ -207,6 +216,7 @@ impl Verdict {
     pub fn new(theory: &About, judgement: Judgement, because: impl Into<String>) -> Verdict {
         Verdict {
             theory: theory.id,
+            name: theory.name,
             question: theory.question,
             judgement,
             because: because.into(),

@@ -85,6 +85,7 @@ mod tests {
 
     static ABOUT: About = About {
         id: "test",
+        name: "",
         question: "",
         tables: &[],
         sources: &[],

@@ -28,6 +28,8 @@ pub trait Theory: Sync {
 pub struct About {
     /// Id of the theory in lower case, with words joined by hyphens.
     pub id: &'static str,
+    /// Name of the cause in lists, such as "higher priority".
+    pub name: &'static str,
     /// Question of the theory.
     pub question: &'static str,
     /// Tables that the theory reads, in addition to processes, threads and images.

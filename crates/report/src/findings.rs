@@ -57,10 +57,6 @@ fn card(number: usize, finding: &Finding) -> Markup {
                     }
                 }
             }
-            @if !finding.weighed.is_empty() {
-                h4 { "Weighed" }
-                (verdicts(&finding.weighed.iter().collect::<Vec<&Verdict>>()))
-            }
             @if !finding.remedies.is_empty() {
                 h4 { "What to do" }
                 ul.remedies { @for remedy in &finding.remedies { li { (Printable(remedy)) } } }
@@ -68,6 +64,12 @@ fn card(number: usize, finding: &Finding) -> Markup {
             @if !finding.doubts.is_empty() {
                 h4 { "Doubts" }
                 ul.doubts { @for doubt in &finding.doubts { li { (Printable(doubt)) } } }
+            }
+            @if !finding.weighed.is_empty() {
+                details {
+                    summary { "Examined causes: " (finding.weighed.len()) }
+                    (verdicts(&finding.weighed.iter().collect::<Vec<&Verdict>>()))
+                }
             }
             @if tables > 0 {
                 details open[finding.severity != Severity::Information] {

@@ -1687,6 +1687,10 @@ export type Verdict = {
  */
 theory: string,
 /**
+ * Name of the cause in lists, such as "higher priority".
+ */
+name: string,
+/**
  * Question of the theory.
  */
 question: string,

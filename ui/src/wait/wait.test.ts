@@ -61,6 +61,7 @@ test("a thread that waits for an idle CPU does not wait behind others", () => {
 test("theories with the verdict for come first, by explained time", () => {
   const verdict = (theory: string, judgement: Verdict["judgement"], explains_ns?: number): Verdict => ({
     theory,
+    name: "",
     question: "",
     judgement,
     because: "",

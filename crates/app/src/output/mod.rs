@@ -8,8 +8,9 @@ use std::io::{self, BufWriter, Write};
 pub(crate) use answer::csv_error;
 pub(crate) use format::Format;
 use wording::JsonText;
-pub(crate) use wording::{Columns, Printable, Quoted, Side, counted, duration, grouped, size};
-#[cfg(feature = "measure")]
+pub(crate) use wording::{
+    Columns, Printable, Quoted, Side, counted, duration, grouped, moment, size,
+};
 pub(crate) use wrapped::width;
 
 use anstyle::Style;
@@ -80,4 +81,29 @@ fn styled(out: &mut dyn Write, style: Style, text: &str) -> io::Result<()> {
         writeln!(out, "  {style}{line}{style:#}")?;
     }
     Ok(())
+}
+
+/// Look of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    Heading,
+    Plain,
+    Quiet,
+    Warning,
+}
+
+/// Writes a line that fits the terminal.
+pub(crate) fn line(out: &mut dyn Write, look: Look, text: &str) -> io::Result<()> {
+    let style = match look {
+        Look::Heading => HEADING,
+        Look::Plain => Style::new(),
+        Look::Quiet => QUIET,
+        Look::Warning => WARNING,
+    };
+    writeln!(out, "{style}{}{style:#}", Printable(text))
+}
+
+/// Wraps a text at spaces to lines of at most `width` columns.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    wrapped::indented(&Printable(text).to_string(), width, 0)
 }

@@ -14,10 +14,16 @@ pub(crate) fn width() -> Option<usize> {
 /// Wraps text at spaces to at most `width` columns. If the text begins with a label, all lines after the
 /// first are indented to the text after the label.
 pub(super) fn lines(text: &str, width: Option<usize>) -> Vec<String> {
-    let Some(width) = width.map(|width| width.max(NARROWEST)) else {
-        return vec![text.to_owned()];
-    };
-    let indent = " ".repeat(hanging(text));
+    match width {
+        Some(width) => indented(text, width, hanging(text)),
+        None => vec![text.to_owned()],
+    }
+}
+
+/// Wraps text at spaces to at most `width` columns. All lines after the first have an indent of `indent` columns.
+pub(super) fn indented(text: &str, width: usize, indent: usize) -> Vec<String> {
+    let width = width.max(NARROWEST);
+    let indent = " ".repeat(indent);
     let mut lines = Vec::new();
     let mut rest = text;
     loop {

@@ -19,6 +19,7 @@ pub(crate) struct BusyWaiting;
 
 static ABOUT: About = About {
     id: "busy-waiting",
+    name: "drivers that spin",
     question: "Did drivers keep CPUs while they waited for their devices?",
     tables: &[Table::Samples, Table::Stacks],
     sources: &[

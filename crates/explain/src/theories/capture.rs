@@ -16,6 +16,7 @@ pub(crate) struct Capture;
 
 pub(crate) static ABOUT: About = About {
     id: "capture",
+    name: "lost events",
     question: "Are events lost or damaged, so that conclusions are unsafe?",
     tables: &[Table::Damages, Table::CpuRuns, Table::Sessions],
     sources: &[Source {

@@ -14,6 +14,7 @@ pub(crate) struct Clocks;
 
 static ABOUT: About = About {
     id: "clocks",
+    name: "clock errors",
     question: "Do the CPUs' clocks disagree?",
     tables: &[Table::CpuRuns, Table::ReadyThreads],
     sources: &[],

@@ -19,6 +19,7 @@ pub(crate) struct CpuUse;
 
 static ABOUT: About = About {
     id: "cpu-use",
+    name: "CPU use",
     question: "Were the CPUs used: by which programs, and in which of their modules?",
     tables: &[Table::CpuRuns, Table::Samples],
     sources: &[],

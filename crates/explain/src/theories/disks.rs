@@ -14,6 +14,7 @@ pub(crate) struct Disks;
 
 static ABOUT: About = About {
     id: "disks",
+    name: "slow disks",
     question: "Did requests to disks take long, or queue?",
     tables: &[Table::DiskIo],
     sources: &[],

@@ -15,6 +15,7 @@ pub(crate) struct Freezes;
 
 static ABOUT: About = About {
     id: "frozen",
+    name: "freezing",
     question: "Were processes frozen, so that none of their threads could run?",
     tables: &[Table::ProcessFreezes, Table::Focus, Table::CpuRuns],
     sources: &[Source {

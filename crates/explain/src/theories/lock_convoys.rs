@@ -25,6 +25,7 @@ pub(crate) struct LockConvoys;
 
 static ABOUT: About = About {
     id: "lock-convoy",
+    name: "lock convoys",
     question: "Did threads of one program wait for each other, one after the other?",
     tables: &[Table::CpuRuns],
     sources: &[Source {

@@ -14,6 +14,7 @@ pub(crate) struct Outranked;
 
 static ABOUT: About = About {
     id: "outranked",
+    name: "ranks",
     question: "Did threads have a rank, so that every thread of rank 0 ran first?",
     tables: &[Table::CpuRuns],
     sources: &[

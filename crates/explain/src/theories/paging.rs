@@ -15,6 +15,7 @@ pub(crate) struct Paging;
 
 static ABOUT: About = About {
     id: "hard-faults",
+    name: "paging",
     question: "Did threads wait for pages to be read from disk?",
     tables: &[Table::HardFaults],
     sources: &[],

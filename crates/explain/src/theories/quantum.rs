@@ -19,6 +19,7 @@ pub(crate) struct Quantum;
 
 static ABOUT: About = About {
     id: "quantum",
+    name: "quanta",
     question: "Did quanta end threads' turns, and how long are they with and without the focus?",
     tables: &[Table::CpuRuns, Table::Focus, Table::Sessions],
     sources: &[

@@ -19,6 +19,7 @@ pub(crate) struct Saturation;
 
 static ABOUT: About = About {
     id: "saturation",
+    name: "busy CPUs",
     question: "Were all CPUs busy, so that ready threads had to wait for one?",
     tables: &[Table::CpuRuns],
     sources: &[],

@@ -9,6 +9,7 @@ pub(crate) struct Suspension;
 
 static ABOUT: About = About {
     id: "suspended",
+    name: "suspension",
     question: "Was the machine suspended during the trace?",
     tables: &[
         Table::CpuRuns,

@@ -1,68 +1,23 @@
-//! `laglab explain`.
+//! Complete output of `laglab explain`: all findings with verdicts, and the answers of all theories.
 
 use std::io::{self, Write};
 
-use explain::{Conclusion, Evidence, Explanation, Finding, Judgement, Scope, Severity, Verdict};
+use explain::{Conclusion, Evidence, Explanation, Finding, Judgement, Severity, Verdict};
 use report::Explained;
 use session::SEVERAL_SYSTEMS;
 
-use super::Failure;
-use super::open::TabledTrace;
-use super::scope::ScopeArgs;
-use super::symbols::SymbolArgs;
 use crate::output::{self, Columns, Side, counted, duration};
-
-/// Explains why the machine lagged: delays that the user noticed, with evidence and remedies.
-#[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
-    laglab explain trace.etl\n  \
-    laglab explain trace.etl --process LockApp --evidence\n  \
-    laglab explain trace.etl --at 30.4s\n  \
-    laglab explain trace.etl --between-focus UIforETW LockApp\n  \
-    laglab explain kernel.etl user.etl --json | jq '.explanation.findings[0].sentence'")]
-pub(super) struct Args {
-    #[command(flatten)]
-    trace: TabledTrace,
-    #[command(flatten)]
-    scope: ScopeArgs,
-    /// Show the rows behind each finding, and the query that returns them
-    #[arg(long)]
-    evidence: bool,
-    #[command(flatten)]
-    symbols: SymbolArgs,
-}
-
-pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let tables = args.trace.open()?;
-    // One call makes all tables, because each separate call would read the whole trace.
-    tables.make(&explain::tables())?;
-    let scope = args.scope.scope(&tables)?;
-    let detail = Detail {
-        evidence: args.evidence,
-        is_scoped: scope != Scope::default(),
-    };
-    let (explained, symbols) = Explained::read(&tables, scope, &args.symbols.options())?;
-    super::warn_of_missing_symbols(&symbols.missing());
-    if json {
-        output::json(&explained)?;
-    } else {
-        let mut out = output::for_people();
-        write(&mut out, &explained, detail)?;
-        out.flush()?;
-    }
-    Ok(())
-}
 
 /// Level of detail of the output.
 #[derive(Clone, Copy)]
-struct Detail {
+pub(super) struct Detail {
     /// True to show the rows of evidence for each finding.
-    evidence: bool,
+    pub(super) evidence: bool,
     /// True if options limit the scope. In this case, verdicts of informational findings are shown, too.
-    is_scoped: bool,
+    pub(super) is_scoped: bool,
 }
 
-fn write(out: &mut dyn Write, explained: &Explained, detail: Detail) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, explained: &Explained, detail: Detail) -> io::Result<()> {
     write_trace(out, explained)?;
     match detail.is_scoped {
         true => write_answer(out, &explained.explanation, detail)?,
@@ -167,7 +122,12 @@ fn write_trace(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
     Ok(())
 }
 
-fn write_finding(out: &mut dyn Write, finding: &Finding, detail: Detail) -> io::Result<()> {
+/// Writes a finding, with the answers for the causes that were examined.
+pub(super) fn write_finding(
+    out: &mut dyn Write,
+    finding: &Finding,
+    detail: Detail,
+) -> io::Result<()> {
     match finding.severity {
         Severity::Information => output::paragraph(out, &finding.sentence)?,
         _ => output::warning(out, &finding.sentence)?,
@@ -181,13 +141,13 @@ fn write_finding(out: &mut dyn Write, finding: &Finding, detail: Detail) -> io::
             &format!("  Delay: {} {}", duration(delay.ns), delay.how),
         )?;
     }
+    for remedy in &finding.remedies {
+        output::paragraph(out, &format!("  What to do: {remedy}"))?;
+    }
     if finding.severity > Severity::Information || detail.evidence || detail.is_scoped {
         for verdict in &finding.weighed {
             write_verdict(out, verdict)?;
         }
-    }
-    for remedy in &finding.remedies {
-        output::paragraph(out, &format!("  What to do: {remedy}"))?;
     }
     for doubt in &finding.doubts {
         output::quiet(out, &format!("  Doubt: {doubt}"))?;

@@ -22,6 +22,7 @@ pub(crate) struct LockedCpus;
 
 static ABOUT: About = About {
     id: "locked-cpus",
+    name: "locked CPUs",
     question: "Were CPUs locked by DPCs and ISRs?",
     tables: &[
         Table::Interrupts,

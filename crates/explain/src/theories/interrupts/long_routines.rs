@@ -16,6 +16,7 @@ pub(crate) struct LongRoutines;
 
 static ABOUT: About = About {
     id: "long-interrupts",
+    name: "long DPCs and ISRs",
     question: "Did DPCs and ISRs take longer than Microsoft's guidance \
         allows?",
     tables: &[Table::Interrupts],

@@ -41,6 +41,7 @@ pub(crate) struct LongWaits;
 
 pub(crate) static ABOUT: About = About {
     id: "long-waits",
+    name: "waits for a CPU",
     question: "Did threads that could run get no CPU for long, and why?",
     tables: &[
         Table::CpuRuns,
@@ -72,6 +73,7 @@ pub(crate) static ABOUT: About = About {
 
 static LATE_WAKER: About = About {
     id: "late-waker",
+    name: "a late waker",
     question: "Was the thread that readied it late because it got no CPU either?",
     tables: &[],
     sources: &[],

@@ -27,9 +27,10 @@ pub(super) enum Cause {
     Dispatcher,
 }
 
-const fn about(id: &'static str, question: &'static str) -> About {
+const fn about(id: &'static str, name: &'static str, question: &'static str) -> About {
     About {
         id,
+        name,
         question,
         tables: &[],
         sources: &[],
@@ -38,31 +39,48 @@ const fn about(id: &'static str, question: &'static str) -> About {
 
 pub(super) static PRIORITY: About = about(
     "higher-priority",
+    "higher priority",
     "Were the CPUs busy with threads of higher priority?",
 );
 pub(super) static QUANTUM: About = about(
     "equal-priority",
+    "equal priority",
     "Were the CPUs busy with threads of the same priority, each for its quantum?",
 );
 pub(super) static RANK: About = about(
     "better-rank",
+    "rank",
     "Were the CPUs busy with threads of better rank, which has precedence over priority?",
 );
 pub(super) static DISPATCHER: About = about(
     "dispatcher",
+    "idle or unsuitable CPUs",
     "Was there a suitable CPU that the dispatcher did not consider?",
 );
-pub(super) static INTERRUPTS: About =
-    about("interrupted-cpus", "Were the CPUs busy with DPCs and ISRs?");
-pub(super) static AFFINITY: About = about("affinity", "Was it limited to some of the CPUs?");
+pub(super) static INTERRUPTS: About = about(
+    "interrupted-cpus",
+    "DPCs and ISRs",
+    "Were the CPUs busy with DPCs and ISRs?",
+);
+pub(super) static AFFINITY: About = about(
+    "affinity",
+    "affinity",
+    "Was it limited to some of the CPUs?",
+);
 pub(super) static PAGED_OUT: About = about(
     "stack-paged-out",
+    "paging",
     "Was its kernel stack paged out, or its process swapped out?",
 );
-pub(super) static FROZEN: About = about("process-frozen", "Was its process frozen?");
-pub(super) static SUSPENDED: About = about("machine-suspended", "Was the machine suspended?");
+pub(super) static FROZEN: About = about("process-frozen", "freezing", "Was its process frozen?");
+pub(super) static SUSPENDED: About = about(
+    "machine-suspended",
+    "suspension",
+    "Was the machine suspended?",
+);
 pub(super) static LOST: About = about(
     "lost-events",
+    "lost events",
     "Are events missing or clocks wrong, so that the wait may be wrong?",
 );
 

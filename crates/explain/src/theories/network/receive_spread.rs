@@ -16,6 +16,7 @@ pub(crate) struct ReceiveSpread;
 
 static ABOUT: About = About {
     id: "receive-spread",
+    name: "receive side scaling",
     question: "Did one CPU serve the network adapters alone?",
     tables: &[Table::Interrupts],
     sources: &[

@@ -21,6 +21,7 @@ pub(crate) struct SmbSecurity;
 
 static ABOUT: About = About {
     id: "smb-security",
+    name: "SMB signing",
     question: "Did signing or encryption slow file sharing (SMB)?",
     tables: &[
         Table::Network,

@@ -18,6 +18,7 @@ pub(crate) struct Timers;
 
 static ABOUT: About = About {
     id: "timers",
+    name: "timer resolution",
     question: "Did threads sleep longer than intended because of the timer resolution?",
     tables: &[Table::TimerRequests, Table::CpuRuns, Table::Sessions],
     sources: &[

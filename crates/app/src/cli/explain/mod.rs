@@ -1,0 +1,90 @@
+//! `laglab explain`.
+
+mod all;
+mod screen;
+
+use std::io::Write;
+
+use explain::{Finding, Scope};
+use report::Explained;
+
+use super::Failure;
+use super::open::TabledTrace;
+use super::scope::ScopeArgs;
+use super::symbols::SymbolArgs;
+use crate::output;
+use all::Detail;
+
+/// Explains why the machine lagged: delays that the user noticed, with evidence and remedies.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    laglab explain trace.etl\n  \
+    laglab explain trace.etl --why 1\n  \
+    laglab explain trace.etl --process LockApp --evidence\n  \
+    laglab explain trace.etl --at 30.4s\n  \
+    laglab explain trace.etl --between-focus UIforETW LockApp\n  \
+    laglab explain kernel.etl user.etl --json | jq '.explanation.findings[0].sentence'")]
+pub(super) struct Args {
+    #[command(flatten)]
+    trace: TabledTrace,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    /// Show the finding with this number in full, with the causes that were examined
+    #[arg(long, value_name = "N", conflicts_with = "all")]
+    why: Option<usize>,
+    /// Show all findings in full, and the answer to each question
+    #[arg(long)]
+    all: bool,
+    /// Show the rows behind each finding, and the query that returns them; implies --all without --why
+    #[arg(long)]
+    evidence: bool,
+    #[command(flatten)]
+    symbols: SymbolArgs,
+}
+
+pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    let tables = args.trace.open()?;
+    // One call makes all tables, because each separate call would read the whole trace.
+    tables.make(&explain::tables())?;
+    let scope = args.scope.scope(&tables)?;
+    let is_scoped = scope != Scope::default();
+    let (explained, symbols) = Explained::read(&tables, scope, &args.symbols.options())?;
+    super::warn_of_missing_symbols(&symbols.missing());
+    if json {
+        output::json(&explained)?;
+        return Ok(());
+    }
+    let evidence = args.evidence;
+    let mut out = output::for_people();
+    if let Some(number) = args.why {
+        let detail = Detail {
+            evidence,
+            is_scoped: true,
+        };
+        let finding = numbered(&explained.explanation.findings, number)?;
+        all::write_finding(&mut out, finding, detail)?;
+    } else if args.all || evidence {
+        let detail = Detail {
+            evidence,
+            is_scoped,
+        };
+        all::write(&mut out, &explained, detail)?;
+    } else {
+        screen::write(&mut out, &explained, is_scoped)?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Returns the finding with this number.
+fn numbered(findings: &[Finding], number: usize) -> Result<&Finding, Failure> {
+    let finding = number.checked_sub(1).and_then(|place| findings.get(place));
+    finding.ok_or_else(|| {
+        let there = match findings.len() {
+            0 => "there are no findings".to_owned(),
+            1 => "there is one finding".to_owned(),
+            count => format!("there are findings 1 to {count}"),
+        };
+        Failure::Input(format!("cannot show finding {number}: {there}"))
+    })
+}
