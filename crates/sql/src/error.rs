@@ -97,6 +97,14 @@ pub enum SqlError {
          store a result that is used often with CREATE TABLE … AS"
     )]
     TooManyTables,
+    /// A query joins too many tables.
+    #[error(
+        "a query joins more than 100 tables; join fewer, or store an inner result with CREATE TABLE … AS"
+    )]
+    TooManyJoins,
+    /// A query returns too many columns.
+    #[error("a query has more than 4,000 columns; select fewer, or use rows: VALUES or UNION ALL")]
+    TooManyColumns,
     /// An expression would be too large after the engine has replaced columns by the expressions of inner
     /// queries.
     #[error(

@@ -38,7 +38,7 @@ use crate::lookups::Lookups;
 use crate::projections;
 use crate::provider::Provider;
 use crate::scan::CHUNKS_READ;
-use crate::statement::{MAX_COMPLEXITY, MAX_TABLES, Statement};
+use crate::statement::{MAX_COLUMNS, MAX_COMPLEXITY, MAX_JOINED, MAX_TABLES, Statement};
 use crate::time_range::TimeRange;
 use crate::traces::{NamedTrace, Traces};
 use crate::views::{VIEWS, View};
@@ -237,10 +237,17 @@ impl Session {
         if complexity > MAX_COMPLEXITY {
             return Err(SqlError::TooComplex { complexity });
         }
-        match tables > MAX_TABLES {
-            true => Err(SqlError::TooManyTables),
-            false => Ok(Size { complexity, tables }),
+        let width = statement.width();
+        if tables > MAX_TABLES {
+            return Err(SqlError::TooManyTables);
         }
+        if width.joined > MAX_JOINED {
+            return Err(SqlError::TooManyJoins);
+        }
+        if width.columns > MAX_COLUMNS {
+            return Err(SqlError::TooManyColumns);
+        }
+        Ok(Size { complexity, tables })
     }
 
     /// Plans a statement, after registering the views that it uses.

@@ -413,6 +413,29 @@ fn tables_of_the_session_are_bounded() {
 }
 
 #[test]
+fn a_query_that_is_too_wide_is_refused() {
+    let given = simulated("rank-stall", &["duration=1s"]);
+    let session = session(&[&given], Settings::default());
+    let columns = |count| format!("SELECT {}", vec!["1"; count].join(", "));
+    let joined = |count| format!("SELECT 1 FROM {} WHERE FALSE", tables(count));
+    fn tables(count: usize) -> String {
+        let tables: Vec<String> = (0..count).map(|number| format!("cpus b{number}")).collect();
+        tables.join(", ")
+    }
+    ask(&session, &joined(100)).unwrap();
+    let inner = format!("SELECT cpu IN (SELECT 1 UNION {}) FROM cpus", joined(101));
+    for text in [&joined(101), &inner] {
+        let error = ask(&session, text).unwrap_err();
+        assert!(matches!(error, SqlError::TooManyJoins), "{error}");
+    }
+    let explained = format!("EXPLAIN {}", columns(4_001));
+    for text in [&columns(4_001), &explained] {
+        let error = ask(&session, text).unwrap_err();
+        assert!(matches!(error, SqlError::TooManyColumns), "{error}");
+    }
+}
+
+#[test]
 fn a_function_that_would_fill_the_memory_is_refused() {
     let given = simulated("rank-stall", &["duration=1s"]);
     let session = session(&[&given], Settings::default());
@@ -424,6 +447,8 @@ fn a_function_that_would_fill_the_memory_is_refused() {
         "SELECT array_repeat(1, 1000000000)",
         "SELECT range(1000000000)",
         "SELECT generate_series(-1000000000, 1000000000)",
+        "SELECT range(utc(0), utc(4294967296), INTERVAL '1 nanosecond')",
+        "SELECT generate_series(DATE '0001-01-01', DATE '9999-01-01', INTERVAL '1 second')",
         "SELECT array_resize(make_array(1), 1000000000, 0)",
         "SELECT replace(repeat('a', 1000000), 'a', repeat('b', 1000))",
         "SELECT regexp_replace(repeat('a', 1000000), 'a', repeat('b', 1000), 'g')",

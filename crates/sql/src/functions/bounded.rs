@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Int64Type, IntervalMonthDayNanoType};
 use arrow_array::{Array, ArrayRef, Int64Array};
-use arrow_schema::{DataType, FieldRef};
+use arrow_schema::{DataType, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::length::length;
 use datafusion::error::{DataFusionError, Result};
@@ -71,8 +71,19 @@ impl ScalarUDFImpl for Bounded {
         self.inner.return_field_from_args(arguments)
     }
 
-    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+    fn invoke_with_args(&self, mut arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
+        if ["lpad", "rpad"].contains(&self.name())
+            && let Some(length) = arrays.get(1).and_then(numbers)
+            && length.iter().flatten().any(|length| length < 0)
+        {
+            // For a negative length, DataFusion panics instead of returning an empty text.
+            let length: Int64Array = length
+                .iter()
+                .map(|length| length.map(|n| n.max(0)))
+                .collect();
+            arguments.args[1] = ColumnarValue::Array(Arc::new(length));
+        }
         let bytes = result_bytes(self.name(), &arrays);
         if bytes > MAX_BYTES {
             return Err(DataFusionError::Execution(format!(
@@ -113,7 +124,8 @@ fn result_bytes(name: &str, arguments: &[ArrayRef]) -> i64 {
             sum(&|row| of(&count, row).saturating_mul(ELEMENT_BYTES))
         }
         "range" | "generate_series" => {
-            let (one, two, step) = (number(0), number(1), number(2));
+            let at = |at: usize| arguments.get(at).and_then(positions);
+            let (one, two, step) = (at(0), at(1), at(2));
             sum(&|row| {
                 let (start, end) = match two {
                     Some(_) => (of(&one, row), of(&two, row)),
@@ -153,6 +165,43 @@ fn numbers(array: &ArrayRef) -> Option<Int64Array> {
     let is_number = array.data_type().is_integer();
     let numbers = is_number.then(|| cast(array, &DataType::Int64).ok())??;
     Some(numbers.as_primitive::<Int64Type>().clone())
+}
+
+/// Returns numbers, times in nanoseconds, or intervals in nanoseconds. An interval is at least as long as the
+/// returned time.
+fn positions(array: &ArrayRef) -> Option<Int64Array> {
+    const DAY_NS: i64 = 86_400_000_000_000;
+    const SHORTEST_MONTH_DAYS: i64 = 28;
+    let unit_ns = match array.data_type() {
+        DataType::Interval(_) => {
+            let whole = DataType::Interval(IntervalUnit::MonthDayNano);
+            let intervals = cast(array, &whole).ok()?;
+            let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
+            let ns = intervals.iter().map(|interval| {
+                let interval = interval?;
+                let months = i64::from(interval.months).saturating_mul(SHORTEST_MONTH_DAYS);
+                let days = months.saturating_add(i64::from(interval.days));
+                Some(
+                    days.saturating_mul(DAY_NS)
+                        .saturating_add(interval.nanoseconds),
+                )
+            });
+            return Some(ns.collect());
+        }
+        DataType::Date32 => DAY_NS,
+        DataType::Date64 | DataType::Timestamp(TimeUnit::Millisecond, _) => 1_000_000,
+        DataType::Timestamp(TimeUnit::Second, _) => 1_000_000_000,
+        DataType::Timestamp(TimeUnit::Microsecond, _) => 1_000,
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => 1,
+        _ => return numbers(array),
+    };
+    let times = cast(array, &DataType::Int64).ok()?;
+    let times = times.as_primitive::<Int64Type>().iter();
+    Some(
+        times
+            .map(|time| Some(time?.saturating_mul(unit_ns)))
+            .collect(),
+    )
 }
 
 /// Returns the lengths of texts, in bytes.
