@@ -12,7 +12,8 @@ use ts_rs::TS;
 
 use crate::theories::{THEORIES, capture, tables};
 use crate::{
-    Case, Finding, Judgement, Outcome, Reader, Scope, Severity, Survey, Theory, Verdict, duration,
+    Case, Finding, Judgement, Outcome, Reader, Scope, Severity, Subject, Survey, Theory, Verdict,
+    duration,
 };
 
 /// Answer to the question why a traced machine lagged.
@@ -150,6 +151,35 @@ impl Explanation {
     }
 }
 
+/// Theories whose findings may be symptoms of the findings of other theories.
+const SYMPTOMS: [(&str, &str); 1] = [("hangs", "lock-convoy")];
+
+/// Makes findings that are symptoms of others information, so that one cost is told once. A symptom
+/// has a thread in common with its cause, and lies within its time.
+fn fold(findings: &mut [Finding]) {
+    let is_thread = |subject: &&Subject| matches!(subject, Subject::Thread { .. });
+    let causes: Vec<Finding> = (findings.iter())
+        .filter(|finding| finding.severity > Severity::Information)
+        .filter(|finding| SYMPTOMS.iter().any(|(_, cause)| *cause == finding.theory))
+        .cloned()
+        .collect();
+    for finding in findings {
+        let is_cause = |cause: &&Finding| {
+            let mut threads = finding.subjects.iter().filter(is_thread);
+            let within = finding.during.as_ref().zip(cause.during.as_ref());
+            SYMPTOMS.contains(&(finding.theory, cause.theory))
+                && threads.any(|thread| cause.subjects.contains(thread))
+                && within.is_some_and(|(a, b)| a.start < b.end && b.start < a.end)
+        };
+        if causes.iter().any(|cause| is_cause(&cause)) {
+            finding.severity = Severity::Information;
+            let because = "It is a symptom: the finding about the lock that threads passed to each \
+                other reports this delay";
+            finding.why.insert(0, format!("{because}."));
+        }
+    }
+}
+
 /// Explains a trace. All theories run in parallel.
 ///
 /// Tables that do not exist yet are made first. The callback in `options` receives the progress and
@@ -211,6 +241,7 @@ pub fn explain(
         };
         theories.push(verdict);
     }
+    fold(&mut findings);
     findings
         .sort_by_key(|finding| Reverse((!finding.off_topic, finding.severity, finding.delay_ns())));
     Ok(Explanation {

@@ -6,6 +6,7 @@ mod clocks;
 mod cpu_use;
 mod disks;
 mod freezes;
+mod hangs;
 mod interrupts;
 mod lock_convoys;
 pub(crate) mod long_waits;
@@ -25,6 +26,7 @@ pub use long_waits::story;
 /// All theories, in the order in which their answers are listed.
 pub(crate) static THEORIES: &[&dyn Theory] = &[
     &long_waits::LongWaits,
+    &hangs::Hangs,
     &outranked::Outranked,
     // This theory comes before the theory about the locked CPUs that it causes, because both may
     // report the same delay.

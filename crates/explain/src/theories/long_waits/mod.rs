@@ -6,7 +6,7 @@ mod critical_path;
 mod group;
 mod held;
 mod holders;
-mod path;
+pub(super) mod path;
 mod readier;
 pub(super) mod starved;
 mod still_waiting;
