@@ -152,12 +152,17 @@ impl Explanation {
 }
 
 /// Theories whose findings may be symptoms of the findings of other theories.
-const SYMPTOMS: [(&str, &str); 1] = [("hangs", "lock-convoy")];
+const SYMPTOMS: [(&str, &str); 3] = [
+    ("hangs", "lock-convoy"),
+    ("short-waits", "locked-cpus"),
+    ("short-waits", "smb-security"),
+];
 
 /// Makes findings that are symptoms of others information, so that one cost is told once. A symptom
-/// has a thread in common with its cause, and lies within its time.
+/// has a thread or a CPU in common with its cause, and overlaps its time.
 fn fold(findings: &mut [Finding]) {
-    let is_thread = |subject: &&Subject| matches!(subject, Subject::Thread { .. });
+    let is_place =
+        |subject: &&Subject| matches!(subject, Subject::Thread { .. } | Subject::Cpu { .. });
     let causes: Vec<Finding> = (findings.iter())
         .filter(|finding| finding.severity > Severity::Information)
         .filter(|finding| SYMPTOMS.iter().any(|(_, cause)| *cause == finding.theory))
@@ -165,17 +170,19 @@ fn fold(findings: &mut [Finding]) {
         .collect();
     for finding in findings {
         let is_cause = |cause: &&Finding| {
-            let mut threads = finding.subjects.iter().filter(is_thread);
+            let mut places = finding.subjects.iter().filter(is_place);
             let within = finding.during.as_ref().zip(cause.during.as_ref());
             SYMPTOMS.contains(&(finding.theory, cause.theory))
-                && threads.any(|thread| cause.subjects.contains(thread))
+                && places.any(|place| cause.subjects.contains(place))
                 && within.is_some_and(|(a, b)| a.start < b.end && b.start < a.end)
         };
-        if causes.iter().any(|cause| is_cause(&cause)) {
+        if let Some(cause) = causes.iter().find(is_cause) {
             finding.severity = Severity::Information;
-            let because = "It is a symptom: the finding about the lock that threads passed to each \
-                other reports this delay";
-            finding.why.insert(0, format!("{because}."));
+            let because = format!(
+                "It is a symptom; this is reported first: {}",
+                cause.sentence
+            );
+            finding.why.insert(0, because);
         }
     }
 }

@@ -15,6 +15,7 @@ mod outranked;
 mod paging;
 mod quantum;
 mod saturation;
+mod short_waits;
 mod suspension;
 mod timers;
 
@@ -27,6 +28,7 @@ pub use long_waits::story;
 pub(crate) static THEORIES: &[&dyn Theory] = &[
     &long_waits::LongWaits,
     &hangs::Hangs,
+    &short_waits::ShortWaits,
     &outranked::Outranked,
     // This theory comes before the theory about the locked CPUs that it causes, because both may
     // report the same delay.

@@ -393,3 +393,151 @@ fn a_healthy_desktop_of_any_size_has_no_hang() {
         assert_eq!(explained.complaints(), [""; 0], "{settings:?}");
     }
 }
+
+/// Returns the first finding of the theory about short waits, which is more than information.
+#[track_caller]
+fn short_waits(explained: &Explained) -> (&Value, String) {
+    let all: Vec<String> = explained.findings().iter().map(told).collect();
+    let found = explained.of("short-waits").into_iter().next();
+    let found = found.unwrap_or_else(|| panic!("{all:#?}"));
+    assert_ne!(found["severity"], "information", "{all:#?}");
+    (found, told(found))
+}
+
+/// A program of higher priority takes the processor of the focused program's thread for `run` every `sleep`.
+fn preempted(run: &str, sleep: &str) -> String {
+    format!(
+        r#"
+[[add.process]]
+name = "game.exe"
+focus = true
+[[add.process.thread]]
+name = "render"
+affinity = [3]
+program = [ {{ forever = [ {{ run = "10ms" }} ] }} ]
+[[add.process]]
+name = "codec.exe"
+session = 0
+class = "high"
+[[add.process.thread]]
+name = "encode"
+affinity = [3]
+program = [ {{ forever = [ {{ sleep = "{sleep}" }}, {{ run = "{run}" }} ] }} ]
+"#
+    )
+}
+
+#[test]
+fn waits_just_below_the_noticed_length_are_summed() {
+    let explained = explained("just-under", &preempted("90ms", "250ms"));
+    let (found, told) = short_waits(&explained);
+    assert_eq!(found["severity"], "problem");
+    assert_has(&told, &["render", "game.exe", "codec.exe"]);
+    // 90 of about 343 ms, for 9.8 s with the focus.
+    assert_lasts(found, 2_550, 400);
+}
+
+#[test]
+fn many_waits_of_some_milliseconds_are_summed() {
+    let explained = explained("many", &preempted("12ms", "18ms"));
+    let (found, told) = short_waits(&explained);
+    assert_has(&told, &["render", "codec.exe"]);
+    assert!(number(&found["delay"], "ns") > 2_000_000_000, "{told}");
+}
+
+#[test]
+fn a_tenth_of_the_time_in_short_waits_is_no_finding() {
+    let explained = explained("few", &preempted("12ms", "110ms"));
+    assert_eq!(explained.of("short-waits").len(), 0);
+}
+
+/// An audio engine with a period of 10 ms shares a processor with a driver's thread of priority 31.
+fn audio(run: &str) -> String {
+    format!(
+        r#"
+[process."audiodg.exe".thread.engine]
+affinity = [4]
+[[add.process]]
+name = "sensor.exe"
+session = 0
+class = "realtime"
+[[add.process.thread]]
+name = "poll"
+priority = 31
+affinity = [4]
+program = [ {{ forever = [ {{ sleep = "300ms" }}, {{ run = "{run}" }} ] }} ]
+"#
+    )
+}
+
+#[test]
+fn missed_periods_of_a_real_time_thread_are_found() {
+    let explained = explained("glitch", &audio("35ms"));
+    let (found, told) = short_waits(&explained);
+    assert_has(
+        &told,
+        &["engine", "audiodg.exe", "runs every 10.0 ms", "sensor.exe"],
+    );
+    let subjects = found["subjects"].to_string();
+    assert!(subjects.contains("audiodg.exe"), "{subjects}");
+    let harmless = self::explained("harmless", &audio("2ms"));
+    assert_eq!(harmless.complaints(), [""; 0]);
+}
+
+/// DPCs of 90 microseconds fill a share of processor 3, on which the focused program's thread must run.
+fn dpcs(every: &str, cpus: &str) -> String {
+    format!(
+        r#"
+[[add.device]]
+name = "capture card"
+every = "{every}"
+cpus = {cpus}
+isr = {{ in = ["capture.sys!Isr"], cost = "2us" }}
+dpc = {{ in = ["capture.sys!FrameDpc"], cost = "90us" }}
+[[add.process]]
+name = "viewer.exe"
+focus = true
+[[add.process.thread]]
+name = "decode"
+affinity = [3]
+program = [ {{ forever = [ {{ run = "20ms" }}, {{ sleep = "5ms" }} ] }} ]
+"#
+    )
+}
+
+#[test]
+fn many_short_dpcs_are_named_with_their_victim() {
+    let explained = explained("short-dpcs", &dpcs("120us", "[3]"));
+    let (found, told) = short_waits(&explained);
+    assert_eq!(found["severity"], "problem");
+    assert_has(&told, &["decode", "viewer.exe", "capture.sys", "CPU 3"]);
+    let light = self::explained("light-dpcs", &dpcs("2ms", "[3]"));
+    assert_eq!(light.of("short-waits").len(), 0);
+}
+
+/// Two causes at once: the window hangs in a call, and another thread loses time to a busy program.
+#[test]
+fn two_causes_at_once_are_two_findings() {
+    let both = call("4s").replace(
+        "[[add.process]]\nname = \"printer.exe\"",
+        r#"[[add.process.thread]]
+name = "render"
+affinity = [3]
+program = [ { forever = [ { run = "10ms" } ] } ]
+[[add.process]]
+name = "codec.exe"
+class = "high"
+[[add.process.thread]]
+name = "encode"
+affinity = [3]
+program = [ { forever = [ { sleep = "250ms" }, { run = "90ms" } ] } ]
+[[add.process]]
+name = "printer.exe""#,
+    );
+    let explained = explained("both", &both);
+    let (hang, hang_told) = first_hang(&explained);
+    assert_lasts(hang, 4_000, 40);
+    assert_has(&hang_told, &["printer.exe"]);
+    let (_, told) = short_waits(&explained);
+    assert_has(&told, &["render", "codec.exe"]);
+}

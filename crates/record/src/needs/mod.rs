@@ -46,7 +46,7 @@ const LARGER_BUFFERS: &str = "again, with more and larger buffers (xperf -Buffer
                               or to memory (circular)";
 
 /// Needs of the theories about whole traces.
-pub static THEORIES: [Needs; 21] = [
+pub static THEORIES: [Needs; 22] = [
     Needs {
         theory: "long-waits",
         each_of: SWITCHES,
@@ -79,6 +79,20 @@ pub static THEORIES: [Needs; 21] = [
             HardFaults,
             SwitchStacks,
             ReadyStacks,
+        ],
+        ..NOTHING
+    },
+    Needs {
+        theory: "short-waits",
+        each_of: SWITCHES,
+        better_with: &[
+            Processes,
+            Images,
+            ReadyThreads,
+            Priorities,
+            Dpcs,
+            ServiceRoutines,
+            Focus,
         ],
         ..NOTHING
     },

@@ -25,7 +25,8 @@ use crate::{
 };
 use chain::{Chain, What, Who};
 use details::Details;
-use pick::{Candidate, Kind, Noticed};
+use pick::{Candidate, Kind};
+pub(super) use pick::{Noticed, is_asked};
 
 /// Theory about waits for something other than a CPU.
 pub(crate) struct Hangs;

@@ -75,7 +75,7 @@ impl Candidate<'_> {
 }
 
 /// Threads whose waits users notice.
-pub(super) struct Noticed {
+pub(in crate::theories) struct Noticed {
     /// Time ranges in which processes had the focus, by row of the process.
     focus: Vec<(u32, Range<i64>)>,
     /// Processes of users, by row. It is used if the focus is unknown.
@@ -84,7 +84,7 @@ pub(super) struct Noticed {
 }
 
 impl Noticed {
-    pub(super) fn read(case: &Case<'_>) -> Result<Noticed, StoreError> {
+    pub(in crate::theories) fn read(case: &Case<'_>) -> Result<Noticed, StoreError> {
         let focus = case.focus()?.into_iter();
         let focus = focus.filter_map(|focus| Some((focus.process_row?, focus.during)));
         Ok(Noticed {
@@ -94,12 +94,32 @@ impl Noticed {
         })
     }
 
-    pub(super) fn knows_focus(&self) -> bool {
+    pub(in crate::theories) fn knows_focus(&self) -> bool {
         !self.focus.is_empty()
     }
 
+    /// Returns true if the thread handles messages of windows.
+    pub(in crate::theories) fn has_window(thread: &ThreadWaits) -> bool {
+        thread.count(MESSAGES) > 0
+    }
+
+    /// Returns true if users may notice the thread: it handles messages, its process has the focus
+    /// at some time or, if the focus is unknown, belongs to a user. In a question, it is in scope.
+    pub(in crate::theories) fn is_noticed(&self, thread: &ThreadWaits) -> bool {
+        let is_of_user = || {
+            thread
+                .process_row
+                .is_some_and(|row| self.of_users.contains(&row))
+        };
+        self.is_asked || Noticed::has_window(thread) || self.knows_focus() || is_of_user()
+    }
+
     /// Returns the time within the range for which a user noticed that the process did not go on.
-    fn noticed_ns(&self, process_row: Option<u32>, range: &Range<i64>) -> i64 {
+    pub(in crate::theories) fn noticed_ns(
+        &self,
+        process_row: Option<u32>,
+        range: &Range<i64>,
+    ) -> i64 {
         let length = range.end.saturating_sub(range.start);
         if self.is_asked || !self.knows_focus() {
             return length;
@@ -124,7 +144,7 @@ impl Noticed {
     }
 
     fn of_thread<'c>(&self, case: &'c Case<'_>, thread: &'c ThreadWaits) -> Vec<Candidate<'c>> {
-        let is_window = thread.count(MESSAGES) > 0;
+        let is_window = Noticed::has_window(thread);
         let is_of_user = thread
             .process_row
             .is_some_and(|row| self.of_users.contains(&row));
@@ -204,7 +224,12 @@ impl Candidate<'_> {
     }
 }
 
-fn is_asked(scope: &Scope, processes: &[u32], thread: &ThreadWaits) -> bool {
+/// Returns true if the thread is in scope.
+pub(in crate::theories) fn is_asked(
+    scope: &Scope,
+    processes: &[u32],
+    thread: &ThreadWaits,
+) -> bool {
     scope.has_all_threads()
         || scope.threads.contains(&thread.thread_id)
         || (thread.process_row).is_some_and(|row| processes.contains(&row))
