@@ -137,6 +137,8 @@ thresholds! {
     HARD_FAULTS_NS: i64 = 500_000_000 Duration, OWN;
     /// Least mean time of a disk's requests for which the disk counts as slow.
     SLOW_DISK_NS: i64 = 25_000_000 Duration, OWN;
+    /// Time of a single disk request that is reported, however fast the others are.
+    SLOW_REQUEST_NS: i64 = 1_000_000_000 Duration, OWN;
     /// Least number of disk requests with which the mean is judged.
     DISK_REQUESTS: u64 = 50 Number, OWN;
 

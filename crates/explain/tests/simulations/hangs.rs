@@ -541,3 +541,36 @@ name = "printer.exe""#,
     let (_, told) = short_waits(&explained);
     assert_has(&told, &["render", "codec.exe"]);
 }
+
+/// Twelve requests of a disk that each take seconds are found, however few they are.
+#[test]
+fn few_requests_of_a_dying_disk_are_found() {
+    let disk = |service: &str| {
+        format!(
+            r#"
+[[add.disk]]
+number = 1
+service = "{service}"
+bytes_per_second = "1GB"
+cpu = 5
+isr = {{ in = ["storport.sys!RaidpAdapterInterruptRoutine"], cost = "3us" }}
+dpc = {{ in = ["storport.sys!RaidpAdapterDpcRoutine"], cost = "10us" }}
+[[add.process]]
+name = "copy.exe"
+session = 0
+[[add.process.thread]]
+name = "reader"
+program = [ {{ repeat = 4, steps = [ {{ read = "64KiB", disk = 1, file = 'D:\photo.jpg' }}, {{ run = "1ms" }} ] }}, {{ until = "1h" }} ]
+"#
+        )
+    };
+    let dying = explained("dying", &disk("2s"));
+    let found = dying.of("disks")[0];
+    assert_eq!(found["severity"], "warning");
+    assert_has(
+        &told(found),
+        &["4 of ", "requests to disk 1", "The disk itself worked on 4"],
+    );
+    let slow = explained("slow", &disk("900ms"));
+    assert_eq!(slow.of("disks").len(), 0);
+}

@@ -150,12 +150,12 @@ impl<'c> Chain<'c> {
     fn is_ring(&self) -> bool {
         let reason = self.of.wait.previous_wait_reason;
         let me = self.of.wait.thread_id;
-        let passed = self
+        let mut passed = self
             .legs
             .iter()
             .filter(|leg| leg.run.thread_id != me && leg.run.previous_wait_reason == reason);
         let others: FxHashSet<u32> = passed.clone().map(|leg| leg.run.thread_id).collect();
-        let first = passed.last().and_then(|leg| leg.run.readied_by());
+        let first = passed.next_back().and_then(|leg| leg.run.readied_by());
         others.len() >= 2 && first.is_some_and(|by| by.id == me)
     }
 
