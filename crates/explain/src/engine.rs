@@ -158,7 +158,7 @@ const SYMPTOMS: [(&str, &str); 3] = [
     ("short-waits", "smb-security"),
 ];
 
-/// Makes findings that are symptoms of others information, so that one cost is told once. A symptom
+/// Makes findings that are symptoms of others information, so that one cost is reported once. A symptom
 /// has a thread or a CPU in common with its cause, and overlaps its time.
 fn fold(findings: &mut [Finding]) {
     let is_place =

@@ -7,7 +7,7 @@ use simulated::{Simulated, list, number, text};
 
 use super::explained::Explained;
 
-/// Desktop without a focus of its own, so that the program of a test can have it.
+/// Desktop without a program that has the focus, so that the program of a test can have it.
 const BASE: &str = r#"
 extends = "healthy"
 title = "test"

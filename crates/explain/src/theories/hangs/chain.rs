@@ -14,7 +14,7 @@ use crate::theories::long_waits::path::{self, Leg, Run, Runs, Thread};
 /// Maximum number of steps that are followed back from a wait.
 const LEGS: usize = 200;
 
-/// What a thread of the chain did.
+/// State of a thread of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum What {
     Ran,

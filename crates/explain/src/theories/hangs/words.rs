@@ -12,7 +12,7 @@ use crate::{Case, counted, duration, labels, moment, percent};
 /// Maximum number of parts that a sentence names.
 const NAMED: usize = 4;
 
-/// Waits of a group, as they are told.
+/// Waits of a group, with the data for their sentences.
 pub(super) struct Told<'t, 'c> {
     pub(super) case: &'t Case<'t>,
     pub(super) group: &'t Group<'c>,

@@ -281,7 +281,7 @@ pub(super) struct Examined {
     pub(super) most: Option<(Option<u32>, Option<u32>)>,
 }
 
-/// Examines the causes of waits that are too short for a finding of their own. In the result, the
+/// Examines the causes of waits that are too short for a separate finding. In the result, the
 /// worst wait comes first.
 pub(super) fn examine(case: &Case<'_>, waits: &[Wait]) -> Result<Vec<Examined>, StoreError> {
     if waits.is_empty() {
