@@ -12,7 +12,8 @@ use ts_rs::TS;
 
 use crate::theories::{THEORIES, capture, tables};
 use crate::{
-    Case, Finding, Judgement, Outcome, Reader, Scope, Severity, Survey, Theory, Verdict, duration,
+    Case, Finding, Judgement, Outcome, Reader, Scope, Severity, Subject, Survey, Theory, Verdict,
+    duration,
 };
 
 /// Answer to the question why a traced machine lagged.
@@ -150,6 +151,42 @@ impl Explanation {
     }
 }
 
+/// Theories whose findings may be symptoms of the findings of other theories.
+const SYMPTOMS: [(&str, &str); 3] = [
+    ("hangs", "lock-convoy"),
+    ("short-waits", "locked-cpus"),
+    ("short-waits", "smb-security"),
+];
+
+/// Makes findings that are symptoms of others information, so that one cost is reported once. A symptom
+/// has a thread or a CPU in common with its cause, and overlaps its time.
+fn fold(findings: &mut [Finding]) {
+    let is_place =
+        |subject: &&Subject| matches!(subject, Subject::Thread { .. } | Subject::Cpu { .. });
+    let causes: Vec<Finding> = (findings.iter())
+        .filter(|finding| finding.severity > Severity::Information)
+        .filter(|finding| SYMPTOMS.iter().any(|(_, cause)| *cause == finding.theory))
+        .cloned()
+        .collect();
+    for finding in findings {
+        let is_cause = |cause: &&Finding| {
+            let mut places = finding.subjects.iter().filter(is_place);
+            let within = finding.during.as_ref().zip(cause.during.as_ref());
+            SYMPTOMS.contains(&(finding.theory, cause.theory))
+                && places.any(|place| cause.subjects.contains(place))
+                && within.is_some_and(|(a, b)| a.start < b.end && b.start < a.end)
+        };
+        if let Some(cause) = causes.iter().find(is_cause) {
+            finding.severity = Severity::Information;
+            let because = format!(
+                "It is a symptom; this is reported first: {}",
+                cause.sentence
+            );
+            finding.why.insert(0, because);
+        }
+    }
+}
+
 /// Explains a trace. All theories run in parallel.
 ///
 /// Tables that do not exist yet are made first. The callback in `options` receives the progress and
@@ -211,6 +248,7 @@ pub fn explain(
         };
         theories.push(verdict);
     }
+    fold(&mut findings);
     findings
         .sort_by_key(|finding| Reverse((!finding.off_topic, finding.severity, finding.delay_ns())));
     Ok(Explanation {

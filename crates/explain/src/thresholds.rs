@@ -57,6 +57,18 @@ thresholds! {
     DISRUPTIVE_NS: i64 = 1_000_000_000 Duration, NIELSEN;
     /// Base priority of ordinary programs. Delays of threads with a lower priority are less urgent.
     NORMAL_PRIORITY: i8 = 8 Number, INTERNALS;
+    /// Least share of a second, lost to short waits for a CPU and to interrupts, that counts.
+    LOST_PERCENT: i64 = 15 Percent, OWN;
+    /// Least priority of a real-time thread. Windows never changes such a priority.
+    REAL_TIME_PRIORITY: i8 = 16 Number, INTERNALS;
+    /// Least number of wakes of a real-time thread with which its period is determined.
+    PERIODS: usize = 20 Number, OWN;
+    /// Least share of a real-time thread's period for which a wait for a CPU counts as a missed period.
+    MISSED_PERCENT: i64 = 50 Percent, OWN;
+    /// Least number of missed periods that are reported.
+    MISSED_PERIODS: usize = 3 Number, OWN;
+    /// Least share of a wait for which the end of the chain that led to it is blamed for it.
+    BLAME_PERCENT: i64 = 30 Percent, OWN;
     /// Least share of a wait for which a cause counts as its explanation.
     CAUSE_PERCENT: i64 = 50 Percent, OWN;
     /// Least share of a wait for which a cause counts as a part of its explanation.
@@ -125,6 +137,8 @@ thresholds! {
     HARD_FAULTS_NS: i64 = 500_000_000 Duration, OWN;
     /// Least mean time of a disk's requests for which the disk counts as slow.
     SLOW_DISK_NS: i64 = 25_000_000 Duration, OWN;
+    /// Time of a single disk request that is reported, however fast the others are.
+    SLOW_REQUEST_NS: i64 = 1_000_000_000 Duration, OWN;
     /// Least number of disk requests with which the mean is judged.
     DISK_REQUESTS: u64 = 50 Number, OWN;
 

@@ -11,6 +11,7 @@ mod longest_waits;
 mod noticed_waits;
 mod ranks;
 mod spread;
+mod thread_waits;
 mod use_of_cpus;
 mod wakes;
 mod wanted;
@@ -33,6 +34,8 @@ pub use noticed_waits::NoticedWaits;
 pub use ranks::RankUse;
 use ranks::Ranks;
 pub use spread::Spread;
+pub(crate) use thread_waits::RATE_CONTROL;
+pub use thread_waits::{LostSecond, ThreadWaits};
 use use_of_cpus::UseOfCpus;
 pub use use_of_cpus::{CpuUse, ProcessUse};
 pub(crate) use wanted::Wanted;
@@ -64,6 +67,8 @@ pub struct Survey {
     pub longest_waits: Vec<Wait>,
     /// Noticeable waits in scope, by process.
     pub noticed_waits: Vec<NoticedWaits>,
+    /// Waits of each thread for something other than a CPU, and its many short waits for a CPU.
+    pub threads: Vec<ThreadWaits>,
     /// Number of contradicted runs. The context switch before such a run names another thread as
     /// the next one, so context switches are missing.
     pub contradictions: u64,
@@ -83,7 +88,7 @@ pub struct Survey {
 }
 
 /// Columns of `cpu_runs` that the survey reads. A [`Wait`] consists of such columns.
-pub(crate) const COLUMNS: [&str; 31] = [
+pub(crate) const COLUMNS: [&str; 33] = [
     "start_ns",
     "end_ns",
     "cpu_ns",
@@ -115,6 +120,8 @@ pub(crate) const COLUMNS: [&str; 31] = [
     "ideal_processor",
     "stack_id",
     "readying_stack_id",
+    "state_out",
+    "wait_reason_out",
 ];
 
 impl Survey {
@@ -167,6 +174,7 @@ impl Survey {
         let wanted = Wanted::new(&reader.names, scope, complete);
         let (mut longest, mut noticed) =
             (LongestWaits::default(), noticed_waits::ByProcess::default());
+        let mut threads = thread_waits::ByThread::new(scope);
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         let mut is_doubtful = Vec::new();
         let mut interrupted = Interrupted::new(reader, i64::MIN..i64::MAX)?;
@@ -197,6 +205,7 @@ impl Survey {
             longest.add(&view, &wanted);
             noticed.add(&view, &wanted);
             survey.ready_waits.add(&view);
+            threads.add(&view, &inside_ns);
         }
         survey.span = match first <= last {
             true => first..last,
@@ -207,6 +216,7 @@ impl Survey {
         (survey.ranks, survey.runs_with_rank) = ranks.finish();
         survey.longest_waits = longest.finish();
         survey.noticed_waits = noticed.finish();
+        survey.threads = threads.finish();
         Ok(survey)
     }
 

@@ -1,10 +1,10 @@
 //! Theory: disks were slow.
 
 use rustc_hash::FxHashMap;
-use selection::{Expression, Order, Selection};
+use selection::{Condition, Expression, Order, Selection};
 use tables::{DiskIoView, StoreError, Table};
 
-use crate::thresholds::{DISK_REQUESTS, SLOW_DISK_NS};
+use crate::thresholds::{DISK_REQUESTS, SLOW_DISK_NS, SLOW_REQUEST_NS};
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Subject, Theory, Unit, duration, grouped,
 };
@@ -31,6 +31,33 @@ struct Requests {
     total_ns: i64,
     longest_ns: i64,
     queue_ns: Option<i64>,
+    /// Requests that took `SLOW_REQUEST_NS` or longer.
+    slow: Slow,
+}
+
+/// Slow requests of a disk.
+#[derive(Clone, Copy, Default)]
+struct Slow {
+    count: u64,
+    total_ns: i64,
+    /// Time in the queue, if it is known.
+    queue_ns: Option<i64>,
+    /// Number of the requests that the disk itself worked on for `SLOW_REQUEST_NS` or longer.
+    served: u64,
+}
+
+impl Slow {
+    fn add(&mut self, duration_ns: i64, queue_ns: Option<i64>) {
+        if duration_ns >= SLOW_REQUEST_NS {
+            self.count += 1;
+            self.total_ns = self.total_ns.saturating_add(duration_ns);
+            if let Some(queue_ns) = queue_ns {
+                let sum = self.queue_ns.get_or_insert(0);
+                *sum = sum.saturating_add(queue_ns);
+                self.served += u64::from(duration_ns - queue_ns >= SLOW_REQUEST_NS);
+            }
+        }
+    }
 }
 
 impl Requests {
@@ -59,6 +86,7 @@ impl Theory for Disks {
                     disk.known += 1;
                     disk.total_ns = disk.total_ns.saturating_add(ns);
                     disk.longest_ns = disk.longest_ns.max(ns);
+                    disk.slow.add(ns, view.queue_ns.get(row));
                 }
                 if let Some(ns) = view.queue_ns.get(row) {
                     disk.queue_ns = Some(disk.queue_ns.unwrap_or(0).saturating_add(ns));
@@ -93,6 +121,14 @@ impl Theory for Disks {
                 known(requests.longest_ns),
                 requests.queue_ns.map(Into::into),
             ]);
+        }
+        // Few slow requests matter even among many fast ones, which make the mean short.
+        let mut with_slow: Vec<&(u32, Requests)> = (disks.iter())
+            .filter(|(_, requests)| requests.slow.count > 0)
+            .collect();
+        with_slow.sort_by_key(|(disk, requests)| (-requests.slow.total_ns, *disk));
+        if let Some((disk, requests)) = with_slow.first() {
+            return Ok(Outcome::For(vec![slow_requests(*disk, requests, evidence)]));
         }
         let slow = |(_, requests): &&(u32, Requests)| {
             requests.known >= DISK_REQUESTS && requests.mean_ns() >= SLOW_DISK_NS
@@ -130,4 +166,65 @@ impl Theory for Disks {
             .doubt("Requests overlap, so the sum of their times exceeds the elapsed time");
         Ok(Outcome::For(vec![finding]))
     }
+}
+
+/// Returns the finding about a disk some of whose requests took very long.
+fn slow_requests(disk: u32, requests: &Requests, all: Evidence) -> Finding {
+    let slow = &requests.slow;
+    let sentence = format!(
+        "{} of {} requests to disk {disk} took {} or longer, {} at most.",
+        grouped(slow.count),
+        grouped(requests.known),
+        duration(SLOW_REQUEST_NS),
+        duration(requests.longest_ns)
+    );
+    let in_queue = slow.queue_ns.is_some_and(|ns| ns > slow.total_ns / 2);
+    let because = slow.queue_ns.map(|queue_ns| {
+        let queue = crate::percent(queue_ns, slow.total_ns);
+        match in_queue {
+            true => {
+                format!("They waited in the disk's queue for {queue} of their time, behind others.")
+            }
+            false => format!(
+                "The disk itself worked on {} of them for {} or longer; {queue} of their time was \
+                 in its queue.",
+                grouped(slow.served),
+                duration(SLOW_REQUEST_NS)
+            ),
+        }
+    });
+    let remedy = match in_queue {
+        true => {
+            "Find the programs that fill the queue (`laglab diskio`), and let them read and write \
+             less at once"
+        }
+        false => {
+            "Check the disk, its cable and its controller: the health data of the disk (SMART), \
+             and the disk's errors and resets in the event log System"
+        }
+    };
+    let selection = Selection::of(Table::DiskIo)
+        .filter(Condition::is("disk", disk))
+        .filter(Condition::AtLeast("duration_ns", SLOW_REQUEST_NS));
+    let (sum, longest) = (Expression::Sum, Expression::Max("duration_ns"));
+    let title = format!("Requests of {} or longer", duration(SLOW_REQUEST_NS));
+    let evidence = Evidence::of(title, selection)
+        .column("requests", "requests", Unit::Count, Expression::Count)
+        .column("total_ns", "time", Unit::Duration, sum("duration_ns"))
+        .column("longest_ns", "longest", Unit::Duration, longest)
+        .column("queue_ns", "in the queue", Unit::Duration, sum("queue_ns"))
+        .row([
+            Some(slow.count.into()),
+            Some(slow.total_ns.into()),
+            Some(requests.longest_ns.into()),
+            slow.queue_ns.map(Into::into),
+        ]);
+    let mut finding = Finding::new(&ABOUT, Severity::Warning, sentence);
+    finding.why.extend(because);
+    finding
+        .subjects([Subject::Disk { number: disk }])
+        .with(evidence)
+        .with(all)
+        .remedy(remedy)
+        .doubt("Requests overlap, so the sum of their times exceeds the elapsed time")
 }

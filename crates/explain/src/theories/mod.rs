@@ -6,6 +6,7 @@ mod clocks;
 mod cpu_use;
 mod disks;
 mod freezes;
+mod hangs;
 mod interrupts;
 mod lock_convoys;
 pub(crate) mod long_waits;
@@ -14,6 +15,7 @@ mod outranked;
 mod paging;
 mod quantum;
 mod saturation;
+mod short_waits;
 mod suspension;
 mod timers;
 
@@ -25,6 +27,8 @@ pub use long_waits::story;
 /// All theories, in the order in which their answers are listed.
 pub(crate) static THEORIES: &[&dyn Theory] = &[
     &long_waits::LongWaits,
+    &hangs::Hangs,
+    &short_waits::ShortWaits,
     &outranked::Outranked,
     // This theory comes before the theory about the locked CPUs that it causes, because both may
     // report the same delay.

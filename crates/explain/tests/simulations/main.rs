@@ -2,6 +2,7 @@
 
 mod causes;
 mod explained;
+mod hangs;
 mod scenarios;
 mod troubled;
 mod variants;

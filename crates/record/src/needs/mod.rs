@@ -46,7 +46,7 @@ const LARGER_BUFFERS: &str = "again, with more and larger buffers (xperf -Buffer
                               or to memory (circular)";
 
 /// Needs of the theories about whole traces.
-pub static THEORIES: [Needs; 20] = [
+pub static THEORIES: [Needs; 22] = [
     Needs {
         theory: "long-waits",
         each_of: SWITCHES,
@@ -64,6 +64,35 @@ pub static THEORIES: [Needs; 20] = [
             Focus,
             Freezes,
             Input,
+        ],
+        ..NOTHING
+    },
+    Needs {
+        theory: "hangs",
+        each_of: SWITCHES_AND_READY,
+        better_with: &[
+            Processes,
+            Images,
+            Focus,
+            DiskRequests,
+            DiskStarts,
+            HardFaults,
+            SwitchStacks,
+            ReadyStacks,
+        ],
+        ..NOTHING
+    },
+    Needs {
+        theory: "short-waits",
+        each_of: SWITCHES,
+        better_with: &[
+            Processes,
+            Images,
+            ReadyThreads,
+            Priorities,
+            Dpcs,
+            ServiceRoutines,
+            Focus,
         ],
         ..NOTHING
     },

@@ -90,7 +90,7 @@ impl<W: Write + Seek> Model<W> {
         state.transfers += 1;
         transfer.asked = self.now;
         transfer.offset = state.position;
-        transfer.id = (disk as u64) << 40 | state.transfers;
+        transfer.id = (disk as u64) << 30 | state.transfers;
         state.position += u64::from(transfer.bytes);
         state.waiting.push_back(transfer);
         self.log_disk_init(c, disk, &transfer);

@@ -6,7 +6,7 @@ mod critical_path;
 mod group;
 mod held;
 mod holders;
-mod path;
+pub(super) mod path;
 mod readier;
 pub(super) mod starved;
 mod still_waiting;
@@ -267,6 +267,50 @@ fn argue(
     }
     argued.sort_by_key(|a| Reverse((a.delay_ns(), a.waiter.ready_ns())));
     Ok((argued, holders))
+}
+
+/// Wait for a CPU with its cause.
+pub(super) struct Examined {
+    pub(super) wait: Wait,
+    /// Words for the cause.
+    pub(super) because: String,
+    pub(super) is_of_interrupts: bool,
+    /// True if the program itself had the CPUs, or the wait may be wrong.
+    pub(super) is_among_its_own: bool,
+    pub(super) verdicts: Vec<Verdict>,
+    pub(super) evidence: [Evidence; 2],
+    /// Row and id of the process with most CPU time during the wait.
+    pub(super) most: Option<(Option<u32>, Option<u32>)>,
+}
+
+/// Examines the causes of waits that are too short for a separate finding. In the result, the
+/// worst wait comes first.
+pub(super) fn examine(case: &Case<'_>, waits: &[Wait]) -> Result<Vec<Examined>, StoreError> {
+    if waits.is_empty() {
+        return Ok(Vec::new());
+    }
+    let facts = Facts::read(case)?;
+    let waiters: Vec<Waiter> = waits.iter().map(Waiter::of).collect();
+    let at_end = vec![None; waiters.len()];
+    let (argued, _) = argue(case, &facts, waiters, at_end)?;
+    let title = "The longest of these waits";
+    let examined = argued.iter().filter_map(|one| {
+        let wait = one.waiter.wait?;
+        Some(Examined {
+            wait,
+            because: words::because(case, one),
+            is_of_interrupts: one.weighed.cause == Some(Cause::Interrupts),
+            is_among_its_own: one.weighed.is_among_its_own
+                || one.weighed.cause == Some(Cause::LostEvents),
+            verdicts: one.weighed.verdicts.clone(),
+            evidence: [
+                table_of(case, title, &[wait]),
+                one.held.evidence(&one.waiter, &case.survey.suspend_gaps),
+            ],
+            most: (one.weighed.most.as_ref()).map(|most| (most.process_row, most.process_id)),
+        })
+    });
+    Ok(examined.collect())
 }
 
 fn found(

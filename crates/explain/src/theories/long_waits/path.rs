@@ -13,41 +13,42 @@ use crate::{Case, Column, Evidence, Unit, Value, labels};
 
 /// Step of a path: a time range with one run of a thread and the wait before the run.
 #[derive(Clone, Debug)]
-pub(super) struct Leg {
-    pub(super) range: Range<i64>,
-    pub(super) run: Run,
+pub(in crate::theories) struct Leg {
+    pub(in crate::theories) range: Range<i64>,
+    pub(in crate::theories) run: Run,
     /// Suspend gaps within the step.
     slept: Vec<Range<i64>>,
 }
 
 /// Run of a thread, and the wait before it. Fields have the names of columns of `cpu_runs`.
 #[derive(Clone, Debug)]
-pub(super) struct Run {
-    pub(super) start_ns: i64,
+pub(in crate::theories) struct Run {
+    pub(in crate::theories) start_ns: i64,
     end_ns: i64,
-    pub(super) cpu: u16,
-    pub(super) thread_id: u32,
-    pub(super) thread_row: Option<u32>,
-    pub(super) process_id: Option<u32>,
-    pub(super) process_row: Option<u32>,
-    pub(super) previous_out_ns: Option<i64>,
+    pub(in crate::theories) cpu: u16,
+    pub(in crate::theories) thread_id: u32,
+    pub(in crate::theories) thread_row: Option<u32>,
+    pub(in crate::theories) process_id: Option<u32>,
+    pub(in crate::theories) process_row: Option<u32>,
+    pub(in crate::theories) previous_out_ns: Option<i64>,
     ready_ns: i64,
     waits_ns: Option<i64>,
     readying_thread_id: Option<u32>,
     readying_thread_row: Option<u32>,
     readying_process_row: Option<u32>,
-    readied_by_dpc: Option<bool>,
-    pub(super) previous_wait_reason: Option<u8>,
+    pub(in crate::theories) readied_by_dpc: Option<bool>,
+    pub(in crate::theories) previous_wait_reason: Option<u8>,
+    pub(in crate::theories) priority: Option<i8>,
 }
 
 impl Run {
     /// Returns the time since which the thread was ready.
-    pub(super) fn since_ns(&self) -> i64 {
+    pub(in crate::theories) fn since_ns(&self) -> i64 {
         self.start_ns.saturating_sub(self.ready_ns)
     }
 
     /// Returns the name of the process that readied the thread, or “a DPC”.
-    pub(super) fn ended_by(&self, case: &Case<'_>) -> Option<String> {
+    pub(in crate::theories) fn ended_by(&self, case: &Case<'_>) -> Option<String> {
         match self.readied_by_dpc {
             Some(true) => Some("a DPC".to_owned()),
             _ => case.process_label(self.readying_process_row),
@@ -60,7 +61,7 @@ impl Run {
     }
 
     /// Returns the thread that ended the wait before the run, if a thread ended it.
-    fn readied_by(&self) -> Option<Thread> {
+    pub(in crate::theories) fn readied_by(&self) -> Option<Thread> {
         let id = self.readying_thread_id.filter(|id| *id != 0)?;
         let waited = self.waits_ns.is_some_and(|ns| ns > 0) || self.previous_out_ns.is_none();
         let by_thread = waited && self.readied_by_dpc == Some(false);
@@ -74,7 +75,7 @@ impl Run {
 impl Leg {
     /// Returns the times in nanoseconds for which the thread waited, was ready and ran within the
     /// step, without suspend gaps.
-    pub(super) fn parts(&self) -> [i64; 3] {
+    pub(in crate::theories) fn parts(&self) -> [i64; 3] {
         let (since, start) = (self.run.since_ns(), self.run.start_ns);
         let length = |range: Range<i64>| range.end.saturating_sub(range.start);
         let within = |from: i64, to: i64| {
@@ -96,7 +97,7 @@ impl Leg {
     }
 
     /// Returns the time of suspend gaps within the step, in nanoseconds.
-    pub(super) fn slept_ns(&self) -> i64 {
+    pub(in crate::theories) fn slept_ns(&self) -> i64 {
         self.slept.iter().map(|slept| slept.end - slept.start).sum()
     }
 }
@@ -120,7 +121,7 @@ impl Thread {
 /// Follows a thread back in time from the end of the range. While the thread waited for another
 /// thread, the path follows that thread. There are no gaps between the steps, and the latest step
 /// comes first. There are at most `legs` steps, so the path may not reach the start of the range.
-pub(super) fn path(
+pub(in crate::theories) fn path(
     runs: &mut Runs<'_>,
     thread: Thread,
     range: &Range<i64>,
@@ -165,7 +166,7 @@ pub(super) fn path(
     Ok(path)
 }
 
-const COLUMNS: [&str; 16] = [
+const COLUMNS: [&str; 17] = [
     "start_ns",
     "end_ns",
     "cpu",
@@ -182,20 +183,21 @@ const COLUMNS: [&str; 16] = [
     "readying_process_row",
     "readied_by_dpc",
     "previous_wait_reason",
+    "priority",
 ];
 
 /// Number of chunks kept in memory, because the next steps are usually in the same chunks.
 const KEPT: usize = 4;
 
 /// Reader that looks up runs of threads one by one.
-pub(super) struct Runs<'c> {
+pub(in crate::theories) struct Runs<'c> {
     case: &'c Case<'c>,
     table: StoredTable,
     kept: VecDeque<(usize, RecordBatch)>,
 }
 
 impl<'c> Runs<'c> {
-    pub(super) fn new(case: &'c Case<'c>) -> Result<Runs<'c>, StoreError> {
+    pub(in crate::theories) fn new(case: &'c Case<'c>) -> Result<Runs<'c>, StoreError> {
         Ok(Runs {
             case,
             table: case.table(Table::CpuRuns)?,
@@ -218,7 +220,11 @@ impl<'c> Runs<'c> {
 
     /// Finds the thread's first run that ends at `at` or later. This is the run at the moment or,
     /// if the thread is waiting, its next run.
-    pub(super) fn until(&mut self, thread: Thread, at: i64) -> Result<Option<Run>, StoreError> {
+    pub(in crate::theories) fn until(
+        &mut self,
+        thread: Thread,
+        at: i64,
+    ) -> Result<Option<Run>, StoreError> {
         for chunk in self.table.chunks_within(at..i64::MAX) {
             let batch = self.chunk(chunk)?;
             let view = CpuRunsView::new(batch)?;
@@ -232,7 +238,7 @@ impl<'c> Runs<'c> {
     }
 
     /// Finds the chunk and the row of the thread's first run that ends after `at`.
-    pub(super) fn next_after(
+    pub(in crate::theories) fn next_after(
         &mut self,
         thread: Thread,
         at: i64,
@@ -250,7 +256,7 @@ impl<'c> Runs<'c> {
     }
 
     /// Finds the end of the thread's last run that ended before `at`.
-    pub(super) fn last_end_before(
+    pub(in crate::theories) fn last_end_before(
         &mut self,
         thread: Thread,
         at: i64,
@@ -269,7 +275,7 @@ impl<'c> Runs<'c> {
 
     /// Finds the thread that ran last before `at`, of the processes for which `is_asked` returns
     /// true.
-    pub(super) fn last_before(
+    pub(in crate::theories) fn last_before(
         &mut self,
         at: i64,
         is_asked: impl Fn(Option<u32>) -> bool,
@@ -311,12 +317,13 @@ fn read(runs: &CpuRunsView<'_>, row: usize) -> Run {
         readying_process_row: runs.readying_process_row.get(row),
         readied_by_dpc: runs.readied_by_dpc.get(row),
         previous_wait_reason: runs.previous_wait_reason.get(row),
+        priority: runs.priority.get(row),
     }
 }
 
 /// Returns evidence with the rows of the steps, the latest first. Its query lists the runs of the
 /// steps.
-pub(super) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
+pub(in crate::theories) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
     let slept = has_slept(legs);
     let query = format!(
         "WITH {} SELECT leg, process(process_row) AS process, thread_id, from_ns, to_ns, waited_ns, \
@@ -372,7 +379,7 @@ pub(super) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
 }
 
 /// Returns evidence with the sums of the steps by thread, the longest first.
-pub(super) fn totals(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
+pub(in crate::theories) fn totals(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
     let slept = has_slept(legs);
     let query = format!(
         "WITH {} SELECT process(process_row) AS process, thread_id, sum(waited_ns) AS waited_ns, \
@@ -417,7 +424,7 @@ fn has_slept(legs: &[Leg]) -> bool {
 
 /// Returns for each thread of a path the times in nanoseconds for which it waited, was ready and
 /// ran, and for which the machine was suspended. The thread with the longest total comes first.
-pub(super) fn by_thread(legs: &[Leg]) -> Vec<(&Run, [i64; 4])> {
+pub(in crate::theories) fn by_thread(legs: &[Leg]) -> Vec<(&Run, [i64; 4])> {
     let mut sums: Vec<(&Run, [i64; 4])> = Vec::new();
     for leg in legs {
         let key = |run: &Run| (run.process_row, run.thread_row, run.thread_id);
@@ -439,7 +446,7 @@ pub(super) fn by_thread(legs: &[Leg]) -> Vec<(&Run, [i64; 4])> {
 }
 
 /// Returns evidence with the sums of all steps.
-pub(super) fn sums(title: &str, legs: &[Leg]) -> Evidence {
+pub(in crate::theories) fn sums(title: &str, legs: &[Leg]) -> Evidence {
     let query = format!(
         "WITH {} SELECT count(*) AS legs, sum(waited_ns) AS none_went_on_ns, sum(was_ready_ns) AS \
          no_cpu_ns, sum(ran_ns) AS worked_ns FROM parts",

@@ -58,10 +58,15 @@ impl Starved {
         })
     }
 
+    /// Returns the process that had most of the CPUs instead.
+    pub(in crate::theories) fn who_ran(&self, case: &Case<'_>) -> Option<String> {
+        let most = self.most.as_ref()?;
+        Some(case.processes(most.process_row, most.process_id))
+    }
+
     /// Returns a sentence about the time and the process that ran instead.
     pub(in crate::theories) fn sentence(&self, case: &Case<'_>) -> String {
-        let who = self.most.as_ref().map_or(String::new(), |most| {
-            let process = case.processes(most.process_row, most.process_id);
+        let who = self.who_ran(case).map_or(String::new(), |process| {
             format!(", while {process} had most of the CPUs")
         });
         format!(

@@ -149,7 +149,7 @@ fn others(case: &Case<'_>, group: &Group<'_>) -> String {
 }
 
 /// Returns the cause of a wait as a clause of a sentence.
-fn because(case: &Case<'_>, argued: &Argued) -> String {
+pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
     let Argued {
         waiter,
         held,

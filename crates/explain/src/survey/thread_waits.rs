@@ -1,0 +1,254 @@
+//! Waits of each thread: for something other than a CPU, and many short ones for a CPU.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use tables::CpuRunsView;
+
+use super::longest_waits::Wait;
+use crate::Scope;
+use crate::ranges::overlap;
+use crate::thresholds::{LOST_PERCENT, NOTICED_NS, REAL_TIME_PRIORITY};
+
+/// Number of wait reasons that Windows has, and of some that it may get.
+const REASONS: usize = 48;
+/// Maximum number of blocks that are kept for a thread.
+const BLOCKS: usize = 64;
+/// Maximum number of short waits for a CPU that are kept for a thread.
+const SHORT: usize = 16;
+/// Shortest wait for a CPU that is kept, in nanoseconds.
+const SHORTEST_NS: i64 = 500_000;
+/// Shortest block that is kept if the user asks about threads, in nanoseconds.
+const SHORTEST_ASKED_NS: i64 = 1_000_000;
+/// Maximum number of wakes that are kept for all threads together.
+const WAKES: usize = 1 << 20;
+/// Nanoseconds of a second.
+const SECOND_NS: i64 = 1_000_000_000;
+/// Code of the thread state “waiting”.
+const WAITING: u8 = 5;
+/// Code of the wait reason `WrCpuRateControl`.
+pub(crate) const RATE_CONTROL: u8 = 24;
+
+/// Waits of a thread.
+#[derive(Clone, Debug)]
+pub struct ThreadWaits {
+    /// Id of the thread.
+    pub thread_id: u32,
+    /// Row of the thread in `threads`.
+    pub thread_row: Option<u32>,
+    /// Id of the thread's process.
+    pub process_id: Option<u32>,
+    /// Row of the thread's process in `processes`.
+    pub process_row: Option<u32>,
+    /// Number of blocks by wait reason. A block is a wait for something other than a CPU.
+    counts: [u32; REASONS],
+    /// Longest noticeable blocks, the longest first.
+    pub blocks: Vec<Wait>,
+    /// Number and total length in nanoseconds of the blocks by CPU rate control.
+    pub rate_controlled: (u64, i64),
+    /// Time of the last switch-out and the wait reason, if the thread waits when its record ends.
+    pub blocked_since: Option<(i64, u8)>,
+    /// Seconds of the trace in which the thread lost much time, in order.
+    pub lost: Vec<LostSecond>,
+    /// Longest waits for a CPU below `NOTICED_NS`, the longest first.
+    pub short: Vec<Wait>,
+    /// Wakes of a real-time thread, in order. Each has the time when the thread was readied and
+    /// the time for which it was then ready, in nanoseconds.
+    pub wakes: Vec<(i64, i64)>,
+}
+
+/// Time that a thread lost in a second of the trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LostSecond {
+    /// Number of the second, from the trace's start.
+    pub second: i64,
+    /// Time in waits for a CPU, each below `NOTICED_NS`, in nanoseconds.
+    pub ready_ns: i64,
+    /// Time in DPCs and service routines that interrupted the thread, in nanoseconds.
+    pub inside_ns: i64,
+}
+
+impl LostSecond {
+    /// Returns the lost time in nanoseconds.
+    pub fn ns(&self) -> i64 {
+        self.ready_ns + self.inside_ns
+    }
+
+    /// Returns the time range of the second.
+    pub fn range(&self) -> Range<i64> {
+        let start = self.second.saturating_mul(SECOND_NS);
+        start..start.saturating_add(SECOND_NS)
+    }
+}
+
+impl ThreadWaits {
+    /// Returns the number of blocks with this wait reason.
+    pub(crate) fn count(&self, reason: u8) -> u32 {
+        self.counts.get(usize::from(reason)).copied().unwrap_or(0)
+    }
+
+    /// Returns true if the thread waits for this reason more often than for all others together.
+    pub(crate) fn is_usual(&self, reason: u8) -> bool {
+        let all: u32 = self.counts.iter().sum();
+        self.count(reason).saturating_mul(2) > all
+    }
+}
+
+/// Waits that are kept for a thread while runs are read.
+struct Kept {
+    waits: ThreadWaits,
+    /// Longest blocks so far, each with its length. The shortest of them is on top of the heap.
+    blocks: BinaryHeap<Reverse<(i64, Wait)>>,
+    short: BinaryHeap<Reverse<Wait>>,
+    now: LostSecond,
+}
+
+impl Kept {
+    fn lose(&mut self, range: Range<i64>, ns: i64, is_inside: bool) {
+        let length = range.end.saturating_sub(range.start);
+        let mut second = range.start.div_euclid(SECOND_NS);
+        while length > 0 && second.saturating_mul(SECOND_NS) < range.end {
+            let of_second = LostSecond { second, ..self.now }.range();
+            if let Some(part) = overlap(&range, &of_second) {
+                if second != self.now.second {
+                    self.end_second();
+                    self.now.second = second;
+                }
+                let part_ns = i128::from(part.end - part.start) * i128::from(ns);
+                let part_ns = (part_ns / i128::from(length)) as i64;
+                match is_inside {
+                    true => self.now.inside_ns += part_ns,
+                    false => self.now.ready_ns += part_ns,
+                }
+            }
+            second += 1;
+        }
+    }
+
+    fn end_second(&mut self) {
+        let now = std::mem::take(&mut self.now);
+        if now.ns() >= SECOND_NS / 100 * LOST_PERCENT {
+            self.waits.lost.push(now);
+        }
+    }
+}
+
+/// Waits by id and row of the thread.
+pub(super) struct ByThread {
+    threads: FxHashMap<(u32, Option<u32>), Kept>,
+    shortest_ns: i64,
+    during: Option<Range<i64>>,
+    wakes: usize,
+}
+
+impl ByThread {
+    pub(super) fn new(scope: &Scope) -> ByThread {
+        ByThread {
+            threads: FxHashMap::default(),
+            shortest_ns: match scope.has_all_threads() {
+                true => NOTICED_NS,
+                false => SHORTEST_ASKED_NS,
+            },
+            during: scope.during.clone(),
+            wakes: 0,
+        }
+    }
+
+    /// Adds runs. `inside_ns` has for each run the time of the routines that interrupted it.
+    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, inside_ns: &[i64]) {
+        for (row, inside_ns) in inside_ns.iter().enumerate() {
+            if runs.thread_id[row] != 0 {
+                self.add_run(runs, row, *inside_ns);
+            }
+        }
+    }
+
+    fn add_run(&mut self, runs: &CpuRunsView<'_>, row: usize, inside_ns: i64) {
+        let (start, end) = (runs.start_ns[row], runs.end_ns[row]);
+        let key = (runs.thread_id[row], runs.thread_row.get(row));
+        let kept = self.threads.entry(key).or_insert_with(|| Kept {
+            waits: ThreadWaits {
+                thread_id: key.0,
+                thread_row: key.1,
+                process_id: None,
+                process_row: None,
+                counts: [0; REASONS],
+                blocks: Vec::new(),
+                rate_controlled: (0, 0),
+                blocked_since: None,
+                lost: Vec::new(),
+                short: Vec::new(),
+                wakes: Vec::new(),
+            },
+            blocks: BinaryHeap::new(),
+            short: BinaryHeap::new(),
+            now: LostSecond::default(),
+        });
+        kept.waits.process_id = runs.process_id.get(row);
+        kept.waits.process_row = runs.process_row.get(row);
+        let waits_out = runs.state_out.get(row) == Some(WAITING);
+        let reason_out = runs.wait_reason_out.get(row).filter(|_| waits_out);
+        kept.waits.blocked_since = reason_out.map(|reason| (end, reason));
+        let ready_ns = runs.ready_ns.get(row).unwrap_or(0);
+        let ran_unseen = runs.ran_unseen.get(row).unwrap_or(false);
+        let waits_ns = runs.waits_ns.get(row).filter(|ns| *ns > 0);
+        if let Some((waits_ns, reason)) = waits_ns.zip(runs.previous_wait_reason.get(row)) {
+            if let Some(count) = kept.waits.counts.get_mut(usize::from(reason)) {
+                *count = count.saturating_add(1);
+            }
+            if reason == RATE_CONTROL {
+                kept.waits.rate_controlled.0 += 1;
+                kept.waits.rate_controlled.1 += waits_ns;
+            }
+            let since = start.saturating_sub(ready_ns).saturating_sub(waits_ns);
+            let is_then = (self.during.as_ref())
+                .is_none_or(|during| since < during.end && during.start < start);
+            if waits_ns >= self.shortest_ns && is_then && !ran_unseen {
+                let wait = Wait::read(runs, row, ready_ns);
+                kept.blocks.push(Reverse((waits_ns, wait)));
+                if kept.blocks.len() > BLOCKS {
+                    kept.blocks.pop();
+                }
+            }
+        }
+        if (1..NOTICED_NS).contains(&ready_ns) && !ran_unseen {
+            kept.lose(start.saturating_sub(ready_ns)..start, ready_ns, false);
+            let shortest = kept.short.peek().map_or(0, |wait| wait.0.ready_ns);
+            if ready_ns >= SHORTEST_NS && (kept.short.len() < SHORT || ready_ns > shortest) {
+                kept.short.push(Reverse(Wait::read(runs, row, ready_ns)));
+                if kept.short.len() > SHORT {
+                    kept.short.pop();
+                }
+            }
+        }
+        if inside_ns > 0 {
+            kept.lose(start..end, inside_ns, true);
+        }
+        let is_real_time = runs.priority.get(row) >= Some(REAL_TIME_PRIORITY);
+        if let Some(readied_ns) = runs.readied_ns.get(row).filter(|_| is_real_time)
+            && self.wakes < WAKES
+        {
+            self.wakes += 1;
+            kept.waits.wakes.push((readied_ns, ready_ns));
+        }
+    }
+
+    /// Returns the waits of each thread, sorted by id and row of the thread.
+    pub(super) fn finish(self) -> Vec<ThreadWaits> {
+        let threads = self.threads.into_values().map(|mut kept| {
+            kept.end_second();
+            let blocks = kept.blocks.into_sorted_vec().into_iter();
+            let short = kept.short.into_sorted_vec().into_iter();
+            ThreadWaits {
+                blocks: blocks.map(|one| one.0.1).collect(),
+                short: short.map(|one| one.0).collect(),
+                ..kept.waits
+            }
+        });
+        let mut threads: Vec<ThreadWaits> = threads.collect();
+        threads.sort_unstable_by_key(|waits| (waits.thread_id, waits.thread_row));
+        threads
+    }
+}

@@ -1,0 +1,201 @@
+//! Chain of runs and waits that led to the end of a wait, divided into parts.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use rustc_hash::FxHashSet;
+use tables::StoreError;
+
+use super::details::{Details, FromDisk};
+use super::pick::{Candidate, Kind};
+use crate::Case;
+use crate::theories::long_waits::path::{self, Leg, Run, Runs, Thread};
+
+/// Maximum number of steps that are followed back from a wait.
+const LEGS: usize = 200;
+
+/// State of a thread of the chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum What {
+    Ran,
+    Ready,
+    Disk(u32),
+    Page,
+    /// Waited for this reason; 255 if the reason is unknown.
+    Waited(u8),
+    MachineSuspended,
+    /// The chain is not followed further.
+    Unknown,
+}
+
+/// Thread of the chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Who {
+    pub(super) process_row: Option<u32>,
+    pub(super) process_id: Option<u32>,
+    pub(super) thread_id: u32,
+    pub(super) thread_row: Option<u32>,
+}
+
+/// Part of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) who: Who,
+    pub(super) what: What,
+    pub(super) ns: i64,
+}
+
+/// Chain that led to the end of a wait.
+pub(super) struct Chain<'c> {
+    pub(super) of: Candidate<'c>,
+    /// Steps of the chain, the latest first.
+    pub(super) legs: Vec<Leg>,
+    /// Parts of the wait, the longest first. Their lengths add up to that of the wait.
+    pub(super) parts: Vec<Part>,
+}
+
+fn who(run: &Run) -> Who {
+    Who {
+        process_row: run.process_row,
+        process_id: run.process_id,
+        thread_id: run.thread_id,
+        thread_row: run.thread_row,
+    }
+}
+
+impl<'c> Chain<'c> {
+    /// Follows a wait back.
+    pub(super) fn follow(
+        runs: &mut Runs<'_>,
+        details: &Details,
+        of: Candidate<'c>,
+    ) -> Result<Chain<'c>, StoreError> {
+        let range = of.range();
+        let thread = Thread {
+            id: of.wait.thread_id,
+            row: of.wait.thread_row,
+        };
+        let legs = path::path(runs, thread, &range, LEGS)?;
+        let mut parts: Vec<Part> = Vec::new();
+        let mut add = |who: Who, what: What, ns: i64| {
+            if ns <= 0 {
+                return;
+            }
+            let known = parts
+                .iter_mut()
+                .find(|part| part.who == who && part.what == what);
+            match known {
+                Some(part) => part.ns += ns,
+                None => parts.push(Part { who, what, ns }),
+            }
+        };
+        for leg in &legs {
+            let [waited, was_ready, ran] = leg.parts();
+            let who = who(&leg.run);
+            add(who, waited_for(leg, details), waited);
+            add(who, What::Ready, was_ready);
+            add(who, What::Ran, ran);
+            add(who, What::MachineSuspended, leg.slept_ns());
+        }
+        let own = Who {
+            process_row: of.wait.process_row,
+            process_id: of.wait.process_id,
+            thread_id: of.wait.thread_id,
+            thread_row: of.wait.thread_row,
+        };
+        let covered: i64 = legs.iter().map(|leg| leg.range.end - leg.range.start).sum();
+        add(own, What::Unknown, range.end - range.start - covered);
+        parts.sort_by_key(|part| Reverse((part.ns, part.who, part.what)));
+        Ok(Chain { of, legs, parts })
+    }
+
+    /// Returns the length of the wait without suspend gaps, in nanoseconds.
+    pub(super) fn awake_ns(&self) -> i64 {
+        let awake = self
+            .parts
+            .iter()
+            .filter(|part| part.what != What::MachineSuspended);
+        awake.map(|part| part.ns).sum()
+    }
+
+    /// Returns the longest part that is a cause.
+    pub(super) fn blamed(&self) -> Option<&Part> {
+        self.parts
+            .iter()
+            .find(|part| part.what != What::MachineSuspended)
+    }
+
+    /// Returns true if the wait is a hang.
+    pub(super) fn is_hang(&self) -> bool {
+        let first = self.blamed();
+        let is_disk = first.is_some_and(|part| matches!(part.what, What::Disk(_) | What::Page));
+        match self.of.kind {
+            // A wait for a device is known to be one for a disk. The window must also wait for
+            // other devices.
+            Kind::Device => is_disk || !self.of.is_usual && (self.of.is_window || self.is_handed()),
+            Kind::Lock | Kind::Object if self.of.is_usual => is_disk || self.is_ring(),
+            Kind::Lock | Kind::Object => self.is_handed() || self.of.is_window,
+            _ => true,
+        }
+    }
+
+    /// Returns true if a thread ended the wait.
+    fn is_handed(&self) -> bool {
+        self.of.wait.readied_by_dpc == Some(false)
+    }
+
+    /// Returns true if the threads of the chain pass something in a ring: at the beginning of the
+    /// wait, this thread passed it to another one, and two or more others had it until the end. A
+    /// server and its client, or the stages of a pipeline, do not.
+    fn is_ring(&self) -> bool {
+        let reason = self.of.wait.previous_wait_reason;
+        let me = self.of.wait.thread_id;
+        let mut passed = self
+            .legs
+            .iter()
+            .filter(|leg| leg.run.thread_id != me && leg.run.previous_wait_reason == reason);
+        let others: FxHashSet<u32> = passed.clone().map(|leg| leg.run.thread_id).collect();
+        let first = passed.next_back().and_then(|leg| leg.run.readied_by());
+        others.len() >= 2 && first.is_some_and(|by| by.id == me)
+    }
+
+    /// Returns the thread that ended the wait, if a thread ended it.
+    pub(super) fn ended_by(&self) -> Option<Thread> {
+        let wait = self.of.wait;
+        let id = wait.readying_thread_id.filter(|id| *id != 0)?;
+        (self.is_handed() && id != wait.thread_id).then_some(Thread {
+            id,
+            row: wait.readying_thread_row,
+        })
+    }
+
+    /// Returns the parts of other threads in which they were ready without a CPU.
+    pub(super) fn starved_ns(&self) -> i64 {
+        let ready = self.parts.iter().filter(|part| {
+            part.what == What::Ready && part.who.thread_id != self.of.wait.thread_id
+        });
+        ready.map(|part| part.ns).sum()
+    }
+}
+
+/// Returns the cause of the time in which the thread of a step waited.
+fn waited_for(leg: &Leg, details: &Details) -> What {
+    let until = leg.run.since_ns().min(leg.range.end);
+    let range: Range<i64> = leg.range.start..until;
+    if range.is_empty() {
+        return What::Unknown;
+    }
+    match details.of_wait(leg.run.thread_id, &range) {
+        Some(FromDisk::Request(disk)) => What::Disk(disk),
+        Some(FromDisk::Page) => What::Page,
+        None => What::Waited(leg.run.previous_wait_reason.unwrap_or(u8::MAX)),
+    }
+}
+
+/// Returns the names of a thread and its process.
+pub(super) fn named(case: &Case<'_>, who: &Who) -> String {
+    let name = who.thread_row.and_then(|row| case.names.thread_name(row));
+    let name = name.map_or(String::new(), |name| format!(" (“{name}”)"));
+    let process = case.process(who.process_row, who.process_id);
+    format!("thread {}{name} of {process}", who.thread_id)
+}

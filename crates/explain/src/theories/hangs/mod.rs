@@ -1,0 +1,470 @@
+//! Theory: a program did not respond, because its thread waited for something other than a CPU. The
+//! chain of threads that led to the end of such a wait is followed back to its cause.
+
+mod chain;
+mod details;
+mod pick;
+mod words;
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use rustc_hash::FxHashSet;
+use selection::{Condition, Expression, Order, Selection};
+use tables::{StoreError, Table};
+
+use super::freezes::{self, Freeze};
+use super::long_waits::path::{self, Runs, Thread};
+use super::long_waits::starved::Starved;
+use crate::ranges::{overlap, union};
+use crate::survey::RATE_CONTROL;
+use crate::thresholds::{BLAME_PERCENT, DISRUPTIVE_NS, NOTICED_NS, is_share};
+use crate::{
+    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Subject, Theory,
+    ThreadWaits, Unit, Value, duration, labels,
+};
+use chain::{Chain, What, Who};
+use details::Details;
+use pick::{Candidate, Kind};
+pub(super) use pick::{Noticed, is_asked};
+
+/// Theory about waits for something other than a CPU.
+pub(crate) struct Hangs;
+
+static ABOUT: About = About {
+    id: "hangs",
+    question: "Did a program not respond because it waited for something other than a CPU?",
+    tables: &[
+        Table::CpuRuns,
+        Table::ReadyThreads,
+        Table::Focus,
+        Table::DiskIo,
+        Table::HardFaults,
+        Table::Interrupts,
+        Table::ProcessFreezes,
+    ],
+    sources: &[
+        Source {
+            title: "Microsoft: wait reasons (KWAIT_REASON)",
+            url: Some(
+                "https://learn.microsoft.com/windows-hardware/drivers/ddi/wdm/ne-wdm-_kwait_reason",
+            ),
+        },
+        Source {
+            title: "Jakob Nielsen: Response Times: The 3 Important Limits (0.1 s, 1 s)",
+            url: Some("https://www.nngroup.com/articles/response-times-3-important-limits/"),
+        },
+    ],
+};
+
+/// Maximum number of waits that are followed back.
+const FOLLOWED: usize = 256;
+/// Maximum number of findings.
+const FINDINGS: usize = 6;
+/// Maximum number of waits in a table of evidence.
+const SHOWN: usize = 20;
+
+impl Theory for Hangs {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    /// Returns true, because only waits of threads and times in scope are examined.
+    fn is_scoped(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
+        let survey = &case.survey;
+        if survey.cpus.is_empty() || !survey.has_ready_events {
+            let what = "the trace does not record what readied threads";
+            return Ok(Outcome::NotRecorded(what.to_owned()));
+        }
+        let noticed = Noticed::read(case)?;
+        let mut candidates = noticed.candidates(case);
+        let freezes = freezes::read(case)?;
+        // Another theory reports processes that Windows froze.
+        candidates.retain(|of| !is_frozen(&freezes, of));
+        candidates.sort_by_key(|of| (Reverse(of.wait.waits_ns), of.wait.start_ns, of.wait.cpu));
+        candidates.truncate(FOLLOWED);
+        let ranges = candidates.iter().map(Candidate::range).collect();
+        let details = Details::read(case, ranges)?;
+        let mut runs = Runs::new(case)?;
+        let mut chains = Vec::new();
+        for candidate in candidates {
+            let chain = Chain::follow(&mut runs, &details, candidate)?;
+            if chain.is_hang() {
+                chains.push(chain);
+            }
+        }
+        let mut found = Vec::new();
+        for group in Group::of(chains) {
+            found.extend(group.finding(case, &details, noticed.knows_focus())?);
+        }
+        found.extend(rate_controlled(case));
+        found.sort_by_key(|finding: &Finding| Reverse((finding.severity, finding.delay_ns())));
+        found.truncate(FINDINGS);
+        if found.is_empty() {
+            let whose = match noticed.knows_focus() {
+                true => "of a program with the focus",
+                false => "of a user's program",
+            };
+            let because = format!(
+                "no thread {whose} waited long for a lock, an answer, a disk or another thread"
+            );
+            return Ok(Outcome::Against(because, Vec::new()));
+        }
+        Ok(Outcome::For(found))
+    }
+}
+
+/// Waits of a process with the same kind and the same cause.
+struct Group<'c> {
+    /// Chains of the waits, the longest first.
+    chains: Vec<Chain<'c>>,
+}
+
+impl<'c> Group<'c> {
+    /// Groups the waits. In `chains`, the longest wait comes first.
+    fn of(chains: Vec<Chain<'c>>) -> Vec<Group<'c>> {
+        let mut groups: Vec<Group<'c>> = Vec::new();
+        for chain in chains {
+            let key = |chain: &Chain<'_>| {
+                let blamed = chain.blamed().map(|part| {
+                    let process = (part.who.process_row, part.who.process_id);
+                    let is_disk = matches!(part.what, What::Disk(_) | What::Page);
+                    (part.what, Some(process).filter(|_| !is_disk))
+                });
+                (
+                    chain.of.thread.process_row,
+                    chain.of.thread.process_id,
+                    chain.of.kind,
+                    blamed,
+                )
+            };
+            match groups
+                .iter_mut()
+                .find(|group| key(group.worst()) == key(&chain))
+            {
+                Some(group) => group.chains.push(chain),
+                None => groups.push(Group {
+                    chains: vec![chain],
+                }),
+            }
+        }
+        groups
+    }
+
+    fn worst(&self) -> &Chain<'c> {
+        &self.chains[0]
+    }
+
+    /// Returns the time ranges of the waits, disjoint and in order.
+    fn ranges(&self) -> Vec<Range<i64>> {
+        union(self.chains.iter().map(|chain| chain.of.range()).collect())
+    }
+
+    /// Returns the time during which at least one of the threads waited, without suspend gaps, in
+    /// nanoseconds.
+    fn delay_ns(&self, case: &Case<'_>) -> i64 {
+        let ranges = self.ranges();
+        let gaps = &case.survey.suspend_gaps;
+        let awake = ranges
+            .iter()
+            .map(|range| range.end - range.start - gaps.asleep_ns(range));
+        awake.sum()
+    }
+
+    fn severity(&self, delay_ns: i64) -> Severity {
+        let of = &self.worst().of;
+        match delay_ns {
+            // It is not certain that such a thread wanted to go on.
+            _ if of.is_usual && of.kind == Kind::Call => Severity::Information,
+            DISRUPTIVE_NS.. => Severity::Problem,
+            NOTICED_NS.. => Severity::Warning,
+            _ => Severity::Information,
+        }
+    }
+
+    /// Returns other threads than this one that the same thread made wait at the same time.
+    fn fellows(&self, case: &Case<'_>) -> usize {
+        let worst = self.worst();
+        let Some(by) = worst.ended_by() else {
+            return 0;
+        };
+        let range = worst.of.range();
+        let is_fellow = |thread: &&ThreadWaits| {
+            (thread.thread_id, thread.thread_row)
+                != (worst.of.thread.thread_id, worst.of.thread.thread_row)
+                && thread.blocks.iter().any(|wait| {
+                    let waits_ns = wait.waits_ns.unwrap_or(0);
+                    wait.previous_wait_reason == worst.of.wait.previous_wait_reason
+                        && wait.readying_thread_id == Some(by.id)
+                        && wait.readied_by_dpc == Some(false)
+                        && wait.start_ns.saturating_sub(waits_ns) < range.end
+                        && range.start < wait.start_ns
+                })
+        };
+        case.survey.threads.iter().filter(is_fellow).count()
+    }
+
+    fn finding(
+        &self,
+        case: &Case<'_>,
+        details: &Details,
+        focus_is_known: bool,
+    ) -> Result<Option<Finding>, StoreError> {
+        let worst = self.worst();
+        let Some(blamed) = worst.blamed() else {
+            return Ok(None);
+        };
+        let delay_ns = self.delay_ns(case);
+        let (wait, range) = (worst.of.wait, worst.of.range());
+        let is_starved = is_share(worst.starved_ns(), worst.awake_ns().max(1), BLAME_PERCENT);
+        let starved = match is_starved {
+            true => {
+                let thread = Thread {
+                    id: wait.thread_id,
+                    row: wait.thread_row,
+                };
+                Some(Starved::read(case, thread, std::slice::from_ref(&range))?)
+            }
+            false => None,
+        };
+        let told = words::Told {
+            case,
+            group: self,
+            details,
+            starved: starved.as_ref(),
+            focus_is_known,
+        };
+        let mut finding = Finding::new(&ABOUT, self.severity(delay_ns), told.sentence())
+            .subjects(self.subjects(case))
+            .during(range.clone())
+            .delay(delay_ns, told.cost(delay_ns))
+            .with(self.table(case));
+        finding.why = told.why();
+        if !worst.legs.is_empty() {
+            finding = finding
+                .with(path::totals(
+                    case,
+                    "Time of the wait by thread",
+                    &worst.legs,
+                ))
+                .with(path::evidence(
+                    case,
+                    "What led to the end of the wait, step by step, latest first",
+                    &worst.legs[..worst.legs.len().min(SHOWN)],
+                ));
+        }
+        if let What::Disk(disk) = blamed.what {
+            finding = finding
+                .subjects([Subject::Disk { number: disk }])
+                .with(details::evidence(case, disk, &range)?);
+        }
+        finding.remedies = told.remedies();
+        finding.doubts = told.doubts();
+        if let Some(starved) = starved {
+            finding.evidence.extend(starved.evidence);
+        }
+        Ok(Some(finding))
+    }
+
+    fn subjects(&self, case: &Case<'_>) -> Vec<Subject> {
+        let thread = |who: &Who| Subject::Thread {
+            id: who.thread_id,
+            row: who.thread_row,
+            process_row: who.process_row,
+        };
+        let worst = self.worst();
+        let of = worst.of.thread;
+        let own = Who {
+            process_row: of.process_row,
+            process_id: of.process_id,
+            thread_id: of.thread_id,
+            thread_row: of.thread_row,
+        };
+        let mut subjects = vec![thread(&own)];
+        subjects.extend(case.process_subject(own.process_row, own.process_id));
+        if let Some(part) = worst.blamed() {
+            subjects.push(thread(&part.who));
+            subjects.extend(case.process_subject(part.who.process_row, part.who.process_id));
+        }
+        let others = self.chains.iter().map(|chain| chain.of.thread);
+        subjects.extend(others.map(|thread| Subject::Thread {
+            id: thread.thread_id,
+            row: thread.thread_row,
+            process_row: thread.process_row,
+        }));
+        subjects
+    }
+
+    /// Returns the number of threads that waited.
+    fn threads(&self) -> usize {
+        let threads = self.chains.iter().map(|chain| chain.of.thread);
+        let threads: FxHashSet<(u32, Option<u32>)> = threads
+            .map(|thread| (thread.thread_id, thread.thread_row))
+            .collect();
+        threads.len()
+    }
+
+    /// Returns evidence with the waits, the longest first.
+    fn table(&self, case: &Case<'_>) -> Evidence {
+        let mut waits: Vec<_> = self.chains.iter().map(|chain| chain.of.wait).collect();
+        waits.sort_by_key(|wait| (Reverse(wait.waits_ns), wait.start_ns, wait.cpu));
+        waits.truncate(SHOWN);
+        let these: Vec<String> = waits
+            .iter()
+            .map(|wait| format!("({}, {}, {})", wait.thread_id, wait.cpu, wait.start_ns))
+            .collect();
+        let query = format!(
+            "SELECT process(process_row) AS process, thread_id, previous_out_ns, start_ns, waits_ns, \
+             ready_ns, wait_reason(previous_wait_reason) AS waited_for, CASE WHEN readied_by_dpc \
+             THEN 'a DPC' ELSE process(readying_process_row) END AS readied_by, readying_thread_id \
+             FROM cpu_runs JOIN (VALUES {}) AS these (thread, on_cpu, from_ns) ON thread_id = thread \
+             AND cpu = on_cpu AND start_ns = from_ns WHERE waits_ns > 0 ORDER BY waits_ns DESC, \
+             start_ns, cpu",
+            these.join(", ")
+        );
+        let columns = [
+            Column::new("process", "process", Unit::None),
+            Column::new("thread_id", "thread", Unit::None),
+            Column::new("previous_out_ns", "waited from", Unit::Moment),
+            Column::new("start_ns", "ran at", Unit::Moment),
+            Column::new("waits_ns", "waited", Unit::Duration),
+            Column::new("ready_ns", "then ready", Unit::Duration),
+            Column::new("waited_for", "waited for", Unit::None),
+            Column::new("readied_by", "readied by", Unit::None),
+            Column::new("readying_thread_id", "its thread", Unit::None),
+        ];
+        let threads: Vec<u32> = waits.iter().map(|wait| wait.thread_id).collect();
+        let about = Selection::of(Table::CpuRuns)
+            .column("thread_id", Expression::Column("thread_id"))
+            .column("waits_ns", Expression::Column("waits_ns"))
+            .filter(Condition::is_one_of("thread_id", &threads));
+        let title = "Waits for something other than a CPU";
+        let evidence = Evidence::new(title, query, &columns).about(about);
+        waits.iter().fold(evidence, |evidence, wait| {
+            let by = match wait.readied_by_dpc {
+                Some(true) => Some("a DPC".to_owned()),
+                _ => case.process_label(wait.readying_process_row),
+            };
+            let reason = wait.previous_wait_reason;
+            evidence.row([
+                case.process_label(wait.process_row).map(Value::from),
+                Some(wait.thread_id.into()),
+                wait.previous_out_ns.map(Value::from),
+                Some(wait.start_ns.into()),
+                wait.waits_ns.map(Value::from),
+                Some(wait.ready_ns.into()),
+                reason.map(|code| labels::wait_reason(code).into()),
+                by.map(Value::from),
+                wait.readying_thread_id.map(Value::from),
+            ])
+        })
+    }
+}
+
+/// Returns findings about processes whose threads CPU rate control stopped. Each single wait is
+/// short, so all of them are summed up.
+fn rate_controlled(case: &Case<'_>) -> Vec<Finding> {
+    let mut processes: Vec<(Option<u32>, Option<u32>)> = Vec::new();
+    let stopped = (case.survey.threads.iter()).filter(|thread| thread.rate_controlled.0 > 0);
+    let stopped: Vec<&ThreadWaits> = stopped.collect();
+    for thread in &stopped {
+        let process = (thread.process_row, thread.process_id);
+        if !processes.contains(&process) {
+            processes.push(process);
+        }
+    }
+    let found = processes.into_iter().filter_map(|(row, id)| {
+        let threads: Vec<&&ThreadWaits> = stopped
+            .iter()
+            .filter(|thread| (thread.process_row, thread.process_id) == (row, id))
+            .collect();
+        let most = threads.iter().max_by_key(|thread| thread.rate_controlled.1)?;
+        let delay_ns = most.rate_controlled.1;
+        if delay_ns < DISRUPTIVE_NS || !is_in_scope(case, most) {
+            return None;
+        }
+        let (all, times) = threads.iter().fold((0, 0), |(ns, times), thread| {
+            (ns + thread.rate_controlled.1, times + thread.rate_controlled.0)
+        });
+        let process = case.process(row, id);
+        let sentence = format!(
+            "CPU rate control stopped {process} {} times: thread {} for {}, all its threads \
+             together for {}.",
+            crate::grouped(times),
+            most.thread_id,
+            duration(delay_ns),
+            duration(all)
+        );
+        let condition = Condition::is_or_unknown("process_row", row);
+        let selection = Selection::of(Table::CpuRuns)
+            .filter(condition)
+            .filter(Condition::is("previous_wait_reason", RATE_CONTROL))
+            .filter(Condition::AtLeast("waits_ns", 1))
+            .group_by(&["thread_id"])
+            .order(&[Order::descending("waited_ns"), Order::ascending("thread_id")])
+            .limit(SHOWN);
+        let waited = Expression::Sum("waits_ns");
+        let mut evidence = Evidence::of("Waits for CPU rate control (WrCpuRateControl)", selection)
+            .stored("thread_id", "thread", Unit::None)
+            .column("times", "waits", Unit::Count, Expression::Count)
+            .column("waited_ns", "waited", Unit::Duration, waited);
+        let mut rows: Vec<(u32, u64, i64)> = Vec::new();
+        for thread in &threads {
+            let (times, ns) = thread.rate_controlled;
+            match rows.iter_mut().find(|row| row.0 == thread.thread_id) {
+                Some(row) => (row.1, row.2) = (row.1 + times, row.2 + ns),
+                None => rows.push((thread.thread_id, times, ns)),
+            }
+        }
+        rows.sort_by_key(|(id, _, ns)| (Reverse(*ns), *id));
+        for (id, times, ns) in rows.into_iter().take(SHOWN) {
+            evidence = evidence.row([Some(id.into()), Some(times.into()), Some(ns.into())]);
+        }
+        let because = "Its job object or scheduling group may use only a share of the CPUs \
+            (WrCpuRateControl). When the share is used up, Windows stops the threads until the next \
+            interval, even if CPUs are idle.";
+        let finding = Finding::new(&ABOUT, Severity::Problem, sentence)
+            .because(because)
+            .subjects([Subject::Thread {
+                id: most.thread_id,
+                row: most.thread_row,
+                process_row: row,
+            }])
+            .subjects(case.process_subject(row, id))
+            .during(case.survey.span.clone())
+            .delay(delay_ns, format!("of thread {}, which CPU rate control stopped", most.thread_id))
+            .with(evidence)
+            .remedy(format!(
+                "Find who limits {process} (a job object, a container, a quota of Windows System \
+                 Resource Manager or Remote Desktop Services), and raise the limit or give it less \
+                 to do"
+            ));
+        Some(finding)
+    });
+    found.collect()
+}
+
+/// Returns true if the thread was suspended because Windows froze its process.
+fn is_frozen(freezes: &[Freeze], of: &Candidate<'_>) -> bool {
+    let of_process = |freeze: &&Freeze| match freeze.process_row {
+        Some(row) => of.thread.process_row == Some(row),
+        None => of.thread.process_id == Some(freeze.process_id),
+    };
+    of.kind == Kind::Suspended
+        && (freezes.iter().filter(of_process))
+            .any(|freeze| overlap(&freeze.range, &of.range()).is_some())
+}
+
+fn is_in_scope(case: &Case<'_>, thread: &ThreadWaits) -> bool {
+    case.scope.has_all_threads()
+        || case.scope.threads.contains(&thread.thread_id)
+        || (thread.process_row).is_some_and(|row| {
+            case.scope
+                .process_rows(&case.names)
+                .any(|named| named == row)
+        })
+}

@@ -1,0 +1,236 @@
+//! Selection of the waits that are hangs.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashSet;
+use tables::{ProcessesView, StoreError, Table};
+
+use crate::ranges::{overlap, union};
+use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
+use crate::{Case, Scope, ThreadWaits, Wait};
+
+/// Code of the wait reason `WrUserRequest`: a thread waits for messages to its windows.
+const MESSAGES: u8 = 13;
+
+/// Kind of a wait for something other than a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Kind {
+    /// A lock, or something else that a thread of user mode hands over.
+    Lock,
+    /// An object, such as an event, that something else sets.
+    Object,
+    /// The answer to a local call (RPC, ALPC).
+    Call,
+    /// A time.
+    Sleep,
+    /// Something in the kernel, mostly a device.
+    Device,
+    /// Memory, mostly a page from a disk.
+    Memory,
+    /// CPU rate control of a job.
+    RateControl,
+    /// Someone who suspended the thread.
+    Suspended,
+}
+
+impl Kind {
+    /// Returns the kind of a wait with this reason; `None` if the thread has nothing to do while it
+    /// waits, or the reason is no wait.
+    pub(super) fn of(reason: u8) -> Option<Kind> {
+        Some(match reason {
+            0 | 7 => Kind::Device,
+            1..=3 | 8..=10 | 18 | 19 | 23 => Kind::Memory,
+            4 | 11 => Kind::Sleep,
+            5 | 12 => Kind::Suspended,
+            6 => Kind::Object,
+            17 => Kind::Call,
+            21 | 27..=29 | 34 | 35 | 37 => Kind::Lock,
+            24 => Kind::RateControl,
+            _ => return None,
+        })
+    }
+}
+
+/// Wait that may be a hang.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate<'c> {
+    pub(super) thread: &'c ThreadWaits,
+    pub(super) wait: &'c Wait,
+    pub(super) kind: Kind,
+    /// True if the thread handles messages to windows.
+    pub(super) is_window: bool,
+    /// True if the thread usually waits for this reason, so that it may just have nothing to do.
+    /// Then only the chain that led to the end of the wait can show a hang.
+    pub(super) is_usual: bool,
+}
+
+impl Candidate<'_> {
+    /// Returns the time range from when the thread was switched out to when it ran again.
+    pub(super) fn range(&self) -> Range<i64> {
+        let ready_from = self.wait.start_ns.saturating_sub(self.wait.ready_ns);
+        let waits_ns = self.wait.waits_ns.unwrap_or(0);
+        let out = ready_from.saturating_sub(waits_ns);
+        self.wait.previous_out_ns.unwrap_or(out)..self.wait.start_ns
+    }
+}
+
+/// Threads whose waits users notice.
+pub(in crate::theories) struct Noticed {
+    /// Time ranges in which processes had the focus, by row of the process.
+    focus: Vec<(u32, Range<i64>)>,
+    /// Processes of users, by row. It is used if the focus is unknown.
+    of_users: FxHashSet<u32>,
+    is_asked: bool,
+}
+
+impl Noticed {
+    pub(in crate::theories) fn read(case: &Case<'_>) -> Result<Noticed, StoreError> {
+        let focus = case.focus()?.into_iter();
+        let focus = focus.filter_map(|focus| Some((focus.process_row?, focus.during)));
+        Ok(Noticed {
+            focus: focus.collect(),
+            of_users: of_users(case)?,
+            is_asked: !case.scope.has_all_threads(),
+        })
+    }
+
+    pub(in crate::theories) fn knows_focus(&self) -> bool {
+        !self.focus.is_empty()
+    }
+
+    /// Returns true if the thread handles messages of windows.
+    pub(in crate::theories) fn has_window(thread: &ThreadWaits) -> bool {
+        thread.count(MESSAGES) > 0
+    }
+
+    /// Returns true if users may notice the thread: it handles messages, its process has the focus
+    /// at some time or, if the focus is unknown, belongs to a user. In a question, it is in scope.
+    pub(in crate::theories) fn is_noticed(&self, thread: &ThreadWaits) -> bool {
+        let is_of_user = || {
+            thread
+                .process_row
+                .is_some_and(|row| self.of_users.contains(&row))
+        };
+        self.is_asked || Noticed::has_window(thread) || self.knows_focus() || is_of_user()
+    }
+
+    /// Returns the time within the range for which a user noticed that the process did not go on.
+    pub(in crate::theories) fn noticed_ns(
+        &self,
+        process_row: Option<u32>,
+        range: &Range<i64>,
+    ) -> i64 {
+        let length = range.end.saturating_sub(range.start);
+        if self.is_asked || !self.knows_focus() {
+            return length;
+        }
+        let of_process = self
+            .focus
+            .iter()
+            .filter(|(row, _)| Some(*row) == process_row);
+        let parts = of_process.filter_map(|(_, focus)| overlap(focus, range));
+        let parts = union(parts.collect());
+        parts.iter().map(|part| part.end - part.start).sum()
+    }
+
+    /// Returns the waits that may be hangs.
+    pub(super) fn candidates<'c>(&self, case: &'c Case<'_>) -> Vec<Candidate<'c>> {
+        let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
+        let threads = case.survey.threads.iter();
+        let threads = threads.filter(|thread| is_asked(&case.scope, &asked, thread));
+        threads
+            .flat_map(|thread| self.of_thread(case, thread))
+            .collect()
+    }
+
+    fn of_thread<'c>(&self, case: &'c Case<'_>, thread: &'c ThreadWaits) -> Vec<Candidate<'c>> {
+        let is_window = Noticed::has_window(thread);
+        let is_of_user = thread
+            .process_row
+            .is_some_and(|row| self.of_users.contains(&row));
+        if !is_window && !self.knows_focus() && !self.is_asked && !is_of_user {
+            return Vec::new();
+        }
+        let mut found: Vec<(i64, Candidate<'c>)> = Vec::new();
+        for wait in &thread.blocks {
+            let Some(reason) = wait.previous_wait_reason else {
+                continue;
+            };
+            let Some(kind) = Kind::of(reason) else {
+                continue;
+            };
+            let candidate = Candidate {
+                thread,
+                wait,
+                kind,
+                is_window,
+                is_usual: thread.is_usual(reason),
+            };
+            let range = candidate.range();
+            let is_complete = case.survey.complete.holds(range.start, range.end);
+            if !(is_complete || self.is_asked) || !candidate.may_hang() {
+                continue;
+            }
+            let asleep_ns = case.survey.suspend_gaps.asleep_ns(&range);
+            let ns = self.noticed_ns(thread.process_row, &range) - asleep_ns;
+            if ns >= NOTICED_NS {
+                found.push((ns, candidate));
+            }
+        }
+        // Threads without windows are noticed only if they wait long. One long wait or many
+        // shorter ones make a program late.
+        let total_ns: i64 = found.iter().map(|(ns, _)| ns).sum();
+        if !is_window && !self.is_asked && total_ns < DISRUPTIVE_NS {
+            return Vec::new();
+        }
+        found.into_iter().map(|(_, candidate)| candidate).collect()
+    }
+}
+
+/// Returns the rows of the processes in sessions of users. Services and the system are in session 0.
+fn of_users(case: &Case<'_>) -> Result<FxHashSet<u32>, StoreError> {
+    let mut rows = FxHashSet::default();
+    let table = case.table(Table::Processes)?;
+    let mut first = 0;
+    for chunk in 0..table.chunks().len() {
+        let batch = table.read(chunk, &["session_id"])?;
+        let view = ProcessesView::new(&batch)?;
+        let sessions = (0..view.len()).map(|row| view.session_id.get(row));
+        let all = (first..).zip(sessions);
+        rows.extend(
+            all.filter(|(_, session)| session.is_some_and(|id| id != 0))
+                .map(|(row, _)| row),
+        );
+        first += view.len() as u32;
+    }
+    Ok(rows)
+}
+
+impl Candidate<'_> {
+    /// Returns false if the thread certainly did what its program wants.
+    fn may_hang(&self) -> bool {
+        let by_thread = self.wait.readied_by_dpc == Some(false);
+        match self.kind {
+            Kind::RateControl | Kind::Memory | Kind::Device => true,
+            Kind::Lock | Kind::Object => by_thread || self.is_window && !self.is_usual,
+            Kind::Call => self.is_window || !self.is_usual,
+            // A program that sleeps does what it was written for, unless its window waits.
+            Kind::Sleep => {
+                let waits_ns = self.wait.waits_ns.unwrap_or(0);
+                self.is_window && !self.is_usual && waits_ns >= DISRUPTIVE_NS
+            }
+            Kind::Suspended => self.is_window,
+        }
+    }
+}
+
+/// Returns true if the thread is in scope.
+pub(in crate::theories) fn is_asked(
+    scope: &Scope,
+    processes: &[u32],
+    thread: &ThreadWaits,
+) -> bool {
+    scope.has_all_threads()
+        || scope.threads.contains(&thread.thread_id)
+        || (thread.process_row).is_some_and(|row| processes.contains(&row))
+}

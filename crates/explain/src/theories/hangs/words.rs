@@ -1,0 +1,302 @@
+//! Sentences, remedies and doubts about hangs.
+
+use super::Group;
+use super::chain::{Part, What, named};
+use super::details::Details;
+use super::pick::Kind;
+use crate::theories::long_waits::starved::Starved;
+use crate::thresholds::BLAME_PERCENT;
+use crate::thresholds::is_share;
+use crate::{Case, counted, duration, labels, moment, percent};
+
+/// Maximum number of parts that a sentence names.
+const NAMED: usize = 4;
+
+/// Waits of a group, with the data for their sentences.
+pub(super) struct Told<'t, 'c> {
+    pub(super) case: &'t Case<'t>,
+    pub(super) group: &'t Group<'c>,
+    pub(super) details: &'t Details,
+    /// Time without a CPU of the threads of the chain, if it is much of the wait.
+    pub(super) starved: Option<&'t Starved>,
+    pub(super) focus_is_known: bool,
+}
+
+impl Told<'_, '_> {
+    /// Returns the sentence that says who waited, for how long and when.
+    pub(super) fn sentence(&self) -> String {
+        let worst = self.group.worst();
+        let (wait, range) = (worst.of.wait, worst.of.range());
+        let name = wait
+            .thread_row
+            .and_then(|row| self.case.names.thread_name(row));
+        let name = name.map_or(String::new(), |name| format!(" (“{name}”)"));
+        let verb = match worst.of.is_window {
+            true => "did not respond",
+            false => "did not go on",
+        };
+        let mut sentence = format!(
+            "Thread {}{name} of {} {verb} for {} ({} to {}): it {}.",
+            wait.thread_id,
+            self.case.process(wait.process_row, wait.process_id),
+            duration(worst.awake_ns()),
+            moment(range.start),
+            moment(range.end),
+            self.waited_for()
+        );
+        let times = self.group.chains.len();
+        if times > 1 {
+            sentence += &format!(
+                " {} of {} have this cause, {} in total.",
+                counted(times as u64, "such wait", "such waits"),
+                counted(self.group.threads() as u64, "thread", "threads"),
+                duration(self.group.delay_ns(self.case))
+            );
+        }
+        sentence
+    }
+
+    fn waited_for(&self) -> String {
+        let worst = self.group.worst();
+        let wait = worst.of.wait;
+        let reason = wait.previous_wait_reason.map(labels::wait_reason);
+        let reason = reason.unwrap_or_default();
+        let by = worst.ended_by().map(|by| {
+            let process = (self.case).process(wait.readying_process_row, wait.readying_process_id);
+            format!("thread {} of {process}", by.id)
+        });
+        let blamed = worst.blamed().map(|part| (part.what, part.who.thread_id));
+        let is_own = |id: u32| id == wait.thread_id;
+        match (worst.of.kind, by, blamed) {
+            (_, None, Some((What::Disk(disk), id))) if is_own(id) => {
+                format!("waited for disk {disk}")
+            }
+            (_, _, Some((What::Page, id))) if is_own(id) => {
+                "waited for a page from disk".to_owned()
+            }
+            (Kind::Call, Some(by), _) => {
+                format!("waited for the answer to a call ({reason}), which {by} gave")
+            }
+            (Kind::Call, None, _) => format!("waited for the answer to a call ({reason})"),
+            (Kind::Lock, Some(by), _) => {
+                format!("waited, probably for a lock ({reason}), which {by} released")
+            }
+            (Kind::Sleep, ..) => format!("slept ({reason})"),
+            (Kind::Memory, ..) => format!("waited for memory or a page ({reason})"),
+            (Kind::RateControl, ..) => format!("was stopped by CPU rate control ({reason})"),
+            (Kind::Suspended, ..) => format!("was suspended by a program ({reason})"),
+            (_, Some(by), _) => format!("waited for {by} ({reason})"),
+            (_, None, _) => format!("waited for a device, a timer or the network ({reason})"),
+        }
+    }
+
+    /// Returns the sentences about the cause.
+    pub(super) fn why(&self) -> Vec<String> {
+        let worst = self.group.worst();
+        let all_ns = worst.awake_ns().max(1);
+        let mut why = Vec::new();
+        let Some(blamed) = worst.blamed() else {
+            return why;
+        };
+        if let Some(starved) = self.starved {
+            why.push(self.inversion(starved));
+        }
+        let mut first = format!(
+            "{} for {} of the time.",
+            wording::capitalized(&self.did(blamed)),
+            percent(blamed.ns, all_ns)
+        );
+        if let What::Disk(disk) = blamed.what {
+            first += &self.queue(blamed.who.thread_id, disk);
+        }
+        why.push(first);
+        let parts = worst.parts.iter().filter(|part| {
+            part.what != What::MachineSuspended && *part != blamed && is_share(part.ns, all_ns, 1)
+        });
+        let others: Vec<String> = parts
+            .take(NAMED)
+            .map(|part| format!("{} for {}", self.did(part), percent(part.ns, all_ns)))
+            .collect();
+        if !others.is_empty() {
+            why.push(format!("The rest: {}.", others.join("; ")));
+        }
+        let fellows = self.group.fellows(self.case);
+        if fellows > 0 {
+            let others = counted(fellows as u64, "other thread", "other threads");
+            why.push(format!("It made {others} wait at the same time."));
+        }
+        why
+    }
+
+    /// Returns a sentence about a thread that was waited for and got no CPU.
+    fn inversion(&self, starved: &Starved) -> String {
+        let worst = self.group.worst();
+        let own = worst.of.wait.priority;
+        let holder = worst
+            .parts
+            .iter()
+            .find(|part| part.what == What::Ready && part.who.thread_id != worst.of.wait.thread_id);
+        let who = holder.map_or(String::new(), |part| named(self.case, &part.who));
+        let run = holder.and_then(|part| {
+            let mut legs = worst.legs.iter();
+            legs.find(|leg| leg.run.thread_id == part.who.thread_id)
+        });
+        let theirs = run.and_then(|leg| leg.run.priority);
+        let priorities = match own.zip(theirs) {
+            Some((own, theirs)) if theirs < own => {
+                format!(
+                    " Its priority was {theirs}, that of the waiting thread {own}: priority inversion."
+                )
+            }
+            _ => String::new(),
+        };
+        let ran = starved.who_ran(self.case).map_or(String::new(), |process| {
+            format!(", while {process} had most of the CPUs")
+        });
+        format!(
+            "{} was ready and got no CPU{ran}.{priorities}",
+            wording::capitalized(&who)
+        )
+    }
+
+    /// Returns words for what a thread of the chain did.
+    fn did(&self, part: &Part) -> String {
+        let who = named(self.case, &part.who);
+        match part.what {
+            What::Ran => format!("{who} ran"),
+            What::Ready => format!("{who} was ready without a CPU"),
+            What::Disk(disk) => format!("{who} waited for disk {disk}"),
+            What::Page => format!("{who} waited for pages from disk"),
+            What::MachineSuspended => "the machine was suspended".to_owned(),
+            What::Unknown => format!("what {who} waited for is not known"),
+            What::Waited(reason) => {
+                let name = labels::wait_reason(reason);
+                match Kind::of(reason) {
+                    Some(Kind::Sleep) => format!("{who} slept ({name})"),
+                    Some(Kind::RateControl) => format!("CPU rate control stopped {who} ({name})"),
+                    Some(Kind::Suspended) => format!("{who} was suspended ({name})"),
+                    Some(Kind::Device) => format!("{who} waited for a device ({name})"),
+                    _ if reason == u8::MAX => format!("{who} waited"),
+                    _ => format!("{who} waited ({name})"),
+                }
+            }
+        }
+    }
+
+    /// Returns a sentence about the queue of a disk.
+    fn queue(&self, thread_id: u32, disk: u32) -> String {
+        let range = self.group.worst().of.range();
+        let (count, total_ns, queue_ns) = self.details.queued(thread_id, disk, &range);
+        if count == 0 {
+            return String::new();
+        }
+        let requests = counted(count, "request", "requests");
+        if !is_share(queue_ns, total_ns.max(1), 50) {
+            return format!(
+                " Its {requests} took {}, and the disk worked on them for {} of that: the disk \
+                 itself was slow.",
+                duration(total_ns),
+                percent(total_ns - queue_ns, total_ns)
+            );
+        }
+        let who = self.details.who_filled(disk, &range);
+        let who = who.map_or(String::new(), |(row, count)| {
+            format!(
+                ", which {} filled with {}",
+                self.case.process(row, None),
+                counted(count, "request", "requests")
+            )
+        });
+        format!(
+            " Its {requests} took {}, {} of it in the disk's queue{who}.",
+            duration(total_ns),
+            percent(queue_ns, total_ns)
+        )
+    }
+
+    /// Returns words for whose delay it is.
+    pub(super) fn cost(&self, delay_ns: i64) -> String {
+        let of = self.group.worst().of.thread;
+        let process = self.case.process(of.process_row, of.process_id);
+        match self.group.chains.len() {
+            1 => format!("of {process}, whose thread waited"),
+            times => format!(
+                "of {process}: {times} waits, overlaps counted once, {}",
+                duration(delay_ns)
+            ),
+        }
+    }
+
+    pub(super) fn remedies(&self) -> Vec<String> {
+        let worst = self.group.worst();
+        let Some(blamed) = worst.blamed() else {
+            return Vec::new();
+        };
+        let process = self
+            .case
+            .process(blamed.who.process_row, blamed.who.process_id);
+        let is_own = blamed.who.thread_id == worst.of.wait.thread_id;
+        let all_ns = worst.awake_ns().max(1);
+        if !is_share(blamed.ns, all_ns, BLAME_PERCENT) {
+            return vec![
+                "Several threads share the time: shorten the chain, or do this work where no user \
+                 waits for it"
+                    .to_owned(),
+            ];
+        }
+        let remedy = match blamed.what {
+            What::Disk(disk) => format!(
+                "Let less be read and written on disk {disk} at that moment, or check the disk if it \
+                 took long to serve single requests"
+            ),
+            What::Page => "Find the files that were read (`laglab hardfault`): reads of the page \
+                file mean that memory is short"
+                .to_owned(),
+            What::Ready => format!(
+                "Raise the priority of {process}, or let less run at higher priority: its thread was \
+                 waited for and got no CPU"
+            ),
+            What::Ran => format!("Find what {process} computed (samples), and let it do less"),
+            What::Waited(reason) if Kind::of(reason) == Some(Kind::Sleep) && !is_own => format!(
+                "Change or update {process}: its thread slept while another thread waited for it"
+            ),
+            What::Waited(reason) if Kind::of(reason) == Some(Kind::RateControl) => {
+                format!("Raise the CPU limit of {process}")
+            }
+            What::Waited(_) if is_own => format!(
+                "Change or update {process}: the thread of a window must not wait for this long"
+            ),
+            What::Waited(_) => {
+                format!("Find out what {process} waited for: the chain of threads ends there")
+            }
+            What::MachineSuspended | What::Unknown => return Vec::new(),
+        };
+        vec![remedy]
+    }
+
+    pub(super) fn doubts(&self) -> Vec<String> {
+        let worst = self.group.worst();
+        let mut doubts = Vec::new();
+        if worst.of.kind == Kind::Lock {
+            doubts.push(
+                "The trace does not name locks: threads may also hand over work with the same wait \
+                 reason"
+                    .to_owned(),
+            );
+        }
+        if !worst.of.is_window {
+            doubts.push(
+                "The thread is not known to handle messages of a window, so a user may not have \
+                 noticed its wait"
+                    .to_owned(),
+            );
+        }
+        if !self.focus_is_known {
+            doubts.push("The trace does not record which program had the focus".to_owned());
+        }
+        if self.case.survey.clocks_apart_ns() > 0 {
+            doubts.push("The CPUs' clocks disagree, so the chain may be wrong".to_owned());
+        }
+        doubts
+    }
+}

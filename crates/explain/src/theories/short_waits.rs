@@ -1,0 +1,425 @@
+//! Theory: threads lost time to many short waits for a CPU, or to interrupts. A real-time thread
+//! that runs with a period misses it even after a single short wait.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use selection::{Expression, Order, Selection};
+use tables::{InterruptsView, StoreError, Table};
+
+use super::hangs::Noticed;
+use super::long_waits::{Examined, examine};
+use crate::ranges::union;
+use crate::thresholds::{
+    DISRUPTIVE_NS, MISSED_PERCENT, MISSED_PERIODS, NORMAL_PRIORITY, PERIODS, is_share,
+};
+use crate::{
+    About, Case, Evidence, Finding, LostSecond, Outcome, Severity, Subject, Theory, ThreadWaits,
+    Unit, Value, Wait, counted, duration, listed, moment, percent,
+};
+
+/// Theory about many short waits for a CPU and about missed periods.
+pub(crate) struct ShortWaits;
+
+static ABOUT: About = About {
+    id: "short-waits",
+    question: "Did threads lose time to many short waits for a CPU or to interrupts, or miss their \
+        periods?",
+    tables: &[
+        Table::CpuRuns,
+        Table::ReadyThreads,
+        Table::Interrupts,
+        Table::Focus,
+    ],
+    sources: &[],
+};
+
+/// Maximum number of findings of each kind.
+const FINDINGS: usize = 3;
+/// Maximum number of rows of evidence.
+const SHOWN: usize = 12;
+/// Id of the process System, whose threads run parts of drivers.
+const SYSTEM: u32 = 4;
+/// Longest period that is looked for, in nanoseconds.
+const LONGEST_PERIOD_NS: i64 = 200_000_000;
+
+impl Theory for ShortWaits {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    /// Returns true, because only threads in scope are examined.
+    fn is_scoped(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
+        if case.survey.cpus.is_empty() {
+            let why = "the trace has no context switches";
+            return Ok(Outcome::NotRecorded(why.to_owned()));
+        }
+        if case.survey.clocks_apart_ns() > 0 {
+            let why = "the CPUs' clocks disagree, so the lengths of short waits are unknown";
+            return Ok(Outcome::NotRecorded(why.to_owned()));
+        }
+        let noticed = Noticed::read(case)?;
+        let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
+        let in_scope = |thread: &&ThreadWaits| super::hangs::is_asked(&case.scope, &asked, thread);
+        let threads: Vec<&ThreadWaits> = case.survey.threads.iter().filter(in_scope).collect();
+        let mut found = missed(case, &threads)?;
+        found.extend(lost(case, &noticed, &threads)?);
+        if found.is_empty() {
+            let because = "no thread that users notice lost much time to short waits for a CPU or \
+                to interrupts, and no real-time thread missed its period often";
+            return Ok(Outcome::Against(because.to_owned(), Vec::new()));
+        }
+        Ok(Outcome::For(found))
+    }
+}
+
+/// Period of a thread, and the wakes after which the thread was late.
+struct Missed<'c> {
+    thread: &'c ThreadWaits,
+    period_ns: i64,
+    late: Vec<(i64, i64)>,
+}
+
+impl<'c> Missed<'c> {
+    /// Returns the missed periods of a real-time thread that usually runs with a period.
+    fn of(thread: &'c ThreadWaits) -> Option<Missed<'c>> {
+        if thread.process_id == Some(SYSTEM) || thread.wakes.len() <= PERIODS {
+            return None;
+        }
+        let pairs = thread.wakes.windows(2);
+        let mut apart: Vec<i64> = pairs
+            .map(|pair| pair[1].0.saturating_sub(pair[0].0))
+            .collect();
+        apart.sort_unstable();
+        let period_ns = apart[apart.len() / 2];
+        let is_near = |ns: &&i64| (**ns - period_ns).abs() <= period_ns / 4;
+        let near = apart.iter().filter(is_near).count();
+        let is_regular = near * 10 >= apart.len() * 6;
+        if !is_regular || !(1..=LONGEST_PERIOD_NS).contains(&period_ns) {
+            return None;
+        }
+        let late = thread.wakes.iter().copied();
+        let late = late.filter(|(_, ready_ns)| is_share(*ready_ns, period_ns, MISSED_PERCENT));
+        let late: Vec<(i64, i64)> = late.collect();
+        (late.len() >= MISSED_PERIODS).then_some(Missed {
+            thread,
+            period_ns,
+            late,
+        })
+    }
+
+    fn lost_ns(&self) -> i64 {
+        self.late.iter().map(|(_, ns)| ns).sum()
+    }
+}
+
+/// Returns findings about the real-time threads that missed most.
+fn missed(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, StoreError> {
+    let all = threads.iter().filter_map(|thread| Missed::of(thread));
+    let mut all: Vec<Missed<'_>> = all.collect();
+    all.sort_by_key(|missed| Reverse((missed.lost_ns(), missed.thread.thread_id)));
+    let mut findings = Vec::new();
+    for missed in all.iter().take(FINDINGS) {
+        let thread = missed.thread;
+        let is_late = |wait: &&Wait| is_share(wait.ready_ns, missed.period_ns, MISSED_PERCENT);
+        let waits: Vec<Wait> = thread.short.iter().filter(is_late).copied().collect();
+        let longest_ns = missed.late.iter().map(|(_, ns)| *ns).max().unwrap_or(0);
+        let (first, last) = (missed.late[0], missed.late[missed.late.len() - 1]);
+        let delay_ns = missed.lost_ns();
+        let severity = match delay_ns {
+            DISRUPTIVE_NS.. => Severity::Problem,
+            _ => Severity::Warning,
+        };
+        let priority = waits.first().and_then(|wait| wait.priority);
+        let priority = priority.map_or(String::new(), |priority| format!(" (priority {priority})"));
+        let sentence = format!(
+            "{}, a real-time thread{priority} that runs every {}, was late {}: it was ready for {} \
+             or longer before it ran, {} at most.",
+            wording::capitalized(&named(case, thread)),
+            duration(missed.period_ns),
+            counted(missed.late.len() as u64, "time", "times"),
+            duration(missed.period_ns / 100 * MISSED_PERCENT),
+            duration(longest_ns)
+        );
+        let during = first.0..last.0.saturating_add(last.1);
+        let finding = Finding::new(&ABOUT, severity, sentence)
+            .subjects(subjects(case, thread))
+            .during(during)
+            .delay(delay_ns, format!("of {}: its late starts together", named(case, thread)))
+            .doubt(
+                "The period is that of the thread's own wakes: the trace does not say when its work \
+                 had to be done",
+            );
+        let ranges = waits.iter().map(Wait::range).collect();
+        findings.push(with_cause(case, finding, &waits, ranges, false)?);
+    }
+    Ok(findings)
+}
+
+/// Returns findings about the threads that lost most time.
+fn lost(
+    case: &Case<'_>,
+    noticed: &Noticed,
+    threads: &[&ThreadWaits],
+) -> Result<Vec<Finding>, StoreError> {
+    let mut all: Vec<(i64, &ThreadWaits, Vec<LostSecond>)> = Vec::new();
+    for thread in threads {
+        let is_urgent = thread
+            .short
+            .iter()
+            .any(|wait| wait.priority >= Some(NORMAL_PRIORITY));
+        let is_known = noticed.is_noticed(thread);
+        if !is_known || !(is_urgent || thread.short.is_empty()) {
+            continue;
+        }
+        let seconds = thread.lost.iter().copied();
+        let seconds: Vec<LostSecond> = seconds
+            .filter(|second| noticed.noticed_ns(thread.process_row, &second.range()) > 0)
+            .filter(|second| {
+                let scope = case.scope.during.as_ref();
+                scope.is_none_or(|scope| {
+                    let range = second.range();
+                    range.start < scope.end && scope.start < range.end
+                })
+            })
+            .collect();
+        let ns: i64 = seconds.iter().map(LostSecond::ns).sum();
+        if ns >= DISRUPTIVE_NS {
+            all.push((ns, thread, seconds));
+        }
+    }
+    all.sort_by_key(|(ns, thread, _)| Reverse((*ns, thread.thread_id)));
+    let mut findings = Vec::new();
+    for (ns, thread, seconds) in all {
+        if findings.len() >= FINDINGS {
+            break;
+        }
+        let inside_ns: i64 = seconds.iter().map(|second| second.inside_ns).sum();
+        let is_inside = inside_ns * 2 > ns;
+        let examined = examine(case, &thread.short)?;
+        let own = examined.iter().filter(|one| one.is_among_its_own).count();
+        if !is_inside && own * 2 > examined.len() {
+            continue;
+        }
+        let severity = match noticed.knows_focus() || Noticed::has_window(thread) {
+            true => Severity::Problem,
+            false => Severity::Warning,
+        };
+        let (first, last) = (&seconds[0], &seconds[seconds.len() - 1]);
+        let during = first.range().start..last.range().end;
+        let sentence = format!(
+            "{} lost {} in {} ({} to {}), {} of that time: {} in short waits for a CPU, {} in DPCs \
+             and ISRs that interrupted it.",
+            wording::capitalized(&named(case, thread)),
+            duration(ns),
+            counted(seconds.len() as u64, "second", "seconds"),
+            moment(during.start),
+            moment(during.end),
+            percent(ns, seconds.len() as i64 * 1_000_000_000),
+            duration(ns - inside_ns),
+            duration(inside_ns)
+        );
+        let ranges = seconds.iter().map(LostSecond::range).collect();
+        let finding = Finding::new(&ABOUT, severity, sentence)
+            .subjects(subjects(case, thread))
+            .during(during)
+            .delay(ns, format!("of {}", named(case, thread)));
+        findings.push(with_cause(case, finding, &thread.short, ranges, is_inside)?);
+    }
+    Ok(findings)
+}
+
+fn named(case: &Case<'_>, thread: &ThreadWaits) -> String {
+    let name = thread
+        .thread_row
+        .and_then(|row| case.names.thread_name(row));
+    let name = name.map_or(String::new(), |name| format!(" (“{name}”)"));
+    let process = case.process(thread.process_row, thread.process_id);
+    format!("thread {}{name} of {process}", thread.thread_id)
+}
+
+fn subjects(case: &Case<'_>, thread: &ThreadWaits) -> Vec<Subject> {
+    let mut subjects = vec![Subject::Thread {
+        id: thread.thread_id,
+        row: thread.thread_row,
+        process_row: thread.process_row,
+    }];
+    subjects.extend(case.process_subject(thread.process_row, thread.process_id));
+    subjects
+}
+
+/// Adds the cause of the longest of the waits. If the cause is interrupts, adds the routines that
+/// ran in the ranges.
+fn with_cause(
+    case: &Case<'_>,
+    mut finding: Finding,
+    waits: &[Wait],
+    ranges: Vec<Range<i64>>,
+    is_inside: bool,
+) -> Result<Finding, StoreError> {
+    let examined = examine(case, waits)?;
+    let by_interrupts = examined.iter().filter(|one| one.is_of_interrupts);
+    let of_interrupts: i64 = by_interrupts.map(|one| one.wait.ready_ns).sum();
+    let all: i64 = examined.iter().map(|one| one.wait.ready_ns).sum();
+    if is_inside || of_interrupts * 2 > all {
+        let routines = Routines::read(case, union(ranges))?;
+        return Ok(routines.blamed(case, finding));
+    }
+    let Some(Examined {
+        because,
+        verdicts,
+        evidence,
+        most,
+        ..
+    }) = examined.into_iter().next()
+    else {
+        return Ok(finding);
+    };
+    finding = finding.because(format!("In the longest of these waits, {because}."));
+    finding.weighed = verdicts;
+    finding.evidence.extend(evidence);
+    if let Some((row, id)) = most {
+        let process = case.processes(row, id);
+        finding = finding
+            .subjects(case.process_subject(row, id))
+            .remedy(format!(
+                "Let {process} do less, or give it a lower priority"
+            ));
+    }
+    Ok(finding)
+}
+
+/// Row of [`Routines`]: the CPU, the row of the image, the address, the number of runs and their
+/// time.
+type Routine = (u16, Option<u32>, u64, u64, i64);
+
+/// DPCs and service routines in time ranges, by CPU. Most CPU time comes first.
+struct Routines {
+    ranges: Vec<Range<i64>>,
+    rows: Vec<Routine>,
+}
+
+impl Routines {
+    fn read(case: &Case<'_>, ranges: Vec<Range<i64>>) -> Result<Routines, StoreError> {
+        let mut sums: FxHashMap<(u16, Option<u32>, u64), (u64, i64)> = FxHashMap::default();
+        let table = case.table(Table::Interrupts)?;
+        let columns = [
+            "start_ns",
+            "end_ns",
+            "cpu",
+            "routine",
+            "exclusive_ns",
+            "image_row",
+        ];
+        let first = ranges.first().map_or(0, |range| range.start);
+        for batch in case.batches(&table, first..i64::MAX, &columns) {
+            let batch = batch?;
+            let view = InterruptsView::new(&batch)?;
+            for row in 0..view.len() {
+                let (Some(start), end) = (view.start_ns.get(row), view.end_ns[row]) else {
+                    continue;
+                };
+                let at = ranges.partition_point(|range| range.end <= start);
+                let is_in = ranges.get(at).is_some_and(|range| range.start < end);
+                if !is_in || start >= end {
+                    continue;
+                }
+                let key = (view.cpu[row], view.image_row.get(row), view.routine[row]);
+                let sum = sums.entry(key).or_default();
+                sum.0 += 1;
+                sum.1 += view.exclusive_ns.get(row).unwrap_or(0);
+            }
+        }
+        let rows = sums
+            .into_iter()
+            .map(|((cpu, image, routine), (times, ns))| (cpu, image, routine, times, ns));
+        let mut rows: Vec<Routine> = rows.collect();
+        rows.sort_unstable_by_key(|(cpu, image, routine, _, ns)| {
+            (
+                Reverse(*ns),
+                *cpu,
+                *routine,
+                image.map_or(u64::MAX, u64::from),
+            )
+        });
+        Ok(Routines { ranges, rows })
+    }
+
+    /// Blames the routine with most CPU time.
+    fn blamed(&self, case: &Case<'_>, finding: Finding) -> Finding {
+        let Some((_, image, routine, ..)) = self.rows.first() else {
+            return finding;
+        };
+        let of_routine: Vec<&Routine> = (self.rows.iter())
+            .filter(|row| (row.1, row.2) == (*image, *routine))
+            .collect();
+        let (times, ns) = (of_routine.iter()).fold((0, 0), |(n, ns), row| (n + row.3, ns + row.4));
+        let mut cpus: Vec<u16> = of_routine
+            .iter()
+            .filter(|row| is_share(row.4, ns, 5))
+            .map(|row| row.0)
+            .collect();
+        cpus.sort_unstable();
+        let numbers: Vec<String> = cpus.iter().map(u16::to_string).collect();
+        let name = case.symbol(*image, *routine);
+        let module = case.module_label(*image).unwrap_or("an unknown module");
+        let because = format!(
+            "DPCs and ISRs kept the CPU: most CPU time went to {name} ({module}), {} in {} on CPU \
+             {}.",
+            duration(ns),
+            counted(times, "run", "runs"),
+            listed(&numbers)
+        );
+        finding
+            .because(because)
+            .subjects([
+                Subject::Module {
+                    name: module.to_owned(),
+                },
+                Subject::Routine { name },
+            ])
+            .subjects(cpus.iter().map(|cpu| Subject::Cpu { number: *cpu }))
+            .with(self.evidence(case))
+            .remedy(format!(
+                "Update the driver {module}, or spread its interrupts over more CPUs: while they run, \
+                 no thread runs on their CPU"
+            ))
+    }
+
+    fn evidence(&self, case: &Case<'_>) -> Evidence {
+        let selection = Selection::of(Table::Interrupts)
+            .overlapping(&self.ranges)
+            .group_by(&["cpu", "image_row", "routine"])
+            .order(&[
+                Order::descending("exclusive_ns"),
+                Order::ascending("cpu"),
+                Order::ascending("routine"),
+                Order::ascending("image_row"),
+            ])
+            .limit(SHOWN);
+        let function = Expression::Function {
+            image_row: "image_row",
+            address: "routine",
+        };
+        let time = Expression::Sum("exclusive_ns");
+        let evidence = Evidence::of("DPCs and ISRs in this time, by CPU and routine", selection)
+            .stored("cpu", "CPU", Unit::None)
+            .column("function", "routine", Unit::None, function)
+            .column("times", "runs", Unit::Count, Expression::Count)
+            .column("exclusive_ns", "CPU time", Unit::Duration, time);
+        let rows = self.rows.iter().take(SHOWN);
+        rows.fold(evidence, |evidence, (cpu, image, routine, times, ns)| {
+            evidence.row([
+                Some((*cpu).into()),
+                Some(Value::from(case.symbol(*image, *routine))),
+                Some((*times).into()),
+                Some((*ns).into()),
+            ])
+        })
+    }
+}

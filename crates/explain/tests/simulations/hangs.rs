@@ -1,0 +1,576 @@
+//! Tests with threads that waited for something other than a CPU. Lengths and culprits follow from the
+//! construction of the scenarios.
+
+use explain::Scope;
+use serde_json::Value;
+use simulated::{Simulated, list, number, text};
+
+use super::explained::Explained;
+
+/// Desktop without a program that has the focus, so that the program of a test can have it.
+const BASE: &str = r#"
+extends = "healthy"
+title = "test"
+[process."winword.exe"]
+focus = false
+"#;
+
+/// Change of the focus, so that the trace records it.
+const FOCUS: &str = r#"
+[[at]]
+time = "9800ms"
+focus = "winword.exe"
+"#;
+
+fn simulated(name: &str, programs: &str) -> Simulated {
+    Simulated::of_text(name, &format!("{BASE}{programs}{FOCUS}"), &[])
+}
+
+fn explained(name: &str, programs: &str) -> Explained {
+    Explained::new(&simulated(name, programs).trace)
+}
+
+/// Returns all sentences of a finding: what happened, and why.
+fn told(finding: &Value) -> String {
+    let why = finding["why"].as_array().into_iter().flatten();
+    let why: Vec<String> = why.map(text).collect();
+    format!("{} {}", text(&finding["sentence"]), why.join(" "))
+}
+
+/// Returns the cells of a column in the evidence whose title starts with `title`.
+fn cells(finding: &Value, title: &str, column: &str) -> Vec<Value> {
+    let mut evidence = list(finding, "evidence").iter();
+    let evidence = evidence.find(|evidence| text(&evidence["title"]).starts_with(title));
+    let evidence = evidence.unwrap_or_else(|| panic!("no {title} in {finding:#}"));
+    let mut columns = list(evidence, "columns").iter();
+    let place = columns.position(|c| c["name"] == column).unwrap();
+    let rows = list(evidence, "rows").iter();
+    rows.map(|row| row[place].clone()).collect()
+}
+
+/// Asserts that the first finding is a hang, whose parts add up to the length of the wait. Returns the
+/// finding and its sentences.
+#[track_caller]
+fn first_hang(explained: &Explained) -> (&Value, String) {
+    let all: Vec<String> = explained.findings().iter().map(told).collect();
+    let first = explained.findings().first().expect("a finding");
+    assert_eq!(first["theory"], "hangs", "{all:#?}");
+    let parts: i64 = ["waited_ns", "was_ready_ns", "ran_ns"]
+        .iter()
+        .flat_map(|column| cells(first, "Time of the wait by thread", column))
+        .map(|ns| ns.as_i64().unwrap())
+        .sum();
+    let whole = number(&first["during"], "end") - number(&first["during"], "start");
+    assert_eq!(parts, whole, "{first:#}");
+    (first, told(first))
+}
+
+#[track_caller]
+fn assert_has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no “{part}” in {text}");
+    }
+}
+
+#[track_caller]
+fn assert_lasts(finding: &Value, expected_ms: i64, within_ms: i64) {
+    let ms = number(&finding["delay"], "ns") / 1_000_000;
+    assert!(
+        (ms - expected_ms).abs() <= within_ms,
+        "{ms} ms: {finding:#}"
+    );
+}
+
+/// Window that calls a server, which sleeps before it answers.
+fn call(server_sleeps: &str) -> String {
+    format!(
+        r#"
+[[add.process]]
+name = "viewer.exe"
+focus = true
+[[add.process.thread]]
+name = "window"
+program = [ {{ repeat = 5, steps = [ {{ message = true }}, {{ run = "300us" }} ] }}, {{ set = "ask" }}, {{ wait = "answer", reason = "WrLpcReply" }}, {{ forever = [ {{ message = true }}, {{ run = "300us" }} ] }} ]
+[[add.process]]
+name = "printer.exe"
+session = 0
+[[add.process.thread]]
+name = "server"
+program = [ {{ forever = [ {{ wait = "ask", reason = "WrLpcReceive" }}, {{ run = "1ms" }}, {{ sleep = "{server_sleeps}" }}, {{ run = "100us" }}, {{ set = "answer" }} ] }} ]
+[[add.process]]
+name = "input.exe"
+[[add.process.thread]]
+name = "poster"
+program = [ {{ forever = [ {{ sleep = "200ms" }}, {{ post = "viewer.exe" }} ] }} ]
+"#
+    )
+}
+
+#[test]
+fn a_call_to_a_sleeping_server_is_followed_to_the_server() {
+    let explained = explained("call", &call("4s"));
+    let (hang, told) = first_hang(&explained);
+    assert_eq!(hang["severity"], "problem");
+    assert_lasts(hang, 4_000, 40);
+    assert_has(
+        &told,
+        &[
+            "viewer.exe",
+            "WrLpcReply",
+            "printer.exe",
+            "slept (DelayExecution)",
+        ],
+    );
+    let subjects = hang["subjects"].to_string();
+    assert!(
+        subjects.contains("printer.exe") && subjects.contains("viewer.exe"),
+        "{subjects}"
+    );
+}
+
+#[test]
+fn a_call_of_a_window_counts_from_a_tenth_of_a_second() {
+    let long = explained("long", &call("130ms"));
+    let (hang, _) = first_hang(&long);
+    assert_eq!(hang["severity"], "warning");
+    let short = explained("short", &call("60ms"));
+    assert_eq!(short.complaints(), [""; 0]);
+}
+
+#[test]
+fn a_question_about_the_process_is_answered_with_its_hang() {
+    let simulated = simulated("asked", &call("4s"));
+    for scope in [
+        Scope {
+            processes: vec!["viewer.exe".to_owned()],
+            ..Scope::default()
+        },
+        Scope {
+            during: Some(3_000_000_000..3_000_000_001),
+            ..Scope::default()
+        },
+    ] {
+        let explained = Explained::scoped(&simulated.trace, scope);
+        let (hang, told) = first_hang(&explained);
+        assert_lasts(hang, 4_000, 40);
+        assert_has(&told, &["printer.exe"]);
+    }
+}
+
+/// Two threads of a program and one lock, which a worker holds while it sleeps.
+#[test]
+fn a_lock_of_two_threads_is_blamed_on_its_holder() {
+    let explained = explained(
+        "two-threads",
+        r#"
+[[add.process]]
+name = "editor.exe"
+focus = true
+[[add.process.thread]]
+name = "window"
+program = [ { forever = [ { sleep = "16ms" }, { acquire = "document" }, { run = "300us" }, { release = "document" } ] } ]
+[[add.process.thread]]
+name = "saver"
+program = [ { repeat = 3, steps = [ { sleep = "1s" }, { acquire = "document" }, { run = "2ms" }, { sleep = "1500ms" }, { run = "2ms" }, { release = "document" } ] }, { until = "1h" } ]
+"#,
+    );
+    let (hang, told) = first_hang(&explained);
+    assert_eq!(hang["severity"], "problem");
+    assert_lasts(hang, 4_500, 120);
+    assert_has(
+        &told,
+        &["saver", "slept", "3 such waits", "WrAlertByThreadId"],
+    );
+}
+
+/// Two workers hold the lock of the painting thread for 150 ms each.
+#[test]
+fn a_lock_of_three_threads_is_found() {
+    let explained = explained(
+        "three-threads",
+        r#"
+[[add.process]]
+name = "paint.exe"
+focus = true
+[[add.process.thread]]
+name = "painter"
+program = [ { forever = [ { sleep = "16ms" }, { acquire = "canvas" }, { run = "300us" }, { release = "canvas" } ] } ]
+[[add.process.thread]]
+name = "worker"
+count = 2
+start = "1s"
+program = [ { forever = [ { acquire = "canvas" }, { run = "150ms" }, { release = "canvas" } ] } ]
+"#,
+    );
+    let (hang, told) = first_hang(&explained);
+    assert_eq!(hang["severity"], "problem");
+    assert_has(&told, &["painter", "worker", "ran"]);
+}
+
+/// Twelve programs use one mutex, in turn. Only one of them has the focus.
+#[test]
+fn a_mutex_of_several_processes_is_found() {
+    let mut programs = String::new();
+    for number in 0..12 {
+        programs += &format!(
+            r#"
+[[add.process]]
+name = "client{number}.exe"
+focus = {}
+[[add.process.thread]]
+name = "main"
+program = [ {{ forever = [ {{ acquire = "mutex", reason = "UserRequest" }}, {{ run = "40ms" }}, {{ release = "mutex" }}, {{ run = "100us" }} ] }} ]
+"#,
+            number == 0
+        );
+    }
+    let explained = explained("mutex", &programs);
+    let (hang, told) = first_hang(&explained);
+    assert_eq!(hang["severity"], "problem");
+    assert_has(&told, &["client0.exe", "UserRequest"]);
+}
+
+/// The holder of the lock has priority 4, and programs of normal priority take all CPUs.
+#[test]
+fn a_starving_holder_is_a_priority_inversion() {
+    let explained = explained(
+        "inversion",
+        r#"
+[[add.process]]
+name = "shop.exe"
+focus = true
+[[add.process.thread]]
+name = "window"
+priority = 10
+program = [ { repeat = 9, steps = [ { message = true }, { run = "300us" } ] }, { until = "3s" }, { acquire = "stock" }, { run = "1ms" }, { release = "stock" }, { forever = [ { message = true }, { run = "300us" } ] } ]
+[[add.process.thread]]
+name = "indexer"
+priority = 4
+program = [ { until = "2s" }, { acquire = "stock" }, { run = "1s" }, { release = "stock" }, { until = "1h" } ]
+[[add.process]]
+name = "render.exe"
+[[add.process.thread]]
+name = "render"
+count = 8
+program = [ { until = "2500ms" }, { run = "3s" }, { until = "1h" } ]
+[[add.process]]
+name = "input.exe"
+[[add.process.thread]]
+name = "poster"
+program = [ { forever = [ { sleep = "100ms" }, { post = "shop.exe" } ] } ]
+"#,
+    );
+    let (hang, told) = first_hang(&explained);
+    assert_eq!(hang["severity"], "problem");
+    assert_has(
+        &told,
+        &[
+            "indexer",
+            "priority inversion",
+            "render.exe",
+            "Its priority was 4",
+        ],
+    );
+}
+
+/// Asserts that threads which have nothing to do are no hang.
+#[test]
+fn idle_threads_are_no_hangs() {
+    let explained = explained(
+        "idle",
+        r#"
+[[add.process]]
+name = "mail.exe"
+focus = true
+[[add.process.thread]]
+name = "window"
+program = [ { forever = [ { message = true }, { run = "300us" } ] } ]
+[[add.process.thread]]
+name = "worker"
+program = [ { forever = [ { wait = "job" }, { run = "3ms" }, { set = "done" } ] } ]
+[[add.process.thread]]
+name = "client"
+program = [ { forever = [ { sleep = "1s" }, { set = "job" }, { wait = "done" } ] } ]
+[[add.process.thread]]
+name = "condition"
+program = [ { forever = [ { wait = "work", reason = "WrAlertByThreadId" }, { run = "2ms" } ] } ]
+[[add.process.thread]]
+name = "heartbeat"
+program = [ { forever = [ { sleep = "2s" }, { set = "work" } ] } ]
+[[add.process.thread]]
+name = "pool"
+program = [ { forever = [ { wait = "task", reason = "WrQueue" }, { run = "1ms" } ] } ]
+[[add.process.thread]]
+name = "timer"
+program = [ { forever = [ { sleep = "3s" }, { set = "task" } ] } ]
+"#,
+    );
+    assert_eq!(explained.complaints(), [""; 0]);
+}
+
+/// Disk with a queue of one. The writes of another program fill it.
+#[test]
+fn a_full_queue_of_a_disk_is_blamed_on_who_filled_it() {
+    let explained = explained(
+        "queue",
+        r#"
+[[add.disk]]
+number = 1
+queue_depth = 1
+service = "20ms"
+bytes_per_second = "1GB"
+cpu = 5
+isr = { in = ["storport.sys!RaidpAdapterInterruptRoutine"], cost = "3us" }
+dpc = { in = ["storport.sys!RaidpAdapterDpcRoutine"], cost = "10us" }
+[[add.process]]
+name = "report.exe"
+focus = true
+[[add.process.thread]]
+name = "window"
+program = [ { repeat = 25, steps = [ { message = true }, { run = "300us" } ] }, { read = "64KiB", disk = 1, file = 'D:\report.db' }, { forever = [ { message = true }, { run = "300us" } ] } ]
+[[add.process]]
+name = "backup.exe"
+session = 0
+[[add.process.thread]]
+name = "copy"
+count = 100
+program = [ { until = "2500ms" }, { write = "64KiB", disk = 1, file = 'D:\backup.zip' }, { until = "1h" } ]
+[[add.process]]
+name = "input.exe"
+[[add.process.thread]]
+name = "poster"
+program = [ { forever = [ { sleep = "100ms" }, { post = "report.exe" } ] } ]
+"#,
+    );
+    let (hang, told) = first_hang(&explained);
+    // A hundred requests of 20 ms from 2.5 s on. The window's request follows at about 2.75 s.
+    assert_lasts(hang, 1_750, 250);
+    assert_has(&told, &["disk 1", "in the disk's queue", "backup.exe"]);
+}
+
+#[test]
+fn cpu_rate_control_is_named() {
+    let explained = explained(
+        "rate",
+        r#"
+[[group]]
+name = "limited"
+rate_cap = "5%"
+[[add.process]]
+name = "builder.exe"
+focus = true
+group = "limited"
+[[add.process.thread]]
+name = "compile"
+count = 2
+program = [ { forever = [ { run = "5ms" } ] } ]
+"#,
+    );
+    let (first, all) = (&explained.findings()[0], told(&explained.findings()[0]));
+    assert_eq!(first["theory"], "hangs", "{all}");
+    assert_has(
+        &all,
+        &["CPU rate control stopped builder.exe", "WrCpuRateControl"],
+    );
+    assert!(number(&first["delay"], "ns") > 5_000_000_000, "{first:#}");
+}
+
+#[test]
+fn a_healthy_desktop_of_any_size_has_no_hang() {
+    for settings in [
+        &[
+            "machine.processors=1",
+            "machine.threads_per_core=1",
+            "disk.0.cpu=0",
+            "device.audio.cpus=[0]",
+            "device.display.cpus=[0]",
+        ][..],
+        &["machine.processors=16"],
+        &["machine.processors=256", "duration=4s"],
+    ] {
+        let healthy = Simulated::new("healthy", settings);
+        let explained = Explained::new(&healthy.trace);
+        assert_eq!(explained.complaints(), [""; 0], "{settings:?}");
+    }
+}
+
+/// Returns the first finding of the theory about short waits, which is more than information.
+#[track_caller]
+fn short_waits(explained: &Explained) -> (&Value, String) {
+    let all: Vec<String> = explained.findings().iter().map(told).collect();
+    let found = explained.of("short-waits").into_iter().next();
+    let found = found.unwrap_or_else(|| panic!("{all:#?}"));
+    assert_ne!(found["severity"], "information", "{all:#?}");
+    (found, told(found))
+}
+
+/// A program of higher priority takes the processor of the focused program's thread for `run` every `sleep`.
+fn preempted(run: &str, sleep: &str) -> String {
+    format!(
+        r#"
+[[add.process]]
+name = "game.exe"
+focus = true
+[[add.process.thread]]
+name = "render"
+affinity = [3]
+program = [ {{ forever = [ {{ run = "10ms" }} ] }} ]
+[[add.process]]
+name = "codec.exe"
+session = 0
+class = "high"
+[[add.process.thread]]
+name = "encode"
+affinity = [3]
+program = [ {{ forever = [ {{ sleep = "{sleep}" }}, {{ run = "{run}" }} ] }} ]
+"#
+    )
+}
+
+#[test]
+fn waits_just_below_the_noticed_length_are_summed() {
+    let explained = explained("just-under", &preempted("90ms", "250ms"));
+    let (found, told) = short_waits(&explained);
+    assert_eq!(found["severity"], "problem");
+    assert_has(&told, &["render", "game.exe", "codec.exe"]);
+    // 90 of about 343 ms, for 9.8 s with the focus.
+    assert_lasts(found, 2_550, 400);
+}
+
+#[test]
+fn many_waits_of_some_milliseconds_are_summed() {
+    let explained = explained("many", &preempted("12ms", "18ms"));
+    let (found, told) = short_waits(&explained);
+    assert_has(&told, &["render", "codec.exe"]);
+    assert!(number(&found["delay"], "ns") > 2_000_000_000, "{told}");
+}
+
+#[test]
+fn a_tenth_of_the_time_in_short_waits_is_no_finding() {
+    let explained = explained("few", &preempted("12ms", "110ms"));
+    assert_eq!(explained.of("short-waits").len(), 0);
+}
+
+/// An audio engine with a period of 10 ms shares a processor with a driver's thread of priority 31.
+fn audio(run: &str) -> String {
+    format!(
+        r#"
+[process."audiodg.exe".thread.engine]
+affinity = [4]
+[[add.process]]
+name = "sensor.exe"
+session = 0
+class = "realtime"
+[[add.process.thread]]
+name = "poll"
+priority = 31
+affinity = [4]
+program = [ {{ forever = [ {{ sleep = "300ms" }}, {{ run = "{run}" }} ] }} ]
+"#
+    )
+}
+
+#[test]
+fn missed_periods_of_a_real_time_thread_are_found() {
+    let explained = explained("glitch", &audio("35ms"));
+    let (found, told) = short_waits(&explained);
+    assert_has(
+        &told,
+        &["engine", "audiodg.exe", "runs every 10.0 ms", "sensor.exe"],
+    );
+    let subjects = found["subjects"].to_string();
+    assert!(subjects.contains("audiodg.exe"), "{subjects}");
+    let harmless = self::explained("harmless", &audio("2ms"));
+    assert_eq!(harmless.complaints(), [""; 0]);
+}
+
+/// DPCs of 90 microseconds fill a share of processor 3, on which the focused program's thread must run.
+fn dpcs(every: &str, cpus: &str) -> String {
+    format!(
+        r#"
+[[add.device]]
+name = "capture card"
+every = "{every}"
+cpus = {cpus}
+isr = {{ in = ["capture.sys!Isr"], cost = "2us" }}
+dpc = {{ in = ["capture.sys!FrameDpc"], cost = "90us" }}
+[[add.process]]
+name = "viewer.exe"
+focus = true
+[[add.process.thread]]
+name = "decode"
+affinity = [3]
+program = [ {{ forever = [ {{ run = "20ms" }}, {{ sleep = "5ms" }} ] }} ]
+"#
+    )
+}
+
+#[test]
+fn many_short_dpcs_are_named_with_their_victim() {
+    let explained = explained("short-dpcs", &dpcs("120us", "[3]"));
+    let (found, told) = short_waits(&explained);
+    assert_eq!(found["severity"], "problem");
+    assert_has(&told, &["decode", "viewer.exe", "capture.sys", "CPU 3"]);
+    let light = self::explained("light-dpcs", &dpcs("2ms", "[3]"));
+    assert_eq!(light.of("short-waits").len(), 0);
+}
+
+/// Two causes at once: the window hangs in a call, and another thread loses time to a busy program.
+#[test]
+fn two_causes_at_once_are_two_findings() {
+    let both = call("4s").replace(
+        "[[add.process]]\nname = \"printer.exe\"",
+        r#"[[add.process.thread]]
+name = "render"
+affinity = [3]
+program = [ { forever = [ { run = "10ms" } ] } ]
+[[add.process]]
+name = "codec.exe"
+class = "high"
+[[add.process.thread]]
+name = "encode"
+affinity = [3]
+program = [ { forever = [ { sleep = "250ms" }, { run = "90ms" } ] } ]
+[[add.process]]
+name = "printer.exe""#,
+    );
+    let explained = explained("both", &both);
+    let (hang, hang_told) = first_hang(&explained);
+    assert_lasts(hang, 4_000, 40);
+    assert_has(&hang_told, &["printer.exe"]);
+    let (_, told) = short_waits(&explained);
+    assert_has(&told, &["render", "codec.exe"]);
+}
+
+/// Twelve requests of a disk that each take seconds are found, however few they are.
+#[test]
+fn few_requests_of_a_dying_disk_are_found() {
+    let disk = |service: &str| {
+        format!(
+            r#"
+[[add.disk]]
+number = 1
+service = "{service}"
+bytes_per_second = "1GB"
+cpu = 5
+isr = {{ in = ["storport.sys!RaidpAdapterInterruptRoutine"], cost = "3us" }}
+dpc = {{ in = ["storport.sys!RaidpAdapterDpcRoutine"], cost = "10us" }}
+[[add.process]]
+name = "copy.exe"
+session = 0
+[[add.process.thread]]
+name = "reader"
+program = [ {{ repeat = 4, steps = [ {{ read = "64KiB", disk = 1, file = 'D:\photo.jpg' }}, {{ run = "1ms" }} ] }}, {{ until = "1h" }} ]
+"#
+        )
+    };
+    let dying = explained("dying", &disk("2s"));
+    let found = dying.of("disks")[0];
+    assert_eq!(found["severity"], "warning");
+    assert_has(
+        &told(found),
+        &["4 of ", "requests to disk 1", "The disk itself worked on 4"],
+    );
+    let slow = explained("slow", &disk("900ms"));
+    assert_eq!(slow.of("disks").len(), 0);
+}
