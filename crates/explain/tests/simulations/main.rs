@@ -2,6 +2,7 @@
 
 mod causes;
 mod explained;
+mod machine;
 mod scenarios;
 mod troubled;
 mod variants;
