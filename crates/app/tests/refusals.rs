@@ -118,7 +118,7 @@ fn unknown_threads_and_processes_are_refused_with_alternatives() {
     assert!(idle.contains("Nothing found in scope"), "{idle}");
 }
 
-/// Checks that commands that need events reject a packet capture, and name the commands that read it.
+/// Checks that `info` rejects a packet capture, and that `explain` reads it but gives no cause of a lag.
 #[test]
 fn a_capture_of_packets_is_explained_and_has_no_events() {
     let dir = tempfile::tempdir().unwrap();

@@ -39,7 +39,7 @@ static PROVIDERS: LazyLock<HashMap<Guid, Provider>> =
 
 type Events = BTreeMap<(u16, u8), Arc<Schema>>;
 
-/// A provider and its lines in the texts.
+/// A provider with its sections of `TEXTS`.
 struct Provider {
     guid: Guid,
     name: &'static str,

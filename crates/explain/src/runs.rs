@@ -18,8 +18,9 @@ pub(crate) struct Within {
 }
 
 /// Calls `each` for every run of a thread that overlaps the range. The arguments are the view, the
-/// row, and the times within the range. Skips idle threads and doubtful runs.
-/// [`crate::survey::interrupted_runs`] is the same query in SQL.
+/// row, and the times within the range. Skips idle threads and doubtful runs. Returns the time for
+/// which DPCs and service routines interrupted idle threads within the range, in nanoseconds.
+/// [`crate::survey::interrupted_runs`] and [`crate::survey::totals`] are the same in SQL.
 ///
 /// The columns must include `start_ns`, `end_ns`, `cpu_ns`, `cpu`, `thread_id` and
 /// `planned_thread_id`.
@@ -31,11 +32,12 @@ pub(crate) fn each_within(
     range: &Range<i64>,
     columns: &[&str],
     mut each: impl FnMut(&CpuRunsView<'_>, usize, Within),
-) -> Result<(), StoreError> {
+) -> Result<i64, StoreError> {
     let runs = case.table(Table::CpuRuns)?;
     let mut interrupted = Interrupted::new(case, range.clone())?;
     // Runs are sorted by their ends. On each CPU, the last run that overlaps the range may end long
     // after the range. So reading continues until each CPU has such a run.
+    let mut idle_ns = 0_i64;
     let mut over: FxHashSet<u16> = FxHashSet::default();
     for batch in case.batches(&runs, range.start..i64::MAX, columns) {
         let batch = batch?;
@@ -49,8 +51,13 @@ pub(crate) fn each_within(
                 continue;
             };
             let ran_ns = within.end - within.start;
-            let inside_ns = interrupted.of_run(cpu, end, ran_ns)?;
-            if view.thread_id[row] != 0 && !case.survey.doubtful.is(&view, row) {
+            let inside_ns = interrupted.of_run(cpu, end, ran_ns, |_, _| {})?;
+            if case.survey.doubtful.is(&view, row) {
+                continue;
+            }
+            if view.thread_id[row] == 0 {
+                idle_ns = idle_ns.saturating_add(inside_ns);
+            } else {
                 let cpu_ns = ran_ns - inside_ns;
                 each(&view, row, Within { cpu_ns, inside_ns });
             }
@@ -59,5 +66,5 @@ pub(crate) fn each_within(
             break;
         }
     }
-    Ok(())
+    Ok(idle_ns)
 }

@@ -144,6 +144,9 @@ thresholds! {
 
     /// Least share of its time for which a CPU that serves the network alone counts as too busy.
     NETWORK_CPU_PERCENT: i64 = 50 Percent, OWN;
+    /// Greatest CPU time for a mebibyte of data that signing or encryption of SMB takes. If it is more, and
+    /// samples have no stacks, the cryptography is probably another's.
+    SMB_COST_NS: i64 = 200_000_000 Duration, OWN;
     /// Least share of the samples inside DPCs for which SMB's signing or encryption counts as their cause.
     SMB_DPC_PERCENT: i64 = 50 Percent, OWN;
     /// Least CPU time of signing or encryption, as a share of the copy's time, that counts as slowing the

@@ -52,8 +52,6 @@ impl Aggregates {
             return Ok(RequestedAggregate::Common(index(&mut self.common, key)));
         };
         let column = match def.column(name)? {
-            // Columns of times are not numbers that can be summed up, but they can be counted.
-            column if column.kind == ColumnKind::Time && column.is_number() => column,
             column if column.source == Source::InView => column,
             _ => def.number(name)?,
         };

@@ -46,7 +46,7 @@ const LENGTHS_NS: [i64; 5] = [
     60_000_000_000,
 ];
 
-/// Maximum number of ranges of one length. If a recording has more, it gets no burst of that length.
+/// Maximum number of ranges of one length. A recording with more ranges gets no [`Burst`] of that length.
 const MAX_RANGES: i64 = 10_000_000;
 
 impl Load {

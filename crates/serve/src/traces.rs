@@ -84,7 +84,8 @@ pub(super) struct TraceFacts {
     warnings: Vec<String>,
     /// True if the events were read. Until then, the facts come from headers only.
     complete: bool,
-    /// Name of the only table of a trace without events; `None` for other traces.
+    /// Name of the only table if the files are packet captures or measured samples, which have no events; `None`
+    /// for other traces.
     only: Option<&'static str>,
 }
 
@@ -249,7 +250,7 @@ impl ServedTrace {
         self.names.get(|| Ok(self.tables.identities()?))
     }
 
-    /// Returns the resolver of addresses to names of functions.
+    /// Returns the symbols, which find the function names of addresses.
     pub(super) fn symbols(&self) -> Result<Arc<Symbolication>, Refusal> {
         self.symbols.get(|| {
             let images = &self.names()?.images;

@@ -11,6 +11,7 @@ use crate::event_buffer::EventBuffer;
 use crate::in_memory::Tables;
 use crate::intervals::span_of;
 use crate::kind_survey::KindSurvey;
+use crate::presence::Presence;
 use crate::recorded::Recorded;
 use crate::register::{Incoming, Reader, ReaderSet, TraceFacts, WholeTable, buffered};
 use crate::stack_index::{StackEvents, StackIndex};
@@ -29,8 +30,7 @@ pub(crate) struct CpuEvents {
     pub(crate) metadata: Vec<BufferRef>,
     kinds: KindSurvey,
     activity: Activity,
-    /// Times of the first and the last kernel event.
-    span_ns: Option<(i64, i64)>,
+    presence: Presence,
     damage: Damage,
     unreadable: UnreadableEvents,
 }
@@ -56,7 +56,7 @@ impl CpuEvents {
             metadata: Vec::new(),
             kinds: KindSurvey::default(),
             activity: Activity::default(),
-            span_ns: None,
+            presence: Presence::default(),
             damage: Damage::default(),
             unreadable: UnreadableEvents::default(),
         }
@@ -105,7 +105,7 @@ impl CpuEvents {
             }
             has_metadata |= wanted.has(Reader::Metadata) && events::is_metadata(&event);
             let incoming = Incoming::new(&event, os_version);
-            extend_span(&mut self.span_ns, &incoming);
+            self.presence.add(&incoming);
             self.take(&incoming, wanted);
         }
         self.kinds.end_buffer();
@@ -189,9 +189,9 @@ fn build(
         pass.metadata.extend(&cpu.metadata);
         kinds.merge(std::mem::take(&mut cpu.kinds));
     }
-    let spans_ns = cpus.iter().map(|cpu| cpu.span_ns);
-    let spans_ns: Vec<_> = trace.streams().into_iter().zip(spans_ns).collect();
-    pass.recorded = Recorded::new(trace, &spans_ns);
+    let presences = cpus.iter().map(|cpu| cpu.presence);
+    let presences: Vec<_> = trace.streams().into_iter().zip(presences).collect();
+    pass.recorded = Recorded::new(trace, &presences);
     let stacks = cpus.iter_mut().map(|cpu| std::mem::take(&mut cpu.stacks));
     (pass.stacks, pass.tables.stacks) = StackIndex::build(stacks.collect());
 

@@ -50,6 +50,7 @@ mod memory;
 mod one_recording;
 mod opened;
 mod plan;
+mod presence;
 mod providers;
 mod recorded;
 mod reference;

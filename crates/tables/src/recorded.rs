@@ -6,6 +6,7 @@ use std::ops::Range;
 use etl::{CpuStream, Trace, mode};
 use rustc_hash::FxHashMap;
 
+use crate::presence::Presence;
 use crate::table::cpus::MAX_CPUS;
 
 /// Time ranges in which a trace has all events of each processor.
@@ -19,6 +20,9 @@ pub(crate) struct Recorded {
     /// Time ranges of the processors whose range is limited. If only one side is limited, the other
     /// side is `i64::MIN` or `i64::MAX`.
     cpus: BTreeMap<u16, Range<i64>>,
+    /// Processors that never switched threads, each with the thread that ran all the time (0 is the
+    /// idle thread) and the time of its first event.
+    unswitched: BTreeMap<u16, (u32, i64)>,
     /// End of the last session, if all sessions have an end. Events about threads and images may be
     /// later, because in an extract of a trace they keep the times that they have in the whole
     /// trace.
@@ -26,14 +30,13 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// Computes the ranges of a trace from the times of the first and the last event of its
-    /// streams.
-    pub(crate) fn new(trace: &Trace, spans_ns: &[(CpuStream<'_>, Option<(i64, i64)>)]) -> Recorded {
+    /// Computes the ranges of a trace from the events of its streams.
+    pub(crate) fn new(trace: &Trace, streams: &[(CpuStream<'_>, Presence)]) -> Recorded {
         let rings = rings(trace);
         let is_cut = is_cut(trace);
         let mut cpus: BTreeMap<u16, Range<i64>> = BTreeMap::new();
-        for (stream, span_ns) in spans_ns {
-            let Some((first, last)) = *span_ns else {
+        for (stream, presence) in streams {
+            let Some((first, last)) = presence.span_ns else {
                 continue;
             };
             let is_ring = rings.contains(&stream.buffers()[0].segment);
@@ -47,11 +50,13 @@ impl Recorded {
         // file has no buffer of the processor.
         let headers = trace.segments().iter().filter_map(|s| s.header.as_ref());
         let processors = headers.map(|header| header.processors).max().unwrap_or(0);
+        let processors = 0..processors.min(MAX_CPUS) as u16;
         if is_cut {
-            for cpu in 0..processors.min(MAX_CPUS) as u16 {
-                cpus.entry(cpu).or_insert(i64::MIN..0);
+            for cpu in processors.clone() {
+                cpus.entry(cpu).or_insert(NOTHING);
             }
         }
+        let unswitched = unswitched(streams, processors, &mut cpus);
         let ends = trace.segments().iter().map(|segment| {
             let end = segment.header.as_ref()?.end?;
             let since = end.saturating_sub(segment.clock.origin_filetime());
@@ -60,6 +65,7 @@ impl Recorded {
         let ends: Option<Vec<i64>> = ends.collect();
         Recorded {
             cpus,
+            unswitched,
             stopped_ns: ends.and_then(|ends| ends.into_iter().max()),
         }
     }
@@ -83,12 +89,54 @@ impl Recorded {
         (until != i64::MAX).then_some(until)
     }
 
+    /// Returns the processors that never switched threads, each with the thread that ran all the
+    /// time and the time of its first event.
+    pub(crate) fn unswitched(&self) -> impl Iterator<Item = (u16, u32, i64)> + '_ {
+        let all = self.unswitched.iter();
+        all.map(|(cpu, (thread_id, first_ns))| (*cpu, *thread_id, *first_ns))
+    }
+
     /// Returns the time range in which the trace has the events of all processors.
     pub(crate) fn complete_range(&self) -> Range<i64> {
         let from = self.cpus.values().map(|cpu| cpu.start).max();
         let until = self.cpus.values().map(|cpu| cpu.end).min();
         from.unwrap_or(i64::MIN)..until.unwrap_or(i64::MAX)
     }
+}
+
+/// Range of a processor of which the trace has nothing.
+const NOTHING: Range<i64> = i64::MIN..0;
+
+/// Finds the processors that never switched threads in a trace with context switches. If the thread
+/// that ran on such a processor is unknown, its events are missing: it gets the range [`NOTHING`].
+fn unswitched(
+    streams: &[(CpuStream<'_>, Presence)],
+    processors: Range<u16>,
+    cpus: &mut BTreeMap<u16, Range<i64>>,
+) -> BTreeMap<u16, (u32, i64)> {
+    let mut unswitched = BTreeMap::new();
+    if !streams.iter().any(|(_, presence)| presence.switches) {
+        return unswitched;
+    }
+    let mut present: BTreeMap<u16, Presence> =
+        processors.map(|cpu| (cpu, Presence::default())).collect();
+    for (stream, presence) in streams {
+        present.entry(stream.cpu()).or_default().merge(presence);
+    }
+    let spans = present.values().filter_map(|presence| presence.span_ns);
+    let span = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    let span = span.map_or(0..0, |(first, last)| first..last);
+    for (cpu, presence) in present.into_iter().filter(|(_, p)| !p.switches) {
+        match presence.unswitched_thread(&span).zip(presence.span_ns) {
+            Some((thread_id, (first_ns, _))) => {
+                unswitched.insert(cpu, (thread_id, first_ns));
+            }
+            None => {
+                cpus.insert(cpu, NOTHING);
+            }
+        }
+    }
+    unswitched
 }
 
 /// Returns the indices of the segments that are ring buffers and have overwritten buffers. In such

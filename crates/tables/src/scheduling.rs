@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use crate::presence::LATE_NS;
 use crate::recorded::Recorded;
 use crate::run::{Ready, Run, SwitchIn, SwitchOut};
 use crate::schema::Rows;
@@ -140,8 +141,30 @@ impl Scheduler {
                 self.end_run(cpu, running, thread, end_ns, None, trackers);
             }
         }
+        self.end_unswitched(end_ns, trackers);
         self.move_ended(&mut runs);
         runs
+    }
+
+    /// Adds the runs on processors that never switched threads. They begin with the trace's first
+    /// switch, or with the processor's events if these begin later, and last until the trace's end.
+    fn end_unswitched(&mut self, end_ns: i64, trackers: &Trackers<'_>) {
+        let Some((begin_ns, _)) = self.switched_ns else {
+            return;
+        };
+        let unswitched: Vec<_> = self.recorded.unswitched().collect();
+        for (cpu, thread_id, first_ns) in unswitched {
+            let start_ns = begin_ns.max(first_ns.saturating_sub(LATE_NS));
+            let until_ns = self.recorded.end_ns(cpu).unwrap_or(end_ns).min(end_ns);
+            if start_ns < until_ns {
+                let running = Running {
+                    start_ns,
+                    switch_in: None,
+                };
+                let thread = (thread_id, self.index(thread_id));
+                self.end_run(cpu, running, thread, until_ns, None, trackers);
+            }
+        }
     }
 
     fn move_ended(&mut self, runs: &mut CpuRuns) {

@@ -338,7 +338,7 @@ fn check_image(tables: &Tables, line: &Line) -> Option<bool> {
                 && line.number("ImageSize") == t.size_bytes[i].into()
                 && (stamp == 0 || t.time_date_stamp.get(i) == Some(stamp))
                 && (line.says("FileName", t.path.get(i))
-                    // If the volume is unknown, the other reader assumes the system's drive.
+                    // If the volume is unknown, the reader that made the dump assumes drive C:.
                     || line.says("FileName", t.path.get(i).map(|p| format!("C:{p}")).as_deref()))
                 // When an image is unloaded, its header can be paged out.
                 && (what == "Unload"

@@ -142,7 +142,8 @@ pub fn mention(bytes: &[u8], name: &str) -> Option<Mention> {
     utf16.or_else(|| find_word(bytes, name.as_bytes(), 1).map(|offset| Mention::Ascii { offset }))
 }
 
-/// Finds the first `word` that is not part of a longer name. A character has `letter` bytes.
+/// Finds the first `word` that is not part of a longer name. `letter` is the size of a
+/// character in bytes: 1 for ASCII, 2 for UTF-16.
 fn find_word(bytes: &[u8], word: &[u8], letter: usize) -> Option<usize> {
     if word.is_empty() {
         return None;

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::IdSet;
 
 /// Number of rows between two checks of the cancel flag. It is also the maximum length of a run of
-/// rows. Columns of 65,536 values of 8 bytes stay in the L2 cache while several columns are read
-/// together.
+/// rows.
 const BLOCK: usize = 1 << 16;
 
 /// Rows of a chunk that a kernel processes: a range without the rows that filters removed.

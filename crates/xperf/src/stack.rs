@@ -122,8 +122,8 @@ struct Hits {
     first_ns: i64,
 }
 
-/// Number of stacks that contain a module or function, and number of stacks on which it is the innermost
-/// frame.
+/// Number of events whose stacks contain a module or function, and number of those on whose stacks it is the
+/// innermost frame.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     inclusive: u64,

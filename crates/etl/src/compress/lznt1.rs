@@ -38,7 +38,8 @@ fn decode_chunk(
     written: &mut usize,
 ) -> Result<(), DecompressFault> {
     let header = match le::u16(input, *at) {
-        // A header of 0 marks the end of the data. It is optional.
+        // The data end with a header of 0, or without one. Both are errors here, because the output is not
+        // full yet.
         None | Some(0) => return Err(DecompressFault::InputEnds),
         Some(header) if header >> 12 & 7 != 3 => return Err(DecompressFault::NotAChunk(header)),
         Some(header) => header,

@@ -189,12 +189,12 @@ impl Offsets {
                     if event.cpu == run.cpu || !is_near {
                         continue;
                     }
-                    // The run began promptly after the event if the offset of the event's clock is
-                    // in the first interval, or if the offset of the run's clock is in the second
-                    // interval.
+                    // With these offsets of the event's clock, the run began promptly after the
+                    // event.
                     let least = event.ns.saturating_sub(*start_ns);
                     let its = votes.entry(event.cpu).or_default();
                     its.push(least..least.saturating_add(PROMPT_NS));
+                    // With these offsets of the run's clock, too.
                     let most = run.ns.saturating_sub(*readied_ns);
                     let its = votes.entry(run.cpu).or_default();
                     its.push(most.saturating_sub(PROMPT_NS)..most);

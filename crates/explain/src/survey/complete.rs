@@ -5,7 +5,7 @@ use std::ops::Range;
 use selection::{Condition, Order, Selection};
 use tables::{CpusView, StoreError, Table};
 
-use crate::{Evidence, Finding, Reader, Unit, moment};
+use crate::{Evidence, Finding, Reader, Unit, listed, moment};
 
 /// Time during which all CPUs are recorded. At other times, a thread may have run unseen on a CPU
 /// whose recording had not begun or had already ended.
@@ -76,6 +76,18 @@ impl Complete {
         condition
     }
 
+    /// Returns the words for the CPUs of which the trace has nothing, although other CPUs switched
+    /// threads; `None` if there are none. Threads may have run on these CPUs unseen.
+    pub(crate) fn missing(&self) -> Option<String> {
+        let missing = self.cpus.iter().filter(|(_, _, until)| is_nothing(*until));
+        let missing: Vec<u16> = missing.map(|(cpu, ..)| *cpu).collect();
+        match missing.as_slice() {
+            [] => None,
+            [cpu] => Some(format!("CPU {cpu}")),
+            all => Some(format!("CPUs {}", numbers(all))),
+        }
+    }
+
     /// Returns true if later buffers of the session overwrote earlier buffers.
     pub(crate) fn is_of_ring(&self) -> bool {
         self.range.start != i64::MIN
@@ -93,6 +105,13 @@ impl Complete {
         if self.cpus.is_empty() {
             return finding;
         }
+        let finding = match self.missing() {
+            None => finding,
+            Some(missing) => finding.doubt(format!(
+                "What {missing} did is not recorded: threads may have run there unseen. So no wait \
+                 for a CPU is certain, and waits are reported only on request"
+            )),
+        };
         let Range { start, end } = self.range;
         let when = match (!self.is_of_ring(), end == i64::MAX) {
             (true, _) => format!("until {}", moment(end)),
@@ -118,9 +137,62 @@ impl Complete {
             ];
             evidence = evidence.row(cells);
         }
-        finding.with(evidence).doubt(format!(
+        let finding = finding.with(evidence);
+        if end <= 0 {
+            return finding;
+        }
+        finding.doubt(format!(
             "All CPUs are recorded only {when}. Waits at other times are reported only on request, \
              because their threads may have run unseen"
         ))
+    }
+}
+
+/// Returns true if a CPU that is recorded until this time is not recorded at all.
+fn is_nothing(until_ns: Option<i64>) -> bool {
+    until_ns.is_some_and(|until_ns| until_ns <= 0)
+}
+
+/// Returns sorted numbers as text. Three or more consecutive numbers become a range.
+fn numbers(sorted: &[u16]) -> String {
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for number in sorted {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(*number) => *last = *number,
+            _ => ranges.push((*number, *number)),
+        }
+    }
+    let words = ranges
+        .into_iter()
+        .flat_map(|(first, last)| match last - first {
+            0 => vec![first.to_string()],
+            1 => vec![first.to_string(), last.to_string()],
+            _ => vec![format!("{first} to {last}")],
+        });
+    listed(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consecutive_numbers_are_a_range() {
+        assert_eq!(numbers(&[3]), "3");
+        assert_eq!(numbers(&[2, 3, 4, 5, 6, 7]), "2 to 7");
+        assert_eq!(numbers(&[0, 1, 5, 7, 8, 9]), "0, 1, 5 and 7 to 9");
+        assert_eq!(numbers(&[u16::MAX]), "65535");
+    }
+
+    #[test]
+    fn a_cpu_without_any_event_is_missing() {
+        let mut complete = Complete::default();
+        assert_eq!(complete.missing(), None);
+        complete.cpus = vec![
+            (1, None, Some(9_000)),
+            (4, None, Some(0)),
+            (5, None, Some(0)),
+        ];
+        assert_eq!(complete.missing().as_deref(), Some("CPUs 4 and 5"));
     }
 }

@@ -49,6 +49,19 @@ impl Doubtful {
         }
     }
 
+    /// Returns a condition on rows of `cpu_runs`. It selects the runs of idle threads that are not
+    /// doubtful.
+    pub(crate) fn idle(&self) -> Condition {
+        let is_idle = Condition::is("thread_id", 0);
+        match self.runs {
+            0 => is_idle,
+            _ => Condition::All(vec![
+                is_idle,
+                Condition::IsDoubtful(self.which.clone()).negated(),
+            ]),
+        }
+    }
+
     /// Adds a doubt about sums of CPU time, if runs are doubtful or could not be checked.
     pub(crate) fn doubted(&self, finding: Finding) -> Finding {
         if self.runs == 0 {

@@ -8,7 +8,7 @@ use selection::{Expression, Selection};
 use tables::{InterruptsView, StoreError, StoredTable, Table};
 
 use super::limit_ns;
-use crate::{Case, Reader};
+use crate::{Case, Column, Evidence, Reader, Unit};
 
 /// Reader of the routines that block the running thread. It reads them together with the runs of
 /// their CPU. Runs must come in the order of their ends.
@@ -46,12 +46,13 @@ impl<'c> Interrupted<'c> {
 
     /// Returns the time for which routines interrupted a run that ended at `end_ns` on `cpu`. This
     /// is the time of all routines that ended since the CPU's previous run, but at most
-    /// `at_most_ns`.
+    /// `at_most_ns`. Calls `each` with the end and the time of each of these routines.
     pub(crate) fn of_run(
         &mut self,
         cpu: u16,
         end_ns: i64,
         at_most_ns: i64,
+        mut each: impl FnMut(i64, i64),
     ) -> Result<i64, StoreError> {
         while self.reached < end_ns
             && let Some(chunk) = self.chunks.next()
@@ -60,7 +61,8 @@ impl<'c> Interrupted<'c> {
         }
         let mut inside_ns = 0_i64;
         if let Some(ended) = self.ended.get_mut(usize::from(cpu)) {
-            while let Some((_, ns)) = ended.pop_front_if(|(ended_ns, _)| *ended_ns <= end_ns) {
+            while let Some((at_ns, ns)) = ended.pop_front_if(|(at_ns, _)| *at_ns <= end_ns) {
+                each(at_ns, ns);
                 inside_ns = inside_ns.saturating_add(ns);
             }
         }
@@ -116,6 +118,34 @@ pub(crate) fn selection(
 /// doubtful runs. In its rows, `cpu_ns` is the thread's own time, and `inside_ns` is the time of
 /// the routines that interrupted it. Both times are limited to the range.
 pub(crate) fn query(case: &Case<'_>, range: Option<&Range<i64>>) -> String {
+    rows(case, range, "counts = 1")
+}
+
+/// Columns of [`totals`].
+const TOTALS: [Column; 2] = [
+    Column::new("busy_ns", "busy", Unit::Duration),
+    Column::new("interrupts_ns", "DPCs and ISRs in it", Unit::Duration),
+];
+
+/// Returns evidence with the busy time of all CPUs together, and the time of DPCs and service
+/// routines in it, also of those that interrupted idle threads.
+pub(crate) fn totals(
+    case: &Case<'_>,
+    title: &str,
+    range: Option<&Range<i64>>,
+    [busy_ns, interrupts_ns]: [i64; 2],
+) -> Evidence {
+    let runs = rows(case, range, "counts > 0");
+    let query = format!(
+        "SELECT coalesce(sum(CASE WHEN counts = 1 THEN cpu_ns + inside_ns ELSE inside_ns END), 0) \
+         AS busy_ns, coalesce(sum(inside_ns), 0) AS interrupts_ns FROM {runs}"
+    );
+    Evidence::new(title, query, &TOTALS).row([busy_ns, interrupts_ns].map(|ns| Some(ns.into())))
+}
+
+/// Returns runs as an SQL expression like [`query`]. In its rows, `counts` is 1 for threads and 2
+/// for idle threads; 0 is for doubtful runs.
+fn rows(case: &Case<'_>, range: Option<&Range<i64>>, which: &str) -> String {
     let survey = &case.survey;
     let (cpu_ns, reaches, ended) = match range {
         None => ("cpu_ns".to_owned(), String::new(), String::new()),
@@ -126,17 +156,16 @@ pub(crate) fn query(case: &Case<'_>, range: Option<&Range<i64>>) -> String {
         ),
     };
     let counts = format!(
-        "CASE WHEN {} THEN 1 ELSE 0 END AS counts",
-        survey.doubtful.believed().sql()
+        "CASE WHEN {} THEN 1 WHEN {} THEN 2 ELSE 0 END AS counts",
+        survey.doubtful.believed().sql(),
+        survey.doubtful.idle().sql()
     );
     let runs = format!(
         "SELECT cpu, start_ns, end_ns, {cpu_ns} AS ran_ns, process_row, process_id, priority, \
          ready_ns, {counts}, 1 AS is_run, 0 AS took_ns FROM cpu_runs{reaches}"
     );
     if survey.interrupts.routines.is_empty() {
-        return format!(
-            "(SELECT *, ran_ns AS cpu_ns, 0 AS inside_ns FROM ({runs}) WHERE counts = 1)"
-        );
+        return format!("(SELECT *, ran_ns AS cpu_ns, 0 AS inside_ns FROM ({runs}) WHERE {which})");
     }
     // For each run, `inside_ns` is the sum of routine times until the end of the run, minus the
     // same sum until the end of the previous run on the CPU.
@@ -147,7 +176,7 @@ pub(crate) fn query(case: &Case<'_>, range: Option<&Range<i64>>) -> String {
          BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS so_far_ns FROM ({runs} UNION ALL SELECT \
          cpu, end_ns AS start_ns, end_ns, NULL AS ran_ns, NULL AS process_row, NULL AS process_id, \
          NULL AS priority, NULL AS ready_ns, 0 AS counts, 0 AS is_run, coalesce(exclusive_ns, 0) AS \
-         took_ns FROM interrupts WHERE kind IN ({KINDS}){ended})) WHERE is_run = 1) WHERE counts = 1)"
+         took_ns FROM interrupts WHERE kind IN ({KINDS}){ended})) WHERE is_run = 1) WHERE {which})"
     )
 }
 

@@ -18,7 +18,7 @@ pub struct Load {
     start_ns: i64,
     width_ns: i64,
     /// Time in nanoseconds that threads ran in each interval, summed over all CPUs, without idle
-    /// threads.
+    /// threads, but with the DPCs and service routines that interrupted idle threads.
     busy_ns: Vec<i64>,
     /// Gaps in which no CPU switched threads.
     pub(super) gaps: Vec<Range<i64>>,
@@ -52,6 +52,11 @@ impl Load {
                 self.spread(start, end);
             }
         }
+    }
+
+    /// Adds a DPC or service routine that interrupted an idle thread.
+    pub(super) fn interrupted_idle(&mut self, end_ns: i64, took_ns: i64) {
+        self.spread(end_ns.saturating_sub(took_ns), end_ns);
     }
 
     fn spread(&mut self, start: i64, end: i64) {

@@ -26,7 +26,9 @@ pub use complete::Complete;
 pub use doubtful::Doubtful;
 pub(crate) use interrupt_use::{COLUMNS as INTERRUPT_COLUMNS, Routines};
 pub use interrupt_use::{InterruptUse, Locked, RoutineUse, limit_ns};
-pub(crate) use interrupted::{Interrupted, query as interrupted_runs, selection as selected_runs};
+pub(crate) use interrupted::{
+    Interrupted, query as interrupted_runs, selection as selected_runs, totals,
+};
 pub use load::Load;
 use longest_waits::LongestWaits;
 pub use longest_waits::Wait;
@@ -45,7 +47,8 @@ pub(crate) use wanted::Wanted;
 pub struct Survey {
     /// Time from the first to the last run, in nanoseconds since the trace's start.
     pub span: Range<i64>,
-    /// CPUs that have runs, sorted by number.
+    /// CPUs that have runs, sorted by number. A CPU that never switched threads has a run, too. The
+    /// CPUs of which nothing is recorded are not in the list; they are in `complete`.
     pub cpus: Vec<CpuUse>,
     /// CPU use of each process, by row in the table `processes`. The last entry is for threads of
     /// unknown processes.
@@ -187,7 +190,13 @@ impl Survey {
             inside_ns.clear();
             for (row, is_doubtful) in is_doubtful.iter().enumerate() {
                 let (cpu, end, cpu_ns) = (view.cpu[row], view.end_ns[row], view.cpu_ns[row]);
-                inside_ns.push(interrupted.of_run(cpu, end, cpu_ns)?);
+                let is_idle = view.thread_id[row] == 0 && !is_doubtful;
+                let inside = interrupted.of_run(cpu, end, cpu_ns, |at_ns, ns| {
+                    if is_idle {
+                        load.interrupted_idle(at_ns, ns);
+                    }
+                })?;
+                inside_ns.push(inside);
                 if *is_doubtful {
                     survey.doubtful.count(view.cpu_ns[row]);
                 }
@@ -233,7 +242,21 @@ impl Survey {
         self.span.end.saturating_sub(self.span.start)
     }
 
-    /// Returns the time of all CPUs together in nanoseconds.
+    /// Returns the busy time of all CPUs together: of threads, and of the DPCs and service routines
+    /// that interrupted idle threads, in nanoseconds.
+    pub fn busy_ns(&self) -> i64 {
+        let cpus = self.cpus.iter();
+        cpus.map(|cpu| cpu.busy_ns.saturating_add(cpu.idle_interrupts_ns))
+            .fold(0, i64::saturating_add)
+    }
+
+    /// Returns the time for which DPCs and service routines interrupted idle threads, in
+    /// nanoseconds.
+    pub(crate) fn idle_interrupts_ns(&self) -> i64 {
+        self.cpus.iter().map(|cpu| cpu.idle_interrupts_ns).sum()
+    }
+
+    /// Returns the time of all recorded CPUs together in nanoseconds.
     pub fn all_cpus_ns(&self) -> i64 {
         self.span_ns().saturating_mul(self.cpus.len() as i64)
     }

@@ -2,15 +2,18 @@
 
 use tables::CpuRunsView;
 
-/// Busy time and idle time of a CPU.
+/// Time of threads and of the idle thread on a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuUse {
     /// Number of the CPU.
     pub cpu: u16,
     /// Time that threads ran on the CPU, in nanoseconds.
     pub busy_ns: i64,
-    /// Time that the idle thread of the CPU ran, in nanoseconds.
+    /// Time that the idle thread of the CPU ran, in nanoseconds, including interrupts.
     pub idle_ns: i64,
+    /// Time for which recorded DPCs and service routines interrupted the idle thread, in
+    /// nanoseconds. In this time the CPU was not idle.
+    pub idle_interrupts_ns: i64,
 }
 
 /// CPU time of a process's threads, and their waits for a CPU.
@@ -83,6 +86,7 @@ impl UseOfCpus {
             }
             if runs.thread_id[row] == 0 {
                 used.idle_ns = used.idle_ns.saturating_add(cpu_ns);
+                used.idle_interrupts_ns = used.idle_interrupts_ns.saturating_add(inside_ns[row]);
                 continue;
             }
             used.busy_ns = used.busy_ns.saturating_add(cpu_ns);

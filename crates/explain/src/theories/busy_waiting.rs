@@ -506,8 +506,8 @@ fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
         .with(by_thread(case, spin, interval_ns))
         .with(by_burst(spin, interval_ns))
         .remedy(format!(
-            "Update {driver} or the firmware of its device: a driver should wait that long with a \
-             timer, which frees the CPU. If the device is not needed, disable it."
+            "Update {driver} or the firmware of its device: for such a long wait, a driver \
+             should use a timer, so that others can use the CPU. If the device is not needed, disable it."
         ))
         .doubt("Times come from samples and are as precise as the sampling interval");
     if !spin.is_named {

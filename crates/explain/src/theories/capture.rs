@@ -11,7 +11,7 @@ use crate::{
     moment,
 };
 
-/// Theory about lost events, damage and contradicting context switches.
+/// Theory about lost events, damage, missing CPUs and contradicting context switches.
 pub(crate) struct Capture;
 
 pub(crate) static ABOUT: About = About {
@@ -52,11 +52,15 @@ impl Theory for Capture {
             }
         }
         let contradictions = case.survey.contradictions;
-        if kinds.is_empty() && contradictions == 0 {
+        let missing = case.survey.complete.missing();
+        if kinds.is_empty() && contradictions == 0 && missing.is_none() {
             let because = "no loss or damage is known";
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }
         let mut told: Vec<String> = Vec::new();
+        if let Some(missing) = &missing {
+            told.push(format!("no record of {missing}"));
+        }
         let selection = Selection::of(Table::Damages)
             .group_by(&["kind"])
             .order(&[Order::ascending("kind")]);

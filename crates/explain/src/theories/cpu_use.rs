@@ -7,7 +7,7 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{SamplesView, StoreError, Table};
 
 use crate::ranges::overlap;
-use crate::survey::{interrupted_runs, selected_runs};
+use crate::survey::{interrupted_runs, selected_runs, totals};
 use crate::thresholds::IDLE_SAMPLES;
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, ProcessUse, Severity, Subject, Theory, Unit,
@@ -37,12 +37,18 @@ impl Theory for CpuUse {
         let mut findings: Vec<Finding> = Vec::new();
         let survey = &case.survey;
         if let Some(range) = asked(case) {
-            findings.extend(by_process(case, &within(case, &range)?, Some(&range)));
+            let (used, idle_ns) = within(case, &range)?;
+            findings.extend(by_process(case, &used, idle_ns, Some(&range)));
         }
-        findings.extend(by_process(case, &survey.processes, None));
+        let idle_ns = survey.idle_interrupts_ns();
+        findings.extend(by_process(case, &survey.processes, idle_ns, None));
         let findings = findings.into_iter();
         let mut findings: Vec<Finding> = findings
             .map(|finding| survey.doubtful.doubted(finding))
+            .map(|finding| match survey.complete.missing() {
+                Some(missing) => finding.doubt(format!("What {missing} did is not recorded")),
+                None => finding,
+            })
             .collect();
         findings.extend(by_module(case)?);
         Ok(match findings.is_empty() {
@@ -62,8 +68,9 @@ fn asked(case: &Case<'_>) -> Option<Range<i64>> {
 }
 
 /// Returns the CPU use of each process within a range, by row in `processes`. The last entry is for
-/// unknown processes.
-fn within(case: &Case<'_>, range: &Range<i64>) -> Result<Vec<ProcessUse>, StoreError> {
+/// unknown processes. Also returns the time for which DPCs and service routines interrupted idle
+/// threads, in nanoseconds.
+fn within(case: &Case<'_>, range: &Range<i64>) -> Result<(Vec<ProcessUse>, i64), StoreError> {
     let mut used = vec![ProcessUse::default(); case.survey.processes.len()];
     let unknown = used.len().saturating_sub(1);
     const COLUMNS: [&str; 8] = [
@@ -76,7 +83,7 @@ fn within(case: &Case<'_>, range: &Range<i64>) -> Result<Vec<ProcessUse>, StoreE
         "process_row",
         "ready_ns",
     ];
-    runs::each_within(case, range, &COLUMNS, |view, row, within| {
+    let idle_ns = runs::each_within(case, range, &COLUMNS, |view, row, within| {
         let process = view
             .process_row
             .get(row)
@@ -86,18 +93,24 @@ fn within(case: &Case<'_>, range: &Range<i64>) -> Result<Vec<ProcessUse>, StoreE
             used.add(ran_ns, within.inside_ns, view.ready_ns.get(row));
         }
     })?;
-    Ok(used)
+    Ok((used, idle_ns))
 }
 
-/// Describes the CPU time of processes, in the whole trace or in a range.
-fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) -> Option<Finding> {
+/// Describes the CPU time of processes, in the whole trace or in a range. `idle_ns` is the time for
+/// which DPCs and service routines interrupted idle threads.
+fn by_process(
+    case: &Case<'_>,
+    used: &[ProcessUse],
+    idle_ns: i64,
+    range: Option<&Range<i64>>,
+) -> Option<Finding> {
     let survey = &case.survey;
     // The last entry is for unknown processes.
     let unknown = used.len().checked_sub(1)?;
     let mut processes: Vec<usize> = (0..used.len()).filter(|row| used[*row].runs > 0).collect();
     processes.sort_by_key(|row| (-used[*row].own_ns(), *row));
-    let busy_ns: i64 = used.iter().map(|used| used.cpu_ns).sum();
-    let inside_ns: i64 = used.iter().map(|used| used.interrupts_ns).sum();
+    let busy_ns: i64 = used.iter().map(|used| used.cpu_ns).sum::<i64>() + idle_ns;
+    let inside_ns: i64 = used.iter().map(|used| used.interrupts_ns).sum::<i64>() + idle_ns;
     let row_of = |place: usize| (place != unknown).then_some(place as u32);
     let told = |place: usize| {
         let whose = case.processes(row_of(place), None);
@@ -106,11 +119,7 @@ fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) 
     let (interrupted, rest) = match inside_ns {
         0 => (String::new(), "; most time went to"),
         ns => (
-            format!(
-                ", including {} in which DPCs and ISRs interrupted them, but without DPCs and ISRs on \
-                 idle CPUs",
-                duration(ns)
-            ),
+            format!(", {} of that with DPCs and ISRs", duration(ns)),
             "; most of the rest went to",
         ),
     };
@@ -158,18 +167,7 @@ fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) 
             waited(used.longest_ready_ns),
         ]);
     }
-    let all = Evidence::new(
-        "Total CPU time",
-        format!(
-            "SELECT coalesce(sum(cpu_ns + inside_ns), 0) AS busy_ns, coalesce(sum(inside_ns), 0) AS \
-             interrupts_ns FROM {runs}"
-        ),
-        &[
-            Column::new("busy_ns", "threads had the CPUs", Unit::Duration),
-            Column::new("interrupts_ns", "DPCs and ISRs interrupted them", Unit::Duration),
-        ],
-    )
-    .row([busy_ns, inside_ns].map(|ns| Some(ns.into())));
+    let all = totals(case, "Total CPU time", range, [busy_ns, inside_ns]);
     let when = range.map_or_else(String::new, |range| {
         format!("From {} to {}, ", moment(range.start), moment(range.end))
     });
@@ -179,13 +177,9 @@ fn by_process(case: &Case<'_>, used: &[ProcessUse], range: Option<&Range<i64>>) 
         percent(busy_ns, survey.awake_cpus_ns(whole)),
         survey.of_their_time(whole)
     );
-    let threads = if range.is_some() {
-        "threads"
-    } else {
-        "Threads"
-    };
+    let the = if range.is_some() { "the" } else { "The" };
     let sentence = format!(
-        "{when}{threads} had the CPUs for {} ({share}){interrupted}{most}.",
+        "{when}{the} CPUs were busy for {} ({share}){interrupted}{most}.",
         duration(busy_ns),
     );
     let named = processes

@@ -69,7 +69,8 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
     let Range { start, end } = freeze.range;
     let process = case.process(freeze.process_row, Some(freeze.process_id));
     let woken = woken(case, freeze)?;
-    let wanted_ns = [focus_ns, woken.first().map(|woken| woken.start_ns)];
+    let wanted = woken.iter().find(|woken| !woken.by_dpc);
+    let wanted_ns = [focus_ns, wanted.map(|woken| woken.start_ns)];
     let wanted_ns = wanted_ns.into_iter().flatten().min();
     let silences = &case.survey.suspend_gaps;
     let delay_ns = wanted_ns.map_or(0, |since| end - since - silences.asleep_ns(&(since..end)));
@@ -81,7 +82,7 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
         true => format!("thawed it at {}", duration(end)),
         false => "did not thaw it before the trace ended".to_owned(),
     };
-    let wanted = match (woken.first(), focus_ns) {
+    let wanted = match (wanted, focus_ns) {
         (_, Some(since)) => format!(" It had the focus from {}.", duration(since)),
         (Some(woken), None) => format!(
             " Its thread {} was woken at {} and suspended again.",
@@ -189,10 +190,14 @@ struct Woken {
     readied_ns: Option<i64>,
     start_ns: i64,
     end_ns: i64,
+    /// True if a DPC woke the thread. A timer that expires wakes threads in this way, also those of
+    /// suspended apps that nobody waits for.
+    by_dpc: bool,
 }
 
 fn woken(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreError> {
-    const COLUMNS: [&str; 6] = [
+    const COLUMNS: [&str; 7] = [
+        "readied_by_dpc",
         "start_ns",
         "end_ns",
         "thread_id",
@@ -221,6 +226,7 @@ fn woken(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreError> {
                     readied_ns: view.readied_ns.get(row),
                     start_ns: view.start_ns[row],
                     end_ns: view.end_ns[row],
+                    by_dpc: view.readied_by_dpc.get(row) == Some(true),
                 });
             }
         }

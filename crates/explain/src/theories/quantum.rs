@@ -169,7 +169,7 @@ fn found(
     let is_early = end_early(&turns);
     let sentence = match is_early {
         false => format!(
-            "{} ended by the quantum, mostly at {told}: {stands_for}.",
+            "{} ended by the quantum, most often at {told}: {stands_for}.",
             counted(all, "turn was", "turns were")
         ),
         true => format!(

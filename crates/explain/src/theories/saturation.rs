@@ -7,7 +7,7 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{StoreError, Table};
 
 use crate::ranges::overlap;
-use crate::survey::{interrupted_runs, selected_runs};
+use crate::survey::{interrupted_runs, selected_runs, totals};
 use crate::thresholds::{SATURATED_NS, SATURATED_PERCENT, is_share};
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, counted, duration,
@@ -42,6 +42,11 @@ impl Theory for Saturation {
                 "the trace has no context switches".to_owned(),
             ));
         }
+        if let Some(missing) = survey.complete.missing() {
+            return Ok(Outcome::NotRecorded(format!(
+                "what {missing} did is not recorded"
+            )));
+        }
         let stretches = survey
             .load
             .busier_than(SATURATED_PERCENT, survey.cpus.len(), SATURATED_NS);
@@ -56,13 +61,17 @@ impl Theory for Saturation {
         };
         let Some(longest) = stretches.iter().max_by_key(matters) else {
             let because = format!(
-                "threads never had {SATURATED_PERCENT} % of the CPUs for {}; over the whole trace they \
-                 had {} {}",
+                "the CPUs were never busy for {SATURATED_PERCENT} % of {}; over the whole trace they \
+                 were busy for {} {}",
                 duration(SATURATED_NS),
-                percent(busy_ns(case), survey.awake_cpus_ns(&survey.span)),
+                percent(survey.busy_ns(), survey.awake_cpus_ns(&survey.span)),
                 survey.of_their_time(&survey.span)
             );
-            return Ok(Outcome::Against(because, vec![by_cpu(case)]));
+            let inside_ns: i64 = survey.processes.iter().map(|used| used.interrupts_ns).sum();
+            let interrupts_ns = inside_ns.saturating_add(survey.idle_interrupts_ns());
+            let sums = [survey.busy_ns(), interrupts_ns];
+            let whole = totals(case, "CPU time in the whole trace", None, sums);
+            return Ok(Outcome::Against(because, vec![by_cpu(case), whole]));
         };
         let used = Used::read(case, longest)?;
         let finding = found(case, longest, &stretches, &used);
@@ -100,7 +109,7 @@ impl Used {
         let mut used = Used::default();
         let mut by_process: FxHashMap<ProcessKey, i64> = FxHashMap::default();
         let mut by_priority: FxHashMap<Option<i8>, i64> = FxHashMap::default();
-        runs::each_within(case, range, &COLUMNS, |view, row, within| {
+        let idle_ns = runs::each_within(case, range, &COLUMNS, |view, row, within| {
             let ran_ns = within.cpu_ns + within.inside_ns;
             used.busy_ns = used.busy_ns.saturating_add(ran_ns);
             used.interrupts_ns = used.interrupts_ns.saturating_add(within.inside_ns);
@@ -108,6 +117,8 @@ impl Used {
             *by_process.entry(process).or_default() += within.cpu_ns;
             *by_priority.entry(view.priority.get(row)).or_default() += within.cpu_ns;
         })?;
+        used.busy_ns = used.busy_ns.saturating_add(idle_ns);
+        used.interrupts_ns = used.interrupts_ns.saturating_add(idle_ns);
         used.processes.extend(by_process);
         used.processes.sort_by_key(|(process, ns)| (-ns, *process));
         used.priorities.extend(by_priority);
@@ -155,22 +166,8 @@ impl Used {
         for (priority, ns) in self.priorities.iter().take(SHOWN) {
             by_priority = by_priority.row([priority.map(Into::into), Some((*ns).into())]);
         }
-        let all = Evidence::new(
-            "CPU time in the longest range",
-            format!(
-                "SELECT coalesce(sum(cpu_ns + inside_ns), 0) AS busy_ns, coalesce(sum(inside_ns), 0) AS \
-                 interrupts_ns FROM {runs}"
-            ),
-            &[
-                Column::new("busy_ns", "busy", Unit::Duration),
-                Column::new(
-                    "interrupts_ns",
-                    "DPCs and ISRs in it",
-                    Unit::Duration,
-                ),
-            ],
-        )
-        .row([self.busy_ns, self.interrupts_ns].map(|ns| Some(ns.into())));
+        let sums = [self.busy_ns, self.interrupts_ns];
+        let all = totals(case, "CPU time in the longest range", Some(range), sums);
         [by_process, by_priority, all]
     }
 }
@@ -216,10 +213,6 @@ fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used)
     finding
 }
 
-fn busy_ns(case: &Case<'_>) -> i64 {
-    case.survey.cpus.iter().map(|cpu| cpu.busy_ns).sum()
-}
-
 fn by_cpu(case: &Case<'_>) -> Evidence {
     let doubtful = &case.survey.doubtful;
     let selection = Selection::of(Table::CpuRuns)
@@ -230,8 +223,8 @@ fn by_cpu(case: &Case<'_>) -> Evidence {
     let idle = Expression::sum_if("cpu_ns", Condition::is("thread_id", 0));
     let mut evidence = Evidence::of("Load of each CPU", selection)
         .stored("cpu", "CPU", Unit::None)
-        .column("busy_ns", "busy", Unit::Duration, busy)
-        .column("idle_ns", "idle", Unit::Duration, idle);
+        .column("busy_ns", "threads", Unit::Duration, busy)
+        .column("idle_ns", "idle thread", Unit::Duration, idle);
     for used in case.survey.cpus.iter().take(SHOWN) {
         let cells = [used.cpu.into(), used.busy_ns.into(), used.idle_ns.into()];
         evidence = evidence.row(cells.map(Some));

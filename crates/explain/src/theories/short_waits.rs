@@ -24,6 +24,7 @@ pub(crate) struct ShortWaits;
 
 static ABOUT: About = About {
     id: "short-waits",
+    name: "short waits",
     question: "Did threads lose time to many short waits for a CPU or to interrupts, or miss their \
         periods?",
     tables: &[

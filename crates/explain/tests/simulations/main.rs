@@ -3,6 +3,7 @@
 mod causes;
 mod explained;
 mod hangs;
+mod machine;
 mod scenarios;
 mod troubled;
 mod variants;

@@ -124,11 +124,11 @@ fn interrupts_are_not_counted_as_time_of_threads() {
     );
     let sentence = of[0]["sentence"].as_str().unwrap();
     assert!(
-        sentence.starts_with("Threads had the CPUs for "),
+        sentence.starts_with("The CPUs were busy for "),
         "{sentence}"
     );
     assert!(
-        sentence.contains(" in which DPCs and ISRs interrupted them, but without "),
+        sentence.contains(" of that with DPCs and ISRs; "),
         "{sentence}"
     );
 }

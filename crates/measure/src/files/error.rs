@@ -31,9 +31,9 @@ pub enum FilesError {
         path: PathBuf,
         /// The method.
         method: String,
-        /// Number and sum of the bytes that the method read.
+        /// Number of bytes that the method read, and the sum of their values.
         found: String,
-        /// Number and sum of the bytes that the ordinary read found.
+        /// Number of bytes that the ordinary read returned, and the sum of their values.
         expected: String,
     },
     /// The folder has no files.

@@ -185,8 +185,8 @@ impl Udp {
         if let Some((dscp, marking)) = options.dscp.zip(marking) {
             grants.add(marking, mark(&socket, is_v4, dscp << 2));
         }
-        // A source gets the class from the reflector. It receives faster if it does not read the
-        // class.
+        // A source does not read the traffic class of received packets, because that is slower. The
+        // reflector's answer has it.
         let is_source = matches!(place, Place::Peer(_));
         if !is_source {
             let read_class = read_class(&socket, is_v4);

@@ -198,7 +198,7 @@ pub(crate) struct Labels {
     pub(crate) files: Vec<String>,
 }
 
-/// Details of a process that only the log uses, except its name and id.
+/// Session, command line and user of a process. Only the log uses them.
 #[derive(Debug)]
 pub(crate) struct ProcessLabel {
     pub(crate) session: u32,

@@ -102,7 +102,7 @@ impl WindowSums {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum HeldBy {
-    /// A thread of better rank and no higher priority.
+    /// A thread with a smaller rank (0 is the best) whose priority is not higher.
     Rank,
     /// A thread of higher priority.
     Priority,

@@ -12,7 +12,8 @@ table! {
     ///
     /// The thread of a row is the old thread of the switch that ended the run. A run that was in
     /// progress at the trace's first switch, or at the end of the trace, is cut there (see
-    /// `starts_at_switch` and `ends_at_switch`). Columns named `previous_…` describe the thread's
+    /// `starts_at_switch` and `ends_at_switch`). A CPU that never switched threads has one such
+    /// run, of the thread that all its samples name, or of its idle thread. Columns named `previous_…` describe the thread's
     /// last switch-out before this run. Columns named `…_out` describe the switch that ended this
     /// run.
     CpuRuns, CpuRunsView = "cpu_runs" sorted by end_ns

@@ -21,9 +21,10 @@ table! {
     {
         /// Time at which the request was completed.
         time_ns: Vec<i64> = "header time",
-        /// Start of the request: the time of the init event with the same request packet. If there
-        /// is no such event, it is the completion time minus `response_ns`.
-        init_ns: Nullable<i64> = "ReadInit, WriteInit, FlushInit: header time, by Irp"
+        /// Start of the request: the time of the init event of the same kind with the same request
+        /// packet. If there is no such event, or if it contradicts `response_ns`, it is the
+        /// completion time minus `response_ns`.
+        init_ns: Nullable<i64> = "ReadInit, WriteInit, FlushInit: header time, by kind and Irp"
             wpa "Init Time (s)",
         /// Time that the disk worked on the request. It begins at the start of the request or at
         /// the previous completion on the same disk, whichever is later.
@@ -101,8 +102,21 @@ pub(crate) struct DiskEvents {
 #[derive(Clone, Copy, Debug)]
 struct Start {
     cpu: u16,
+    kind: DiskIoKind,
     irp: u64,
     thread_id: Option<u32>,
+}
+
+impl Start {
+    fn key(&self) -> (DiskIoKind, u64) {
+        (self.kind, self.irp)
+    }
+}
+
+/// Returns true if a start belongs to another request, because the request's duration by this start
+/// is not the one that the kernel measured. The two may differ by a tenth or a millisecond.
+fn contradicts(duration_ns: i64, response_ns: i64) -> bool {
+    duration_ns.abs_diff(response_ns) > (response_ns.unsigned_abs() / 10).max(1_000_000)
 }
 
 impl Rows for DiskEvents {
@@ -140,8 +154,8 @@ impl Rows for DiskEvents {
 #[derive(Debug, Default)]
 pub(crate) struct DiskState {
     threads: ThreadFinder,
-    /// Times and starts of the requests that have not completed yet, by request packet.
-    open: FxHashMap<u64, (i64, Start)>,
+    /// Times and starts of the requests that have not completed yet, by kind and request packet.
+    open: FxHashMap<(DiskIoKind, u64), (i64, Start)>,
     /// Time of each disk's last completion.
     completed_ns: FxHashMap<u32, i64>,
 }
@@ -172,13 +186,15 @@ impl EventTable for DiskIo {
             hook::DISK_READ_INIT
             | hook::DISK_WRITE_INIT
             | hook::DISK_FLUSH_INIT
-            | hook::OPTICAL_READ_INIT..=hook::OPTICAL_FLUSH_INIT => raw.starts.push(event),
+            | hook::OPTICAL_READ_INIT..=hook::OPTICAL_FLUSH_INIT => {
+                raw.starts.push(event, incoming.hook?)
+            }
             _ => raw.completions.push(event),
         }
     }
 
     /// Makes the rows of the requests that complete in the slice. Request packets are reused, so a
-    /// completion belongs to the latest start of its packet that has no completion yet.
+    /// completion belongs to the latest start of its kind and packet that has no completion yet.
     fn join(raw: &mut DiskEvents, state: &mut DiskState, trackers: &Trackers<'_>) -> DiskIo {
         let DiskEvents {
             completions: mut rows,
@@ -188,10 +204,15 @@ impl EventTable for DiskIo {
         for row in 0..rows.len() {
             let time_ns = rows.time_ns[row];
             while let Some(start) = starts.next_if(|(start_ns, _)| *start_ns <= time_ns) {
-                state.open.insert(start.1.irp, start);
+                state.open.insert(start.1.key(), start);
             }
-            let irp = rows.irp.get(row);
-            let start = irp.and_then(|irp| state.open.remove(&irp));
+            let key = rows.irp.get(row).map(|irp| (rows.kind.0[row], irp));
+            let start = key.and_then(|key| state.open.remove(&key));
+            let response_ns = rows.response_ns.get(row);
+            let start = start.filter(|(start_ns, _)| {
+                let duration_ns = time_ns.saturating_sub(*start_ns);
+                response_ns.is_none_or(|response_ns| !contradicts(duration_ns, response_ns))
+            });
             if let Some((start_ns, start)) = start {
                 rows.init_ns.set(row, Some(start_ns));
                 rows.duration_ns
@@ -217,7 +238,9 @@ impl EventTable for DiskIo {
                 }));
         }
         // The remaining starts are those of requests that complete in a later slice.
-        state.open.extend(starts.map(|start| (start.1.irp, start)));
+        state
+            .open
+            .extend(starts.map(|start| (start.1.key(), start)));
         (rows.thread_row, rows.process_id, rows.process_row) =
             (state.threads).find_columns(trackers, &rows.thread_id, &rows.time_ns);
         rows
@@ -273,11 +296,17 @@ impl DiskIo {
 }
 
 impl Timed<Start> {
-    fn push(&mut self, event: &Event<'_>) -> Option<()> {
+    fn push(&mut self, event: &Event<'_>, hook: u16) -> Option<()> {
+        let kind = match hook {
+            hook::DISK_READ_INIT | hook::OPTICAL_READ_INIT => DiskIoKind::Read,
+            hook::DISK_FLUSH_INIT | hook::OPTICAL_FLUSH_INIT => DiskIoKind::Flush,
+            _ => DiskIoKind::Write,
+        };
         let start = DiskStart::read(event.payload(), event.version()?, event.pointer_size())?;
         let logging = event.thread_id().filter(|id| *id != u32::MAX);
         let start = Start {
             cpu: event.cpu(),
+            kind,
             irp: start.irp,
             thread_id: start.issuing_thread_id.or(logging),
         };

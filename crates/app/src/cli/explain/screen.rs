@@ -167,7 +167,7 @@ fn certainty(finding: &Finding) -> Option<String> {
     let ruled_out = listed(Judgement::Against, "Ruled out");
     let open = listed(Judgement::NotRecorded, "Not recorded");
     let doubts = finding.doubts.first();
-    let doubt = doubts.map(|doubt| format!("{}.", doubt.trim_end_matches('.')));
+    let doubt = doubts.map(|doubt| format!("Doubt: {}.", doubt.trim_end_matches('.')));
     let sentences: Vec<String> = ruled_out.into_iter().chain(open).chain(doubt).collect();
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }

@@ -33,6 +33,7 @@ pub(crate) struct Hangs;
 
 static ABOUT: About = About {
     id: "hangs",
+    name: "hangs",
     question: "Did a program not respond because it waited for something other than a CPU?",
     tables: &[
         Table::CpuRuns,

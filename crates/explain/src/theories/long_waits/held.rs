@@ -22,7 +22,7 @@ pub(super) enum By {
     Isr,
     /// A thread of higher priority and no worse rank.
     Priority,
-    /// A thread of better rank and no higher priority.
+    /// A thread with a smaller rank (0 is the best) whose priority is not higher.
     Rank,
     Suspended,
     /// A thread of unknown priority.

@@ -268,7 +268,7 @@ fn of_cpu<T: Default>(all: &mut Vec<T>, cpu: u16) -> &mut T {
     &mut all[place]
 }
 
-/// Reader of the interrupts that overlap the time ranges, in the order of their ends.
+/// Reader of the interrupts that overlap `stretches`. The interrupts are sorted by end.
 struct Interrupts<'i> {
     table: &'i StoredTable,
     stretches: &'i [Range<i64>],

@@ -140,6 +140,11 @@ impl Theory for LongWaits {
             findings.extend(found(case, waiters, at_end, is_asked)?);
         }
         if findings.is_empty() {
+            if let Some(missing) = survey.complete.missing() {
+                return Ok(Outcome::NotRecorded(format!(
+                    "what {missing} did is not recorded, and threads may have run there unseen"
+                )));
+            }
             return Ok(none(case, is_asked));
         }
         Ok(

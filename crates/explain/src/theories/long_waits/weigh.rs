@@ -8,7 +8,7 @@ use tables::{DamagesView, ProcessFreezesView, StoreError, Table};
 use super::held::{self, By, Held, Most, WhoRan};
 use super::holders::Holders;
 use super::waiter::Waiter;
-use crate::thresholds::{CAUSE_PERCENT, IDLE_EXIT_NS, PARTIAL_CAUSE_PERCENT, is_share};
+use crate::thresholds::{CAUSE_PERCENT, PARTIAL_CAUSE_PERCENT, is_share};
 use crate::{About, Case, Evidence, Judgement, Unit, Value, Verdict, duration, grouped, percent};
 
 /// Cause of a wait. If several causes explain half of the wait or more, the first of them in this
@@ -54,8 +54,8 @@ pub(super) static RANK: About = about(
 );
 pub(super) static DISPATCHER: About = about(
     "dispatcher",
-    "idle or unsuitable CPUs",
-    "Was there a suitable CPU that the dispatcher did not consider?",
+    "CPUs with unsuitable threads",
+    "Did a CPU run threads of lower precedence, which the dispatcher did not consider?",
 );
 pub(super) static INTERRUPTS: About = about(
     "interrupted-cpus",
@@ -225,8 +225,11 @@ pub(super) struct Weighed {
     /// True if threads of the same process took turns with this thread, so that its program
     /// continued.
     pub(super) is_among_its_own: bool,
-    /// True if data is missing that could explain why the thread did not get an idle CPU.
+    /// True if the CPUs were idle for half of the wait or more, which no event explains: a ready
+    /// thread takes an idle CPU at once.
     pub(super) is_idle_unexplained: bool,
+    /// True if the trace has DPCs and service routines, with which a CPU only looks idle.
+    pub(super) has_interrupts: bool,
 }
 
 /// Examines all causes of a wait.
@@ -273,21 +276,7 @@ pub(super) fn weigh(
         ),
     ));
     weighed.push((Cause::Rank, rank(case, waiter, held, &scales, its_cpus)));
-    let is_paged_out = waiter.is_paged_out == Some(true);
-    // A CPU can look suitable and idle although the thread may not use it or although it runs
-    // interrupts. Idle time is certain only if the trace records affinities and interrupts, or in
-    // short waits.
-    let is_idle_known =
-        waiter.affinity_is_known && facts.has_interrupts || waiter.ready_ns() < IDLE_EXIT_NS;
-    // A thread whose kernel stack is being read from disk cannot get an idle CPU.
-    let not_chosen: &[By] = match is_paged_out || !is_idle_known {
-        true => &[By::Dispatcher],
-        false => &[By::Dispatcher, By::Idle],
-    };
-    weighed.push((
-        Cause::Dispatcher,
-        dispatcher(case, held, not_chosen, &scales, its_cpus),
-    ));
+    weighed.push((Cause::Dispatcher, dispatcher(case, held, &scales, its_cpus)));
     let ideal = AtIdeal::of(case, waiter, holders);
     weighed.push((
         Cause::Interrupts,
@@ -330,7 +319,9 @@ pub(super) fn weigh(
         idle_beyond_ns,
         is_among_its_own: causes.contains(&Cause::EqualPriority)
             && is_share(own_ns, held.all_ns, CAUSE_PERCENT),
-        is_idle_unexplained: !is_idle_known,
+        is_idle_unexplained: cause.is_none()
+            && is_share(held.by(By::Idle), held.all_ns, CAUSE_PERCENT),
+        has_interrupts: facts.has_interrupts,
     }
 }
 
@@ -462,18 +453,12 @@ fn rank(
     scales.cpu_time(&RANK, &[By::Rank], because)
 }
 
-/// Returns the verdict on CPUs that were idle or ran threads of lower precedence.
-fn dispatcher(
-    case: &Case<'_>,
-    held: &Held,
-    not_chosen: &[By],
-    scales: &Scales<'_>,
-    its_cpus: &str,
-) -> Verdict {
+/// Returns the verdict on CPUs that ran threads of lower precedence. Idle CPUs do not count: a
+/// ready thread takes an idle CPU first, so another cause kept it from them.
+fn dispatcher(case: &Case<'_>, held: &Held, scales: &Scales<'_>, its_cpus: &str) -> Verdict {
     let had = format!(
-        "Threads of lower precedence had {} of {its_cpus}, which were idle for {}",
+        "Threads of lower precedence had {} of {its_cpus}",
         percent(held.by(By::Dispatcher), held.all_ns),
-        percent(held.by(By::Idle), held.all_ns),
     );
     // If ranks are not recorded, threads of lower priority may have had a better rank.
     if case.survey.runs_with_rank == 0
@@ -489,7 +474,7 @@ fn dispatcher(
         "{had}. The dispatcher compares a ready thread only with the thread on its ideal \
             processor."
     );
-    scales.cpu_time(&DISPATCHER, not_chosen, because)
+    scales.cpu_time(&DISPATCHER, &[By::Dispatcher], because)
 }
 
 fn affinity(

@@ -163,7 +163,7 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
     let share = |by: By| percent(held.by(by), held.all_ns);
     let most = weighed.most.as_ref().map_or(String::new(), |most| {
         format!(
-            ", mostly {} with {} of CPU time",
+            ", above all {} with {} of CPU time",
             case.processes(most.process_row, most.process_id),
             duration(most.ns)
         )
@@ -195,19 +195,9 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             "threads of the same priority had {} of {its_cpus}, each for its quantum{most}",
             share(By::EqualPriority)
         ),
-        Some(Cause::Dispatcher)
-            if waiter.ready_ns() < IDLE_EXIT_NS && 2 * held.by(By::Idle) >= held.all_ns =>
-        {
-            format!(
-                "{its_cpus} were idle for {} of the time, and a CPU takes this long to leave its \
-                 idle state",
-                share(By::Idle)
-            )
-        }
         Some(Cause::Dispatcher) => format!(
-            "{its_cpus} were idle for {} of the time and ran threads of lower precedence for {}, \
-             but the dispatcher looks only at the ideal processor",
-            share(By::Idle),
+            "{its_cpus} ran threads of lower precedence for {} of the time, but the dispatcher \
+             looks only at the ideal processor",
             share(By::Dispatcher)
         ),
         Some(Cause::Interrupts) => {
@@ -253,6 +243,16 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
         Some(Cause::LostEvents) => {
             "but the trace probably lacks the run that ended the wait".to_owned()
         }
+        None if weighed.is_idle_unexplained && waiter.ready_ns() < IDLE_EXIT_NS => format!(
+            "{its_cpus} were idle for {} of the time, and a CPU takes this long to leave its idle \
+             state",
+            share(By::Idle)
+        ),
+        None if weighed.is_idle_unexplained => format!(
+            "no event explains it: {its_cpus} were idle for {} of the time{}",
+            share(By::Idle),
+            unknown(case, argued)
+        ),
         None => format!(
             "no recorded cause explains half of it. Threads of better rank had {}, of higher \
              priority {}, of the same priority {} of {its_cpus}, which were idle for {}{}",
@@ -260,16 +260,21 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             share(By::Priority),
             share(By::EqualPriority),
             share(By::Idle),
-            if !waiter.affinity_is_known {
-                "; the CPUs that it may use are not recorded"
-            } else if weighed.is_idle_unexplained {
-                "; DPCs and ISRs are not recorded"
-            } else if case.survey.runs_with_rank == 0 {
-                "; ranks are not recorded"
-            } else {
-                ""
-            }
+            unknown(case, argued)
         ),
+    }
+}
+
+/// Returns the data that is missing for an explanation, as the end of a clause.
+fn unknown(case: &Case<'_>, argued: &Argued) -> &'static str {
+    if !argued.waiter.affinity_is_known {
+        "; the CPUs that it may use are not recorded"
+    } else if !argued.weighed.has_interrupts {
+        "; DPCs and ISRs are not recorded"
+    } else if case.survey.runs_with_rank == 0 {
+        "; ranks are not recorded"
+    } else {
+        ""
     }
 }
 
@@ -438,6 +443,15 @@ pub(super) fn doubts(case: &Case<'_>, argued: &Argued) -> Vec<String> {
     }
     if waiter.ran_unseen {
         doubts.push("The wait may have been shorter, or several: switches are missing.".to_owned());
+    }
+    if argued.weighed.is_idle_unexplained && waiter.ready_ns() >= IDLE_EXIT_NS {
+        doubts.push(
+            "A ready thread takes an idle CPU at once, so the idle time is unexplained. Either the \
+             CPU came late: a hypervisor did not run a virtual CPU, or a parked CPU or one in a deep \
+             idle state woke late. Or the thread could not use it: by an affinity, CPU set or limit \
+             that is not recorded."
+                .to_owned(),
+        );
     }
     if case.survey.interrupts.routines.is_empty() {
         doubts.push(

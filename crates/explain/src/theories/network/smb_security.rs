@@ -10,7 +10,7 @@ use tables::{SamplesView, StoreError, Table};
 use super::super::interrupts::{Flood, floods};
 use super::{BITS_PER_SECOND, Moved, Traffic, rate};
 use crate::ranges::overlap;
-use crate::thresholds::{SMB_CPU_PERCENT, SMB_DPC_PERCENT, is_share};
+use crate::thresholds::{SMB_COST_NS, SMB_CPU_PERCENT, SMB_DPC_PERCENT, is_share};
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, duration,
     grouped, listed, percent, size,
@@ -97,6 +97,15 @@ impl Theory for SmbSecurity {
             return Ok(Outcome::Against(because, evidence));
         }
         evidence.push(cost.by_function(case, &copied.during));
+        if !cost.is_plausible(&copied.moved) {
+            let because = format!(
+                "{speed}, but {} took {} of CPU time, too much for this data, and samples have no \
+                 stacks that show whose it was",
+                listed(&cost.modules),
+                duration(cost.ns)
+            );
+            return Ok(Outcome::Hint(because, evidence));
+        }
         let found = found(case, &copied, &cost, &speed, evidence)?;
         Ok(match found.severity {
             Severity::Information => {
@@ -117,7 +126,10 @@ pub(in crate::theories) fn floods_cpus(case: &Case<'_>, flood: &Flood) -> Result
     let traffic = Traffic::read(case)?;
     let copied = traffic.as_ref().and_then(Copied::of);
     Ok(match copied.filter(|copied| copied.meets(flood)) {
-        Some(copied) => Cost::read(case, &copied.during)?.rules_dpcs(),
+        Some(copied) => {
+            let cost = Cost::read(case, &copied.during)?;
+            cost.rules_dpcs() && cost.is_plausible(&copied.moved)
+        }
         None => false,
     })
 }
@@ -312,6 +324,15 @@ struct Cost {
 }
 
 impl Cost {
+    /// Returns true if the cryptography can be SMB's. Stacks show this; without stacks, its cost for
+    /// the moved data must be plausible.
+    fn is_plausible(&self, moved: &Moved) -> bool {
+        let mebibytes = i64::try_from(moved.bytes() >> 20)
+            .unwrap_or(i64::MAX)
+            .max(1);
+        self.has_stacks || self.ns / mebibytes <= SMB_COST_NS
+    }
+
     fn read(case: &Case<'_>, during: &Range<i64>) -> Result<Cost, StoreError> {
         let rows_of = |names: &[&str]| -> Vec<u32> {
             let is_named = |row: &u32| {

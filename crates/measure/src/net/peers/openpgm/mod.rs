@@ -1,4 +1,4 @@
-//! Carrier for comparison: OpenPGM, a common library for reliable multicast.
+//! OpenPGM, a common library for reliable multicast, with which laglab's own PGM is compared.
 //!
 //! It runs in this process, as laglab's PGM does. The same clock and code time its packets, on
 //! threads with the same scheduling, so that a difference is caused by the library. Arguments that

@@ -1,0 +1,158 @@
+//! Signs of each CPU in the kernel events of a trace: whether it switched threads, and what its
+//! samples show.
+
+use std::ops::Range;
+
+use events::ids::hook::{COMPACT_CONTEXT_SWITCH, CONTEXT_SWITCH, SAMPLE};
+use events::kernel::Sample;
+
+use crate::register::Incoming;
+
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// Time for which a recorded CPU may log no event at the ends of the trace.
+pub(crate) const LATE_NS: i64 = SECOND_NS;
+
+/// Signs of one CPU, or of one of its streams.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Presence {
+    /// True if the CPU switched threads.
+    pub(crate) switches: bool,
+    /// Thread of the samples.
+    sampled: Sampled,
+    /// Times of the first and the last kernel event.
+    pub(crate) span_ns: Option<(i64, i64)>,
+    /// Number of seconds in which the CPU logged samples, DPCs or interrupts. Every recorded CPU has
+    /// these; other events may be context of other CPUs' events in a part of a trace.
+    seconds: i64,
+    last_second: Option<i64>,
+}
+
+/// Thread that the samples of a CPU name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Sampled {
+    #[default]
+    Never,
+    /// All samples name this thread.
+    Always(u32),
+    /// The samples name several threads.
+    Mixed,
+}
+
+impl Sampled {
+    fn and(self, other: Sampled) -> Sampled {
+        match (self, other) {
+            (Sampled::Never, other) | (other, Sampled::Never) => other,
+            (one, other) if one == other => one,
+            _ => Sampled::Mixed,
+        }
+    }
+}
+
+impl Presence {
+    /// Adds an event. Header events (group 0) are ignored, because in a ring buffer they are much
+    /// older than all other events.
+    #[inline]
+    pub(crate) fn add(&mut self, incoming: &Incoming<'_, '_>) {
+        let Some(hook) = incoming.hook.filter(|hook| hook >> 8 != 0) else {
+            return;
+        };
+        let time_ns = incoming.event.time_ns();
+        let (first, last) = self.span_ns.unwrap_or((time_ns, time_ns));
+        self.span_ns = Some((first.min(time_ns), last.max(time_ns)));
+        let second = time_ns.div_euclid(SECOND_NS);
+        if hook >> 8 == SAMPLE >> 8 && self.last_second.replace(second) != Some(second) {
+            self.seconds += 1;
+        }
+        match hook {
+            CONTEXT_SWITCH | COMPACT_CONTEXT_SWITCH => self.switches = true,
+            SAMPLE => {
+                let event = incoming.event;
+                let sample = event.version().and_then(|version| {
+                    Sample::read(event.payload(), version, event.pointer_size())
+                });
+                let sampled = sample.map_or(Sampled::Mixed, |s| Sampled::Always(s.thread_id));
+                self.sampled = self.sampled.and(sampled);
+            }
+            _ => {}
+        }
+    }
+
+    /// Joins the signs of two streams of one CPU.
+    pub(crate) fn merge(&mut self, other: &Presence) {
+        self.switches |= other.switches;
+        self.sampled = self.sampled.and(other.sampled);
+        self.seconds = self.seconds.max(other.seconds);
+        self.last_second = self.last_second.max(other.last_second);
+        let spans = [self.span_ns, other.span_ns].into_iter().flatten();
+        self.span_ns = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    }
+
+    /// Returns the thread that ran all the time on a CPU that never switched threads; 0 is the idle
+    /// thread. Returns `None` if this is unknown, because the CPU logged nothing in most seconds of
+    /// `span` or at its end, or because its samples name several threads.
+    ///
+    /// Without samples the thread is the idle thread: every other thread would have lost the CPU to
+    /// another at some time.
+    pub(crate) fn unswitched_thread(&self, span: &Range<i64>) -> Option<u32> {
+        let second = |ns: i64| ns.div_euclid(SECOND_NS);
+        let seconds = second(span.end).saturating_sub(second(span.start)) + 1;
+        let last = second(span.end.saturating_sub(LATE_NS));
+        let ends_late = self.last_second.is_some_and(|second| second >= last);
+        let is_present = ends_late && self.seconds.saturating_mul(2) >= seconds;
+        match self.sampled {
+            _ if self.switches || !is_present => None,
+            Sampled::Never => Some(0),
+            Sampled::Always(thread_id) => Some(thread_id),
+            Sampled::Mixed => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(sampled: Sampled, seconds: i64) -> Presence {
+        Presence {
+            sampled,
+            seconds,
+            last_second: Some(seconds - 1),
+            span_ns: Some((0, seconds * SECOND_NS)),
+            ..Presence::default()
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_never_switches_ran_the_thread_of_its_samples() {
+        let span = 0..9 * SECOND_NS;
+        assert_eq!(
+            seen(Sampled::Always(0), 10).unswitched_thread(&span),
+            Some(0)
+        );
+        assert_eq!(
+            seen(Sampled::Always(7), 10).unswitched_thread(&span),
+            Some(7)
+        );
+        assert_eq!(seen(Sampled::Never, 10).unswitched_thread(&span), Some(0));
+        assert_eq!(seen(Sampled::Mixed, 10).unswitched_thread(&span), None);
+    }
+
+    #[test]
+    fn a_cpu_of_a_few_events_or_with_switches_is_unknown() {
+        let span = 0..9 * SECOND_NS;
+        assert_eq!(seen(Sampled::Always(0), 2).unswitched_thread(&span), None);
+        let switching = Presence {
+            switches: true,
+            ..seen(Sampled::Always(0), 10)
+        };
+        assert_eq!(switching.unswitched_thread(&span), None);
+    }
+
+    #[test]
+    fn streams_of_one_cpu_are_judged_together() {
+        let mut one = seen(Sampled::Always(0), 10);
+        one.merge(&seen(Sampled::Always(3), 1));
+        assert_eq!(one.unswitched_thread(&(0..SECOND_NS)), None);
+    }
+}
