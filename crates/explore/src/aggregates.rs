@@ -2,7 +2,7 @@
 
 use views::{Aggregate, TimeRange};
 
-use crate::catalogue::{ColumnDef, ColumnKind, ROWS, Source, TableDef};
+use crate::catalogue::{ColumnDef, ROWS, Source, TableDef};
 use crate::in_view::TimeInView;
 use crate::{ExploreError, query};
 

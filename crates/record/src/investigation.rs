@@ -153,6 +153,8 @@ impl Investigation {
             ],
             Investigation::Full => &[
                 "long-waits",
+                "hangs",
+                "short-waits",
                 "outranked",
                 "smb-security",
                 "locked-cpus",
