@@ -183,7 +183,7 @@ impl Visitor for Width {
                     let columns = values.rows.iter().map(|row| row.len()).max();
                     self.columns = self.columns.max(columns.unwrap_or(0));
                 }
-                // The visitor comes to inner queries by itself.
+                // The visitor visits inner queries by itself.
                 _ => {}
             }
         }

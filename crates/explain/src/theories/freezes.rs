@@ -191,7 +191,7 @@ struct Woken {
     start_ns: i64,
     end_ns: i64,
     /// True if a DPC woke the thread. A timer that expires wakes threads in this way, also those of
-    /// suspended apps that nobody waits for.
+    /// suspended apps that no user or program waits for.
     by_dpc: bool,
 }
 

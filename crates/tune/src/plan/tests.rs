@@ -151,7 +151,7 @@ fn names_do_not_change_the_description() {
         change.found.as_mut().unwrap().origin.source = name.into();
         change.from = Some(Value::Text(name.to_owned()));
         let mut text = text::describe(&plan);
-        // The name stands in four code spans: alone, with its line number, as a value, and in the place.
+        // The name is in four code spans: alone, with its line number, as a value, and in the place.
         let shown = Value::Text(name.to_owned()).to_string();
         let place = plan.changes[0].place.to_string();
         for code in [name, &format!("{name}:3"), &shown, &place] {
