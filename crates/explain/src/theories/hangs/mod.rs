@@ -176,12 +176,14 @@ impl<'c> Group<'c> {
         awake.sum()
     }
 
-    fn severity(&self, delay_ns: i64) -> Severity {
+    fn severity(&self, delay_ns: i64, focus_is_known: bool) -> Severity {
         let of = &self.worst().of;
+        // Without focus, a thread without a window may work in the background, where no user waits for it.
+        let is_noticed = focus_is_known || of.is_window;
         match delay_ns {
             // It is not certain that such a thread wanted to go on.
             _ if of.is_usual && of.kind == Kind::Call => Severity::Information,
-            DISRUPTIVE_NS.. => Severity::Problem,
+            DISRUPTIVE_NS.. if is_noticed => Severity::Problem,
             NOTICED_NS.. => Severity::Warning,
             _ => Severity::Information,
         }
@@ -239,11 +241,15 @@ impl<'c> Group<'c> {
             starved: starved.as_ref(),
             focus_is_known,
         };
-        let mut finding = Finding::new(&ABOUT, self.severity(delay_ns), told.sentence())
-            .subjects(self.subjects(case))
-            .during(range.clone())
-            .delay(delay_ns, told.cost(delay_ns))
-            .with(self.table(case));
+        let mut finding = Finding::new(
+            &ABOUT,
+            self.severity(delay_ns, focus_is_known),
+            told.sentence(),
+        )
+        .subjects(self.subjects(case))
+        .during(range.clone())
+        .delay(delay_ns, told.cost(delay_ns))
+        .with(self.table(case));
         finding.why = told.why();
         if !worst.legs.is_empty() {
             finding = finding
