@@ -268,6 +268,7 @@ export const madeWait: Story = {
   theories: [
     {
       theory: "higher-priority",
+      name: "higher priority",
       question: "Were the CPUs busy with threads of higher priority?",
       judgement: "against",
       because: "Only 0.3 s of CPU time went to threads above priority 9.",
@@ -276,6 +277,7 @@ export const madeWait: Story = {
     },
     {
       theory: "rank",
+      name: "rank",
       question: "Did threads of lower rank go first?",
       judgement: "for",
       because:
@@ -285,6 +287,7 @@ export const madeWait: Story = {
     },
     {
       theory: "affinity",
+      name: "affinity",
       question: "Was it bound to busy CPUs?",
       judgement: "not_recorded",
       because: "The trace does not tell which CPUs it may use.",
