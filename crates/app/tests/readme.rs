@@ -81,7 +81,9 @@ fn documents_show_real_output() {
                 other => other,
             })
             .collect();
-        let printed = program::text(&arguments).replace(part, "part.etl");
+        let printed = program::text(&arguments)
+            .replace(part, "part.etl")
+            .replace("simulated.etl", "rank-stall.etl");
         assert_eq!(missing(&lines, &printed), None, "{arguments:?}\n{printed}");
     }
 }
