@@ -1669,7 +1669,8 @@ warnings: Array<string>,
  */
 complete: boolean,
 /**
- * Name of the only table of a trace without events; `None` for other traces.
+ * Name of the only table if the files are packet captures or measured samples, which have no events; `None`
+ * for other traces.
  */
 only: string | null, };
 
