@@ -106,6 +106,14 @@ impl Explanation {
         })
     }
 
+    /// Returns true if the capture lacks events or whole CPUs, so that conclusions are unsafe.
+    pub fn is_incomplete(&self) -> bool {
+        let mut findings = self.findings.iter();
+        findings.any(|finding| {
+            finding.theory == capture::ABOUT.id && finding.severity > Severity::Information
+        })
+    }
+
     /// Returns the events to record for answers to all questions for which the trace lacks data. The
     /// text can follow the word "record".
     pub fn what_to_record(&self) -> Option<String> {

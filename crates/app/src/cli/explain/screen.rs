@@ -123,10 +123,12 @@ fn trace(explained: &Explained) -> String {
         parts.push("simulated".to_owned());
     }
     if explained.instead.is_none() && info.one_system {
-        parts.push(match explained.damage().len() {
-            0 => "nothing lost".to_owned(),
-            _ => "events lost or damaged".to_owned(),
-        });
+        let losses = match explained.damage().is_empty() {
+            _ if explained.explanation.is_incomplete() => "capture incomplete",
+            true => "nothing lost",
+            false => "events lost or damaged",
+        };
+        parts.push(losses.to_owned());
         // It comes last, because it can be long, and the end of the line may be cut.
         let release = info.system.release.map(str::to_owned);
         let system = release.unwrap_or_else(|| info.system.windows());
