@@ -506,3 +506,62 @@ fn without_waits_nothing_is_found() {
         }
     }
 }
+
+/// Checks that the raise that ends the wait of a starved thread is not taken for its priority during the
+/// wait, even if nothing records its priority before.
+#[test]
+fn a_starved_thread_without_recorded_priority_is_starved() {
+    for kernel in [
+        r#"["LOADER","CSWITCH","DISPATCHER","PRIORITY","ANTI_STARVATION","DPC","INTERRUPT"]"#,
+        r#"["LOADER","CSWITCH","DISPATCHER","DPC","INTERRUPT"]"#,
+    ] {
+        let kernel = format!("record.kernel={kernel}");
+        let starved = Simulated::new("priority-starved", &["duration=7s", &kernel]);
+        let explanation = explained(&starved);
+        for wait in waits(&explanation) {
+            assert!(
+                !explaining(wait).contains(&"dispatcher".to_owned()),
+                "{wait:#}"
+            );
+        }
+        let worst = waits(&explanation)[0];
+        assert_eq!(explaining(worst), ["higher-priority"], "{worst:#}");
+    }
+}
+
+/// Tests a thread that never ran, so that nothing records its priority.
+#[test]
+fn a_wait_of_unknown_priority_blames_no_priority() {
+    let busy = Simulated::of_text(
+        "unknown",
+        r#"
+        extends = "healthy"
+        title = "A thread that never runs"
+        about = "Two programs that compute for ever."
+        duration = "4s"
+        [[add.process]]
+        name = "late.exe"
+        class = "idle"
+        [[add.process.thread]]
+        name = "late"
+        start = "2s"
+        program = [ { forever = [ { run = "1s", in = ["late.exe!Loop"] } ] } ]
+        [[add.process]]
+        name = "burn.exe"
+        [[add.process.thread]]
+        name = "burn"
+        count = 24
+        program = [ { forever = [ { run = "1s", in = ["burn.exe!Loop"] } ] } ]
+        "#,
+        &[],
+    );
+    let explanation = explained(&busy);
+    let wait = wait_of(&explanation, "late.exe");
+    let weighed = list(wait, "weighed").iter();
+    for theory in ["higher-priority", "equal-priority"] {
+        let mut weighed = weighed.clone();
+        let verdict = weighed.find(|v| v["theory"] == theory).unwrap();
+        assert_eq!(verdict["judgement"], "not_recorded", "{verdict:#}");
+    }
+    assert!(explaining(wait).is_empty(), "{wait:#}");
+}

@@ -256,24 +256,20 @@ pub(super) fn weigh(
         let ns: i64 = by.iter().map(|by| held.by(*by)).sum();
         format!("{who} had {} of {its_cpus}.", percent(ns, held.all_ns))
     };
-    weighed.push((
-        Cause::HigherPriority,
-        scales.cpu_time(
-            &PRIORITY,
-            &[By::Priority],
-            had("Threads of higher priority", &[By::Priority]),
-        ),
-    ));
+    weighed.push((Cause::HigherPriority, priority(waiter, &scales, its_cpus)));
     weighed.push((
         Cause::EqualPriority,
-        scales.cpu_time(
-            &QUANTUM,
-            &[By::EqualPriority],
-            had(
-                "Threads of the same rank and priority",
-                &[By::EqualPriority],
-            ),
-        ),
+        match scales.lacks_priority() {
+            true => not_recorded(&QUANTUM, UNKNOWN_PRIORITY),
+            false => {
+                let who = "Threads of the same rank and priority";
+                scales.cpu_time(
+                    &QUANTUM,
+                    &[By::EqualPriority],
+                    had(who, &[By::EqualPriority]),
+                )
+            }
+        },
     ));
     weighed.push((Cause::Rank, rank(case, waiter, held, &scales, its_cpus)));
     weighed.push((Cause::Dispatcher, dispatcher(case, held, &scales, its_cpus)));
@@ -332,6 +328,13 @@ struct Scales<'h> {
 }
 
 impl Scales<'_> {
+    /// Returns true if threads ran for much of the wait, and it is unknown whether their priority was
+    /// higher.
+    fn lacks_priority(&self) -> bool {
+        let unknown_ns = self.held.by(By::Unknown);
+        unknown_ns > 0 && is_share(unknown_ns, self.held.all_ns, PARTIAL_CAUSE_PERCENT)
+    }
+
     /// Returns the verdict on a cause that used CPU time.
     fn cpu_time(&self, about: &About, by: &[By], because: String) -> Verdict {
         let ns: i64 = by.iter().map(|by| self.held.by(*by)).sum();
@@ -352,6 +355,31 @@ impl Scales<'_> {
         verdict.explains_ns = Some(explains_ns);
         verdict
     }
+}
+
+/// Reason for missing verdicts about priorities.
+const UNKNOWN_PRIORITY: &str = "The priority of the thread during the wait is not recorded.";
+
+/// Returns the verdict on threads of higher priority. If the priority of the thread is unknown, but
+/// Windows raised it as a starved one, they kept it from running: Windows raises only threads that
+/// are ready for about four seconds.
+fn priority(waiter: &Waiter, scales: &Scales<'_>, its_cpus: &str) -> Verdict {
+    let held = scales.held;
+    let share = |by: By| percent(held.by(by), held.all_ns);
+    if !scales.lacks_priority() {
+        let higher = share(By::Priority);
+        let because = format!("Threads of higher priority had {higher} of {its_cpus}.");
+        return scales.cpu_time(&PRIORITY, &[By::Priority], because);
+    }
+    if !waiter.is_starved {
+        return not_recorded(&PRIORITY, UNKNOWN_PRIORITY);
+    }
+    let because = format!(
+        "Its priority during the wait is not recorded, but Windows raised it to 15 at the end, as it \
+         does with starved threads: others of higher or equal priority had {} of {its_cpus}.",
+        share(By::Unknown)
+    );
+    scales.cpu_time(&PRIORITY, &[By::Priority, By::Unknown], because)
 }
 
 fn not_recorded(about: &About, because: &str) -> Verdict {
@@ -439,6 +467,9 @@ fn rank(
     let Some(rank) = waiter.rank else {
         return not_recorded(&RANK, "The rank of the thread is unknown.");
     };
+    if rank > 0 && scales.lacks_priority() {
+        return not_recorded(&RANK, UNKNOWN_PRIORITY);
+    }
     let because = match (rank, held.outranked_by) {
         (0, _) => "Its rank was 0, the best one.".to_owned(),
         (rank, None) => format!("Its rank was {rank}, but no thread of better rank ran."),

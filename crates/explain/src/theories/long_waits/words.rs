@@ -187,6 +187,11 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
                 share(By::Rank)
             )
         }
+        Some(Cause::HigherPriority) if waiter.priority().is_none() => format!(
+            "it was starved (Windows raised it to priority 15 in the end), and others had {} of \
+             {its_cpus}{most}",
+            share(By::Unknown)
+        ),
         Some(Cause::HigherPriority) => format!(
             "threads of higher priority had {} of {its_cpus}{most}",
             share(By::Priority)
