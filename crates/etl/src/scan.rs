@@ -495,7 +495,8 @@ impl Scanner<'_> {
     fn bound_times(&mut self) {
         /// Inverse of the share of buffers that may begin outside, because they are damaged.
         const OUTSIDE: usize = 16;
-        for (index, segment) in (self.first_segment..).zip(&mut self.scan.segments) {
+        let indices = usize::from(self.first_segment)..;
+        for (index, segment) in indices.zip(&mut self.scan.segments) {
             let Some(session) = segment
                 .header
                 .as_ref()
@@ -503,7 +504,8 @@ impl Scanner<'_> {
             else {
                 continue;
             };
-            let of_segment = self.scan.buffers.iter().filter(|b| b.segment == index);
+            let buffers = self.scan.buffers.iter();
+            let of_segment = buffers.filter(|b| usize::from(b.segment) == index);
             let times: Vec<i64> = of_segment.map(|b| b.first_time).collect();
             let near = session.near();
             let inside = || times.iter().filter(|time| near.contains(time));
