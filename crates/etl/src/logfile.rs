@@ -194,7 +194,9 @@ impl LogFileHeader {
     /// Returns the session's clock, whose nanosecond 0 is the session's start.
     pub fn clock(&self) -> Clock {
         match self.clock_type {
-            2 => Clock::new(ClockKind::SystemTime, self.start, self.start, 0),
+            2 if self.starts_at_system_time() => {
+                Clock::new(ClockKind::SystemTime, self.start, self.start, 0)
+            }
             3 => Clock::new(
                 ClockKind::CpuCycles,
                 self.raw_start,
@@ -205,8 +207,30 @@ impl LogFileHeader {
                 ClockKind::Qpc,
                 self.raw_start,
                 self.start,
-                self.perf_frequency,
+                self.believed_frequency(),
             ),
+        }
+    }
+
+    /// Returns true if the raw time of the start is near the start as system time. Otherwise, the kind of
+    /// clock is damaged.
+    fn starts_at_system_time(&self) -> bool {
+        const YEAR: u64 = 365 * 864_000_000_000;
+        self.raw_start.abs_diff(self.start) < YEAR
+    }
+
+    /// Returns the frequency of the performance counter; 0 if it is damaged. A frequency below 1 MHz is
+    /// damaged if the counter would then have run far longer than the machine.
+    fn believed_frequency(&self) -> u64 {
+        const LOWEST: u64 = 1_000_000;
+        const DAY_SECONDS: u64 = 86_400;
+        let up = self.start.checked_sub(self.boot).filter(|_| self.boot > 0);
+        let up_seconds = up.map_or(u64::MAX, |units| units.unsigned_abs() / 10_000_000);
+        let counted_seconds = self.raw_start.unsigned_abs() / self.perf_frequency.max(1);
+        let is_too_long = counted_seconds > up_seconds.saturating_add(DAY_SECONDS);
+        match self.perf_frequency < LOWEST && is_too_long {
+            true => 0,
+            false => self.perf_frequency,
         }
     }
 }

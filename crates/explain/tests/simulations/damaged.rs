@@ -39,8 +39,8 @@ const CLOCK_KIND: usize = PAYLOAD + 0x110;
 const HEADER_NUMBERS: [(usize, &[u64]); 4] = [
     (PROCESSORS, &[0, 1, 3, 65_535]),
     (END, &[0, 1, 134_129_520_000_000_001, u64::MAX]),
-    (FREQUENCY, &[0, 1 << 40, u64::MAX]),
-    (CLOCK_KIND, &[0, 3, 77]),
+    (FREQUENCY, &[0, 3, 1 << 40, u64::MAX]),
+    (CLOCK_KIND, &[0, 2, 3, 77]),
 ];
 
 /// Generator of the same numbers in each run.
@@ -195,10 +195,6 @@ fn damage_makes_no_absurd_times_and_no_new_problems() {
             }
         }
     }
-    println!(
-        "{copies} damaged copies, {refused} refused, {} faults",
-        failed.len()
-    );
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     assert!(refused * 20 < copies, "{refused} of {copies} refused");
 }
