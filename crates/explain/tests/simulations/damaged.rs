@@ -159,7 +159,7 @@ fn faults(damaged: &Explained, known: &BTreeSet<String>, length_ns: i64) -> Vec<
         let is_outside = start.is_some_and(|start| start < -ROOM_NS)
             || end.is_some_and(|end| end > length_ns + ROOM_NS);
         let sentence = finding["sentence"].as_str().unwrap();
-        // Seconds are told up to a minute, then minutes and hours.
+        // Durations from a minute on are in minutes or hours.
         let is_absurd = [" h ", "-2562047", " min "]
             .iter()
             .any(|part| sentence.contains(part));
