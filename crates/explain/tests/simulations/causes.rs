@@ -211,7 +211,7 @@ fn signing_is_named_before_the_flood_that_it_makes() {
     assert_eq!(judgement(&explanation, "locked-cpus"), "against");
 }
 
-/// Checks that a cost is told once: long DPCs and the CPUs that they lock are symptoms of their cause.
+/// Checks that a cost is counted once: long DPCs and the CPUs that they lock are symptoms of their cause.
 #[test]
 fn long_dpcs_that_lock_a_cpu_are_its_symptoms() {
     for (scenario, root, symptoms) in [

@@ -32,7 +32,7 @@ pub(super) struct Group<'c> {
     /// True if all waits of the process were counted, because they have the same cause.
     pub(super) has_one_cause: bool,
     /// Other causes of waits of the process that have no group, each with the time that it cost.
-    pub(super) beside: Vec<(Option<Cause>, i64)>,
+    pub(super) smaller: Vec<(Option<Cause>, i64)>,
     /// Groups of other processes with a smaller delay and the same cause.
     pub(super) others: Vec<Group<'c>>,
 }
@@ -63,15 +63,15 @@ pub(super) fn grouped<'c>(
     for argued in of_processes {
         let noticed = noticed(case, facts, &argued);
         let mut by_cause = by_cause(argued).into_iter();
-        let Some((main, beside)) = by_cause.next() else {
+        let Some((main, smaller)) = by_cause.next() else {
             continue;
         };
         // All waits of the process are counted only if they have one cause.
-        let has_one = by_cause.len() == 0 && beside.is_empty();
-        let main = Group::of(case, noticed, main, (has_one, beside), holders);
+        let has_one = by_cause.len() == 0 && smaller.is_empty();
+        let main = Group::of(case, noticed, main, (has_one, smaller), holders);
         groups.push(main);
-        groups.extend(by_cause.map(|(of_cause, beside)| {
-            Group::of(case, noticed, of_cause, (false, beside), holders)
+        groups.extend(by_cause.map(|(of_cause, smaller)| {
+            Group::of(case, noticed, of_cause, (false, smaller), holders)
         }));
     }
     groups.sort_by_key(|group| Reverse((group.severity, group.delay_ns)));
@@ -85,7 +85,7 @@ pub(super) fn grouped<'c>(
     told
 }
 
-/// Waits of a process with one cause, and the causes that have no group of their own with the time
+/// Waits of a process with one cause, and the causes without a group, with the time
 /// that each of them cost, in nanoseconds.
 type OfCause = (Vec<Argued>, Vec<(Option<Cause>, i64)>);
 
@@ -108,8 +108,8 @@ fn by_cause(argued: Vec<Argued>) -> Vec<OfCause> {
     let mut causes = causes.into_iter();
     let first = causes.next().map(|(_, first)| first);
     let (own, small): (Vec<_>, Vec<_>) = causes.partition(|(ns, _)| *ns >= DISRUPTIVE_NS);
-    let beside = small.into_iter().map(|(ns, of)| (of[0].weighed.cause, ns));
-    let first = first.map(|first| (first, beside.collect()));
+    let smaller = small.into_iter().map(|(ns, of)| (of[0].weighed.cause, ns));
+    let first = first.map(|first| (first, smaller.collect()));
     let own = own.into_iter().map(|(_, of_cause)| (of_cause, Vec::new()));
     first.into_iter().chain(own).collect()
 }
@@ -136,7 +136,7 @@ impl<'c> Group<'c> {
         case: &Case<'_>,
         noticed: Option<&'c NoticedWaits>,
         argued: Vec<Argued>,
-        (has_one_cause, beside): (bool, Vec<(Option<Cause>, i64)>),
+        (has_one_cause, smaller): (bool, Vec<(Option<Cause>, i64)>),
         holders: &Holders,
     ) -> Group<'c> {
         let worst = &argued[0];
@@ -166,7 +166,7 @@ impl<'c> Group<'c> {
             severity,
             who_ran,
             has_one_cause,
-            beside,
+            smaller,
             others: Vec::new(),
             argued,
         }

@@ -120,8 +120,8 @@ fn more(case: &Case<'_>, group: &Group<'_>) -> String {
             );
         }
     }
-    if !group.beside.is_empty() {
-        let causes = group.beside.iter();
+    if !group.smaller.is_empty() {
+        let causes = group.smaller.iter();
         let causes = causes.map(|(cause, ns)| format!("{} {}", named(*cause), duration(*ns)));
         more += &format!(
             " Other causes of its waits: {}.",
