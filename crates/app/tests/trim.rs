@@ -52,9 +52,9 @@ fn parts_keep_session_losses_and_names() {
     );
     assert_eq!(is.end, Some(was.start + 15_000_000));
     assert_eq!(is.log_file_mode & 0x1_0000, 0x1_0000);
-    // The decoded events are the same as in the original trace. The part also has the starts of their
-    // processes, which are before its time range, and their descriptions and rundown events, which are after
-    // it.
+    // Within the time range, the decoded events are the same as in the original trace. Outside of it, the
+    // part also has the starts of their processes, their descriptions and rundown events, which are not
+    // compared.
     let range = ["--from", "1s", "--to", "1.5s"];
     let all = |path: &str| program::json_lines(&[&["events", "--json", path], &range[..]].concat());
     assert!(all(name) == all(out.to_str().unwrap()));

@@ -58,8 +58,8 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// The segment's first event is not a readable log-file header. Times are computed from the
-    /// first event on, with an assumed counter of 10 MHz.
+    /// The segment's first event is not a readable log-file header. Times count from the first event,
+    /// and the counter is assumed to run at 10 MHz.
     NoLogFileHeader,
     /// A buffer header is missing. The bytes up to the next buffer header were skipped.
     NotABuffer {

@@ -84,7 +84,8 @@ pub fn schema(event: &Event<'_>) -> Option<Result<Schema, TraceLoggingError>> {
     }))
 }
 
-/// Reads the data of extended item 12. Returns `None` if it contains no valid UTF-8 name.
+/// Reads the data of extended item 12: the provider's name and group. Returns `None` if the name is not valid
+/// UTF-8.
 pub fn provider_traits(blob: &[u8]) -> Option<ProviderTraits<'_>> {
     let size = usize::from(le::u16(blob, 0)?);
     let body = blob.get(2..size.min(blob.len()))?;

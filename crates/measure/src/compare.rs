@@ -239,8 +239,8 @@ mod tests {
     #[test]
     fn critical_values_match_published_tables() {
         // Published critical values of Wilcoxon's signed-rank test (two-sided, 5 %) for n = 6, 7,
-        // 8, 9, 10, 12, 15, 20, 25, 30. Equality is rejected up to this value; `critical_rank`
-        // returns the next value.
+        // 8, 9, 10, 12, 15, 20, 25, 30. A statistic up to this value is significant;
+        // `critical_rank` returns this value plus 1.
         let published = [
             (6, 0),
             (7, 2),

@@ -75,8 +75,8 @@ fn measure(to: SocketAddr, methods: &[Method]) -> Result<ThroughputReport, NetEr
     plan(to, methods).measure(&Clock::best(), &|| false, &|_| {})
 }
 
-/// Checks a report with the counts of the counter. The counter counts two runs per run of the
-/// report, because each method has a trial first.
+/// Checks that a report agrees with what the counter (the receiving end) saw. The counter saw twice
+/// as many runs as the report has, because each method has a trial first.
 fn check(report: &ThroughputReport, counted: Counted) {
     assert_eq!(report.failed, None);
     let here = report.unavailable.iter().filter(|one| {

@@ -114,8 +114,9 @@ impl Statement {
         }
     }
 
-    /// Returns the number of tables that the statement reads, with those of its `WITH` queries and views as
-    /// often as they are used, and the names of these views. `of_view` returns the number of tables of a view.
+    /// Returns the number of tables that the statement reads, and the names of the views that it uses. The
+    /// tables of a `WITH` query or view count once for each use. `of_view` returns the number of tables of a
+    /// view.
     pub(crate) fn tables(
         &self,
         of_view: &dyn Fn(&str) -> Option<usize>,

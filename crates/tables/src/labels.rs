@@ -18,13 +18,13 @@ impl Identities {
         Some(format!("{} ({})", process.name.unwrap_or("?"), process.id?))
     }
 
-    /// Returns the label of the SQL function `module(image_row)`.
+    /// Returns the label that the SQL function `module(image_row)` returns.
     pub fn module_label(&self, image_row: Option<u32>) -> Option<&str> {
         let path = self.images.path.get(image_row? as usize)?;
         Some(file_name(path)).filter(|name| !name.is_empty())
     }
 
-    /// Returns the label of the SQL function `symbol(image_row, address)`.
+    /// Returns the label that the SQL function `symbol(image_row, address)` returns.
     pub fn symbol(
         &self,
         functions: Option<&dyn Functions>,

@@ -38,7 +38,7 @@ impl<'a, T: Primitive> NullableView<'a, T> {
         })
     }
 
-    /// Returns the number of a row, if it is known. A column that was not read is null in all rows.
+    /// Returns the value of a row, if it is known. In a column that was not read, no value is known.
     ///
     /// # Panics
     /// If there is no such row.

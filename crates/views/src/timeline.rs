@@ -66,7 +66,8 @@ impl Timeline {
                     run.start += 1;
                     continue;
                 };
-                // Consecutive rows of one bucket are added together, so that the inner loop is simple.
+                // One inner loop adds all consecutive rows of a bucket, so it need not look up the bucket of
+                // each row.
                 let end = run.start + cursor.leading(&times[run.clone()]);
                 let cells = &mut self.cells[bucket * width..][..width];
                 for (id, value) in ids[run.start..end].iter().zip(&values[run.start..end]) {

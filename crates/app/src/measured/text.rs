@@ -226,7 +226,7 @@ pub(super) fn facts(report: &Report<'_>) -> Vec<String> {
     let delays = paced.filter_map(|of| of.start_delay.p50_ns);
     third.extend(delays.max().map(|ns| {
         let late = duration(ns);
-        format!("for each method and setting, half of the samples begin at most {late} late")
+        format!("median delay of a sample's start: {late} or less for every method and setting")
     }));
     [first, second, third]
         .into_iter()

@@ -315,14 +315,14 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
     .row([all, idle, unknown.samples].map(|count| Some(count.into())));
     let share = |samples: u64| percent(samples as i64, all as i64);
     let nowhere = format!(
-        "{} of them were outside known modules",
+        "{} of the busy samples were outside known modules",
         share(unknown.samples)
     );
     let most = match modules.first() {
         None => format!("{nowhere}."),
         Some((module, sampled)) => {
             let within = format!(
-                "The module with most of them: {module} ({}).",
+                "The module with most of the busy samples: {module} ({}).",
                 share(sampled.samples)
             );
             match unknown.samples > sampled.samples {

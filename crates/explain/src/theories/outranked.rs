@@ -37,7 +37,7 @@ impl Theory for Outranked {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let survey = &case.survey;
         if survey.runs_with_rank == 0 {
-            let why = "context switches have no rank";
+            let why = "the context switches in this trace do not contain ranks";
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
         let known = grouped(survey.runs_with_rank);

@@ -20,7 +20,7 @@ pub(crate) struct Quantum;
 static ABOUT: About = About {
     id: "quantum",
     name: "quanta",
-    question: "Did quanta end threads' turns, and how long are they with and without the focus?",
+    question: "Did threads lose their CPUs at the end of their quantum?",
     tables: &[Table::CpuRuns, Table::Focus, Table::Sessions],
     sources: &[
         Source {

@@ -196,7 +196,7 @@ fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used)
     if let others @ 1.. = all.len() as u64 - 1 {
         let all_ns: i64 = all.iter().map(|range| range.end - range.start).sum();
         sentence += &format!(
-            " They were also busy in {}: {} in total.",
+            " They were also busy in {}. With these, they were busy for {}.",
             counted(others, "other time range", "other time ranges"),
             duration(all_ns)
         );

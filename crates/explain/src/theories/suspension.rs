@@ -35,7 +35,7 @@ impl Theory for Suspension {
         let ranges = silences.ranges.iter();
         let Some(longest) = ranges.max_by_key(|range| range.end - range.start) else {
             let because = format!(
-                "CPUs logged events at least every {}",
+                "at no time were all CPUs silent for {} or longer",
                 duration(silences.at_least_ns)
             );
             return Ok(Outcome::Against(because, Vec::new()));

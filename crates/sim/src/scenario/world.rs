@@ -309,8 +309,8 @@ pub(crate) struct Flow {
     #[serde(default = "beginning")]
     pub(crate) from: Nanoseconds,
     pub(crate) to: Option<Nanoseconds>,
-    /// Number of blocks of `bytes` that are in flight. The remote side sends a block for each
-    /// answer.
+    /// Number of blocks of `bytes` that are in flight. The remote side sends the next block for each
+    /// reply of this machine.
     pub(crate) window: Option<u32>,
     /// True if the remote side answers each packet.
     #[serde(default)]

@@ -194,7 +194,7 @@ impl Catalogue {
         })
     }
 
-    /// Returns the names of all settings that are values of this key.
+    /// Returns the settings that are stored in this key, each with the name of its value.
     pub fn names_in(&self, key: &Key) -> impl Iterator<Item = (&Setting, &str)> {
         let ends = KeyEnd::of_patterns_for(key);
         let numbers = ends.into_iter().filter_map(|end| self.by_key.get(&end));

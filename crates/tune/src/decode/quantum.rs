@@ -53,9 +53,9 @@ pub struct Quantum {
 }
 
 impl Win32PrioritySeparation {
-    /// One value for each combination of quanta that clients and servers can have. Each of the 2³²
-    /// possible values has the same effect as one of them, except for the priority boost after a wait if
-    /// quanta are fixed.
+    /// One value for each possible pair of foreground and background quanta. On a client, and on a server,
+    /// each of the 2³² possible values selects the quanta of one of them. If quanta are fixed, the priority
+    /// boost after a wait can differ.
     pub const TABLE: [Win32PrioritySeparation; 8] = [
         Win32PrioritySeparation(0x14),
         Win32PrioritySeparation(0x15),

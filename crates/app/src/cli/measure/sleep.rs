@@ -36,8 +36,8 @@ pub(super) struct Args {
     /// Duration of a sleep; a number without a unit is milliseconds
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "1ms")]
     request: Duration,
-    /// Time between the starts of two sleeps [default: twice the duration of a sleep, at least 200us, on
-    /// Windows 20ms]
+    /// Time between the starts of two sleeps [default: twice the duration of a sleep, but at least 200us, or
+    /// 20ms on Windows]
     #[arg(long, value_name = "TIME", value_parser = time)]
     interval: Option<Duration>,
     /// Total duration; at least one run of each method and setting is made [default: 10s]

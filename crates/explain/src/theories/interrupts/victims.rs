@@ -22,8 +22,8 @@ struct Waits {
 }
 
 /// Threads that waited long for locked CPUs. Either they ran on a locked CPU after the wait, or
-/// their ideal processor is locked, in whose queue they wait. The thread with the longest total
-/// wait comes first.
+/// they waited in the queue of their ideal processor, which is locked. The thread with the longest
+/// total wait is first.
 pub(super) struct Victims(Vec<(Option<u32>, u32, Waits)>);
 
 const COLUMNS: [&str; 7] = [

@@ -450,7 +450,7 @@ fn late_waker(case: &Case<'_>, wait: &Wait, legs: &[Leg]) -> Result<Verdict, Sto
         ),
         _ => (Judgement::Against, String::new()),
     };
-    let because = format!("{by}{function} readied it.{waited}{late}");
+    let because = format!("{by} readied it{function}.{waited}{late}");
     Ok(Verdict::new(
         &LATE_WAKER,
         judgement,

@@ -50,12 +50,12 @@ pub(super) static QUANTUM: About = about(
 pub(super) static RANK: About = about(
     "better-rank",
     "rank",
-    "Were the CPUs busy with threads of better rank, which has precedence over priority?",
+    "Were the CPUs busy with threads of better rank? Rank comes before priority.",
 );
 pub(super) static DISPATCHER: About = about(
     "dispatcher",
     "CPUs with unsuitable threads",
-    "Did a CPU run threads of lower precedence, which the dispatcher did not consider?",
+    "Did the dispatcher leave threads of lower precedence on a CPU while this thread was ready?",
 );
 pub(super) static INTERRUPTS: About = about(
     "interrupted-cpus",
@@ -477,7 +477,10 @@ fn rank(
     its_cpus: &str,
 ) -> Verdict {
     if case.survey.runs_with_rank == 0 {
-        return not_recorded(&RANK, "Context switches have no rank.");
+        return not_recorded(
+            &RANK,
+            "The context switches in this trace do not contain ranks.",
+        );
     }
     let Some(rank) = waiter.rank else {
         return not_recorded(&RANK, "The rank of the thread is unknown.");
@@ -511,8 +514,8 @@ fn dispatcher(case: &Case<'_>, held: &Held, scales: &Scales<'_>, its_cpus: &str)
         && is_share(held.by(By::Dispatcher), held.awake_ns(), CAUSE_PERCENT)
     {
         let because = format!(
-            "{had}, unless their ranks were better: context switches have no \
-            rank."
+            "{had}, unless their ranks were better: the context switches in this trace do not \
+            contain ranks."
         );
         return not_recorded(&DISPATCHER, &because);
     }

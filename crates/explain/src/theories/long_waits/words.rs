@@ -276,13 +276,15 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             share(By::Suspended)
         ),
         Some(Cause::LostEvents) if !case.survey.clock_skews.is_empty() => {
-            "but the CPUs' clocks disagree, so it may have run at once".to_owned()
+            "this is doubtful, because the CPUs' clocks disagree: it may have run at once"
+                .to_owned()
         }
         Some(Cause::LostEvents) if waiter.wait.is_none() => {
-            "but the trace probably lacks a later run of it".to_owned()
+            "this is doubtful, because the trace probably lacks a later run of it".to_owned()
         }
         Some(Cause::LostEvents) => {
-            "but the trace probably lacks the run that ended the wait".to_owned()
+            "this is doubtful, because the trace probably lacks the run that ended the wait"
+                .to_owned()
         }
         None if weighed.is_idle_unexplained && waiter.ready_ns() < IDLE_EXIT_NS => format!(
             "{its_cpus} were idle for {} of the time, and a CPU takes this long to leave its idle \
@@ -489,7 +491,9 @@ pub(super) fn doubts(case: &Case<'_>, argued: &Argued) -> Vec<String> {
         );
     }
     if waiter.ran_unseen {
-        doubts.push("The wait may have been shorter, or several: switches are missing.".to_owned());
+        doubts.push(
+            "Switches are missing: it may have been a shorter wait, or several waits.".to_owned(),
+        );
     }
     if argued.weighed.is_idle_unexplained && waiter.ready_ns() >= IDLE_EXIT_NS {
         doubts.push(

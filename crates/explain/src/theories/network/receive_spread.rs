@@ -153,13 +153,13 @@ fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
     let is_alone = cpus.len() == 1;
     let (first, _, first_ns) = cpus[0];
     let mut sentence = format!(
-        "{} of ndis.sys took {} of CPU time on {} {numbers}{more}",
+        "{} of ndis.sys ran on {} {numbers}{more}: {} of CPU time",
         counted(dpcs.unsigned_abs(), "DPC", "DPCs"),
-        duration(all_ns),
         if is_alone { "CPU" } else { "CPUs" },
+        duration(all_ns),
     );
     sentence += &match is_alone {
-        true => ".".to_owned(),
+        true => ", none on other CPUs.".to_owned(),
         false => format!("; CPU {first} had {} of it.", percent(first_ns, all_ns)),
     };
     let is_busy = span_ns > 0 && is_share(first_ns, span_ns, NETWORK_CPU_PERCENT);

@@ -86,10 +86,9 @@ impl Theory for SmbSecurity {
         let cost = Cost::read(case, &copied.during)?;
         let mut evidence = vec![copied.evidence(), cost.inside_dpcs(case, &copied.during)];
         let speed = format!(
-            "SMB moved {} from {} to {}{}",
+            "SMB transferred {} in {}{}",
             size(copied.moved.bytes()),
-            duration(copied.during.start),
-            duration(copied.during.end),
+            duration(copied.moved.lasted_ns()),
             (copied.moved.bits_per_second())
                 .map_or_else(String::new, |bits| format!(", {}", rate(bits)))
         );
@@ -203,8 +202,8 @@ fn found(
             ))
             .remedy(
                 "Use more than one CPU: SMB Multichannel (SMB 3) distributes the load over the \
-                 CPUs that serve the adapter. A CPU with AES and SHA instructions, also passed on \
-                 to virtual machines, makes it several times cheaper.",
+                 CPUs that serve the adapter. CPUs with AES and SHA instructions need several times \
+                 less time; in a virtual machine, check that the hypervisor offers them.",
             )
             .remedy(
                 "Find out what requires it: a session is signed if either side requires that \

@@ -17,10 +17,10 @@ enum Fate {
     Back,
     Lost,
     Twice,
-    /// Returns after the next packet.
+    /// Answer that comes back after that of the next packet.
     Late,
     NoRoom,
-    /// Returns after a foreign packet.
+    /// Answer that comes back after a foreign packet.
     WithNoise,
 }
 
