@@ -53,8 +53,10 @@ impl<W: Write + Send> RowWriter for Parquet<W> {
         self.0.write(rows).map_err(parquet_error)
     }
 
-    fn finish(self: Box<Self>) -> io::Result<()> {
-        self.0.into_inner().map_err(parquet_error)?.flush()
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        // `into_inner` finishes too, but its error is a text without the cause.
+        self.0.finish().map_err(parquet_error)?;
+        self.0.inner_mut().flush()
     }
 }
 

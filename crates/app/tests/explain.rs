@@ -321,7 +321,7 @@ fn what_to_record_is_said_once() {
         .collect();
     assert_eq!(advice.len(), 1, "{advice:?}");
     assert!(
-        advice[0].starts_with("  To answer the questions that are not recorded, record "),
+        advice[0].starts_with("  To answer the questions marked as not recorded, record "),
         "{advice:?}"
     );
 }

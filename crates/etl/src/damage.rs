@@ -122,8 +122,9 @@ pub enum FaultKind {
         /// Number of skipped bytes.
         skipped: u32,
     },
-    /// The event's time is more than a day before the session's start or after its end. The
-    /// previous event's time was used instead.
+    /// The event's time is far before the session's start or after its end: by more than 10 seconds
+    /// if the session's buffers agree with these, else by more than a day. The previous event's time was
+    /// used instead.
     ImplausibleTime {
         /// Raw time of the event.
         time: i64,
@@ -235,8 +236,7 @@ impl fmt::Display for FaultKind {
             ),
             FaultKind::ImplausibleTime { time } => write!(
                 f,
-                "raw time {time} is more than a day outside the session; the time of the event \
-                 before was taken"
+                "raw time {time} is far outside the session; the time of the event before was taken"
             ),
             FaultKind::ClockInversion { by } => {
                 write!(f, "event is {by} ticks older than the one before it")

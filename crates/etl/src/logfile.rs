@@ -1,5 +1,7 @@
 //! Header of a log: its first event, with the payload `TRACE_LOGFILE_HEADER`.
 
+use std::ops::RangeInclusive;
+
 use crate::buffer::{HEADER_SIZE, MAX_BUFFER};
 use crate::clock::{Clock, ClockKind};
 use crate::event::{HeaderKind, Record};
@@ -176,10 +178,25 @@ impl LogFileHeader {
         (clock.from_ns(-DAY_NS), latest)
     }
 
+    /// Returns the raw times of the session's start and end, if the header has an end after the start.
+    pub(crate) fn session_times(&self) -> Option<SessionTimes> {
+        let units = self
+            .end?
+            .checked_sub(self.start)
+            .filter(|units| *units > 0)?;
+        let clock = self.clock();
+        Some(SessionTimes {
+            clock,
+            end_ns: units.checked_mul(100)?,
+        })
+    }
+
     /// Returns the session's clock, whose nanosecond 0 is the session's start.
     pub fn clock(&self) -> Clock {
         match self.clock_type {
-            2 => Clock::new(ClockKind::SystemTime, self.start, self.start, 0),
+            2 if self.starts_at_system_time() => {
+                Clock::new(ClockKind::SystemTime, self.start, self.start, 0)
+            }
             3 => Clock::new(
                 ClockKind::CpuCycles,
                 self.raw_start,
@@ -190,9 +207,67 @@ impl LogFileHeader {
                 ClockKind::Qpc,
                 self.raw_start,
                 self.start,
-                self.perf_frequency,
+                self.believed_frequency(),
             ),
         }
+    }
+
+    /// Returns true if the raw time of the start is near the start as system time. Otherwise, the kind of
+    /// clock is damaged.
+    fn starts_at_system_time(&self) -> bool {
+        const YEAR: u64 = 365 * 864_000_000_000;
+        self.raw_start.abs_diff(self.start) < YEAR
+    }
+
+    /// Returns the frequency of the performance counter; 0 if it is damaged. A frequency below 1 MHz is
+    /// damaged if the counter would then have run far longer than the machine.
+    fn believed_frequency(&self) -> u64 {
+        const LOWEST: u64 = 1_000_000;
+        const DAY_SECONDS: u64 = 86_400;
+        let up = self.start.checked_sub(self.boot).filter(|_| self.boot > 0);
+        let up_seconds = up.map_or(u64::MAX, |units| units.unsigned_abs() / 10_000_000);
+        let counted_seconds = self.raw_start.unsigned_abs() / self.perf_frequency.max(1);
+        let is_too_long = counted_seconds > up_seconds.saturating_add(DAY_SECONDS);
+        match self.perf_frequency < LOWEST && is_too_long {
+            true => 0,
+            false => self.perf_frequency,
+        }
+    }
+}
+
+/// Time range of a session according to its header.
+pub(crate) struct SessionTimes {
+    /// Clock whose nanosecond 0 is the session's start.
+    clock: Clock,
+    end_ns: i64,
+}
+
+impl SessionTimes {
+    /// Returns the range of raw times in which the session's buffers begin. Rundown events, and those
+    /// that a merge adds, may be a minute later than the end.
+    pub(crate) fn near(&self) -> RangeInclusive<i64> {
+        const NEAR_NS: i64 = 60_000_000_000;
+        self.raw(-NEAR_NS)..=self.raw(self.end_ns.saturating_add(NEAR_NS))
+    }
+
+    /// Returns the first and the last plausible raw time: those of the session and of its buffers that
+    /// begin at `times`, with some room because a buffer's first event is not its last.
+    pub(crate) fn extended<'t>(&self, times: impl Iterator<Item = &'t i64>) -> (i64, i64) {
+        const ROOM_NS: i64 = 10_000_000_000;
+        let (mut first_ns, mut last_ns) = (0, self.end_ns);
+        for time in times {
+            let ns = self.clock.to_ns(*time);
+            first_ns = first_ns.min(ns);
+            last_ns = last_ns.max(ns);
+        }
+        (
+            self.raw(first_ns.saturating_sub(ROOM_NS)),
+            self.raw(last_ns.saturating_add(ROOM_NS)),
+        )
+    }
+
+    fn raw(&self, ns: i64) -> i64 {
+        self.clock.from_ns(ns)
     }
 }
 

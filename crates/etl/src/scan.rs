@@ -86,6 +86,7 @@ pub(crate) fn scan(source: &dyn Source, file: u16, first_segment: u16) -> io::Re
         None => scanner.chain()?,
     }
     scanner.compare_with_headers();
+    scanner.bound_times();
     scanner.count_missing_sequence_numbers();
     Ok(scanner.scan)
 }
@@ -486,6 +487,33 @@ impl Scanner<'_> {
         let found = (scan.buffers.len() + scan.empty.len()) as u64;
         if let buffers @ 1.. = written.saturating_sub(found) {
             self.fault(self.source.len(), FaultKind::EndsEarly { buffers });
+        }
+    }
+
+    /// Bounds the times of each segment by the start and the end in its header, if nearly all of its
+    /// buffers begin between them. Damaged times outside these bounds would appear as waits of hours.
+    fn bound_times(&mut self) {
+        /// Inverse of the share of buffers that may begin outside, because they are damaged.
+        const OUTSIDE: usize = 16;
+        let indices = usize::from(self.first_segment)..;
+        for (index, segment) in indices.zip(&mut self.scan.segments) {
+            let Some(session) = segment
+                .header
+                .as_ref()
+                .and_then(LogFileHeader::session_times)
+            else {
+                continue;
+            };
+            let buffers = self.scan.buffers.iter();
+            let of_segment = buffers.filter(|b| usize::from(b.segment) == index);
+            let times: Vec<i64> = of_segment.map(|b| b.first_time).collect();
+            let near = session.near();
+            let inside = || times.iter().filter(|time| near.contains(time));
+            if times.is_empty() || (times.len() - inside().count()) * OUTSIDE > times.len() {
+                continue;
+            }
+            let (first, last) = session.extended(inside());
+            segment.times = (segment.times.0.max(first), segment.times.1.min(last));
         }
     }
 

@@ -108,6 +108,33 @@ fn an_unfinished_log_is_read_to_its_end() {
     assert_eq!(numbers(&trace), expected(300));
 }
 
+/// The buffers agree with the header's start and end, so a time some minutes after the end is damaged.
+#[test]
+fn times_are_bounded_by_a_header_that_the_buffers_agree_with() {
+    let mut bytes = log(600);
+    let at = 5 * SIZE + HEADER + 24 + 8;
+    let time = i64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    let ticks_per_second = open(bytes.clone()).clock().frequency() as i64;
+    put(
+        &mut bytes,
+        at,
+        &(time + 600 * ticks_per_second).to_le_bytes(),
+    );
+    let trace = open(bytes);
+    let end = span(&trace);
+    let mut walk = trace.events();
+    while let Some(event) = walk.next() {
+        assert!(event.time_ns() <= end + 10_000_000_000);
+    }
+    assert_eq!(walk.damage().counts().get("implausible_time"), Some(&1));
+}
+
+/// Returns the session's length in nanoseconds, according to its header.
+fn span(trace: &Trace) -> i64 {
+    let header = trace.header().unwrap();
+    (header.end.unwrap() - header.start) * 100
+}
+
 #[test]
 fn times_far_outside_the_session_are_not_believed() {
     let whole = log(600);

@@ -159,39 +159,68 @@ impl Explanation {
     }
 }
 
-/// Theories whose findings may be symptoms of the findings of other theories.
-const SYMPTOMS: [(&str, &str); 3] = [
+/// Theories whose findings may be symptoms of the findings of other theories, each with its cause. A
+/// theory has its deepest cause first.
+const SYMPTOMS: [(&str, &str); 6] = [
     ("hangs", "lock-convoy"),
-    ("short-waits", "locked-cpus"),
     ("short-waits", "smb-security"),
+    ("short-waits", "locked-cpus"),
+    ("long-interrupts", "smb-security"),
+    ("long-interrupts", "locked-cpus"),
+    ("locked-cpus", "smb-security"),
 ];
 
-/// Makes findings that are symptoms of others information, so that one cost is reported once. A symptom
-/// has a thread or a CPU in common with its cause, and overlaps its time.
-fn fold(findings: &mut [Finding]) {
+/// Returns true if one finding is a symptom of another. Both overlap in time, and have a thread or a
+/// CPU in common.
+fn is_symptom(of: &Finding, cause: &Finding) -> bool {
     let is_place =
         |subject: &&Subject| matches!(subject, Subject::Thread { .. } | Subject::Cpu { .. });
-    let causes: Vec<Finding> = (findings.iter())
-        .filter(|finding| finding.severity > Severity::Information)
-        .filter(|finding| SYMPTOMS.iter().any(|(_, cause)| *cause == finding.theory))
-        .cloned()
+    let mut places = of.subjects.iter().filter(is_place);
+    let within = of.during.as_ref().zip(cause.during.as_ref());
+    SYMPTOMS.contains(&(of.theory, cause.theory))
+        && cause.severity > Severity::Information
+        && places.any(|place| cause.subjects.contains(place))
+        && within.is_some_and(|(a, b)| a.start < b.end && b.start < a.end)
+        && is_same_routine(of, cause)
+}
+
+/// Returns false if both findings are about routines, but not about the same one.
+fn is_same_routine(of: &Finding, cause: &Finding) -> bool {
+    let routines = |of: &Finding| -> Vec<Subject> {
+        let subjects = of.subjects.iter();
+        let routines = subjects.filter(|subject| matches!(subject, Subject::Routine { .. }));
+        routines.cloned().collect()
+    };
+    let (own, others) = (routines(of), routines(cause));
+    own.is_empty() || others.is_empty() || own.iter().any(|routine| others.contains(routine))
+}
+
+/// Makes findings that are symptoms of others information, so that one cost is reported once. The
+/// cause names its symptoms.
+fn fold(findings: &mut [Finding]) {
+    let causes: Vec<Option<usize>> = (0..findings.len())
+        .map(|place| {
+            let of = &findings[place];
+            let mut pairs = SYMPTOMS.iter().filter(|(theory, _)| *theory == of.theory);
+            pairs.find_map(|(_, cause)| {
+                let mut all = findings.iter();
+                all.position(|other| other.theory == *cause && is_symptom(of, other))
+            })
+        })
         .collect();
-    for finding in findings {
-        let is_cause = |cause: &&Finding| {
-            let mut places = finding.subjects.iter().filter(is_place);
-            let within = finding.during.as_ref().zip(cause.during.as_ref());
-            SYMPTOMS.contains(&(finding.theory, cause.theory))
-                && places.any(|place| cause.subjects.contains(place))
-                && within.is_some_and(|(a, b)| a.start < b.end && b.start < a.end)
+    for (place, cause) in causes.into_iter().enumerate() {
+        let Some(cause) = cause else {
+            continue;
         };
-        if let Some(cause) = causes.iter().find(is_cause) {
-            finding.severity = Severity::Information;
-            let because = format!(
-                "It is a symptom; this is reported first: {}",
-                cause.sentence
-            );
-            finding.why.insert(0, because);
-        }
+        let because = format!(
+            "It is a symptom; this is reported first: {}",
+            findings[cause].sentence
+        );
+        let symptom = &mut findings[place];
+        symptom.severity = Severity::Information;
+        symptom.why.insert(0, because);
+        let shows = format!("A symptom of it: {}", symptom.sentence);
+        findings[cause].why.push(shows);
     }
 }
 

@@ -77,6 +77,8 @@ thresholds! {
     IDLE_EXIT_NS: i64 = 1_000_000 Duration, OWN;
     /// Time after which Windows may raise the priority of a ready thread that gets no CPU.
     STARVATION_NS: i64 = 1_000_000_000 Duration, INTERNALS;
+    /// Least wait of a ready thread that ends at priority 15 and, with its earlier priority unknown, counts as starved.
+    STARVED_NS: i64 = 3_000_000_000 Duration, INTERNALS;
     /// Multiple of the mean time between samples. After this time without samples, a CPU may lack a buffer.
     LOST_SAMPLES: i64 = 10 Number, OWN;
 

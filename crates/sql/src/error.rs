@@ -120,6 +120,9 @@ pub enum SqlError {
         /// Size of the constant, in bytes.
         bytes: usize,
     },
+    /// The engine cuts long lines of a tree between bytes, so that it can draw only ASCII text.
+    #[error("EXPLAIN FORMAT TREE cannot draw characters outside ASCII; use EXPLAIN FORMAT INDENT")]
+    Tree,
     /// The query engine panicked.
     #[error("the query engine failed on this statement; no result is complete")]
     Engine,

@@ -12,6 +12,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion::catalog::MemTable;
 use datafusion::common::TableReference;
+use datafusion::common::format::ExplainFormat;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::provider_as_source;
 use datafusion::error::DataFusionError;
@@ -149,6 +150,11 @@ impl Session {
         parser.collect_spans = true;
         // In descending order too, null values must not precede the largest values.
         parser.default_null_ordering = "nulls_last".to_owned();
+        // Both reserve memory for the number in LIMIT, or compute with it, without a check: a large number
+        // would end the process.
+        let optimizer = &mut config.options_mut().optimizer;
+        optimizer.enable_topk_aggregation = false;
+        optimizer.enable_window_limits = false;
         let pool = FairSpillPool::new(settings.memory_bytes);
         let pool = TrackConsumersPool::new(pool, const { NonZeroUsize::new(3).unwrap() });
         let environment = RuntimeEnvBuilder::new()
@@ -262,6 +268,12 @@ impl Session {
         let state = self.context.state();
         let plan = state.statement_to_plan(statement.ast().clone()).await?;
         allow(&plan)?;
+        if let LogicalPlan::Explain(explain) = &plan
+            && explain.explain_format == ExplainFormat::Tree
+            && !explain.plan.display_indent().to_string().is_ascii()
+        {
+            return Err(SqlError::Tree);
+        }
         match expansion::is_too_large(&plan) {
             true => Err(SqlError::TooNested),
             false => Ok(projections::kept(plan)?),

@@ -45,6 +45,8 @@ pub(crate) struct FirstPass {
     /// Buffers that contain descriptions of events.
     pub(crate) metadata: Vec<BufferRef>,
     pub(crate) sampling_interval_ns: Option<i64>,
+    /// Time from the trace's start to its end; `None` if its headers and buffers do not give an end.
+    pub(crate) length_ns: Option<i64>,
     pub(crate) damage: Damage,
 }
 
@@ -209,6 +211,8 @@ fn build(
     let processes = std::mem::take(&mut tables.processes);
     let mut damage = pass.damage.clone();
     damage.merge(trace.damage().clone());
+    let span_ns = span_of(trace);
+    pass.length_ns = Some(span_ns.1).filter(|end_ns| *end_ns > 0);
     let streams = trace.streams();
     let numbers = streams.iter().map(CpuStream::cpu);
     let activities = numbers.zip(cpus.iter().map(|cpu| &cpu.activity));
@@ -220,7 +224,7 @@ fn build(
         activity: activity::by_cpu(activities),
         kinds: &kinds,
         damage: &damage,
-        span_ns: span_of(trace),
+        span_ns,
     };
     build_whole(tables, &facts, wanted, unreadable);
     tables.processes = processes;

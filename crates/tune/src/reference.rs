@@ -138,7 +138,7 @@ fn describe(text: &mut String, setting: &Setting) {
         &escaped(&format!("{}. {}", checked.on, checked.found)),
     );
     item(
-        "Without a source",
+        "Unconfirmed",
         &escaped(checked.unsupported.as_deref().unwrap_or_default()),
     );
 }

@@ -180,7 +180,7 @@ fn to_file<T>(
 ) -> Result<(T, u64), Failure> {
     let new = NewFile::create(path)?;
     let written = write(new.file()).map_err(|error| match error {
-        export::Error::Write(error) => Failure::input(path, error),
+        export::Error::Write(error) => Failure::writing(path, &error),
         other => other.into(),
     })?;
     Ok((written, new.finish()?))

@@ -1,7 +1,9 @@
 //! Errors that end a command. Each kind has an exit code.
 
+use std::error::Error;
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
+use std::iter::successors;
 use std::path::Path;
 
 use tables::StoreError;
@@ -34,9 +36,13 @@ impl Failure {
         Failure::Input(format!("cannot read {}: {}", path.display(), cause(error)))
     }
 
-    /// Creates an error about a file or folder that the operating system did not let the program write.
-    pub(crate) fn writing(path: &Path, error: &io::Error) -> Failure {
-        Failure::Input(format!("cannot write {}: {}", path.display(), cause(error)))
+    /// Creates an error about a file or folder that could not be written. If the operating system caused it, the
+    /// text has its cause and advice.
+    pub(crate) fn writing(path: &Path, error: &(dyn Error + 'static)) -> Failure {
+        let of_system =
+            successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref());
+        let why = of_system.map_or_else(|| error.to_string(), cause);
+        Failure::Input(format!("cannot write {}: {why}", path.display()))
     }
 }
 
@@ -133,6 +139,7 @@ impl From<export::Error> for Failure {
         match error {
             export::Error::Session(error) => error.into(),
             export::Error::Write(error) => Failure::Output(error),
+            export::Error::Parquet { path, source } => Failure::writing(&path, source.as_ref()),
             export::Error::NoPackets => Failure::NotRecorded(error.to_string()),
             other => Failure::Input(other.to_string()),
         }

@@ -135,7 +135,9 @@ pub(crate) fn run() -> ExitCode {
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
-        Err(Failure::Output(error)) => fail(&format!("cannot write the output: {error}"), 2),
+        Err(Failure::Output(error)) => {
+            fail(&format!("cannot write the output: {}", cause(&error)), 2)
+        }
         Err(Failure::NotRecorded(what) | Failure::Negative(what)) => fail(&what, 1),
         Err(Failure::Input(what)) => fail(&what, 2),
         Err(Failure::Interrupted) => fail("interrupted", INTERRUPTED_CODE),

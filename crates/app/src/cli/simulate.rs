@@ -315,7 +315,8 @@ fn write(
     let simulated = sim::simulate(scenario, seed, out, should_continue);
     let (out, truth) = simulated.map_err(|error| match error {
         RunError::Stopped => Failure::Interrupted,
-        error => Failure::input(path, error),
+        RunError::Write(error) => Failure::writing(path, &error),
+        error @ RunError::Stuck(_) => Failure::input(path, error),
     })?;
     out.into_inner()
         .map_err(|error| Failure::writing(path, &error.into_error()))?;

@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     if let Some(redactor) = &redactor {
         redactor.redact_session(&mut session);
     }
-    let failed = |error: WriteError| Failure::input(&args.output, error);
+    let failed = |error: WriteError| Failure::writing(&args.output, &error);
     let out = BufWriter::new(new.file());
     let mut writer = Writer::new(out, session).map_err(failed)?;
     let sieve = Sieve::new(&filter, &decoder, &processes, trace.clock());

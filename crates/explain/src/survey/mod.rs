@@ -91,7 +91,7 @@ pub struct Survey {
 }
 
 /// Columns of `cpu_runs` that the survey reads. A [`Wait`] consists of such columns.
-pub(crate) const COLUMNS: [&str; 33] = [
+pub(crate) const COLUMNS: [&str; 34] = [
     "start_ns",
     "end_ns",
     "cpu_ns",
@@ -120,6 +120,7 @@ pub(crate) const COLUMNS: [&str; 33] = [
     "previous_state",
     "previous_wait_reason",
     "previous_rank",
+    "previous_priority_out",
     "ideal_processor",
     "stack_id",
     "readying_stack_id",

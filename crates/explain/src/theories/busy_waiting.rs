@@ -65,8 +65,8 @@ impl Theory for BusyWaiting {
             let because = match has_symbols {
                 true => "no driver stalled a CPU for 10 ms or longer",
                 false => {
-                    "no system thread stayed in a small loop of the kernel for long (without \
-                     kernel symbols, stalls cannot be found by name)"
+                    "no system thread stayed in one short loop of the kernel for 10 ms or \
+                     longer; stalls could not be found by name, because kernel symbols are missing"
                 }
             };
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));

@@ -216,16 +216,41 @@ fn then_missing(mut finding: Finding, asked: &Range<i64>, mut gaps: Vec<Gap>) ->
 
 /// Returns the words for a kind of damage, to follow a number.
 fn words(kind: &str, number: u64) -> String {
-    let words = kind.replace('_', " ");
+    let (one, many) = match kind {
+        "events_lost" => ("event lost", "events lost"),
+        "buffers_lost" => ("buffer lost", "buffers lost"),
+        "buffer_marks_lost_events" => (
+            "buffer in which events were lost",
+            "buffers in which events were lost",
+        ),
+        "buffer_marks_lost_buffers" => (
+            "buffer before which others were lost",
+            "buffers before which others were lost",
+        ),
+        "loss_events" => ("event that reports a loss", "events that report a loss"),
+        "missing_sequence_numbers" => ("missing buffer", "missing buffers"),
+        "implausible_sequence" => (
+            "buffer with a damaged sequence number",
+            "buffers with damaged sequence numbers",
+        ),
+        "implausible_time" => ("event with a damaged time", "events with damaged times"),
+        "clock_inversion" => (
+            "buffer whose events are not in time order",
+            "buffers whose events are not in time order",
+        ),
+        "out_of_order" => ("event not in time order", "events not in time order"),
+        "unfinished" => ("unfinished session", "unfinished sessions"),
+        "not_a_buffer" => ("place without a buffer", "places without a buffer"),
+        "unknown_record" | "record_too_small" | "record_too_large" => {
+            ("buffer with a broken event", "buffers with broken events")
+        }
+        _ => return kind.replace('_', " "),
+    };
     match number {
-        1 => ["numbers", "events", "buffers"]
-            .into_iter()
-            .filter(|many| !words.starts_with("buffer marks") && words.contains(many))
-            .fold(words.clone(), |words, many| {
-                words.replace(many, many.trim_end_matches('s'))
-            }),
-        _ => words,
+        1 => one,
+        _ => many,
     }
+    .to_owned()
 }
 
 /// Kinds of damage that are losses reported by a session or its buffers.
@@ -316,16 +341,14 @@ mod tests {
     }
 
     #[test]
-    fn one_of_a_kind_is_not_told_as_many() {
-        assert_eq!(
-            words("missing_sequence_numbers", 1),
-            "missing sequence number"
-        );
-        assert_eq!(
-            words("missing_sequence_numbers", 2),
-            "missing sequence numbers"
-        );
+    fn damage_is_told_in_words_with_one_or_many() {
+        assert_eq!(words("missing_sequence_numbers", 1), "missing buffer");
+        assert_eq!(words("missing_sequence_numbers", 2), "missing buffers");
         assert_eq!(words("events_lost", 1), "event lost");
+        assert_eq!(
+            words("buffer_marks_lost_events", 2),
+            "buffers in which events were lost"
+        );
         assert_eq!(words("truncated", 1), "truncated");
     }
 

@@ -62,8 +62,8 @@ impl Theory for Clocks {
         let mut finding = Finding::new(&ABOUT, Severity::Warning, sentence)
             .subjects(cpus)
             .remedy(
-                "Record again with QPC as the session's clock. If it still happens, check for BIOS \
-                 updates and the boot option tscsyncpolicy",
+                "Check for BIOS updates and the boot option tscsyncpolicy. If the session's clock was not \
+                 QPC, record again with QPC",
             )
             .doubt("Only a lower bound of the difference is known");
         if let Some((first, last)) = first.zip(last) {

@@ -116,20 +116,21 @@ fn by_process(
         let whose = case.processes(row_of(place), None);
         format!("{whose} ({})", duration(used[place].own_ns()))
     };
-    let (interrupted, rest) = match inside_ns {
-        0 => (String::new(), "; most time went to"),
-        ns => (
-            format!(", {} of that with DPCs and ISRs", duration(ns)),
-            "; most of the rest went to",
-        ),
+    let interrupted = match inside_ns {
+        0 => String::new(),
+        ns => format!(", {} of that with DPCs and ISRs", duration(ns)),
     };
     let most = match processes.as_slice() {
         [] if survey.doubtful.runs == 0 && range.is_none() => return None,
         [] => String::new(),
         [first, next, ..] if *first == unknown => {
-            format!("{rest} {}, then {}", told(*first), told(*next))
+            format!(
+                " The threads that ran longest: {}, then {}.",
+                told(*first),
+                told(*next)
+            )
         }
-        [first, ..] => format!("{rest} {}", told(*first)),
+        [first, ..] => format!(" The process that ran longest: {}.", told(*first)),
     };
     let runs = interrupted_runs(case, range);
     let mut evidence = Evidence::new(
@@ -179,7 +180,7 @@ fn by_process(
     );
     let the = if range.is_some() { "the" } else { "The" };
     let sentence = format!(
-        "{when}{the} CPUs were busy for {} ({share}){interrupted}{most}.",
+        "{when}{the} CPUs were busy for {} ({share}){interrupted}.{most}",
         duration(busy_ns),
     );
     let named = processes
@@ -313,24 +314,30 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
     )
     .row([all, idle, unknown.samples].map(|count| Some(count.into())));
     let share = |samples: u64| percent(samples as i64, all as i64);
-    let nowhere = format!("outside known modules ({})", share(unknown.samples));
+    let nowhere = format!(
+        "{} of them were outside known modules",
+        share(unknown.samples)
+    );
     let most = match modules.first() {
-        None => format!("all {nowhere}"),
+        None => format!("{nowhere}."),
         Some((module, sampled)) => {
-            let within = format!("in {module} ({})", share(sampled.samples));
+            let within = format!(
+                "The module with most of them: {module} ({}).",
+                share(sampled.samples)
+            );
             match unknown.samples > sampled.samples {
-                true => format!("most {nowhere}, then {within}"),
-                false => format!("most {within}"),
+                true => format!("{nowhere}. {within}"),
+                false => within,
             }
         }
     };
     let sentence = match idle {
         0 => format!(
-            "{} of busy CPUs: {most}.",
+            "CPUs were busy in all of {}. {most}",
             counted(all, "sample", "samples")
         ),
         _ => format!(
-            "{} of {} samples are of busy CPUs: {most}.",
+            "CPUs were busy in {} of {} samples. {most}",
             grouped(all),
             grouped(all + idle)
         ),

@@ -211,6 +211,30 @@ fn signing_is_named_before_the_flood_that_it_makes() {
     assert_eq!(judgement(&explanation, "locked-cpus"), "against");
 }
 
+/// Checks that a cost is counted once: long DPCs and the CPUs that they lock are symptoms of their cause.
+#[test]
+fn long_dpcs_that_lock_a_cpu_are_its_symptoms() {
+    for (scenario, root, symptoms) in [
+        (
+            "smb-signing-on",
+            "smb-security",
+            vec!["locked-cpus", "long-interrupts"],
+        ),
+        ("dpc-flood-teaming", "locked-cpus", vec!["long-interrupts"]),
+    ] {
+        let explanation = explained(&Simulated::new(scenario, &[]));
+        let first = &explanation["findings"][0];
+        assert_eq!(first["theory"], root);
+        let why: Vec<String> = list(first, "why").iter().map(text).collect();
+        for theory in symptoms {
+            let symptom = found(&explanation, theory)[0];
+            assert_eq!(symptom["severity"], "information", "{scenario}: {symptom}");
+            let sentence = text(&symptom["sentence"]);
+            assert!(why.iter().any(|why| why.contains(&sentence)), "{why:?}");
+        }
+    }
+}
+
 /// Compares the USB drivers of Microsoft and of the vendor. Their interrupts are equal. The durations of
 /// their DPCs differ, but all are within the limit.
 #[test]

@@ -29,6 +29,16 @@ impl Explained {
         Explained::read(&simulated.trace, Some(&simulated.symbols), scope)
     }
 
+    /// Explains a damaged trace without symbols; `None` if the trace is refused.
+    pub(crate) fn of_damaged(trace: &str) -> Option<Explained> {
+        let store = Store::open(&[PathBuf::from(trace)], Cache::Off).ok()?;
+        let scope = Scope::default();
+        let explanation = explain::explain(&store, scope, None, Options::default()).ok()?;
+        Some(Explained {
+            explanation: serde_json::to_value(explanation).unwrap(),
+        })
+    }
+
     fn read(trace: &str, symbols: Option<&str>, scope: Scope) -> Explained {
         let store = open(trace);
         let names = Identities::read(&store, Options::default()).unwrap();

@@ -97,5 +97,5 @@ fn dpcs_that_interrupt_the_idle_thread_are_busy_time() {
         "{busy_ns}"
     );
     let used = sentence(&explained, "The CPUs were busy for 2.0");
-    assert!(used.contains(" of that with DPCs and ISRs; "), "{used}");
+    assert!(used.contains(" of that with DPCs and ISRs. "), "{used}");
 }

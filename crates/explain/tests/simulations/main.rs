@@ -1,6 +1,7 @@
 //! Explanations of simulated traces, compared with the truth about the simulations.
 
 mod causes;
+mod damaged;
 mod explained;
 mod hangs;
 mod machine;

@@ -128,7 +128,7 @@ fn interrupts_are_not_counted_as_time_of_threads() {
         "{sentence}"
     );
     assert!(
-        sentence.contains(" of that with DPCs and ISRs; "),
+        sentence.contains(" of that with DPCs and ISRs. "),
         "{sentence}"
     );
 }

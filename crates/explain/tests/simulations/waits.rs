@@ -506,3 +506,179 @@ fn without_waits_nothing_is_found() {
         }
     }
 }
+
+/// Checks that the raise that ends the wait of a starved thread is not taken for its priority during the
+/// wait, even if nothing records its priority before.
+#[test]
+fn a_starved_thread_without_recorded_priority_is_starved() {
+    for kernel in [
+        r#"["LOADER","CSWITCH","DISPATCHER","PRIORITY","ANTI_STARVATION","DPC","INTERRUPT"]"#,
+        r#"["LOADER","CSWITCH","DISPATCHER","DPC","INTERRUPT"]"#,
+    ] {
+        let kernel = format!("record.kernel={kernel}");
+        let starved = Simulated::new("priority-starved", &["duration=7s", &kernel]);
+        let explanation = explained(&starved);
+        for wait in waits(&explanation) {
+            assert!(
+                !explaining(wait).contains(&"dispatcher".to_owned()),
+                "{wait:#}"
+            );
+        }
+        let worst = waits(&explanation)[0];
+        assert_eq!(explaining(worst), ["higher-priority"], "{worst:#}");
+    }
+}
+
+/// Tests a thread that never ran, so that nothing records its priority.
+#[test]
+fn a_wait_of_unknown_priority_blames_no_priority() {
+    let busy = Simulated::of_text(
+        "unknown",
+        r#"
+        extends = "healthy"
+        title = "A thread that never runs"
+        about = "Two programs that compute for ever."
+        duration = "4s"
+        [[add.process]]
+        name = "late.exe"
+        class = "idle"
+        [[add.process.thread]]
+        name = "late"
+        start = "2s"
+        program = [ { forever = [ { run = "1s", in = ["late.exe!Loop"] } ] } ]
+        [[add.process]]
+        name = "burn.exe"
+        [[add.process.thread]]
+        name = "burn"
+        count = 24
+        program = [ { forever = [ { run = "1s", in = ["burn.exe!Loop"] } ] } ]
+        "#,
+        &[],
+    );
+    let explanation = explained(&busy);
+    let wait = wait_of(&explanation, "late.exe");
+    let weighed = list(wait, "weighed").iter();
+    for theory in ["higher-priority", "equal-priority"] {
+        let mut weighed = weighed.clone();
+        let verdict = weighed.find(|v| v["theory"] == theory).unwrap();
+        assert_eq!(verdict["judgement"], "not_recorded", "{verdict:#}");
+    }
+    assert!(explaining(wait).is_empty(), "{wait:#}");
+}
+
+/// Tests a wait that mostly consists of a suspend gap. The gap costs nothing, so the cause is that of the
+/// rest of the wait.
+#[test]
+fn a_wait_that_sleep_made_long_has_the_cause_of_its_rest() {
+    let slept = Simulated::of_text(
+        "slept",
+        r#"
+        extends = "healthy"
+        title = "A machine that sleeps while a program waits"
+        about = "A program above normal has all CPUs."
+        duration = "14s"
+        [[add.process]]
+        name = "victim.exe"
+        [[add.process.thread]]
+        name = "victim"
+        program = [ { forever = [ { run = "1s", in = ["victim.exe!Loop"] } ] } ]
+        [[add.process]]
+        name = "burn.exe"
+        class = "above-normal"
+        [[add.process.thread]]
+        name = "burn"
+        count = 24
+        start = "2s"
+        program = [ { run = "1s", in = ["burn.exe!Loop"] }, { sleep = "60s" } ]
+        [[at]]
+        time = "3s"
+        suspend = "6s"
+        "#,
+        &[],
+    );
+    let explanation = explained(&slept);
+    let wait = waits(&explanation)[0];
+    assert_ne!(wait["severity"], "information", "{wait:#}");
+    let explains = explaining(wait);
+    assert!(explains.contains(&"higher-priority".to_owned()), "{wait:#}");
+    let sentence = text(&wait["sentence"]);
+    assert!(
+        sentence.contains("threads of higher priority had 9") && sentence.contains("burn.exe"),
+        "{sentence}"
+    );
+    assert!(
+        sentence.contains("for which the machine was suspended"),
+        "{sentence}"
+    );
+    // The program above normal needs 24 s on eight CPUs, and less than 10 % more with all others.
+    let lost_ns = number(&wait["delay"], "ns");
+    assert!(
+        (2_000_000_000..=3_300_000_000).contains(&lost_ns),
+        "{wait:#}"
+    );
+}
+
+/// Tests a program whose threads wait for different causes. Each cause has its own finding and its own cost.
+#[test]
+fn waits_with_different_causes_have_different_findings() {
+    let mixed = Simulated::of_text(
+        "mixed",
+        r#"
+        extends = "healthy"
+        title = "Two causes at two times"
+        about = "First, a pinned thread waits for its CPU. Then all threads wait for all CPUs."
+        duration = "9s"
+        [[add.process]]
+        name = "mixed.exe"
+        [[add.process.thread]]
+        name = "pinned"
+        affinity = [1]
+        program = [ { forever = [ { run = "1s", in = ["mixed.exe!Loop"] } ] } ]
+        [[add.process.thread]]
+        name = "wide"
+        start = "4s"
+        program = [ { forever = [ { run = "1s", in = ["mixed.exe!Loop"] } ] } ]
+        [[add.process]]
+        name = "hog.exe"
+        class = "high"
+        [[add.process.thread]]
+        name = "hog"
+        affinity = [1]
+        start = "1s"
+        program = [ { run = "2s", in = ["hog.exe!Loop"] }, { sleep = "60s" } ]
+        [[add.process]]
+        name = "burn.exe"
+        class = "high"
+        [[add.process.thread]]
+        name = "burn"
+        count = 24
+        start = "5s"
+        program = [ { run = "900ms", in = ["burn.exe!Loop"] }, { sleep = "60s" } ]
+        "#,
+        &[],
+    );
+    let explanation = explained(&mixed);
+    let of_it: Vec<&Value> = waits(&explanation)
+        .into_iter()
+        .filter(|wait| text(&wait["sentence"]).contains(" of mixed.exe"))
+        .collect();
+    let with = |theory: &str| {
+        let mut of_it = of_it.iter();
+        let wait = of_it.find(|wait| explaining(wait).contains(&theory.to_owned()));
+        wait.unwrap_or_else(|| panic!("no {theory}: {of_it:#?}"))
+    };
+    let pinned = number(&with("affinity")["delay"], "ns");
+    assert!(
+        (1_900_000_000..=2_300_000_000).contains(&pinned),
+        "{pinned}"
+    );
+    assert!(text(&with("affinity")["sentence"]).contains("hog.exe"));
+    let outranked = of_it
+        .iter()
+        .find(|wait| text(&wait["sentence"]).contains("burn.exe"))
+        .unwrap_or_else(|| panic!("no burn.exe: {of_it:#?}"));
+    assert!(!explaining(outranked).contains(&"affinity".to_owned()));
+    // 24 threads of 900 ms on eight CPUs.
+    let lost = number(&outranked["delay"], "ns");
+    assert!((1_500_000_000..=3_300_000_000).contains(&lost), "{lost}");
+}

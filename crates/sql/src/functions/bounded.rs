@@ -1,10 +1,10 @@
-//! Limits for functions of DataFusion whose result can be much larger than their arguments.
+//! Limits for functions of DataFusion whose result can be much larger than their arguments, or which panic.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, IntervalMonthDayNanoType};
-use arrow_array::{Array, ArrayRef, Int64Array};
+use arrow_array::{Array, ArrayRef, Int64Array, new_empty_array};
 use arrow_schema::{DataType, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::length::length;
@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
-/// Names of the functions with a limited result.
+/// Names of the wrapped functions.
 pub(crate) const NAMES: &[&str] = &[
     "array_repeat",
     "array_resize",
@@ -26,6 +26,7 @@ pub(crate) const NAMES: &[&str] = &[
     "repeat",
     "replace",
     "rpad",
+    "to_char",
 ];
 
 /// Maximum size of the result of one call, which processes a batch of rows, in bytes.
@@ -34,7 +35,7 @@ const MAX_BYTES: i64 = 256 << 20;
 /// Estimated size of an array's element, in bytes.
 const ELEMENT_BYTES: i64 = 16;
 
-/// A function of DataFusion that fails if its result would be too large.
+/// A function of DataFusion that fails if its result would be too large, and that accepts batches without rows.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Bounded {
     inner: Arc<ScalarUDF>,
@@ -72,6 +73,11 @@ impl ScalarUDFImpl for Bounded {
     }
 
     fn invoke_with_args(&self, mut arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if arguments.number_rows == 0 {
+            // Without rows, `to_char` panics.
+            let empty = new_empty_array(arguments.return_field.data_type());
+            return Ok(ColumnarValue::Array(empty));
+        }
         let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
         if ["lpad", "rpad"].contains(&self.name())
             && let Some(length) = arrays.get(1).and_then(numbers)

@@ -34,7 +34,8 @@ table! {
         queue_ns: Nullable<i64> = "duration_ns - service_ns",
         /// Time from the start to the completion of the request.
         duration_ns: Nullable<i64> = "time_ns - init_ns" wpa "IO Time",
-        /// Duration of the request as measured by the kernel.
+        /// Duration of the request as measured by the kernel. Unknown if it is longer than the trace,
+        /// because it is then damaged.
         response_ns: Nullable<i64> = "HighResResponseTime",
         /// CPU that logged the completion.
         cpu: Vec<u16> = "CPU of the buffer" wpa "CPU",
@@ -203,6 +204,7 @@ impl EventTable for DiskIo {
         let mut starts = starts.0.into_iter().peekable();
         for row in 0..rows.len() {
             let time_ns = rows.time_ns[row];
+            rows.refuse_long_response(row, trackers.length_ns);
             while let Some(start) = starts.next_if(|(start_ns, _)| *start_ns <= time_ns) {
                 state.open.insert(start.1.key(), start);
             }
@@ -248,6 +250,16 @@ impl EventTable for DiskIo {
 }
 
 impl DiskIo {
+    /// Makes a response unknown that is longer than the trace, because it is damaged.
+    fn refuse_long_response(&mut self, row: usize, length_ns: Option<i64>) {
+        let longest_ns = length_ns.unwrap_or(i64::MAX);
+        if self.response_ns.get(row) > Some(longest_ns) {
+            self.init_ns.set(row, None);
+            self.duration_ns.set(row, None);
+            self.response_ns.set(row, None);
+        }
+    }
+
     fn push(&mut self, event: &Event<'_>) -> Option<()> {
         let (payload, version) = (event.payload(), event.version()?);
         let kind = match event.opcode()? {

@@ -18,6 +18,8 @@ pub(crate) struct Trackers<'t> {
     pub(crate) files: &'t FileTracker,
     /// Time between two samples of a CPU that the session set, in nanoseconds.
     pub(crate) sampling_interval_ns: Option<i64>,
+    /// Time from the trace's start to its end, if it is known.
+    pub(crate) length_ns: Option<i64>,
 }
 
 /// Identity of a thread at a time.
@@ -41,6 +43,7 @@ impl<'t> Trackers<'t> {
             stacks: &pass.stacks,
             files: &pass.files,
             sampling_interval_ns: pass.sampling_interval_ns,
+            length_ns: pass.length_ns,
         }
     }
 

@@ -216,7 +216,7 @@ fn write_judged(out: &mut dyn Write, explanation: &Explanation, detail: Detail) 
     match explanation.what_to_record().filter(|_| !is_said) {
         Some(record) => output::paragraph(
             out,
-            &format!("To answer the questions that are not recorded, record {record}."),
+            &format!("To answer the questions marked as not recorded, record {record}."),
         ),
         None => Ok(()),
     }

@@ -112,10 +112,13 @@ impl Recording {
             let file = format!("{trace}.{label}.reg");
             wpr.push(step("keep settings", commands::export_setting(key, &file)));
         }
-        wpr.push(step("end without saving", commands::cancel()));
+        wpr.push(step("discard", commands::cancel()));
         wpr.push(step("record the next boot", start(Mode::Boot)));
-        wpr.push(step("after it", commands::stop(Mode::Boot, &trace, "")));
-        wpr.push(step("end that without saving", commands::cancel_boot()));
+        wpr.push(step(
+            "save the boot trace",
+            commands::stop(Mode::Boot, &trace, ""),
+        ));
+        wpr.push(step("discard the boot trace", commands::cancel_boot()));
         let of_xperf = |what, commands: Vec<record::Command>| {
             commands.into_iter().map(move |command| step(what, command))
         };

@@ -114,6 +114,7 @@ fn found(case: &Case<'_>, used: &RoutineUse) -> Finding {
                 number: used.longest_cpu,
             },
         ])
+        .during(used.longest_end_ns.saturating_sub(longest_ns)..used.longest_end_ns)
         .with(longest_runs(case, used));
     if severity == Severity::Warning {
         finding = finding.remedy(

@@ -29,6 +29,10 @@ pub(super) struct Group<'c> {
     pub(super) severity: Severity,
     /// Processes that ran during the waits that have the same cause as the worst wait.
     pub(super) who_ran: WhoRan,
+    /// True if all waits of the process were counted, because they have the same cause.
+    pub(super) has_one_cause: bool,
+    /// Other causes of waits of the process that have no group, each with the time that it cost.
+    pub(super) smaller: Vec<(Option<Cause>, i64)>,
     /// Groups of other processes with a smaller delay and the same cause.
     pub(super) others: Vec<Group<'c>>,
 }
@@ -55,10 +59,21 @@ pub(super) fn grouped<'c>(
             None => of_processes.push(vec![one]),
         }
     }
-    let mut groups: Vec<Group<'c>> = of_processes
-        .into_iter()
-        .map(|argued| Group::of(case, noticed(case, facts, &argued), argued, holders))
-        .collect();
+    let mut groups: Vec<Group<'c>> = Vec::new();
+    for argued in of_processes {
+        let noticed = noticed(case, facts, &argued);
+        let mut by_cause = by_cause(argued).into_iter();
+        let Some((main, smaller)) = by_cause.next() else {
+            continue;
+        };
+        // All waits of the process are counted only if they have one cause.
+        let has_one = by_cause.len() == 0 && smaller.is_empty();
+        let main = Group::of(case, noticed, main, (has_one, smaller), holders);
+        groups.push(main);
+        groups.extend(by_cause.map(|(of_cause, smaller)| {
+            Group::of(case, noticed, of_cause, (false, smaller), holders)
+        }));
+    }
     groups.sort_by_key(|group| Reverse((group.severity, group.delay_ns)));
     let mut told: Vec<Group<'c>> = Vec::new();
     for group in groups {
@@ -68,6 +83,35 @@ pub(super) fn grouped<'c>(
         }
     }
     told
+}
+
+/// Waits of a process with one cause, and the causes without a group, with the time
+/// that each of them cost, in nanoseconds.
+type OfCause = (Vec<Argued>, Vec<(Option<Cause>, i64)>);
+
+/// Divides the waits of a process by their causes. The cause that cost most comes first. It also gets
+/// the causes that cost little.
+fn by_cause(argued: Vec<Argued>) -> Vec<OfCause> {
+    let mut causes: Vec<(i64, Vec<Argued>)> = Vec::new();
+    for one in argued {
+        let same = |of: &&mut (i64, Vec<Argued>)| of.1[0].weighed.cause == one.weighed.cause;
+        match causes.iter_mut().find(same) {
+            Some(of) => of.1.push(one),
+            None => causes.push((0, vec![one])),
+        }
+    }
+    for (ns, of_cause) in &mut causes {
+        *ns = lost_in_these(of_cause);
+    }
+    // The sort is stable: of causes with the same cost, that of the worst wait comes first.
+    causes.sort_by_key(|(ns, _)| Reverse(*ns));
+    let mut causes = causes.into_iter();
+    let first = causes.next().map(|(_, first)| first);
+    let (own, small): (Vec<_>, Vec<_>) = causes.partition(|(ns, _)| *ns >= DISRUPTIVE_NS);
+    let smaller = small.into_iter().map(|(ns, of)| (of[0].weighed.cause, ns));
+    let first = first.map(|first| (first, smaller.collect()));
+    let own = own.into_iter().map(|(_, of_cause)| (of_cause, Vec::new()));
+    first.into_iter().chain(own).collect()
 }
 
 /// Returns all noticeable waits of a process. Returns `None` if some of them may be wrong. Then
@@ -85,17 +129,18 @@ fn noticed<'c>(case: &'c Case<'_>, facts: &Facts, argued: &[Argued]) -> Option<&
 impl<'c> Group<'c> {
     /// Creates a group of these examined waits of a process.
     pub(super) fn of_these(case: &Case<'_>, argued: Vec<Argued>, holders: &Holders) -> Group<'c> {
-        Group::of(case, None, argued, holders)
+        Group::of(case, None, argued, (true, Vec::new()), holders)
     }
 
     fn of(
         case: &Case<'_>,
         noticed: Option<&'c NoticedWaits>,
         argued: Vec<Argued>,
+        (has_one_cause, smaller): (bool, Vec<(Option<Cause>, i64)>),
         holders: &Holders,
     ) -> Group<'c> {
         let worst = &argued[0];
-        let delay_ns = match noticed {
+        let delay_ns = match noticed.filter(|_| has_one_cause) {
             Some(noticed) => noticed.waited_ns() - slept_ns(case, noticed),
             None => lost_in_these(&argued).min(case.survey.span_ns()),
         };
@@ -110,10 +155,9 @@ impl<'c> Group<'c> {
             NOTICED_NS.. if is_urgent => Severity::Warning,
             _ => Severity::Information,
         };
-        let alike = argued.iter().filter(|one| {
-            one.weighed.cause == worst.weighed.cause
-                && one.waiter.limited_to == worst.waiter.limited_to
-        });
+        let alike = argued
+            .iter()
+            .filter(|one| one.waiter.limited_to == worst.waiter.limited_to);
         let stretches = union(alike.map(|one| one.waiter.range.clone()).collect());
         let who_ran = held::by_process(case, Some(&worst.waiter), &stretches, holders);
         Group {
@@ -121,6 +165,8 @@ impl<'c> Group<'c> {
             delay_ns,
             severity,
             who_ran,
+            has_one_cause,
+            smaller,
             others: Vec::new(),
             argued,
         }
@@ -133,12 +179,6 @@ impl<'c> Group<'c> {
 
     pub(super) fn cause(&self) -> Option<Cause> {
         self.worst().weighed.cause
-    }
-
-    /// Returns the number of examined waits whose cause differs from that of the worst wait.
-    pub(super) fn otherwise_caused(&self) -> usize {
-        let causes = self.argued.iter().map(|one| one.weighed.cause);
-        causes.filter(|cause| *cause != self.cause()).count()
     }
 
     /// Returns true if two processes waited because of the same cause. If the cause is the priority

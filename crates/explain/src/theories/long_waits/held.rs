@@ -125,6 +125,17 @@ impl Held {
         self.ns[by as usize]
     }
 
+    /// Returns the time of all CPUs that the thread may use together, in nanoseconds. Suspend gaps
+    /// are left out, unless the machine was suspended for the whole wait.
+    pub(super) fn awake_ns(&self) -> i64 {
+        match self.all_ns - self.by(By::Suspended) {
+            1.. if self.part_of_wait(self.by(By::Suspended)) < self.ready_ns => {
+                self.all_ns - self.by(By::Suspended)
+            }
+            _ => self.all_ns,
+        }
+    }
+
     /// Returns the part of the wait that corresponds to this CPU time, in nanoseconds.
     pub(super) fn part_of_wait(&self, cpu_ns: i64) -> i64 {
         match self.all_ns {

@@ -175,6 +175,7 @@ fn still_waiting(
         process_row: None,
         rank: None,
         priorities: vec![(range.clone(), None)],
+        is_starved: false,
         cpu: None,
         limited_to: None,
         affinity_is_known: false,

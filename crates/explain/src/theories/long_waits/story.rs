@@ -207,12 +207,7 @@ pub fn tell(
 }
 
 /// Columns of `cpu_runs` that are read in addition to the columns of the survey.
-const COLUMNS: [&str; 4] = [
-    "previous_priority_out",
-    "previous_cpu",
-    "state_out",
-    "wait_reason_out",
-];
+const COLUMNS: [&str; 1] = ["previous_cpu"];
 
 fn of_run(
     case: &Case<'_>,

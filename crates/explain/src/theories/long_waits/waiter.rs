@@ -5,7 +5,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use tables::{CpusView, PrioritiesView, StoreError, Table, ThreadsView};
 
-use crate::thresholds::STARVATION_NS;
+use crate::thresholds::{STARVATION_NS, STARVED_NS};
 use crate::{Case, Evidence, Wait};
 
 /// Thread that was ready without a CPU, and its wait.
@@ -18,8 +18,10 @@ pub(super) struct Waiter {
     pub(super) process_id: Option<u32>,
     pub(super) process_row: Option<u32>,
     pub(super) rank: Option<u8>,
-    /// Priority of the thread in each time range of the wait.
+    /// Priority of the thread in each time range of the wait; `None` if it is unknown.
     pub(super) priorities: Vec<(Range<i64>, Option<i8>)>,
+    /// True if Windows raised the thread at the end of the wait because it got no CPU for long.
+    pub(super) is_starved: bool,
     /// CPU on which the thread ran after the wait or, if the wait has not ended, before the wait.
     pub(super) cpu: Option<u16>,
     /// CPUs that the thread may use; `None` if it may use all.
@@ -48,6 +50,7 @@ impl Waiter {
             process_row: wait.process_row,
             rank: wait.rank,
             priorities: vec![(wait.range(), wait.priority)],
+            is_starved: false,
             cpu: Some(wait.cpu),
             limited_to: None,
             affinity_is_known: false,
@@ -65,6 +68,30 @@ impl Waiter {
     /// Returns the priority of the thread at the start of the wait.
     pub(super) fn priority(&self) -> Option<i8> {
         self.priorities.first().and_then(|(_, priority)| *priority)
+    }
+
+    /// Sets the priority of the wait if no event records changes of the thread's priority. The
+    /// priority of the run after the wait is that of the wait only if nothing raised it before the
+    /// thread ran: a starved thread waited with a lower one.
+    fn guess_priority(&mut self, base_priority: Option<u8>) {
+        let Some(wait) = &self.wait else {
+            return;
+        };
+        let was_preempted = wait.readied_ns.is_none();
+        let before = wait.previous_priority;
+        let priority = if wait.priority == Some(STARVED) && self.ready_ns() >= STARVATION_NS {
+            let base = base_priority.and_then(|base| i8::try_from(base).ok());
+            // The base priority of a thread may be 15, and then nothing was raised.
+            let was_raised = base != Some(STARVED);
+            let lower = base.or(before).filter(|p| !was_raised || *p < STARVED);
+            self.is_starved = was_raised && (lower.is_some() || self.ready_ns() >= STARVED_NS);
+            lower
+        } else if was_preempted && before.is_some() && before != wait.priority {
+            None
+        } else {
+            wait.priority
+        };
+        self.priorities = vec![(self.range.clone(), priority)];
     }
 
     pub(super) fn may_use(&self, cpu: u16) -> bool {
@@ -89,10 +116,13 @@ pub(super) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), Sto
     let known = known(case, waiters)?;
     let cpus = Numbers::read(case)?;
     for waiter in waiters {
-        let Some(row) = waiter.thread_row else {
-            continue;
-        };
-        let Some(of_thread) = changes.threads.get(&row) else {
+        let of_thread = waiter.thread_row.and_then(|row| changes.threads.get(&row));
+        let known = waiter.thread_row.and_then(|row| known.get(&row).copied());
+        let known = known.unwrap_or_default();
+        if !changes.are_recorded || of_thread.is_none() {
+            waiter.guess_priority(known.base_priority);
+        }
+        let Some(of_thread) = of_thread else {
             continue;
         };
         let range = waiter.range.clone();
@@ -119,16 +149,6 @@ pub(super) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), Sto
             part.1 = Some(*old);
         }
         waiter.priorities = priorities;
-        let known = known.get(&row).copied().unwrap_or_default();
-        // If no event records changes of priorities, a starved thread waited with its base
-        // priority. Windows raised the priority only at the end of the wait.
-        if !changes.are_recorded
-            && waiter.priority() == Some(STARVED)
-            && waiter.ready_ns() >= STARVATION_NS
-            && let Some(base) = known.base_priority.and_then(|base| i8::try_from(base).ok())
-        {
-            waiter.priorities = vec![(range.clone(), Some(base))];
-        }
         let mut affinity = known.affinity;
         for (time, mask) in &of_thread.affinities {
             if *time <= range.start {

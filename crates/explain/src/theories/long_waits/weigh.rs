@@ -8,7 +8,7 @@ use tables::{DamagesView, ProcessFreezesView, StoreError, Table};
 use super::held::{self, By, Held, Most, WhoRan};
 use super::holders::Holders;
 use super::waiter::Waiter;
-use crate::thresholds::{CAUSE_PERCENT, PARTIAL_CAUSE_PERCENT, is_share};
+use crate::thresholds::{CAUSE_PERCENT, NOTICED_NS, PARTIAL_CAUSE_PERCENT, is_share};
 use crate::{About, Case, Evidence, Judgement, Unit, Value, Verdict, duration, grouped, percent};
 
 /// Cause of a wait. If several causes explain half of the wait or more, the first of them in this
@@ -216,6 +216,8 @@ pub(super) struct Weighed {
     /// Part of the wait that does not count as a delay, because the machine was suspended or the
     /// wait may be wrong, in nanoseconds.
     pub(super) not_delay_ns: i64,
+    /// Part of the wait during which the machine was suspended, in nanoseconds.
+    pub(super) asleep_ns: i64,
     /// Process with most CPU time during the wait.
     pub(super) most: Option<Most>,
     /// Ideal processor of the thread, and the time of DPCs and service routines on it in
@@ -240,8 +242,15 @@ pub(super) fn weigh(
     held: &Held,
     holders: &Holders,
 ) -> Weighed {
+    let asleep_ns = held.part_of_wait(held.by(By::Suspended));
+    let awake_ns = waiter.ready_ns() - asleep_ns;
     let scales = Scales {
         ready_ns: waiter.ready_ns(),
+        // Sleep costs nothing. So the causes are compared with the rest, if the rest is noticeable.
+        lost_ns: match awake_ns {
+            NOTICED_NS.. => awake_ns,
+            _ => waiter.ready_ns(),
+        },
         held,
     };
     let stretch = [waiter.range.clone()];
@@ -254,26 +263,22 @@ pub(super) fn weigh(
     };
     let had = |who: &str, by: &[By]| {
         let ns: i64 = by.iter().map(|by| held.by(*by)).sum();
-        format!("{who} had {} of {its_cpus}.", percent(ns, held.all_ns))
+        format!("{who} had {} of {its_cpus}.", percent(ns, held.awake_ns()))
     };
-    weighed.push((
-        Cause::HigherPriority,
-        scales.cpu_time(
-            &PRIORITY,
-            &[By::Priority],
-            had("Threads of higher priority", &[By::Priority]),
-        ),
-    ));
+    weighed.push((Cause::HigherPriority, priority(waiter, &scales, its_cpus)));
     weighed.push((
         Cause::EqualPriority,
-        scales.cpu_time(
-            &QUANTUM,
-            &[By::EqualPriority],
-            had(
-                "Threads of the same rank and priority",
-                &[By::EqualPriority],
-            ),
-        ),
+        match scales.lacks_priority() {
+            true => not_recorded(&QUANTUM, UNKNOWN_PRIORITY),
+            false => {
+                let who = "Threads of the same rank and priority";
+                scales.cpu_time(
+                    &QUANTUM,
+                    &[By::EqualPriority],
+                    had(who, &[By::EqualPriority]),
+                )
+            }
+        },
     ));
     weighed.push((Cause::Rank, rank(case, waiter, held, &scales, its_cpus)));
     weighed.push((Cause::Dispatcher, dispatcher(case, held, &scales, its_cpus)));
@@ -300,27 +305,31 @@ pub(super) fn weigh(
 
     let explain_half = weighed.iter().filter(|(_, verdict)| {
         let explains = verdict.explains_ns.unwrap_or(0);
-        verdict.judgement == Judgement::For && is_share(explains, scales.ready_ns, CAUSE_PERCENT)
+        verdict.judgement == Judgement::For && is_share(explains, scales.lost_ns, CAUSE_PERCENT)
     });
-    let causes: Vec<Cause> = explain_half.map(|(cause, _)| *cause).collect();
+    let causes = explain_half.map(|(cause, _)| *cause);
+    let causes: Vec<Cause> = causes
+        .filter(|cause| *cause != Cause::Suspended || awake_ns < NOTICED_NS)
+        .collect();
     let cause = causes.iter().copied().min();
     let not_delay_ns = match is_doubtful {
         true => scales.ready_ns,
-        false => held.part_of_wait(held.by(By::Suspended)),
+        false => asleep_ns,
     };
     Weighed {
         verdicts: weighed.into_iter().map(|(_, verdict)| verdict).collect(),
         cause,
         not_delay_ns,
+        asleep_ns,
         most,
         locked_ideal: ideal
             .filter(AtIdeal::is_locked)
             .map(|ideal| (ideal.cpu, ideal.interrupts_ns())),
         idle_beyond_ns,
         is_among_its_own: causes.contains(&Cause::EqualPriority)
-            && is_share(own_ns, held.all_ns, CAUSE_PERCENT),
+            && is_share(own_ns, held.awake_ns(), CAUSE_PERCENT),
         is_idle_unexplained: cause.is_none()
-            && is_share(held.by(By::Idle), held.all_ns, CAUSE_PERCENT),
+            && is_share(held.by(By::Idle), held.awake_ns(), CAUSE_PERCENT),
         has_interrupts: facts.has_interrupts,
     }
 }
@@ -328,10 +337,19 @@ pub(super) fn weigh(
 /// Values with which the shares of causes are computed.
 struct Scales<'h> {
     ready_ns: i64,
+    /// Part of the wait with which causes are compared, in nanoseconds.
+    lost_ns: i64,
     held: &'h Held,
 }
 
 impl Scales<'_> {
+    /// Returns true if threads ran for much of the wait, and it is unknown whether their priority was
+    /// higher.
+    fn lacks_priority(&self) -> bool {
+        let unknown_ns = self.held.by(By::Unknown);
+        unknown_ns > 0 && is_share(unknown_ns, self.held.awake_ns(), PARTIAL_CAUSE_PERCENT)
+    }
+
     /// Returns the verdict on a cause that used CPU time.
     fn cpu_time(&self, about: &About, by: &[By], because: String) -> Verdict {
         let ns: i64 = by.iter().map(|by| self.held.by(*by)).sum();
@@ -340,7 +358,7 @@ impl Scales<'_> {
 
     /// Returns the verdict on a cause that explains a part of the wait.
     fn explains(&self, about: &About, explains_ns: i64, because: String) -> Verdict {
-        let explains = |percent| self.ready_ns > 0 && is_share(explains_ns, self.ready_ns, percent);
+        let explains = |percent| self.lost_ns > 0 && is_share(explains_ns, self.lost_ns, percent);
         let (judgement, because) = if explains(CAUSE_PERCENT) {
             (Judgement::For, because)
         } else if explains(PARTIAL_CAUSE_PERCENT) {
@@ -352,6 +370,31 @@ impl Scales<'_> {
         verdict.explains_ns = Some(explains_ns);
         verdict
     }
+}
+
+/// Reason for missing verdicts about priorities.
+const UNKNOWN_PRIORITY: &str = "The priority of the thread during the wait is not recorded.";
+
+/// Returns the verdict on threads of higher priority. If the priority of the thread is unknown, but
+/// Windows raised it as a starved one, they kept it from running: Windows raises only threads that
+/// are ready for about four seconds.
+fn priority(waiter: &Waiter, scales: &Scales<'_>, its_cpus: &str) -> Verdict {
+    let held = scales.held;
+    let share = |by: By| percent(held.by(by), held.awake_ns());
+    if !scales.lacks_priority() {
+        let higher = share(By::Priority);
+        let because = format!("Threads of higher priority had {higher} of {its_cpus}.");
+        return scales.cpu_time(&PRIORITY, &[By::Priority], because);
+    }
+    if !waiter.is_starved {
+        return not_recorded(&PRIORITY, UNKNOWN_PRIORITY);
+    }
+    let because = format!(
+        "Its priority during the wait is not recorded, but Windows raised it to 15 at the end, as it \
+         does with starved threads: others of higher or equal priority had {} of {its_cpus}.",
+        share(By::Unknown)
+    );
+    scales.cpu_time(&PRIORITY, &[By::Priority, By::Unknown], because)
 }
 
 fn not_recorded(about: &About, because: &str) -> Verdict {
@@ -439,6 +482,9 @@ fn rank(
     let Some(rank) = waiter.rank else {
         return not_recorded(&RANK, "The rank of the thread is unknown.");
     };
+    if rank > 0 && scales.lacks_priority() {
+        return not_recorded(&RANK, UNKNOWN_PRIORITY);
+    }
     let because = match (rank, held.outranked_by) {
         (0, _) => "Its rank was 0, the best one.".to_owned(),
         (rank, None) => format!("Its rank was {rank}, but no thread of better rank ran."),
@@ -447,7 +493,7 @@ fn rank(
              of {its_cpus}.",
             by.priorities.0,
             by.priorities.1,
-            percent(held.by(By::Rank), held.all_ns)
+            percent(held.by(By::Rank), held.awake_ns())
         ),
     };
     scales.cpu_time(&RANK, &[By::Rank], because)
@@ -458,11 +504,11 @@ fn rank(
 fn dispatcher(case: &Case<'_>, held: &Held, scales: &Scales<'_>, its_cpus: &str) -> Verdict {
     let had = format!(
         "Threads of lower precedence had {} of {its_cpus}",
-        percent(held.by(By::Dispatcher), held.all_ns),
+        percent(held.by(By::Dispatcher), held.awake_ns()),
     );
     // If ranks are not recorded, threads of lower priority may have had a better rank.
     if case.survey.runs_with_rank == 0
-        && is_share(held.by(By::Dispatcher), held.all_ns, CAUSE_PERCENT)
+        && is_share(held.by(By::Dispatcher), held.awake_ns(), CAUSE_PERCENT)
     {
         let because = format!(
             "{had}, unless their ranks were better: context switches have no \

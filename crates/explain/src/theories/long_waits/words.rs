@@ -43,11 +43,24 @@ pub(super) fn sentence(case: &Case<'_>, group: &Group<'_>) -> String {
             moment(waiter.range.start)
         ),
     };
+    let asleep = match worst.weighed.asleep_ns {
+        ns if ns > 0 && worst.weighed.cause != Some(Cause::Suspended) => {
+            format!(
+                ", without {} for which the machine was suspended",
+                duration(ns)
+            )
+        }
+        _ => String::new(),
+    };
+    let lost_ns = match asleep.is_empty() {
+        true => waiter.ready_ns(),
+        false => waiter.ready_ns() - worst.weighed.asleep_ns,
+    };
     let sentence = format!(
-        "Thread {}{name} of {}{priority} was ready for {} ({until}) and got no CPU: {}.",
+        "Thread {}{name} of {}{priority} was ready for {} ({until}{asleep}) and got no CPU: {}.",
         waiter.thread_id,
         case.process(waiter.process_row, waiter.process_id),
-        duration(waiter.ready_ns()),
+        duration(lost_ns),
         because(case, worst),
     );
     sentence + &more(case, group) + &others(case, group)
@@ -76,12 +89,13 @@ fn more(case: &Case<'_>, group: &Group<'_>) -> String {
     let waiter = &group.worst().waiter;
     let weighed = group.argued.len();
     let of = match (waiter.process_row, waiter.process_id) {
-        (None, None) => "threads of unknown processes",
+        (None, None) => "unknown processes",
         _ => "that process",
     };
-    let noticed = group.noticed.map_or(0, |noticed| noticed.waits);
+    let noticed = group.noticed.filter(|_| group.has_one_cause);
+    let noticed = noticed.map_or(0, |noticed| noticed.waits);
     let mut more = match (noticed, weighed) {
-        (0 | 1, 1) => return String::new(),
+        (0 | 1, 1) => String::new(),
         (0 | 1, _) => format!(
             " {} of {of}.",
             counted(weighed as u64 - 1, "more such wait", "more such waits")
@@ -93,12 +107,6 @@ fn more(case: &Case<'_>, group: &Group<'_>) -> String {
         ),
     };
     if weighed > 1 {
-        if group.otherwise_caused() > 0 {
-            more += &format!(
-                " Of the {weighed} examined waits, {} had another cause.",
-                group.otherwise_caused()
-            );
-        }
         let most = group.who_ran.most.as_ref();
         if let Some(most) = most.filter(|_| is_about_who_ran(group.cause())) {
             more += &format!(
@@ -112,7 +120,32 @@ fn more(case: &Case<'_>, group: &Group<'_>) -> String {
             );
         }
     }
+    if !group.smaller.is_empty() {
+        let causes = group.smaller.iter();
+        let causes = causes.map(|(cause, ns)| format!("{} {}", named(*cause), duration(*ns)));
+        more += &format!(
+            " Other causes of its waits: {}.",
+            listed(causes.collect::<Vec<_>>())
+        );
+    }
     more
+}
+
+/// Returns the name of a cause.
+fn named(cause: Option<Cause>) -> &'static str {
+    match cause {
+        Some(Cause::LostEvents) => "lost events",
+        Some(Cause::Suspended) => "suspension",
+        Some(Cause::Frozen) => "freezing",
+        Some(Cause::PagedOut) => "paging",
+        Some(Cause::Interrupts) => "DPCs and ISRs",
+        Some(Cause::Affinity) => "affinity",
+        Some(Cause::Rank) => "rank",
+        Some(Cause::HigherPriority) => "higher priority",
+        Some(Cause::EqualPriority) => "equal priority",
+        Some(Cause::Dispatcher) => "CPUs with unsuitable threads",
+        None => "unknown or several",
+    }
 }
 
 /// Returns true if the cause is that other threads ran.
@@ -143,7 +176,7 @@ fn others(case: &Case<'_>, group: &Group<'_>) -> String {
         named.push(counted(rest as u64, "more process", "more processes"));
     }
     format!(
-        " Other processes waited for the same reason: {}.",
+        " Other processes waited for the same cause: {}.",
         listed(named)
     )
 }
@@ -160,7 +193,10 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
         None => "the CPUs",
         Some(_) => "the CPUs that it may use",
     };
-    let share = |by: By| percent(held.by(by), held.all_ns);
+    let share = |by: By| match by {
+        By::Suspended => percent(held.by(by), held.all_ns),
+        _ => percent(held.by(by), held.awake_ns()),
+    };
     let most = weighed.most.as_ref().map_or(String::new(), |most| {
         format!(
             ", above all {} with {} of CPU time",
@@ -187,6 +223,11 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
                 share(By::Rank)
             )
         }
+        Some(Cause::HigherPriority) if waiter.priority().is_none() => format!(
+            "it was starved (Windows raised it to priority 15 in the end), and others had {} of \
+             {its_cpus}{most}",
+            share(By::Unknown)
+        ),
         Some(Cause::HigherPriority) => format!(
             "threads of higher priority had {} of {its_cpus}{most}",
             share(By::Priority)
@@ -283,7 +324,8 @@ pub(super) fn cost(case: &Case<'_>, group: &Group<'_>) -> String {
     let waiter = &group.worst().waiter;
     let process = case.process(waiter.process_row, waiter.process_id);
     let once = "simultaneous ones counted once";
-    let waits = match (group.noticed, group.argued.len()) {
+    let noticed = group.noticed.filter(|_| group.has_one_cause);
+    let waits = match (noticed, group.argued.len()) {
         (Some(noticed), _) if noticed.waits > 1 => format!(
             "in {} waits of {} or longer, {once}; ",
             grouped(noticed.waits),
@@ -291,8 +333,13 @@ pub(super) fn cost(case: &Case<'_>, group: &Group<'_>) -> String {
         ),
         (_, 1) | (Some(_), _) => String::new(),
         (None, n) => format!(
-            "at least, in the {} longest waits, {once}, without doubtful ones; ",
-            grouped(n as u64)
+            "at least, in the {} longest waits{}, {once}, without doubtful ones; ",
+            grouped(n as u64),
+            if group.has_one_cause {
+                ""
+            } else {
+                " with this cause"
+            }
         ),
     };
     format!("of {process} ({waits}time asleep excluded)")

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Selection};
 use tables::{NetworkView, StoreError, Table};
 
-use crate::Case;
+use crate::{Case, duration};
 
 /// Conversation of a process over the network, from the table `network`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -158,8 +158,12 @@ impl Traffic {
     }
 }
 
-/// SQL expression for the bits per second of rows of `network`.
-const BITS_PER_SECOND: &str = "8e9 * sum(size_bytes) / greatest(max(time_ns) - min(time_ns), 1)";
+/// SQL expression for the bits per second of rows of `network`; unknown below a millisecond.
+const BITS_PER_SECOND: &str = "CASE WHEN max(time_ns) - min(time_ns) >= 1000000 THEN 8e9 * \
+    sum(size_bytes) / (max(time_ns) - min(time_ns)) END";
+
+/// Shortest time of which a rate is computed. Events of a shorter time are a burst without a rate.
+const SHORTEST_RATE_NS: i64 = 1_000_000;
 
 impl Moved {
     fn bytes(&self) -> u64 {
@@ -176,11 +180,22 @@ impl Moved {
     }
 
     fn lasted_ns(&self) -> i64 {
-        self.last_ns.saturating_sub(self.first_ns).max(1)
+        self.last_ns.saturating_sub(self.first_ns)
     }
 
-    fn bits_per_second(&self) -> f64 {
-        8e9 * self.bytes() as f64 / self.lasted_ns() as f64
+    /// Returns the rate; `None` if the events are within less than a millisecond.
+    fn bits_per_second(&self) -> Option<f64> {
+        let lasted_ns = self.lasted_ns();
+        (lasted_ns >= SHORTEST_RATE_NS).then(|| 8e9 * self.bytes() as f64 / lasted_ns as f64)
+    }
+
+    /// Returns the duration, with the rate if it is known.
+    fn told(&self) -> String {
+        let lasted = duration(self.lasted_ns());
+        match self.bits_per_second() {
+            Some(bits) => format!("within {lasted} ({})", rate(bits)),
+            None => format!("within {lasted}"),
+        }
     }
 }
 

@@ -86,11 +86,12 @@ impl Theory for SmbSecurity {
         let cost = Cost::read(case, &copied.during)?;
         let mut evidence = vec![copied.evidence(), cost.inside_dpcs(case, &copied.during)];
         let speed = format!(
-            "SMB moved {} from {} to {}, {}",
+            "SMB moved {} from {} to {}{}",
             size(copied.moved.bytes()),
             duration(copied.during.start),
             duration(copied.during.end),
-            rate(copied.moved.bits_per_second())
+            (copied.moved.bits_per_second())
+                .map_or_else(String::new, |bits| format!(", {}", rate(bits)))
         );
         if cost.samples == 0 {
             let because = format!("{speed}, and no sample is in its signing or encryption");
@@ -296,7 +297,7 @@ impl Copied {
             Some(self.moved.bytes().into()),
             Some(self.during.start.into()),
             Some(self.during.end.into()),
-            Some(self.moved.bits_per_second().into()),
+            self.moved.bits_per_second().map(Into::into),
         ])
     }
 }

@@ -6,10 +6,8 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order};
 use tables::{StoreError, Table};
 
-use super::{BITS_PER_SECOND, Flow, Moved, Traffic, rate};
-use crate::{
-    About, Case, Evidence, Finding, Outcome, Severity, Theory, Unit, duration, listed, size,
-};
+use super::{BITS_PER_SECOND, Flow, Moved, Traffic};
+use crate::{About, Case, Evidence, Finding, Outcome, Severity, Theory, Unit, listed, size};
 
 /// Theory about network traffic by process and conversation. It only informs, because a trace does
 /// not contain the network's capacity.
@@ -49,12 +47,11 @@ impl Theory for Throughput {
         });
         let most = processes.iter().take(3).map(|((row, id), moved)| {
             format!(
-                "{} received {} and sent {} within {} ({})",
+                "{} received {} and sent {} {}",
                 case.process(*row, Some(*id)),
                 size(moved.received_bytes),
                 size(moved.sent_bytes),
-                duration(moved.lasted_ns()),
-                rate(moved.bits_per_second())
+                moved.told()
             )
         });
         let sentence = format!("Over the network, {}.", listed(most));
@@ -95,7 +92,7 @@ fn cells(moved: &Moved) -> [Option<crate::Value>; 5] {
         Some(moved.received_bytes.into()),
         Some(moved.first_ns.into()),
         Some(moved.last_ns.into()),
-        Some(moved.bits_per_second().into()),
+        moved.bits_per_second().map(Into::into),
     ]
 }
 

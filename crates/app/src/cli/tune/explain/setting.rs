@@ -212,7 +212,7 @@ impl<'c> SettingJson<'c> {
         } = self.checked;
         entry(out, "Checked", &format!("{on}. {found}"))?;
         match unsupported {
-            Some(unsupported) => entry(out, "Without a source", unsupported),
+            Some(unsupported) => entry(out, "Unconfirmed", unsupported),
             None => Ok(()),
         }
     }
