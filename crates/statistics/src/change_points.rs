@@ -1,0 +1,79 @@
+//! Changes in the history of a measurement (E-divisive).
+
+use crate::random::Random;
+
+/// Least number of values between two changes, so that a single odd value is no change.
+const LEAST_SEGMENT: usize = 5;
+
+/// Best place to split a history.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Split {
+    /// Index of the first value after the change.
+    pub at: usize,
+    /// Energy distance of both parts, weighted by their sizes.
+    pub strength: f64,
+}
+
+/// Returns the best split of the values; `None` if both parts would be too short.
+pub fn best_split(values: &[f64]) -> Option<Split> {
+    let count = values.len();
+    let distance = |a: usize, b: usize| (values[a] - values[b]).abs();
+    // Sums of distances within the left part, within the right part, and between them.
+    let (mut left, mut between) = (0.0, 0.0);
+    let mut right: f64 = (0..count)
+        .map(|a| (0..a).map(|b| distance(a, b)).sum::<f64>())
+        .sum();
+    let mut best: Option<Split> = None;
+    for at in 1..count {
+        // The value `at - 1` moves from the right part to the left part.
+        let to_left: f64 = (0..at - 1).map(|other| distance(at - 1, other)).sum();
+        let to_right: f64 = (at..count).map(|other| distance(at - 1, other)).sum();
+        left += to_left;
+        right -= to_right;
+        between += to_right - to_left;
+        if at < LEAST_SEGMENT || count - at < LEAST_SEGMENT {
+            continue;
+        }
+        let (n, m) = (at as f64, (count - at) as f64);
+        let within = |sum: f64, n: f64| 2.0 * sum / (n * (n - 1.0));
+        let apart = 2.0 * between / (n * m) - within(left, n) - within(right, m);
+        let strength = n * m / (n + m) * apart;
+        if best.is_none_or(|best| strength > best.strength) {
+            best = Some(Split { at, strength });
+        }
+    }
+    best
+}
+
+/// Returns the places where the values change, in ascending order. A change is one that at most this
+/// share of random orders of the values would show.
+pub fn changes(values: &[f64], alpha: f64) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut open = vec![0..values.len()];
+    let mut random = Random::new(1);
+    while let Some(range) = open.pop() {
+        let part = &values[range.clone()];
+        let Some(split) = best_split(part) else {
+            continue;
+        };
+        if p_of(part, split, &mut random) <= alpha {
+            let at = range.start + split.at;
+            found.push(at);
+            open.extend([range.start..at, at..range.end]);
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// Returns the share of random orders whose best split is as strong; the actual order counts, too.
+fn p_of(values: &[f64], split: Split, random: &mut Random) -> f64 {
+    const ORDERS: u32 = 999;
+    let mut shuffled = values.to_vec();
+    let is_as_strong = |_: &u32| {
+        random.shuffle(&mut shuffled);
+        best_split(&shuffled).is_some_and(|other| other.strength >= split.strength)
+    };
+    let strong = (0..ORDERS).filter(is_as_strong).count() as f64;
+    (1.0 + strong) / (1.0 + f64::from(ORDERS))
+}

@@ -1,0 +1,164 @@
+//! Pairs of neighbouring runs.
+//!
+//! The centre of the differences is the Hodges–Lehmann estimate: the median of all pairwise means. Its
+//! bounds follow from the critical value of Wilcoxon's signed-rank statistic. The only assumption is
+//! that swapping the variants of a pair would change only the sign of its difference. A single
+//! disturbed run has little influence.
+
+use crate::random::Random;
+use crate::{Interval, Refusal, normal};
+
+/// Least number of pairs. With five pairs, no interval has 95 % confidence, because the probability of
+/// an error is at least 2 · 2⁻⁵, which exceeds 5 %.
+pub const LEAST: usize = 6;
+
+/// Greatest number of pairs. It limits the memory for all pairwise means.
+pub const MOST: usize = 4_096;
+
+/// Returns the centre of the differences of pairs and the interval that contains it with at least
+/// this probability.
+///
+/// # Errors
+/// Returns an error if there are too few or too many pairs, or if a difference is not finite.
+pub fn centre(differences: &[f64], confidence: f64) -> Result<Interval, Refusal> {
+    let found = differences.len();
+    if found > MOST {
+        return Err(Refusal::TooMany { found, most: MOST });
+    }
+    let rank = critical_rank(found, confidence);
+    if found < LEAST || rank == 0 {
+        let least_error = (1.0 - confidence) / 2.0;
+        let needed = LEAST.max((-least_error.log2()).ceil() as usize);
+        return Err(Refusal::TooFewPairs { found, needed });
+    }
+    if !differences.iter().all(|difference| difference.is_finite()) {
+        return Err(Refusal::NotFinite);
+    }
+    let mut means = Vec::with_capacity(found * (found + 1) / 2);
+    for (n, first) in differences.iter().enumerate() {
+        let others = differences[n..].iter();
+        means.extend(others.map(|second| f64::midpoint(*first, *second)));
+    }
+    Ok(Interval::of_ranks(means, rank))
+}
+
+/// Returns the greatest k with this property: the signed-rank statistic of `count` values with
+/// random signs is below k with a probability of at most (1 − `confidence`) / 2.
+pub fn critical_rank(count: usize, confidence: f64) -> usize {
+    /// Maximum count for which the exact distribution is computed. For higher counts, the error of
+    /// the normal approximation is less than one rank in thousands.
+    const EXACT: usize = 64;
+
+    let tail = (1.0 - confidence) / 2.0;
+    if count > EXACT {
+        let n = count as f64;
+        let mean = n * (n + 1.0) / 4.0;
+        let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
+        return (mean + normal::quantile(tail) * deviation).floor().max(1.0) as usize;
+    }
+    let ranks: Vec<usize> = (1..=count).collect();
+    ranks_within(&sums_of_subsets(&ranks), tail)
+}
+
+/// Returns how many of the first values of a law have at most this probability together.
+pub(crate) fn ranks_within(law: &[f64], tail: f64) -> usize {
+    // A law is a sum of many terms, so it may exceed an exactly equal bound by rounding.
+    let mut below = 0.0;
+    let fits = |chance: &&f64| {
+        below += **chance;
+        below <= tail + 1e-12
+    };
+    law.iter().take_while(fits).count()
+}
+
+/// Returns for each sum the probability that a random subset of the ranks has it.
+fn sums_of_subsets(ranks: &[usize]) -> Vec<f64> {
+    let mut chances = vec![0.0; ranks.iter().sum::<usize>() + 1];
+    chances[0] = 1.0;
+    let mut reached = 0;
+    for rank in ranks {
+        reached += rank;
+        for sum in (0..=reached).rev() {
+            let with = sum
+                .checked_sub(*rank)
+                .map_or(0.0, |without| chances[without]);
+            chances[sum] = (chances[sum] + with) / 2.0;
+        }
+    }
+    chances
+}
+
+/// Returns twice the ranks of the magnitudes, which is a whole number even if several are equal and
+/// share a rank.
+pub(crate) fn doubled_ranks(magnitudes: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..magnitudes.len()).collect();
+    order.sort_unstable_by(|a, b| magnitudes[*a].total_cmp(&magnitudes[*b]));
+    let mut ranks = vec![0; magnitudes.len()];
+    let mut start = 0;
+    for equal in order.chunk_by(|a, b| magnitudes[*a] == magnitudes[*b]) {
+        let end = start + equal.len();
+        // The mean of the ranks start + 1 to end, twice.
+        equal
+            .iter()
+            .for_each(|place| ranks[*place] = start + 1 + end);
+        start = end;
+    }
+    ranks
+}
+
+/// Returns the probability of signed ranks as extreme as these if nothing changed, by the law of all
+/// sign flips. Equal magnitudes share a rank. A difference of 0 has no sign to flip.
+pub fn signed_rank_p(differences: &[f64]) -> f64 {
+    /// Maximum number of pairs for which the law is computed exactly.
+    const EXACT: usize = 200;
+
+    let magnitudes: Vec<f64> = differences.iter().map(|d| d.abs()).collect();
+    let ranks = doubled_ranks(&magnitudes);
+    let (mut flipped, mut positive) = (Vec::new(), 0);
+    for (difference, rank) in differences.iter().zip(ranks) {
+        if *difference != 0.0 {
+            flipped.push(rank);
+            positive += if *difference > 0.0 { rank } else { 0 };
+        }
+    }
+    let all: usize = flipped.iter().sum();
+    let seen = (2 * positive).abs_diff(all);
+    if differences.len() > EXACT {
+        let squares: f64 = flipped.iter().map(|rank| (*rank as f64).powi(2)).sum();
+        return (2.0 * normal::below(-(seen as f64) / squares.sqrt())).min(1.0);
+    }
+    let law = sums_of_subsets(&flipped);
+    let extreme = law.iter().enumerate();
+    let extreme = extreme.filter(|(sum, _)| (2 * sum).abs_diff(all) >= seen);
+    extreme.map(|(_, chance)| chance).sum::<f64>().min(1.0)
+}
+
+/// Returns the probability of a mean as extreme as this one if nothing changed: exact for up to 20
+/// pairs, otherwise from 100,000 random flips of the signs with a fixed seed.
+pub fn mean_p(differences: &[f64]) -> f64 {
+    const EXACT: usize = 20;
+    const DRAWS: u64 = 100_000;
+
+    let sizes: f64 = differences.iter().map(|d| d.abs()).sum();
+    let seen = differences.iter().sum::<f64>().abs() - 1e-12 * sizes;
+    let is_extreme = |flip: &mut dyn FnMut(usize) -> bool| {
+        let signed = differences.iter().enumerate();
+        let sum: f64 = signed.map(|(n, d)| if flip(n) { -d } else { *d }).sum();
+        sum.abs() >= seen
+    };
+    if differences.len() <= EXACT {
+        let patterns = 1_u64 << differences.len();
+        let extreme = (0..patterns).filter(|flips| is_extreme(&mut |n| flips >> n & 1 == 1));
+        return extreme.count() as f64 / patterns as f64;
+    }
+    let mut random = Random::new(1);
+    let mut word = 0;
+    let mut flip = |n: usize| {
+        if n.is_multiple_of(64) {
+            word = random.bits();
+        }
+        word >> (n % 64) & 1 == 1
+    };
+    let extreme = (0..DRAWS).filter(|_| is_extreme(&mut flip)).count() as f64;
+    (1.0 + extreme) / (1.0 + DRAWS as f64)
+}

@@ -1,0 +1,354 @@
+//! Reference values that were computed by other programs (SciPy 1.17, statsmodels 0.15, pragmastat
+//! 13.0, R's tables) or published with the methods.
+
+#![allow(
+    clippy::unreadable_literal,
+    reason = "reference values are copied as printed"
+)]
+
+use statistics::counts::{Count, fisher, rates};
+use statistics::dependence::{Sums, autocorrelation, by_batches, samples_per_independent};
+use statistics::looks::{Looks, Spending, sign_evidence};
+use statistics::{
+    Design, Interval, Refusal, Scale, change_points, clusters, compare, levels, multiple, paired,
+    planning, quantile, ratio_of_means, unpaired,
+};
+use testdata::Rng;
+
+const D: [f64; 10] = [
+    0.031, -0.012, 0.045, 0.022, 0.058, 0.017, 0.009, 0.064, -0.004, 0.038,
+];
+
+#[track_caller]
+fn near(found: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (found - expected).abs() <= tolerance,
+        "{found}, not {expected}"
+    );
+}
+
+#[track_caller]
+fn interval(found: Interval, [centre, low, high]: [f64; 3], tolerance: f64) {
+    near(found.centre, centre, tolerance);
+    near(found.low, low, tolerance);
+    near(found.high, high, tolerance);
+}
+
+#[test]
+fn pairs() {
+    let centre = paired::centre(&D, 0.95).unwrap();
+    interval(centre, [0.027, 0.009, 0.045], 1e-12);
+    interval(centre.map(f64::exp), [1.027368, 1.009041, 1.046028], 1e-6);
+    assert_eq!(paired::signed_rank_p(&D), 14.0 / 1024.0);
+    assert_eq!(paired::mean_p(&D), 12.0 / 1024.0);
+}
+
+/// Ranks of the bounds by the number of pairs, from published tables of Wilcoxon's test.
+#[test]
+fn ranks_of_bounds() {
+    let published = [
+        (6, 1),
+        (7, 3),
+        (8, 4),
+        (9, 6),
+        (10, 9),
+        (12, 14),
+        (15, 26),
+        (20, 53),
+        (30, 138),
+        (50, 435),
+        (64, 748),
+    ];
+    for (pairs, rank) in published {
+        assert_eq!(paired::critical_rank(pairs, 0.95), rank, "{pairs}");
+    }
+    let next = paired::critical_rank(65, 0.95);
+    assert!((749..=788).contains(&next), "{next}");
+}
+
+const A: [f64; 8] = [12.1, 11.4, 13.0, 12.7, 11.9, 12.3, 15.8, 12.0];
+const B: [f64; 8] = [10.9, 11.2, 10.4, 12.2, 11.0, 10.7, 11.1, 10.8];
+
+#[test]
+fn runs_without_pairs() {
+    let it = unpaired::unpaired(&B, &A, 0.95).unwrap();
+    assert_eq!((it.u, it.dominance), (60.0, 0.9375));
+    near(it.p, 0.0018648, 5e-8);
+    interval(it.shift, [1.3, 0.8, 2.0], 1e-12);
+    let ratio = compare(&B, &A, Design::Unpaired).unwrap();
+    assert_eq!(ratio.scale, Scale::Ratio);
+    interval(ratio.change, [1.11928, 1.07143, 1.18269], 5e-6);
+    // pragmastat, vectors of its shift.
+    let count = |from: i32| -> Vec<f64> { (from..from + 30).map(f64::from).collect() };
+    let it = unpaired::unpaired(&count(21), &count(1), 0.95).unwrap();
+    interval(it.shift, [-20.0, -25.0, -15.0], 0.0);
+    // benchstat: 4 and 4 runs are the fewest that can differ.
+    let apart = |n: u32| -> (Vec<f64>, Vec<f64>) {
+        (
+            (0..n).map(f64::from).collect(),
+            (n..2 * n).map(f64::from).collect(),
+        )
+    };
+    for (n, p) in [(4, 0.028571), (5, 0.0079365)] {
+        let (low, high) = apart(n);
+        near(unpaired::unpaired(&low, &high, 0.95).unwrap().p, p, 1e-6);
+    }
+    // Two of three and three: the law of all 20 ways, by hand. Equal values share ranks:
+    // 1, 2.5, 2.5 against 4.5, 4.5, 6 is the most extreme of 20, on two sides.
+    let (low, high) = (vec![1.0, 2.0, 2.0, 0.5], vec![3.0, 3.0, 4.0, 9.0]);
+    near(
+        unpaired::unpaired(&low, &high, 0.95).unwrap().p,
+        2.0 / 70.0,
+        1e-12,
+    );
+    let refused = unpaired::unpaired(&low[..3], &high[..3], 0.95);
+    assert_eq!(
+        refused,
+        Err(Refusal::TooFewRuns {
+            before: 3,
+            after: 3
+        })
+    );
+}
+
+#[test]
+fn ranks_that_bound_quantiles() {
+    for (n, p, low, high, coverage) in [
+        (10, 0.5, 2, 9, 0.978516),
+        (100, 0.5, 40, 61, 0.964800),
+        (100, 0.9, 84, 96, 0.955690),
+        (368, 0.99, 360, 368, 0.962416),
+        (1_000, 0.99, 983, 997, 0.976095),
+        (10_000, 0.99, 9_880, 9_920, 0.955755),
+        (10_000, 0.999, 9_983, 9_997, 0.975457),
+        (100_000, 0.999, 99_880, 99_920, 0.954789),
+    ] {
+        let ranks = quantile::bounds(n, p, 0.95);
+        assert_eq!((ranks.low, ranks.high), (Some(low), Some(high)), "{n}, {p}");
+        near(ranks.coverage, coverage, 1e-6);
+    }
+    assert_eq!(quantile::bounds(100, 0.99, 0.95).high, None);
+    assert_eq!(quantile::bounds(100, 0.99, 0.95).low, Some(97));
+    for (share, least) in [
+        (0.9, 36),
+        (0.95, 72),
+        (0.99, 368),
+        (0.999, 3_688),
+        (0.9999, 36_887),
+    ] {
+        assert_eq!(quantile::least_samples(share, 0.95), least);
+        assert!(quantile::bounds(least, share, 0.95).high.is_some());
+        assert!(quantile::bounds(least - 1, share, 0.95).high.is_none());
+    }
+}
+
+/// First-order autoregression with φ = 0.8 from splitmix64 with seed 42.
+fn series() -> Vec<f64> {
+    let mut rng = Rng(42);
+    let mut y = 0.0;
+    let next = |_| {
+        y = 0.8 * y + (rng.bits() >> 11) as f64 / (1_u64 << 53) as f64 - 0.5;
+        y
+    };
+    (0..1_000).map(next).collect()
+}
+
+#[test]
+fn dependence_of_a_series() {
+    let y = series();
+    near(y[0], 0.24156488, 1e-8);
+    near(y[999], -0.66456423, 1e-8);
+    near(autocorrelation(&y, 1), 0.7974273, 1e-7);
+    near(autocorrelation(&y, 2), 0.6289996, 1e-7);
+    let positive = samples_per_independent(&y, Sums::Positive);
+    near(positive, 8.854506, 1e-6);
+    near(1_000.0 / positive, 112.937, 1e-3);
+    near(samples_per_independent(&y, Sums::Monotone), 7.681210, 1e-6);
+    for (size, tau) in [(10, 5.0752), (25, 6.4944), (50, 8.5647), (100, 16.018)] {
+        near(by_batches(&y, size).unwrap(), tau, 5e-4);
+    }
+    let mut sorted = y.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    for (rank, late, index) in [(950, 50, 0.341799), (900, 100, 0.314849)] {
+        let clusters = clusters::beyond(&y, sorted[rank - 1]);
+        assert_eq!(clusters.late, late);
+        near(clusters.index, index, 1e-6);
+    }
+}
+
+/// Examples of libkalibera.
+#[test]
+fn variances_of_levels() {
+    let values = [
+        9.0, 5.0, 8.0, 3.0, 10.0, 6.0, 7.0, 11.0, 1.0, 12.0, 2.0, 4.0,
+    ];
+    let of = |shape: &[usize]| levels::variances(&values, shape).unwrap();
+    let three = of(&[3, 2, 2]);
+    for (level, (seen, own)) in
+        three
+            .iter()
+            .zip([(16.5, 16.5), (2.583333, -5.666667), (3.5625, 2.270833)])
+    {
+        near(level.seen, seen, 1e-6);
+        near(level.own, own, 1e-6);
+    }
+    let two = of(&[3, 4]);
+    near(two[0].seen, 12.722222, 1e-6);
+    near(two[1].seen, 3.5625, 1e-12);
+    near(two[1].own, 0.381944, 1e-6);
+    let mean = levels::grand_mean(&values, &[3, 4], 0.95).unwrap();
+    interval(mean, [6.5, 6.5 - 4.68871, 6.5 + 4.68871], 5e-6);
+    let values = [3.0, 4.0, 3.0, 1.2, 3.1, 3.0, 0.2, 1.0, 1.5, 1.0, 2.0, 3.0];
+    let found = levels::variances(&values, &[2, 2, 3]).unwrap();
+    for (level, own) in found.iter().zip([0.7266667, 0.2627778, 0.7747222]) {
+        near(level.own, own, 1e-7);
+    }
+    let repetitions = levels::repetitions(&found, &[3.0, 20.0, 100.0]);
+    near(repetitions[0], 4.293660, 1e-6);
+    near(repetitions[1], 1.302286, 1e-6);
+}
+
+#[test]
+fn ratio_of_means() {
+    let old = [102.1, 99.8, 101.4, 100.3, 103.0, 100.9];
+    let new = [95.2, 97.1, 94.4, 96.0, 95.8, 96.9];
+    let ratio = ratio_of_means::fieller(&old, &new, 0.95).unwrap();
+    interval(ratio, [0.947160, 0.931635, 0.962969], 1e-6);
+    let wild = [-1.0, 1.0, 2.0];
+    assert_eq!(
+        ratio_of_means::fieller(&wild, &new, 0.95),
+        Err(Refusal::NoRatio)
+    );
+}
+
+#[test]
+fn evidence_of_signs() {
+    for (n, s, evidence, tolerance) in [
+        (6, 6, 14.4375, 1e-9),
+        (7, 7, 26.8125, 1e-9),
+        (10, 10, 180.4258, 5e-5),
+        (10, 9, 9.49609, 5e-6),
+        (20, 18, 273.307, 5e-4),
+        (20, 17, 39.0439, 5e-5),
+        (50, 35, 6.86686, 5e-6),
+        (50, 25, 0.112275, 5e-7),
+    ] {
+        near(sign_evidence(n, s), evidence, tolerance);
+    }
+}
+
+#[test]
+fn looks_at_a_running_comparison() {
+    let plan = Looks {
+        at: vec![6, 8, 10],
+        ..Looks::usual(Spending::Late)
+    };
+    let looks = plan.evaluate(&D);
+    assert_eq!(looks.len(), 2);
+    near(looks[0].may_spend, 0.011396, 1e-6);
+    assert_eq!(
+        (looks[0].critical, looks[0].seen, looks[0].differs),
+        (None, 19.0, false)
+    );
+    near(looks[1].may_spend, 0.028430, 1e-6);
+    assert_eq!(looks[1].spent, 0.0234375);
+    assert_eq!(
+        (looks[1].critical, looks[1].seen, looks[1].differs),
+        (Some(32.0), 32.0, true)
+    );
+    // With the eighth and ninth pair exchanged, the second look shows nothing yet.
+    let mut later = D;
+    later.swap(7, 8);
+    let looks = plan.evaluate(&later);
+    assert_eq!(looks.len(), 3);
+    near(looks[2].may_spend, 0.05, 1e-12);
+    assert_eq!((looks[2].critical, looks[2].seen), (Some(41.0), 47.0));
+}
+
+#[test]
+fn corrections() {
+    let p = [0.001, 0.008, 0.012, 0.021, 0.049, 0.2, 0.6];
+    let holm = [0.007, 0.048, 0.06, 0.084, 0.147, 0.4, 0.6];
+    for (found, expected) in multiple::holm(&p).into_iter().zip(holm) {
+        near(found, expected, 1e-12);
+    }
+    let bh = [0.007, 0.028, 0.028, 0.03675, 0.0686, 0.233333, 0.6];
+    for (found, expected) in multiple::benjamini_hochberg(&p).into_iter().zip(bh) {
+        near(found, expected, 1e-6);
+    }
+}
+
+#[test]
+fn counts_of_stalls() {
+    let count = |events| Count {
+        events,
+        exposure: 1.0,
+    };
+    let it = rates(count(3), count(18), 0.95);
+    near(it.p, 0.0014896, 5e-8);
+    near(it.ratio.unwrap(), 6.0, 1e-12);
+    near(it.low, 1.7516, 5e-5);
+    near(it.high.unwrap(), 31.799, 5e-4);
+    near(fisher([3, 9_997], [18, 9_982]), 0.0014817, 5e-8);
+    // Without stalls before, the ratio has no upper bound; the lower one is (1/.025)^(1/9) - 1 … by
+    // Clopper and Pearson: share = .025^(1/9).
+    let it = rates(count(0), count(9), 0.95);
+    let share = 0.025_f64.powf(1.0 / 9.0);
+    near(it.low, share / (1.0 - share), 1e-9);
+    assert_eq!((it.ratio, it.high), (None, None));
+}
+
+/// `ruptures` 1.1.10 finds the same split.
+#[test]
+fn changes_of_a_history() {
+    let values = [
+        10.1, 9.8, 10.3, 10.0, 9.9, 10.2, 10.1, 9.7, 10.0, 10.2, 11.0, 11.3, 10.9, 11.2, 11.1,
+        10.8, 11.4, 11.0, 11.1, 11.2,
+    ];
+    let split = change_points::best_split(&values).unwrap();
+    assert_eq!(split.at, 10);
+    near(split.strength, 8.488889, 1e-6);
+    assert_eq!(change_points::changes(&values, 0.05), [10]);
+    // A single odd value is no change.
+    let mut odd = [10.0; 20];
+    odd[9] = 30.0;
+    assert_eq!(change_points::changes(&odd, 0.05), [0_usize; 0]);
+}
+
+/// Noether's formula; the counts were confirmed by simulation.
+#[test]
+fn plans() {
+    let needed = [
+        (0.25, 184, 138),
+        (0.5, 52, 39),
+        (0.75, 28, 21),
+        (1.0, 20, 15),
+        (1.5, 16, 12),
+        (2.0, 15, 11),
+    ];
+    for (change, at_90, at_80) in needed {
+        assert_eq!(planning::pairs(change, 0.9), Some(at_90), "{change}");
+        assert_eq!(planning::pairs(change, 0.8), Some(at_80), "{change}");
+    }
+    assert_eq!(planning::pairs(0.0, 0.9), None);
+    assert_eq!(
+        (
+            planning::samples_per_run(0.99),
+            planning::samples_per_run(0.999)
+        ),
+        (1_000, 10_000)
+    );
+}
+
+/// A benchmark of 4 pairs, and two lists of sleeps that were published without runs.
+#[test]
+fn published_claims() {
+    let few = compare(&[1.0; 4], &[2.0; 4], Design::Paired);
+    assert_eq!(
+        few,
+        Err(Refusal::TooFewPairs {
+            found: 4,
+            needed: 6
+        })
+    );
+}
