@@ -93,6 +93,12 @@ impl Complete {
         self.range.start != i64::MIN
     }
 
+    /// Returns the start of the time during which all CPUs are recorded, in a trace that starts at
+    /// `start`.
+    pub(crate) fn from(&self, start: i64) -> i64 {
+        self.range.start.max(start)
+    }
+
     /// Returns the end of the time during which all CPUs are recorded, in a trace that ends at
     /// `end`.
     pub(crate) fn until(&self, end: i64) -> i64 {

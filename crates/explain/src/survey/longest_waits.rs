@@ -13,7 +13,7 @@ const KEPT: usize = 64;
 
 /// Wait of a ready thread for a CPU, and the run that ended the wait. Fields have the names of
 /// columns of `cpu_runs`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wait {
     /// Length of the wait, in nanoseconds.
     pub ready_ns: i64,

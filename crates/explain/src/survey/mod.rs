@@ -91,7 +91,7 @@ pub struct Survey {
 }
 
 /// Columns of `cpu_runs` that the survey reads. A [`Wait`] consists of such columns.
-pub(crate) const COLUMNS: [&str; 34] = [
+pub(crate) const COLUMNS: [&str; 35] = [
     "start_ns",
     "end_ns",
     "cpu_ns",
@@ -105,6 +105,7 @@ pub(crate) const COLUMNS: [&str; 34] = [
     "readied_ns",
     "ready_ns",
     "waits_ns",
+    "wait_ticks",
     "since_last_ns",
     "ran_unseen",
     "readying_thread_id",

@@ -48,8 +48,12 @@ pub struct ThreadWaits {
     pub blocks: Vec<Wait>,
     /// Number and total length in nanoseconds of the blocks by CPU rate control.
     pub rate_controlled: (u64, i64),
-    /// Time of the last switch-out and the wait reason, if the thread waits when its record ends.
-    pub blocked_since: Option<(i64, u8)>,
+    /// Time of the last switch-out, the wait reason and the CPU, if the thread waits when its record
+    /// ends.
+    pub blocked_since: Option<(i64, u8, u16)>,
+    /// First run of the thread and the clock ticks that the kernel counted before it, if the run
+    /// begins noticeably after the first run of the trace.
+    pub first: Option<Box<(Wait, u32)>>,
     /// Seconds of the trace in which the thread lost much time, in order.
     pub lost: Vec<LostSecond>,
     /// Longest waits for a CPU below `NOTICED_NS`, the longest first.
@@ -141,6 +145,8 @@ pub(super) struct ByThread {
     shortest_ns: i64,
     during: Option<Range<i64>>,
     wakes: usize,
+    /// Start of the trace's first run.
+    begin_ns: Option<i64>,
 }
 
 impl ByThread {
@@ -153,12 +159,14 @@ impl ByThread {
             },
             during: scope.during.clone(),
             wakes: 0,
+            begin_ns: None,
         }
     }
 
     /// Adds runs. `inside_ns` has for each run the time of the routines that interrupted it.
     pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, inside_ns: &[i64]) {
         for (row, inside_ns) in inside_ns.iter().enumerate() {
+            self.begin_ns.get_or_insert(runs.start_ns[row]);
             if runs.thread_id[row] != 0 {
                 self.add_run(runs, row, *inside_ns);
             }
@@ -168,6 +176,9 @@ impl ByThread {
     fn add_run(&mut self, runs: &CpuRunsView<'_>, row: usize, inside_ns: i64) {
         let (start, end) = (runs.start_ns[row], runs.end_ns[row]);
         let key = (runs.thread_id[row], runs.thread_row.get(row));
+        let since_begin_ns = start.saturating_sub(self.begin_ns.unwrap_or(start));
+        let is_late = since_begin_ns >= NOTICED_NS && runs.previous_out_ns.get(row).is_none();
+        let ticks = runs.wait_ticks.get(row).filter(|_| is_late);
         let kept = self.threads.entry(key).or_insert_with(|| Kept {
             waits: ThreadWaits {
                 thread_id: key.0,
@@ -178,6 +189,10 @@ impl ByThread {
                 blocks: Vec::new(),
                 rate_controlled: (0, 0),
                 blocked_since: None,
+                first: ticks.map(|ticks| {
+                    let ready_ns = runs.ready_ns.get(row).unwrap_or(0);
+                    Box::new((Wait::read(runs, row, ready_ns), ticks))
+                }),
                 lost: Vec::new(),
                 short: Vec::new(),
                 wakes: Vec::new(),
@@ -190,7 +205,7 @@ impl ByThread {
         kept.waits.process_row = runs.process_row.get(row);
         let waits_out = runs.state_out.get(row) == Some(WAITING);
         let reason_out = runs.wait_reason_out.get(row).filter(|_| waits_out);
-        kept.waits.blocked_since = reason_out.map(|reason| (end, reason));
+        kept.waits.blocked_since = reason_out.map(|reason| (end, reason, runs.cpu[row]));
         let ready_ns = runs.ready_ns.get(row).unwrap_or(0);
         let ran_unseen = runs.ran_unseen.get(row).unwrap_or(false);
         let waits_ns = runs.waits_ns.get(row).filter(|ns| *ns > 0);

@@ -22,7 +22,7 @@ time = "9800ms"
 focus = "winword.exe"
 "#;
 
-fn simulated(name: &str, programs: &str) -> Simulated {
+pub(super) fn simulated(name: &str, programs: &str) -> Simulated {
     Simulated::of_text(name, &format!("{BASE}{programs}{FOCUS}"), &[])
 }
 
@@ -31,7 +31,7 @@ fn explained(name: &str, programs: &str) -> Explained {
 }
 
 /// Returns all sentences of a finding: what happened, and why.
-fn told(finding: &Value) -> String {
+pub(super) fn told(finding: &Value) -> String {
     let why = finding["why"].as_array().into_iter().flatten();
     let why: Vec<String> = why.map(text).collect();
     format!("{} {}", text(&finding["sentence"]), why.join(" "))
@@ -66,7 +66,7 @@ fn first_hang(explained: &Explained) -> (&Value, String) {
 }
 
 #[track_caller]
-fn assert_has(text: &str, parts: &[&str]) {
+pub(super) fn assert_has(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "no “{part}” in {text}");
     }
@@ -82,7 +82,7 @@ fn assert_lasts(finding: &Value, expected_ms: i64, within_ms: i64) {
 }
 
 /// Window that calls a server, which sleeps before it answers.
-fn call(server_sleeps: &str) -> String {
+pub(super) fn call(server_sleeps: &str) -> String {
     format!(
         r#"
 [[add.process]]

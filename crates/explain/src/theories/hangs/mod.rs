@@ -25,7 +25,7 @@ use crate::{
 };
 use chain::{Chain, What, Who};
 use details::Details;
-use pick::{Candidate, Kind};
+use pick::{Candidate, Edge, Kind};
 pub(super) use pick::{Noticed, is_asked};
 
 /// Theory about waits for something other than a CPU.
@@ -86,6 +86,7 @@ impl Theory for Hangs {
         let freezes = freezes::read(case)?;
         // Another theory reports processes that Windows froze.
         candidates.retain(|of| !is_frozen(&freezes, of));
+        pick::without_readied(case, &mut candidates)?;
         candidates.sort_by_key(|of| (Reverse(of.wait.waits_ns), of.wait.start_ns, of.wait.cpu));
         candidates.truncate(FOLLOWED);
         let ranges = candidates.iter().map(Candidate::range).collect();
@@ -140,6 +141,7 @@ impl<'c> Group<'c> {
                     chain.of.thread.process_row,
                     chain.of.thread.process_id,
                     chain.of.kind,
+                    std::mem::discriminant(&chain.of.edge),
                     blamed,
                 )
             };
@@ -182,7 +184,9 @@ impl<'c> Group<'c> {
         let is_noticed = focus_is_known || of.is_window;
         match delay_ns {
             // It is not certain that such a thread wanted to go on.
-            _ if of.is_usual && of.kind == Kind::Call => Severity::Information,
+            _ if of.is_usual && matches!(of.kind, Kind::Call | Kind::Unknown) => {
+                Severity::Information
+            }
             DISRUPTIVE_NS.. if is_noticed => Severity::Problem,
             NOTICED_NS.. => Severity::Warning,
             _ => Severity::Information,
@@ -249,7 +253,10 @@ impl<'c> Group<'c> {
         .subjects(self.subjects(case))
         .during(range.clone())
         .delay(delay_ns, told.cost(delay_ns))
-        .with(self.table(case));
+        .with(match worst.of.edge {
+            Edge::Start => self.open_waits(),
+            _ => self.table(case),
+        });
         finding.why = told.why();
         if !worst.legs.is_empty() {
             finding = finding
@@ -313,6 +320,46 @@ impl<'c> Group<'c> {
             .map(|thread| (thread.thread_id, thread.thread_row))
             .collect();
         threads.len()
+    }
+
+    /// Returns evidence with the last runs before the waits that have not ended.
+    fn open_waits(&self) -> Evidence {
+        let mut waits: Vec<_> = self.chains.iter().map(|chain| chain.of.wait).collect();
+        waits.sort_by_key(|wait| (wait.previous_out_ns, wait.thread_id, wait.cpu));
+        waits.truncate(SHOWN);
+        let threads: Vec<u32> = waits.iter().map(|wait| wait.thread_id).collect();
+        let since: Vec<i64> = waits
+            .iter()
+            .filter_map(|wait| wait.previous_out_ns)
+            .collect();
+        let selection = Selection::of(Table::CpuRuns)
+            .filter(Condition::is_one_of("thread_id", &threads))
+            .filter(Condition::is_one_of("end_ns", &since))
+            .order(&[
+                Order::ascending("end_ns"),
+                Order::ascending("thread_id"),
+                Order::ascending("cpu"),
+            ]);
+        let title = "Last runs before the waits, which last until the trace ends";
+        let evidence = Evidence::of(title, selection)
+            .stored("thread_id", "thread", Unit::None)
+            .stored("cpu", "CPU", Unit::None)
+            .stored("end_ns", "waits from", Unit::Moment)
+            .column(
+                "waits_for",
+                "waits for",
+                Unit::None,
+                Expression::Formula("wait_reason(wait_reason_out)".to_owned()),
+            );
+        waits.iter().fold(evidence, |evidence, wait| {
+            evidence.row([
+                Some(wait.thread_id.into()),
+                Some(wait.cpu.into()),
+                wait.previous_out_ns.map(Value::from),
+                wait.previous_wait_reason
+                    .map(|code| labels::wait_reason(code).into()),
+            ])
+        })
     }
 
     /// Returns evidence with the waits, the longest first.

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use rustc_hash::FxHashSet;
-use tables::{ProcessesView, StoreError, Table};
+use rustc_hash::{FxHashMap, FxHashSet};
+use tables::{ProcessesView, ReadyThreadsView, StoreError, Table};
 
 use crate::ranges::{overlap, union};
 use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
@@ -31,6 +31,8 @@ pub(super) enum Kind {
     RateControl,
     /// Someone who suspended the thread.
     Suspended,
+    /// A reason that is not recorded.
+    Unknown,
 }
 
 impl Kind {
@@ -51,12 +53,24 @@ impl Kind {
     }
 }
 
+/// Ends of a wait that the trace records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Edge {
+    Both,
+    /// The wait began before the recording, and only the time since its start counts. The number is
+    /// that of the clock ticks that the kernel counted.
+    End(u32),
+    /// The wait lasts until the trace ends.
+    Start,
+}
+
 /// Wait that may be a hang.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate<'c> {
     pub(super) thread: &'c ThreadWaits,
-    pub(super) wait: &'c Wait,
+    pub(super) wait: Wait,
     pub(super) kind: Kind,
+    pub(super) edge: Edge,
     /// True if the thread handles messages to windows.
     pub(super) is_window: bool,
     /// True if the thread usually waits for this reason, so that it may just have nothing to do.
@@ -143,6 +157,38 @@ impl Noticed {
             .collect()
     }
 
+    /// Returns the wait of a thread in a question that began before the recording. Its reason is not
+    /// recorded, so it is no answer to other questions.
+    fn since_before<'c>(
+        &self,
+        case: &'c Case<'_>,
+        thread: &'c ThreadWaits,
+        is_window: bool,
+    ) -> Option<(i64, Candidate<'c>)> {
+        let (wait, ticks) = **thread.first.as_ref().filter(|_| self.is_asked)?;
+        let begin = case.survey.complete.from(case.survey.span.start);
+        let readied_ns = wait.readied_ns?;
+        let waits_ns = readied_ns.saturating_sub(begin);
+        let wait = Wait {
+            previous_out_ns: Some(begin),
+            waits_ns: Some(waits_ns),
+            ..wait
+        };
+        let is_handed = wait.readied_by_dpc == Some(false);
+        let during = case.scope.during.as_ref();
+        let is_then = during.is_none_or(|during| begin < during.end && during.start < readied_ns);
+        let candidate = Candidate {
+            thread,
+            wait,
+            kind: Kind::Unknown,
+            edge: Edge::End(ticks),
+            is_window,
+            is_usual: true,
+        };
+        (is_then && waits_ns >= NOTICED_NS && (is_window || is_handed))
+            .then_some((waits_ns, candidate))
+    }
+
     fn of_thread<'c>(&self, case: &'c Case<'_>, thread: &'c ThreadWaits) -> Vec<Candidate<'c>> {
         let is_window = Noticed::has_window(thread);
         let is_of_user = thread
@@ -152,7 +198,9 @@ impl Noticed {
             return Vec::new();
         }
         let mut found: Vec<(i64, Candidate<'c>)> = Vec::new();
-        for wait in &thread.blocks {
+        found.extend(self.since_before(case, thread, is_window));
+        let whole = thread.blocks.iter().map(|wait| (*wait, Edge::Both));
+        for (wait, edge) in whole.chain(until_end(case, thread)) {
             let Some(reason) = wait.previous_wait_reason else {
                 continue;
             };
@@ -163,6 +211,7 @@ impl Noticed {
                 thread,
                 wait,
                 kind,
+                edge,
                 is_window,
                 is_usual: thread.is_usual(reason),
             };
@@ -185,6 +234,28 @@ impl Noticed {
         }
         found.into_iter().map(|(_, candidate)| candidate).collect()
     }
+}
+
+/// Returns the wait that lasts until the trace ends. If events are missing, the thread may have run
+/// unseen.
+fn until_end(case: &Case<'_>, thread: &ThreadWaits) -> Option<(Wait, Edge)> {
+    let (since_ns, reason, cpu) = thread.blocked_since?;
+    let end = case.survey.complete.until(case.survey.span.end);
+    let waits_ns = end.saturating_sub(since_ns);
+    let wait = Wait {
+        start_ns: end,
+        end_ns: end,
+        cpu,
+        thread_id: thread.thread_id,
+        thread_row: thread.thread_row,
+        process_id: thread.process_id,
+        process_row: thread.process_row,
+        previous_out_ns: Some(since_ns),
+        waits_ns: Some(waits_ns),
+        previous_wait_reason: Some(reason),
+        ..Wait::default()
+    };
+    (waits_ns >= NOTICED_NS && case.survey.contradictions == 0).then_some((wait, Edge::Start))
 }
 
 /// Returns the rows of the processes in sessions of users. Services and the system are in session 0.
@@ -211,7 +282,7 @@ impl Candidate<'_> {
     fn may_hang(&self) -> bool {
         let by_thread = self.wait.readied_by_dpc == Some(false);
         match self.kind {
-            Kind::RateControl | Kind::Memory | Kind::Device => true,
+            Kind::RateControl | Kind::Memory | Kind::Device | Kind::Unknown => true,
             Kind::Lock | Kind::Object => by_thread || self.is_window && !self.is_usual,
             Kind::Call => self.is_window || !self.is_usual,
             // A program that sleeps does what it was written for, unless its window waits.
@@ -233,4 +304,31 @@ pub(in crate::theories) fn is_asked(
     scope.has_all_threads()
         || scope.threads.contains(&thread.thread_id)
         || (thread.process_row).is_some_and(|row| processes.contains(&row))
+}
+
+/// Removes the waits until the trace's end that an event ended: their threads were ready.
+pub(super) fn without_readied(
+    case: &Case<'_>,
+    candidates: &mut Vec<Candidate<'_>>,
+) -> Result<(), StoreError> {
+    let is_open = |of: &&Candidate<'_>| of.edge == Edge::Start;
+    let open: FxHashMap<u32, i64> = (candidates.iter().filter(is_open))
+        .map(|of| (of.wait.thread_id, of.range().start))
+        .collect();
+    let Some(first) = open.values().min() else {
+        return Ok(());
+    };
+    let mut readied: FxHashSet<u32> = FxHashSet::default();
+    let table = case.table(Table::ReadyThreads)?;
+    for batch in case.batches(&table, *first..i64::MAX, &["time_ns", "thread_id"]) {
+        let batch = batch?;
+        let view = ReadyThreadsView::new(&batch)?;
+        let rows = (0..view.len()).filter(|row| {
+            let since = open.get(&view.thread_id[*row]);
+            since.is_some_and(|since| *since <= view.time_ns[*row])
+        });
+        readied.extend(rows.map(|row| view.thread_id[row]));
+    }
+    candidates.retain(|of| of.edge != Edge::Start || !readied.contains(&of.wait.thread_id));
+    Ok(())
 }

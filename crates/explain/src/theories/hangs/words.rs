@@ -3,7 +3,8 @@
 use super::Group;
 use super::chain::{Part, What, named};
 use super::details::Details;
-use super::pick::Kind;
+use super::pick::{Edge, Kind};
+use crate::theories::long_waits::TICK_NS;
 use crate::theories::long_waits::starved::Starved;
 use crate::thresholds::BLAME_PERCENT;
 use crate::thresholds::is_share;
@@ -35,13 +36,20 @@ impl Told<'_, '_> {
             true => "did not respond",
             false => "did not go on",
         };
+        let when = match worst.of.edge {
+            Edge::Both => format!("{} to {}", moment(range.start), moment(range.end)),
+            Edge::End(_) => format!("since before the recording, until {}", moment(range.end)),
+            Edge::Start => format!("from {}, and still at the trace's end", moment(range.start)),
+        };
+        let at_least = match worst.of.edge {
+            Edge::Both => "",
+            Edge::End(_) | Edge::Start => "at least ",
+        };
         let mut sentence = format!(
-            "Thread {}{name} of {} {verb} for {} ({} to {}): it {}.",
+            "Thread {}{name} of {} {verb} for {at_least}{} ({when}): it {}.",
             wait.thread_id,
             self.case.process(wait.process_row, wait.process_id),
             duration(worst.awake_ns()),
-            moment(range.start),
-            moment(range.end),
             self.waited_for()
         );
         let times = self.group.chains.len();
@@ -85,6 +93,14 @@ impl Told<'_, '_> {
             (Kind::Memory, ..) => format!("waited for memory or a page ({reason})"),
             (Kind::RateControl, ..) => format!("was stopped by CPU rate control ({reason})"),
             (Kind::Suspended, ..) => format!("was suspended by a program ({reason})"),
+            (Kind::Unknown, Some(by), _) => format!("waited until {by} readied it"),
+            (Kind::Unknown, None, _) => "waited for something that is not recorded".to_owned(),
+            (Kind::Lock, None, _) if worst.of.edge == Edge::Start => {
+                format!("waits, probably for a lock ({reason})")
+            }
+            (Kind::Object, None, _) if worst.of.edge == Edge::Start => {
+                format!("waits for something that another thread or a timer sets ({reason})")
+            }
             (_, Some(by), _) => format!("waited for {by} ({reason})"),
             (_, None, _) => format!("waited for a device, a timer or the network ({reason})"),
         }
@@ -98,6 +114,10 @@ impl Told<'_, '_> {
         let Some(blamed) = worst.blamed() else {
             return why;
         };
+        if worst.of.edge == Edge::Start {
+            let why = "The trace ends before the wait does, so it does not show what would end it.";
+            return vec![why.to_owned()];
+        }
         if let Some(starved) = self.starved {
             why.push(self.inversion(starved));
         }
@@ -236,6 +256,11 @@ impl Told<'_, '_> {
             .case
             .process(blamed.who.process_row, blamed.who.process_id);
         let is_own = blamed.who.thread_id == worst.of.wait.thread_id;
+        if worst.of.edge == Edge::Start {
+            let again = "Record again, and stop only after the program responds: then the trace shows \
+                what ended the wait";
+            return vec![again.to_owned()];
+        }
         let all_ns = worst.awake_ns().max(1);
         if !is_share(blamed.ns, all_ns, BLAME_PERCENT) {
             return vec![
@@ -283,6 +308,14 @@ impl Told<'_, '_> {
                  reason"
                     .to_owned(),
             );
+        }
+        if let Edge::End(ticks) = worst.of.edge {
+            doubts.push(format!(
+                "The wait began before the recording: its reason is not recorded, and only the time \
+                 since then counts. The kernel counted {} before the thread ran (about {})",
+                counted(u64::from(ticks), "clock tick", "clock ticks"),
+                duration(i64::from(ticks).saturating_mul(TICK_NS))
+            ));
         }
         if !worst.of.is_window {
             doubts.push(

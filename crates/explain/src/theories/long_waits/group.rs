@@ -47,12 +47,13 @@ pub(super) fn grouped<'c>(
 ) -> Vec<Group<'c>> {
     let mut of_processes: Vec<Vec<Argued>> = Vec::new();
     for one in argued {
-        // Waits that have not ended form separate groups, because their evidence has other rows.
+        // Waits that are not recorded completely form separate groups, because their evidence has
+        // other rows.
         let same = |group: &&mut Vec<Argued>| {
             let (a, b) = (&group[0].waiter, &one.waiter);
             a.process_row == b.process_row
                 && a.process_id == b.process_id
-                && a.wait.is_some() == b.wait.is_some()
+                && (a.wait.is_some(), a.is_whole()) == (b.wait.is_some(), b.is_whole())
         };
         match of_processes.iter_mut().find(same) {
             Some(group) => group.push(one),
@@ -123,7 +124,7 @@ fn noticed<'c>(case: &'c Case<'_>, facts: &Facts, argued: &[Argued]) -> Option<&
         noticed.process_row == waiter.process_row
             && (waiter.process_row.is_some() || noticed.process_id == waiter.process_id)
     });
-    found.filter(|noticed| waiter.wait.is_some() && noticed.waits > 0 && !facts.waits_may_be_none())
+    found.filter(|noticed| waiter.is_whole() && noticed.waits > 0 && !facts.waits_may_be_none())
 }
 
 impl<'c> Group<'c> {
@@ -184,12 +185,12 @@ impl<'c> Group<'c> {
     /// Returns true if two processes waited because of the same cause. If the cause is the priority
     /// of other threads, the same process must also have had the CPUs.
     fn is_like(&self, other: &Group<'_>) -> bool {
-        let are_over = [self, other].map(|group| group.worst().waiter.wait.is_some());
+        let are_whole = [self, other].map(|group| group.worst().waiter.is_whole());
         let who = |group: &Group<'_>| {
             let most = group.most_of_others();
             most.map(|most| (most.process_row, most.process_id))
         };
-        are_over == [true, true]
+        are_whole == [true, true]
             && self.cause() == other.cause()
             && match self.cause() {
                 Some(Cause::HigherPriority | Cause::EqualPriority) => {

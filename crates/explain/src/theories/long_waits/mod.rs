@@ -33,6 +33,7 @@ use held::Held;
 use holders::Holders;
 use path::{Leg, Runs, Thread};
 use still_waiting::StillWaiting;
+pub(super) use still_waiting::TICK_NS;
 use waiter::Waiter;
 use weigh::{Cause, Facts, Weighed};
 
@@ -128,16 +129,18 @@ impl Theory for LongWaits {
             .iter()
             .map(Waiter::of)
             .collect();
-        let mut at_end: Vec<Option<Evidence>> = vec![None; waiters.len()];
-        for still in still_waiting::read(case, at_least_ns, STILL_WAITING)? {
+        let mut in_part: Vec<Option<Evidence>> = vec![None; waiters.len()];
+        let at_start = still_waiting::since_before(case, STILL_WAITING)?;
+        let at_end = still_waiting::read(case, at_least_ns, STILL_WAITING)?;
+        for still in at_start.into_iter().chain(at_end) {
             if is_asked_for(case, &still) {
                 waiters.push(still.waiter);
-                at_end.push(Some(still.evidence));
+                in_part.push(Some(still.evidence));
             }
         }
         let mut findings = critical_path::findings(case)?;
         if !waiters.is_empty() {
-            findings.extend(found(case, waiters, at_end, is_asked)?);
+            findings.extend(found(case, waiters, in_part, is_asked)?);
         }
         if findings.is_empty() {
             if let Some(missing) = survey.complete.missing() {
@@ -235,8 +238,8 @@ struct Argued {
     waiter: Waiter,
     held: Held,
     weighed: Weighed,
-    /// Evidence for a wait that has not ended; `None` for other waits.
-    at_end: Option<Evidence>,
+    /// Evidence for a wait that is recorded only in part; `None` for other waits.
+    in_part: Option<Evidence>,
 }
 
 impl Argued {
@@ -250,7 +253,7 @@ fn argue(
     case: &Case<'_>,
     facts: &Facts,
     mut waiters: Vec<Waiter>,
-    at_end: Vec<Option<Evidence>>,
+    in_part: Vec<Option<Evidence>>,
 ) -> Result<(Vec<Argued>, Holders), StoreError> {
     certain::narrow(case, facts, &mut waiters)?;
     waiter::look_up(case, &mut waiters)?;
@@ -260,14 +263,14 @@ fn argue(
         .collect();
     let holders = Holders::read(case, &windows)?;
     let mut argued: Vec<Argued> = Vec::new();
-    for (waiter, at_end) in waiters.into_iter().zip(at_end) {
+    for (waiter, in_part) in waiters.into_iter().zip(in_part) {
         let held = Held::of(case, &waiter, &holders);
         let weighed = weigh::weigh(case, facts, &waiter, &held, &holders);
         argued.push(Argued {
             waiter,
             held,
             weighed,
-            at_end,
+            in_part,
         });
     }
     argued.sort_by_key(|a| Reverse((a.delay_ns(), a.waiter.ready_ns())));
@@ -296,8 +299,8 @@ pub(super) fn examine(case: &Case<'_>, waits: &[Wait]) -> Result<Vec<Examined>, 
     }
     let facts = Facts::read(case)?;
     let waiters: Vec<Waiter> = waits.iter().map(Waiter::of).collect();
-    let at_end = vec![None; waiters.len()];
-    let (argued, _) = argue(case, &facts, waiters, at_end)?;
+    let in_part = vec![None; waiters.len()];
+    let (argued, _) = argue(case, &facts, waiters, in_part)?;
     let title = "The longest of these waits";
     let examined = argued.iter().filter_map(|one| {
         let wait = one.waiter.wait?;
@@ -321,11 +324,11 @@ pub(super) fn examine(case: &Case<'_>, waits: &[Wait]) -> Result<Vec<Examined>, 
 fn found(
     case: &Case<'_>,
     waiters: Vec<Waiter>,
-    at_end: Vec<Option<Evidence>>,
+    in_part: Vec<Option<Evidence>>,
     is_asked: bool,
 ) -> Result<Vec<Finding>, StoreError> {
     let facts = Facts::read(case)?;
-    let (argued, holders) = argue(case, &facts, waiters, at_end)?;
+    let (argued, holders) = argue(case, &facts, waiters, in_part)?;
     let groups = group::grouped(case, &facts, argued, &holders);
     let mut runs = Runs::new(case)?;
     let matters = |(place, group): &(usize, &Group<'_>)| {
@@ -367,8 +370,12 @@ fn finding(
     let waits: Vec<Wait> = (group.argued.iter())
         .filter_map(|one| one.waiter.wait)
         .collect();
-    let at_end = group.argued.iter().filter_map(|one| one.at_end.as_ref());
-    if let Some(still) = still_waiting::together(at_end) {
+    let in_part = group.argued.iter().filter_map(|one| one.in_part.as_ref());
+    let title = match waiter.wait {
+        Some(_) => "First runs of threads that were ready before the recording began",
+        None => "Threads that were still ready when the trace ended",
+    };
+    if let Some(still) = still_waiting::together(title, in_part) {
         finding = finding.with(still);
     } else {
         let title = format!("Waits of {process} for a CPU");
@@ -385,7 +392,7 @@ fn finding(
         .with(held::by_rank_and_priority(waiter, holders))
         .with(group.who_ran.evidence.clone());
     finding.weighed = worst.weighed.verdicts.clone();
-    if let Some(wait) = &waiter.wait {
+    if let Some(wait) = waiter.wait.filter(|_| waiter.is_whole()) {
         let from = wait.previous_out_ns.unwrap_or(case.survey.span.start);
         let thread = Thread {
             id: wait.thread_id,
@@ -395,7 +402,7 @@ fn finding(
         if !legs.is_empty() {
             let title = "What led to it, step by step, latest first";
             finding = finding.with(path::evidence(case, title, &legs));
-            let waker = late_waker(case, wait, &legs)?;
+            let waker = late_waker(case, &wait, &legs)?;
             finding.weighed.push(waker);
         }
     }

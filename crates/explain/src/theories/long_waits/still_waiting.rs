@@ -1,4 +1,4 @@
-//! Threads that were ready without a CPU when the trace ended.
+//! Threads that were ready without a CPU when the trace ended, or since before it began.
 
 use std::ops::Range;
 
@@ -6,12 +6,14 @@ use selection::{Condition, Expression, Selection};
 use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
 
 use super::waiter::Waiter;
-use crate::{Case, Evidence, Unit, Value};
+use super::weigh::Facts;
+use crate::thresholds::NOTICED_NS;
+use crate::{Case, Evidence, ThreadWaits, Unit, Value, Wait};
 
 /// Codes of the states of a ready thread: ready, standby and deferred ready.
 const READY: [u8; 3] = [1, 3, 7];
 
-/// Thread that was ready without a CPU when the trace ended.
+/// Thread that was ready without a CPU when the trace ended, or since before it began.
 pub(super) struct StillWaiting {
     pub(super) waiter: Waiter,
     pub(super) evidence: Evidence,
@@ -97,8 +99,76 @@ pub(super) fn read(
     Ok(waiting)
 }
 
+/// Length of the kernel's clock tick, in nanoseconds.
+pub(in crate::theories) const TICK_NS: i64 = 15_625_000;
+
+/// Finds the threads that had been ready since before the recording when they first ran: no event
+/// readied them, although such events are recorded, and the kernel counted at least as many clock
+/// ticks since they began to wait. The longest waits come first.
+pub(super) fn since_before(
+    case: &Case<'_>,
+    at_most: usize,
+) -> Result<Vec<StillWaiting>, StoreError> {
+    let survey = &case.survey;
+    let is_certain = survey.has_ready_events
+        && survey.contradictions == 0
+        && survey.clock_skews.is_empty()
+        && survey.complete.missing().is_none();
+    if !is_certain || Facts::read(case)?.lacks_events() {
+        return Ok(Vec::new());
+    }
+    let begin = survey.complete.from(survey.span.start);
+    let lasts = |thread: &ThreadWaits| {
+        let (wait, ticks) = **thread.first.as_ref()?;
+        let range = begin..wait.start_ns;
+        let awake_ns = range.end - range.start - survey.suspend_gaps.asleep_ns(&range);
+        // A tick may have begun just before the wait did.
+        let counted_ns = (i64::from(ticks) + 1).saturating_mul(TICK_NS);
+        let is_it = wait.readied_ns.is_none()
+            && range.end.saturating_sub(range.start) >= NOTICED_NS
+            && counted_ns >= awake_ns
+            && survey.complete.holds(range.start, range.end);
+        is_it.then_some((range.end - range.start, wait, ticks))
+    };
+    let mut found: Vec<(i64, Wait, u32)> = survey.threads.iter().filter_map(lasts).collect();
+    found.sort_unstable_by_key(|(ns, wait, _)| (std::cmp::Reverse(*ns), wait.thread_id));
+    found.truncate(at_most);
+    let waiting = found.into_iter().map(|(ready_ns, wait, ticks)| {
+        let wait = Wait { ready_ns, ..wait };
+        let selection = Selection::of(Table::CpuRuns)
+            .filter(Condition::is("start_ns", wait.start_ns))
+            .filter(Condition::is("thread_id", wait.thread_id))
+            .limit(1);
+        let since = Expression::Formula(format!("start_ns - {ready_ns}"));
+        let waited = Expression::Formula(format!("start_ns - {begin}"));
+        let title = "First run of the thread, which was ready before the recording began";
+        let evidence = Evidence::of(title, selection)
+            .stored("thread_id", "thread", Unit::None)
+            .column("since_ns", "recorded from", Unit::Moment, since)
+            .column("waited_ns", "ready since then", Unit::Duration, waited)
+            .stored("start_ns", "ran at", Unit::Moment)
+            .stored("wait_ticks", "clock ticks counted before", Unit::Count)
+            .row([
+                Some(Value::from(wait.thread_id)),
+                Some(begin.into()),
+                Some(ready_ns.into()),
+                Some(wait.start_ns.into()),
+                Some(ticks.into()),
+            ]);
+        let waiter = Waiter {
+            ticks_before: Some(ticks),
+            ..Waiter::of(&wait)
+        };
+        StillWaiting { waiter, evidence }
+    });
+    Ok(waiting.collect())
+}
+
 /// Joins the evidence of several threads in one table.
-pub(super) fn together<'e>(all: impl Iterator<Item = &'e Evidence>) -> Option<Evidence> {
+pub(super) fn together<'e>(
+    title: &str,
+    all: impl Iterator<Item = &'e Evidence>,
+) -> Option<Evidence> {
     let all: Vec<&Evidence> = all.collect();
     let [first, others @ ..] = &all[..] else {
         return None;
@@ -111,7 +181,6 @@ pub(super) fn together<'e>(all: impl Iterator<Item = &'e Evidence>) -> Option<Ev
         "SELECT * FROM ({}) AS waiting ORDER BY since_ns, thread_id",
         queries.join(" UNION ALL ")
     );
-    let title = "Threads that were still ready when the trace ended";
     let mut rows: Vec<Vec<Option<Value>>> = all.iter().flat_map(|one| one.rows.clone()).collect();
     let number = |cell: &Option<Value>| match cell {
         Some(Value::Integer(number)) => *number,
@@ -183,6 +252,7 @@ fn still_waiting(
         ran_unseen: false,
         certain: None,
         wait: None,
+        ticks_before: None,
     };
     if let Some(end) = last.end_ns {
         let runs = case.table(Table::CpuRuns)?;

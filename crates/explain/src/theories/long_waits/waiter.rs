@@ -37,6 +37,9 @@ pub(super) struct Waiter {
     pub(super) certain: Option<Evidence>,
     /// Row of `cpu_runs` that ended the wait; `None` if the thread still waits when the trace ends.
     pub(super) wait: Option<Wait>,
+    /// Clock ticks that the kernel counted before the wait ended, if the thread was ready since before
+    /// the recording. Only the time since the start of the recording is in `range`.
+    pub(super) ticks_before: Option<u32>,
 }
 
 impl Waiter {
@@ -58,7 +61,13 @@ impl Waiter {
             ran_unseen: wait.ran_unseen,
             certain: None,
             wait: Some(*wait),
+            ticks_before: None,
         }
+    }
+
+    /// Returns true if both ends of the wait are recorded.
+    pub(super) fn is_whole(&self) -> bool {
+        self.wait.is_some() && self.ticks_before.is_none()
     }
 
     pub(super) fn ready_ns(&self) -> i64 {

@@ -201,7 +201,7 @@ impl Facts {
     fn may_have_lost(&self, waiter: &Waiter, held: &Held) -> bool {
         waiter.is_paged_out != Some(true)
             && is_share(held.by(By::Idle), held.all_ns, CAUSE_PERCENT)
-            && (waiter.wait.is_none()
+            && (!waiter.is_whole()
                 || self.clocks_disagree()
                 || waiter.certain.is_none()
                     && (self.damage.iter()).any(|d| d.is_loss() && d.may_lie_in(&waiter.range)))
@@ -695,6 +695,10 @@ fn lost(facts: &Facts, waiter: &Waiter, is_doubtful: bool, scales: &Scales<'_>) 
             scales.ready_ns,
             "CPUs were idle during the wait: it probably ran, but the end of the trace lacks that \
              run",
+        ),
+        (false, true) if waiter.ticks_before.is_some() => (
+            scales.ready_ns,
+            "CPUs were idle during the wait: the trace probably lacks the event that readied it",
         ),
         (false, true) => (
             scales.ready_ns,

@@ -3,6 +3,7 @@
 use super::Argued;
 use super::group::Group;
 use super::held::By;
+use super::still_waiting::TICK_NS;
 use super::weigh::Cause;
 use crate::thresholds::{IDLE_EXIT_NS, NOTICED_NS};
 use crate::{Case, Subject, counted, duration, grouped, listed, moment, percent};
@@ -28,6 +29,11 @@ pub(super) fn sentence(case: &Case<'_>, group: &Group<'_>) -> String {
         _ => moment(ns),
     };
     let until = match waiter.wait {
+        Some(_) if waiter.ticks_before.is_some() => format!(
+            "since before the recording, which began at {}, until {}",
+            moment(waiter.range.start),
+            moment(waiter.range.end)
+        ),
         Some(_) => format!(
             "{} to {}",
             moment(waiter.range.start),
@@ -52,12 +58,16 @@ pub(super) fn sentence(case: &Case<'_>, group: &Group<'_>) -> String {
         }
         _ => String::new(),
     };
+    let at_least = match waiter.is_whole() {
+        true => "",
+        false => "at least ",
+    };
     let lost_ns = match asleep.is_empty() {
         true => waiter.ready_ns(),
         false => waiter.ready_ns() - worst.weighed.asleep_ns,
     };
     let sentence = format!(
-        "Thread {}{name} of {}{priority} was ready for {} ({until}{asleep}) and got no CPU: {}.",
+        "Thread {}{name} of {}{priority} was ready for {at_least}{} ({until}{asleep}) and got no CPU: {}.",
         waiter.thread_id,
         case.process(waiter.process_row, waiter.process_id),
         duration(lost_ns),
@@ -472,6 +482,15 @@ pub(super) fn doubts(case: &Case<'_>, argued: &Argued) -> Vec<String> {
              recorded."
                 .to_owned(),
         );
+    }
+    if let Some(ticks) = waiter.ticks_before {
+        doubts.push(format!(
+            "It was ready before the recording began, and only the time since then counts. The kernel \
+             counted {} before it ran (about {}): since it became ready or since it began to wait, which \
+             Microsoft does not document.",
+            counted(u64::from(ticks), "clock tick", "clock ticks"),
+            duration(i64::from(ticks).saturating_mul(TICK_NS))
+        ));
     }
     if waiter.certain.is_some()
         && let Some(wait) = &waiter.wait

@@ -1,0 +1,160 @@
+//! Tests with waits of which the trace has only a part: they began before the recording, or they last until
+//! its end. The lengths follow from the truth files and from where the trace is cut.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use etl::write::Writer;
+use explain::Scope;
+use facts::{Filter, Moment, Processes, Sieve};
+use serde_json::Value;
+use simulated::{Simulated, list, number, text};
+use tables::Options;
+use tempfile::TempDir;
+
+use super::explained::Explained;
+use super::hangs::{assert_has, call, simulated, told};
+
+/// Part of a trace, as `laglab trim` writes it.
+struct Part {
+    _folder: TempDir,
+    trace: String,
+}
+
+impl Part {
+    /// Cuts a trace. The times are milliseconds since its start.
+    fn of(simulated: &Simulated, from: Option<i64>, to: Option<i64>) -> Part {
+        let moment = |ms: i64| Moment::SinceStart(ms * 1_000_000);
+        let filter = Filter {
+            from: from.map(moment),
+            to: to.map(moment),
+            ..Filter::default()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("part.etl");
+        let trace = etl::open(&[PathBuf::from(&simulated.trace)]).unwrap();
+        let mut decoder = events::Decoder::new();
+        let processes = Processes::learn(&mut decoder, &trace, Options::default()).unwrap();
+        let session = trim::session(&trace, &filter).unwrap();
+        let mut writer = Writer::new(File::create(&path).unwrap(), session).unwrap();
+        let sieve = Sieve::new(&filter, &decoder, &processes, trace.clock());
+        let selection = trim::Selection::new(&filter, sieve);
+        trim::copy(&trace, selection, None, &mut writer, Options::default()).unwrap();
+        writer.finish().unwrap();
+        Part {
+            _folder: folder,
+            trace: path.to_str().unwrap().to_owned(),
+        }
+    }
+}
+
+fn of_process(name: &str) -> Scope {
+    Scope {
+        processes: vec![name.to_owned()],
+        ..Scope::default()
+    }
+}
+
+fn delay_ms(finding: &Value) -> i64 {
+    number(&finding["delay"], "ns") / 1_000_000
+}
+
+/// Returns the end of the longest wait of LockApp.exe in the truth file, in nanoseconds.
+fn ran_ns(stall: &Simulated) -> i64 {
+    let watched = list(&stall.truth, "watched_threads").iter();
+    let of_it = watched.filter(|thread| thread["process"]["name"] == "LockApp.exe");
+    let waits = of_it.flat_map(|thread| list(thread, "longest_ready_waits"));
+    let longest = waits.max_by_key(|wait| number(wait, "ready_ns")).unwrap();
+    number(longest, "ran_ns")
+}
+
+#[test]
+fn a_wait_for_a_cpu_that_began_before_the_recording_is_told() {
+    for seed in ["seed=1", "seed=7"] {
+        let stall = Simulated::new("rank-stall", &[seed]);
+        let part = Part::of(&stall, Some(45_000), None);
+        let expected_ms = ran_ns(&stall) / 1_000_000 - 45_000;
+        for scope in [Scope::default(), of_process("LockApp.exe")] {
+            let explained = Explained::scoped(&part.trace, scope);
+            let first = &explained.findings()[0];
+            let sentence = text(&first["sentence"]);
+            assert_eq!(first["theory"], "long-waits", "{sentence}");
+            assert_eq!(first["severity"], "problem", "{sentence}");
+            assert_has(
+                &sentence,
+                &[
+                    "LockApp.exe",
+                    "at least",
+                    "since before the recording",
+                    "its rank was 2",
+                ],
+            );
+            assert!((delay_ms(first) - expected_ms).abs() <= 20, "{sentence}");
+            // The kernel counts the clock ticks since the thread last ran: 38.2 s, of which the article
+            // that the scenario follows tells.
+            let doubts = first["doubts"].to_string();
+            assert!(
+                doubts.contains("(about 38.1") || doubts.contains("(about 38.2"),
+                "{doubts}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_part_of_a_healthy_desktop_has_no_wait_from_before() {
+    for seed in 1..4 {
+        let healthy = Simulated::new("healthy", &[&format!("seed={seed}")]);
+        let part = Part::of(&healthy, Some(3_000), Some(9_000));
+        let explained = Explained::new(&part.trace);
+        assert_eq!(explained.complaints(), [""; 0], "seed {seed}");
+    }
+}
+
+/// The window waits from 1 s on for an answer, which comes after 4 s.
+#[test]
+fn a_hang_at_the_end_of_the_trace_is_told() {
+    let simulated = simulated("open", &call("4s"));
+    let whole = Explained::new(&simulated.trace);
+    let hang = whole.of("hangs")[0];
+    let from_ms = number(&hang["during"], "start") / 1_000_000;
+    let part = Part::of(&simulated, None, Some(from_ms + 2_000));
+    for scope in [Scope::default(), of_process("viewer.exe")] {
+        let explained = Explained::scoped(&part.trace, scope);
+        let first = explained.of("hangs")[0];
+        let told = told(first);
+        assert_has(
+            &told,
+            &[
+                "viewer.exe",
+                "at least",
+                "still at the trace's end",
+                "WrLpcReply",
+            ],
+        );
+        assert!((delay_ms(first) - 2_000).abs() <= 20, "{told}");
+    }
+}
+
+#[test]
+fn a_hang_from_before_the_recording_answers_a_question() {
+    let simulated = simulated("begun", &call("4s"));
+    let whole = Explained::new(&simulated.trace);
+    let hang = whole.of("hangs")[0];
+    let until_ms = number(&hang["during"], "end") / 1_000_000;
+    let part = Part::of(&simulated, Some(until_ms - 2_000), None);
+    let explained = Explained::scoped(&part.trace, of_process("viewer.exe"));
+    let first = explained.of("hangs")[0];
+    let told = told(first);
+    assert_eq!(first["severity"], "information", "{told}");
+    assert_has(
+        &told,
+        &[
+            "viewer.exe",
+            "at least",
+            "since before the recording",
+            "printer.exe",
+        ],
+    );
+    assert!((delay_ms(first) - 2_000).abs() <= 20, "{told}");
+}
