@@ -1,27 +1,10 @@
 //! Statistical comparison of two methods.
 //!
-//! The runs of both methods alternate, so that disturbances of the machine affect both. Each pair
-//! of runs yields a ratio of medians. The estimate is the Hodges–Lehmann centre of the logarithms
-//! of these ratios (the median of all pairwise means). Its confidence interval follows from the
-//! critical value of Wilcoxon's signed-rank statistic. This comparison assumes no distribution of
-//! latencies, and a single disturbed run has little influence. The samples of a run depend on each
-//! other, so they count as one value.
+//! The runs of both methods alternate, so that disturbances of the machine affect both. Each pair of runs
+//! yields a ratio of medians, which the crate `statistics` compares.
 
 use serde::Serialize;
-
-/// Minimum probability that a confidence interval contains the true value.
-const CONFIDENCE: f64 = 0.95;
-
-/// An estimate with its 95 % confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Interval {
-    /// Estimate.
-    pub centre: f64,
-    /// Lower bound.
-    pub low: f64,
-    /// Upper bound.
-    pub high: f64,
-}
+use statistics::{CONFIDENCE, Incomparable, Interval, paired};
 
 /// Comparison of a method with another one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -44,39 +27,12 @@ pub enum Verdict {
     NoneShown,
 }
 
-/// Error of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Incomparable {
-    /// There are too few pairs of runs.
-    #[error(
-        "too few pairs of runs: {found}; 95 % confidence needs {}",
-        Comparison::MIN_PAIRS
-    )]
-    TooFew {
-        /// Number of pairs.
-        found: usize,
-    },
-    /// There are too many pairs of runs.
-    #[error(
-        "too many pairs of runs: {found}; the maximum is {}",
-        Comparison::MAX_PAIRS
-    )]
-    TooMany {
-        /// Number of pairs.
-        found: usize,
-    },
-    /// A median is zero or negative.
-    #[error("a median is zero or negative, so there is no ratio")]
-    NotPositive,
-}
-
 impl Comparison {
-    /// Minimum number of pairs. With five pairs, no interval has 95 % confidence, because the
-    /// probability of an error is at least 2 · 2⁻⁵, which exceeds 5 %.
-    pub const MIN_PAIRS: usize = 6;
+    /// Minimum number of pairs.
+    pub const MIN_PAIRS: usize = paired::LEAST;
 
-    /// Maximum number of pairs. It limits the memory for all pairwise means.
-    pub const MAX_PAIRS: usize = 4_096;
+    /// Maximum number of pairs.
+    pub const MAX_PAIRS: usize = paired::MOST;
 
     /// Returns the conclusion from the interval.
     pub fn verdict(&self) -> Verdict {
@@ -97,7 +53,7 @@ impl Comparison {
 /// Returns an error if there are too few or too many pairs, or if a median is not positive.
 pub fn compare(pairs: &[(f64, f64)]) -> Result<Comparison, Incomparable> {
     let of_pair = |(method, other): &(f64, f64)| method / other;
-    let ratio = positive_interval(pairs.iter().map(of_pair))?;
+    let ratio = positive_interval(pairs.iter().map(of_pair), CONFIDENCE)?;
     Ok(Comparison {
         pairs: pairs.len(),
         ratio,
@@ -110,70 +66,14 @@ pub fn compare(pairs: &[(f64, f64)]) -> Result<Comparison, Incomparable> {
 /// Returns the errors of [`compare`].
 pub(crate) fn positive_interval(
     values: impl Iterator<Item = f64>,
+    confidence: f64,
 ) -> Result<Interval, Incomparable> {
     let logs: Vec<f64> = values.map(f64::ln).collect();
-    let found = logs.len();
-    if found < Comparison::MIN_PAIRS {
-        return Err(Incomparable::TooFew { found });
-    }
-    if found > Comparison::MAX_PAIRS {
-        return Err(Incomparable::TooMany { found });
-    }
-    if !logs.iter().all(|log| log.is_finite()) {
-        return Err(Incomparable::NotPositive);
-    }
-    let mut means = Vec::with_capacity(found * (found + 1) / 2);
-    for (n, first) in logs.iter().enumerate() {
-        means.extend(logs[n..].iter().map(|second| (first + second) / 2.0));
-    }
-    means.sort_unstable_by(f64::total_cmp);
-    let rank = critical_rank(found);
-    let middle = means.len() / 2;
-    let centre = match means.len() % 2 {
-        0 => (means[middle - 1] + means[middle]) / 2.0,
-        _ => means[middle],
-    };
-    Ok(Interval {
-        centre: centre.exp(),
-        low: means[rank - 1].exp(),
-        high: means[means.len() - rank].exp(),
-    })
-}
-
-/// Returns the largest k with this property: the signed-rank statistic of `count` values with
-/// random signs is below k with a probability of at most (1 − `CONFIDENCE`) / 2.
-fn critical_rank(count: usize) -> usize {
-    /// Maximum count for which the exact distribution is computed. For higher counts, the error of
-    /// the normal approximation is less than one rank in thousands.
-    const EXACT: usize = 64;
-
-    let tail = (1.0 - CONFIDENCE) / 2.0;
-    let n = count as f64;
-    if count > EXACT {
-        const QUANTILE: f64 = 1.959_964; // 0.975 quantile of the standard normal distribution
-        let mean = n * (n + 1.0) / 4.0;
-        let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
-        return (mean - QUANTILE * deviation).floor().max(1.0) as usize;
-    }
-    // `chances[sum]` is the probability that a random subset of the ranks 1..=n has this sum.
-    let mut chances = vec![0.0; count * (count + 1) / 2 + 1];
-    chances[0] = 1.0;
-    for rank in 1..=count {
-        for sum in (0..chances.len()).rev() {
-            let with = if sum >= rank {
-                chances[sum - rank]
-            } else {
-                0.0
-            };
-            chances[sum] = (chances[sum] + with) / 2.0;
-        }
-    }
-    let mut below = 0.0;
-    let fits = |chance: &&f64| {
-        below += **chance;
-        below <= tail
-    };
-    chances.iter().take_while(fits).count().max(1)
+    let centre = paired::centre(&logs, confidence).map_err(|error| match error {
+        Incomparable::NotFinite => Incomparable::NotPositive,
+        other => other,
+    })?;
+    Ok(centre.map(f64::exp))
 }
 
 #[cfg(test)]
@@ -237,34 +137,15 @@ mod tests {
     }
 
     #[test]
-    fn critical_values_match_published_tables() {
-        // Published critical values of Wilcoxon's signed-rank test (two-sided, 5 %) for n = 6, 7,
-        // 8, 9, 10, 12, 15, 20, 25, 30. A statistic up to this value is significant;
-        // `critical_rank` returns this value plus 1.
-        let published = [
-            (6, 0),
-            (7, 2),
-            (8, 3),
-            (9, 5),
-            (10, 8),
-            (12, 13),
-            (15, 25),
-            (20, 52),
-            (25, 89),
-            (30, 137),
-        ];
-        for (count, value) in published {
-            assert_eq!(critical_rank(count), value + 1, "{count}");
-        }
-        // The normal approximation, which is used from 65 values on, continues the exact values.
-        let (exact, next) = (critical_rank(64), critical_rank(65));
-        assert!((1..=40).contains(&(next - exact)), "{exact}, {next}");
-    }
-
-    #[test]
     fn too_few_or_invalid_pairs_are_errors() {
         let few = [(1.0, 2.0); 5];
-        assert_eq!(compare(&few), Err(Incomparable::TooFew { found: 5 }));
+        assert_eq!(
+            compare(&few),
+            Err(Incomparable::TooFewPairs {
+                found: 5,
+                needed: 6
+            })
+        );
         let mut zero = [(1.0, 2.0); 6];
         let comparison = compare(&zero).unwrap();
         assert_eq!(comparison.ratio.centre, 0.5);
@@ -274,6 +155,12 @@ mod tests {
             assert_eq!(compare(&zero), Err(Incomparable::NotPositive), "{odd:?}");
         }
         let many = vec![(1.0, 1.0); 5_000];
-        assert_eq!(compare(&many), Err(Incomparable::TooMany { found: 5_000 }));
+        assert_eq!(
+            compare(&many),
+            Err(Incomparable::TooMany {
+                found: 5_000,
+                most: 4_096
+            })
+        );
     }
 }

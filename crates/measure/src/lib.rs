@@ -42,7 +42,7 @@ mod spin;
 mod unknown_name;
 
 pub use clock::{Clock, ClockError, ClockFacts, ClockSource, Now};
-pub use compare::{Comparison, Incomparable, Interval, Verdict, compare};
+pub use compare::{Comparison, Verdict, compare};
 pub use files::{
     CHUNK, CacheState, FileSet, FileSizes, FilesError, FilesMeasured, FilesMethod, FilesPhase,
     FilesProbe, UringMode,
@@ -61,6 +61,7 @@ pub use sleep::{
     HeldResolution, Resolution, SleepError, SleepMethod, SleepPlan, SleepSetting, hold_resolution,
 };
 pub use spin::Spin;
+pub use statistics::{Incomparable, Interval};
 pub use tables::{Probe, SampleOutcome};
 pub use unknown_name::UnknownName;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use tables::{LatencySamples, Probe};
 
-use crate::compare::{Comparison, Incomparable, compare};
-use crate::{ClockFacts, End, Grant, Lateness, Machine, Percentiles, Series};
+use crate::compare::{Comparison, compare};
+use crate::{ClockFacts, End, Grant, Incomparable, Lateness, Machine, Percentiles, Series};
 
 /// Result of a measuring command, with its conditions.
 #[derive(Clone, Debug)]

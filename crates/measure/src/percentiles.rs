@@ -1,6 +1,7 @@
 //! Distribution of latencies.
 
 use serde::Serialize;
+use statistics::{CONFIDENCE, quantile::least_samples};
 
 use crate::Sample;
 
@@ -36,11 +37,11 @@ pub struct Summary {
     pub p50_ns: Option<i64>,
     /// 90 % quantile.
     pub p90_ns: Option<i64>,
-    /// 99 % quantile; `None` with fewer than 100 samples.
+    /// 99 % quantile; `None` with fewer than 368 samples, which do not bound it.
     pub p99_ns: Option<i64>,
-    /// 99.9 % quantile; `None` with fewer than 1,000 samples.
+    /// 99.9 % quantile; `None` with fewer than 3,688 samples.
     pub p99_9_ns: Option<i64>,
-    /// 99.99 % quantile; `None` with fewer than 10,000 samples.
+    /// 99.99 % quantile; `None` with fewer than 36,887 samples.
     pub p99_99_ns: Option<i64>,
     /// Maximum.
     pub max_ns: Option<i64>,
@@ -95,8 +96,10 @@ impl Percentiles {
     /// Returns the usual statistics.
     pub fn summary(&self) -> Summary {
         let count = self.count();
-        let with_at_least =
-            |min: u64, fraction| (count >= min).then(|| self.quantile(fraction)).flatten();
+        let bounded = |fraction| {
+            let is_bounded = count >= least_samples(fraction, CONFIDENCE);
+            is_bounded.then(|| self.quantile(fraction)).flatten()
+        };
         Summary {
             count,
             unknown: self.unknown,
@@ -104,9 +107,9 @@ impl Percentiles {
             min_ns: self.min_ns,
             p50_ns: self.median(),
             p90_ns: self.quantile(0.9),
-            p99_ns: with_at_least(100, 0.99),
-            p99_9_ns: with_at_least(1_000, 0.999),
-            p99_99_ns: with_at_least(10_000, 0.9999),
+            p99_ns: bounded(0.99),
+            p99_9_ns: bounded(0.999),
+            p99_99_ns: bounded(0.9999),
             max_ns: self.max_ns,
             mean_ns: (count > 0).then(|| self.sum_ns as f64 / count as f64),
         }
@@ -161,8 +164,9 @@ mod tests {
                 summary.early as usize,
                 values.iter().filter(|v| **v < 0).count()
             );
-            assert_eq!(summary.p99_ns.is_some(), count >= 100);
-            assert_eq!(summary.p99_9_ns.is_some(), count >= 1_000);
+            // The fewest samples of which an upper bound has 97.5 %: 0.99^368 < 2.5 %.
+            assert_eq!(summary.p99_ns.is_some(), count >= 368);
+            assert_eq!(summary.p99_9_ns.is_some(), count >= 3_688);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Changes in the history of a measurement (E-divisive).
 
+use std::ops::Range;
+
 use crate::random::Random;
 
 /// Least number of values between two changes, so that a single odd value is no change.
@@ -49,7 +51,7 @@ pub fn best_split(values: &[f64]) -> Option<Split> {
 /// share of random orders of the values would show.
 pub fn changes(values: &[f64], alpha: f64) -> Vec<usize> {
     let mut found = Vec::new();
-    let mut open = vec![0..values.len()];
+    let mut open: Vec<Range<usize>> = std::iter::once(0..values.len()).collect();
     let mut random = Random::new(1);
     while let Some(range) = open.pop() {
         let part = &values[range.clone()];

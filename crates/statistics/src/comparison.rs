@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::interval::variance;
-use crate::{CONFIDENCE, Interval, Refusal, paired, unpaired};
+use crate::{CONFIDENCE, Incomparable, Interval, paired, unpaired};
 
 /// Relation between the runs of both variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -30,6 +30,8 @@ pub enum Scale {
 pub struct Comparison {
     /// Relation between the runs.
     pub design: Design,
+    /// Number of pairs or, without pairs, of runs of the side that has fewer.
+    pub runs: usize,
     /// Unit of the change.
     pub scale: Scale,
     /// Change from before to after.
@@ -46,9 +48,9 @@ pub struct Comparison {
 /// # Errors
 /// Returns an error if there are too few or too many runs, if paired numbers are not equally many, or
 /// if a number is not finite.
-pub fn compare(before: &[f64], after: &[f64], design: Design) -> Result<Comparison, Refusal> {
+pub fn compare(before: &[f64], after: &[f64], design: Design) -> Result<Comparison, Incomparable> {
     if !before.iter().chain(after).all(|value| value.is_finite()) {
-        return Err(Refusal::NotFinite);
+        return Err(Incomparable::NotFinite);
     }
     let is_positive = before.iter().chain(after).all(|value| *value > 0.0);
     let scale = match is_positive {
@@ -62,10 +64,11 @@ pub fn compare(before: &[f64], after: &[f64], design: Design) -> Result<Comparis
         });
         on_scale.collect()
     };
+    let runs = before.len().min(after.len());
     let (before, after) = (on_scale(before), on_scale(after));
     let (change, p, deviation) = match design {
         Design::Paired if before.len() != after.len() => {
-            return Err(Refusal::Unequal {
+            return Err(Incomparable::Unequal {
                 before: before.len(),
                 after: after.len(),
             });
@@ -85,6 +88,7 @@ pub fn compare(before: &[f64], after: &[f64], design: Design) -> Result<Comparis
     };
     Ok(Comparison {
         design,
+        runs,
         scale,
         change: match scale {
             Scale::Ratio => change.map(f64::exp),

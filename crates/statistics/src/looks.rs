@@ -19,7 +19,7 @@ pub const LOOKS: [usize; 8] = [6, 8, 12, 16, 24, 32, 48, 64];
 pub fn is_look(pairs: usize) -> bool {
     LOOKS.contains(&pairs)
         || pairs > 64
-            && (pairs.is_power_of_two() || pairs % 3 == 0 && (pairs / 3).is_power_of_two())
+            && (pairs.is_power_of_two() || pairs.is_multiple_of(3) && (pairs / 3).is_power_of_two())
 }
 
 /// Rule by which the allowed error is spent.
@@ -84,7 +84,8 @@ impl Looks {
         }
     }
 
-    /// Returns the looks that the differences so far allow, up to the first that shows a difference.
+    /// Returns the looks that the differences so far allow. A comparison may stop at the first that
+    /// shows a difference.
     pub fn evaluate(&self, differences: &[f64]) -> Vec<Look> {
         let last = self.at.last().copied().unwrap_or(0).clamp(1, 64);
         let now = self
@@ -122,9 +123,6 @@ impl Looks {
                 seen: own_sum as f64 / 2.0,
                 differs,
             });
-            if differs {
-                break;
-            }
         }
         looks
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Comparison, Design, Refusal, compare};
+use crate::{Comparison, Design, Incomparable, compare};
 
 /// Width of a bar of the histogram, in natural logarithms: 10 %.
 const WIDTH: f64 = 0.1;
@@ -134,7 +134,7 @@ pub fn moves(
     before: &[Vec<f64>],
     after: &[Vec<f64>],
     design: Design,
-) -> Result<Vec<Move>, Refusal> {
+) -> Result<Vec<Move>, Incomparable> {
     let modes = modes(before.iter().chain(after).flatten());
     let of_mode = |mode: Mode| {
         let inside = |run: &Vec<f64>| {

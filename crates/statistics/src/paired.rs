@@ -6,7 +6,7 @@
 //! disturbed run has little influence.
 
 use crate::random::Random;
-use crate::{Interval, Refusal, normal};
+use crate::{Incomparable, Interval, normal};
 
 /// Least number of pairs. With five pairs, no interval has 95 % confidence, because the probability of
 /// an error is at least 2 · 2⁻⁵, which exceeds 5 %.
@@ -20,19 +20,19 @@ pub const MOST: usize = 4_096;
 ///
 /// # Errors
 /// Returns an error if there are too few or too many pairs, or if a difference is not finite.
-pub fn centre(differences: &[f64], confidence: f64) -> Result<Interval, Refusal> {
+pub fn centre(differences: &[f64], confidence: f64) -> Result<Interval, Incomparable> {
     let found = differences.len();
     if found > MOST {
-        return Err(Refusal::TooMany { found, most: MOST });
+        return Err(Incomparable::TooMany { found, most: MOST });
     }
     let rank = critical_rank(found, confidence);
     if found < LEAST || rank == 0 {
         let least_error = (1.0 - confidence) / 2.0;
         let needed = LEAST.max((-least_error.log2()).ceil() as usize);
-        return Err(Refusal::TooFewPairs { found, needed });
+        return Err(Incomparable::TooFewPairs { found, needed });
     }
     if !differences.iter().all(|difference| difference.is_finite()) {
-        return Err(Refusal::NotFinite);
+        return Err(Incomparable::NotFinite);
     }
     let mut means = Vec::with_capacity(found * (found + 1) / 2);
     for (n, first) in differences.iter().enumerate() {

@@ -50,7 +50,8 @@ fn first(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
 /// Returns the least number of independent samples with which a quantile has both bounds: 368 for p99,
 /// 3,688 for p99.9.
 pub fn least_samples(share: f64, confidence: f64) -> u64 {
-    ((1.0 - confidence).ln() - 2.0_f64.ln()).div_euclid(share.max(1.0 - share).ln()) as u64 + 1
+    let tail = (1.0 - confidence) / 2.0;
+    (tail.ln() / share.max(1.0 - share).ln() - 1e-9).ceil() as u64
 }
 
 /// Returns the quantile of sorted values by its nearest rank, of which there is at least one.

@@ -1,21 +1,21 @@
 //! Ratio of two means (throughput), with Fieller's bounds.
 
 use crate::interval::{mean, variance};
-use crate::{Interval, Refusal, student};
+use crate::{Incomparable, Interval, student};
 
 /// Returns the mean after divided by the mean before the change.
 ///
 /// # Errors
 /// Returns an error with fewer than two values, and if the mean before may be 0.
-pub fn fieller(before: &[f64], after: &[f64], confidence: f64) -> Result<Interval, Refusal> {
+pub fn fieller(before: &[f64], after: &[f64], confidence: f64) -> Result<Interval, Incomparable> {
     if before.len() < 2 || after.len() < 2 {
-        return Err(Refusal::TooFewRuns {
+        return Err(Incomparable::TooFewRuns {
             before: before.len(),
             after: after.len(),
         });
     }
     if !before.iter().chain(after).all(|value| value.is_finite()) {
-        return Err(Refusal::NotFinite);
+        return Err(Incomparable::NotFinite);
     }
     let half_square = |values: &[f64]| {
         let count = values.len() as f64;
@@ -24,7 +24,7 @@ pub fn fieller(before: &[f64], after: &[f64], confidence: f64) -> Result<Interva
     let (old, new) = (mean(before), mean(after));
     let below = old * old - half_square(before);
     if below <= 0.0 {
-        return Err(Refusal::NoRatio);
+        return Err(Incomparable::NoRatio);
     }
     let root = ((old * new).powi(2) - below * (new * new - half_square(after))).sqrt();
     Ok(Interval {

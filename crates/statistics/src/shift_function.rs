@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::{Comparison, Design, Refusal, compare, multiple, planning, quantile};
+use crate::{Comparison, Design, Incomparable, compare, multiple, planning, quantile};
 
 /// Shares of the quantiles that are compared.
 pub const SHARES: [f64; 11] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999];
@@ -26,13 +26,13 @@ pub fn shifts(
     after: &[Vec<f64>],
     shares: &[f64],
     design: Design,
-) -> Vec<Result<Shift, Refusal>> {
+) -> Vec<Result<Shift, Incomparable>> {
     let shortest = before.iter().chain(after).map(Vec::len).min().unwrap_or(0);
     let compared = shares.iter().map(|share| {
         let needed = planning::samples_per_run(share.max(1.0 - share));
         if *share > 0.9 && shortest < needed {
             let found = shortest;
-            return Err(Refusal::TooShort { found, needed });
+            return Err(Incomparable::TooShort { found, needed });
         }
         let of = |runs: &[Vec<f64>]| -> Option<Vec<f64>> {
             runs.iter()
@@ -41,13 +41,13 @@ pub fn shifts(
         };
         match (of(before), of(after)) {
             (Some(before), Some(after)) => compare(&before, &after, design),
-            _ => Err(Refusal::TooShort {
+            _ => Err(Incomparable::TooShort {
                 found: 0,
                 needed: 1,
             }),
         }
     });
-    let compared: Vec<Result<Comparison, Refusal>> = compared.collect();
+    let compared: Vec<Result<Comparison, Incomparable>> = compared.collect();
     let shown: Vec<f64> = compared.iter().flatten().map(|it| it.p).collect();
     let mut adjusted = multiple::holm(&shown).into_iter();
     let with_share = shares.iter().zip(compared);

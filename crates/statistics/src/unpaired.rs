@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use crate::paired::{doubled_ranks, ranks_within};
-use crate::{Interval, Refusal, normal};
+use crate::{Incomparable, Interval, normal};
 
 /// Greatest product of the numbers of runs for which the law without ties is computed exactly.
 const EXACT: usize = 10_000;
@@ -34,20 +34,20 @@ pub struct Unpaired {
 ///
 /// # Errors
 /// Returns an error if there are too few or too many runs, or if a value is not finite.
-pub fn unpaired(before: &[f64], after: &[f64], confidence: f64) -> Result<Unpaired, Refusal> {
+pub fn unpaired(before: &[f64], after: &[f64], confidence: f64) -> Result<Unpaired, Incomparable> {
     let product = before.len() * after.len();
     if product > MOST {
-        return Err(Refusal::TooMany {
+        return Err(Incomparable::TooMany {
             found: product,
             most: MOST,
         });
     }
     if !before.iter().chain(after).all(|value| value.is_finite()) {
-        return Err(Refusal::NotFinite);
+        return Err(Incomparable::NotFinite);
     }
     let rank = critical_rank(before.len(), after.len(), confidence);
     if product == 0 || rank == 0 {
-        return Err(Refusal::TooFewRuns {
+        return Err(Incomparable::TooFewRuns {
             before: before.len(),
             after: after.len(),
         });

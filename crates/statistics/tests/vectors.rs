@@ -10,8 +10,8 @@ use statistics::counts::{Count, fisher, rates};
 use statistics::dependence::{Sums, autocorrelation, by_batches, samples_per_independent};
 use statistics::looks::{Looks, Spending, sign_evidence};
 use statistics::{
-    Design, Interval, Refusal, Scale, change_points, clusters, compare, levels, multiple, paired,
-    planning, quantile, ratio_of_means, unpaired,
+    Design, Incomparable, Interval, Scale, change_points, clusters, compare, levels, multiple,
+    paired, planning, quantile, ratio_of_means, unpaired,
 };
 use testdata::Rng;
 
@@ -77,7 +77,9 @@ fn runs_without_pairs() {
     interval(it.shift, [1.3, 0.8, 2.0], 1e-12);
     let ratio = compare(&B, &A, Design::Unpaired).unwrap();
     assert_eq!(ratio.scale, Scale::Ratio);
-    interval(ratio.change, [1.11928, 1.07143, 1.18269], 5e-6);
+    // The 14th ratio from each end, because 13 values of U have a probability of .02494 (counted over
+    // all 12,870 ways). pragmastat takes the 15th, which the true ratio misses in 6.5 % of cases.
+    interval(ratio.change, [1.11928, 13.0 / 12.2, 12.7 / 10.7], 5e-6);
     // pragmastat, vectors of its shift.
     let count = |from: i32| -> Vec<f64> { (from..from + 30).map(f64::from).collect() };
     let it = unpaired::unpaired(&count(21), &count(1), 0.95).unwrap();
@@ -104,7 +106,7 @@ fn runs_without_pairs() {
     let refused = unpaired::unpaired(&low[..3], &high[..3], 0.95);
     assert_eq!(
         refused,
-        Err(Refusal::TooFewRuns {
+        Err(Incomparable::TooFewRuns {
             before: 3,
             after: 3
         })
@@ -217,7 +219,7 @@ fn ratio_of_means() {
     let wild = [-1.0, 1.0, 2.0];
     assert_eq!(
         ratio_of_means::fieller(&wild, &new, 0.95),
-        Err(Refusal::NoRatio)
+        Err(Incomparable::NoRatio)
     );
 }
 
@@ -244,7 +246,7 @@ fn looks_at_a_running_comparison() {
         ..Looks::usual(Spending::Late)
     };
     let looks = plan.evaluate(&D);
-    assert_eq!(looks.len(), 2);
+    assert_eq!(looks.len(), 3);
     near(looks[0].may_spend, 0.011396, 1e-6);
     assert_eq!(
         (looks[0].critical, looks[0].seen, looks[0].differs),
@@ -256,12 +258,7 @@ fn looks_at_a_running_comparison() {
         (looks[1].critical, looks[1].seen, looks[1].differs),
         (Some(32.0), 32.0, true)
     );
-    // With the eighth and ninth pair exchanged, the second look shows nothing yet.
-    let mut later = D;
-    later.swap(7, 8);
-    let looks = plan.evaluate(&later);
-    assert_eq!(looks.len(), 3);
-    near(looks[2].may_spend, 0.05, 1e-12);
+    near(looks[2].may_spend, 0.05, 1e-8);
     assert_eq!((looks[2].critical, looks[2].seen), (Some(41.0), 47.0));
 }
 
@@ -346,7 +343,7 @@ fn published_claims() {
     let few = compare(&[1.0; 4], &[2.0; 4], Design::Paired);
     assert_eq!(
         few,
-        Err(Refusal::TooFewPairs {
+        Err(Incomparable::TooFewPairs {
             found: 4,
             needed: 6
         })

@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("pgm", &[]),
     ("record", &["wording", "xml"]),
     ("registry", &[]),
+    ("statistics", &[]),
     ("testdata", &[]),
     ("views", &[]),
     ("wording", &[]),
@@ -32,7 +33,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "explore",
         &["events", "selection", "tables", "views", "wording"],
     ),
-    ("measure", &["ioring", "pgm", "tables", "views", "wording"]),
+    (
+        "measure",
+        &["ioring", "pgm", "statistics", "tables", "views", "wording"],
+    ),
     (
         "explain",
         &[
@@ -50,6 +54,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "session",
         &["etl", "record", "symbols", "tables", "wording"],
     ),
+    ("prove", &["statistics", "tables", "wording"]),
     ("trim", &["etl", "events", "facts", "tables"]),
     ("export", &["etl", "session", "tables", "wording"]),
     ("xperf", &["record", "session", "tables", "wording"]),
@@ -69,8 +74,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "app",
         &[
             "adapters", "answer", "bisect", "dfsn", "etl", "events", "explain", "export", "facts",
-            "measure", "record", "registry", "replica", "report", "serve", "session", "sim", "sql",
-            "symbols", "tables", "trim", "tune", "wording", "xperf",
+            "measure", "prove", "record", "registry", "replica", "report", "serve", "session",
+            "sim", "sql", "symbols", "tables", "trim", "tune", "wording", "xperf",
         ],
     ),
     ("bench", &["etl", "tables", "views"]),

@@ -159,6 +159,7 @@ macro_rules! input {
 
 input!(
     facts::MetadataError,
+    prove::Error,
     session::FileError,
     session::SymbolOptionsError,
     trim::TrimError

@@ -16,6 +16,7 @@ mod metadata;
 mod open;
 #[cfg(feature = "open")]
 mod open_page;
+mod prove;
 mod record;
 mod report;
 mod scope;
@@ -87,6 +88,8 @@ enum Command {
     /// Measure latencies of this machine: sleeps, file reads, network
     #[cfg(feature = "measure")]
     Measure(measure::Args),
+    /// Tell whether a change helped, from measurements before and after it
+    Prove(prove::Args),
     /// Show the effect of Windows settings, on this machine or from its exported registry
     Tune(tune::Args),
     /// Write kits that record with WPR or xperf, record, and check profiles
@@ -122,6 +125,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Export(args) => export::run(args, cli.json),
         #[cfg(feature = "measure")]
         Command::Measure(args) => measure::run(args, cli.json),
+        Command::Prove(args) => prove::run(args, cli.json),
         Command::Tune(args) => tune::run(args, cli.json),
         Command::Record(args) => record::run(args, cli.json),
         Command::Simulate(args) => simulate::run(args, cli.json),

@@ -9,7 +9,7 @@ use crate::output::{Side, counted, duration};
 
 /// Text below these tables that explains their numbers.
 pub(super) const MEANING: &str = "Phases show the median run. Single reads are timed from request to observed \
-     completion, over all runs (fewer than 100 have no p99). Ticks are those of the clock.";
+     completion, over all runs (fewer than 368 have no p99). Ticks are those of the clock.";
 
 /// Phases whose comparison the tables show.
 pub(super) const COMPARED: [FilesPhase; 2] = [FilesPhase::Read, FilesPhase::Total];

@@ -82,7 +82,7 @@ fn start_delays(report: &Report<'_>) -> Option<Table> {
 }
 
 /// Returns true if packets were sent so late that the latency alone is misleading: the p99 start delay (of
-/// fewer than 100 samples: the maximum) is at least a tenth of the median latency, or a packet was sent a whole
+/// fewer than 368 samples: the maximum) is at least a tenth of the median latency, or a packet was sent a whole
 /// interval late.
 pub(super) fn begins_late(probe: &str, of: &Outcome<'_>) -> bool {
     let delay = of.start_delay.p99_ns.or(of.start_delay.max_ns);

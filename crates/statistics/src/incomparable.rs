@@ -2,7 +2,7 @@
 
 /// Reason why a statistic has no value.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-pub enum Refusal {
+pub enum Incomparable {
     /// There are too few pairs of runs.
     #[error("too few pairs of runs: {found}; 95 % confidence needs {needed}")]
     TooFewPairs {

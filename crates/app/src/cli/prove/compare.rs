@@ -1,0 +1,346 @@
+//! `laglab prove compare`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use prove::columns::{self, Columns};
+use prove::{
+    Comparison, Design, Group, Judgement, Line, Metric, Question, Scale, Sides, Stalls, Unit,
+    Verdict, judge, measured, sides,
+};
+use serde::Serialize;
+
+use super::super::Failure;
+use crate::output::{self, Columns as Aligned, Side, counted, duration, grouped};
+
+/// Compares measurements before and after a change: the change of each quantile, its bounds, and a verdict.
+/// Each run counts once, however many samples it has.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "laglab prove compare [OPTIONS] BEFORE… [-- AFTER…]",
+    after_help = "Examples:\n  \
+    laglab measure sleep --vs slack:1ns --for 60s -o m.parquet && laglab prove compare m.parquet\n  \
+    laglab prove compare before.parquet -- after.parquet\n  \
+    laglab prove compare m.parquet --before nanosleep --after timerfd\n  \
+    laglab prove compare runs.csv --value frame_ms --run run --by driver --before old --after new"
+)]
+pub(super) struct Args {
+    /// Files before the change, of `laglab measure … -o FILE.parquet`, or CSV files. Without files after --,
+    /// one file that has both sides
+    #[arg(value_name = "BEFORE", required = true)]
+    files: Vec<PathBuf>,
+    /// Files after the change
+    #[arg(value_name = "AFTER", last = true)]
+    files_after: Vec<PathBuf>,
+    /// Within one file: part of the name of what was measured before the change
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "after",
+        conflicts_with = "files_after"
+    )]
+    before: Option<String>,
+    /// Within one file: part of the name of what was measured after the change
+    #[arg(long, value_name = "NAME", requires = "before")]
+    after: Option<String>,
+    /// Pair the runs of both sides in their order, because they alternated
+    #[arg(long, requires = "files_after")]
+    paired: bool,
+    /// Smallest change that matters, in percent of the value before
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = margin)]
+    margin: f64,
+    /// Column of the values in CSV files; a name that ends with _ns, _us, _ms or _s means a time
+    #[arg(long, value_name = "COLUMN")]
+    value: Option<String>,
+    /// Column of the names of runs in CSV files [default: each row is a run]
+    #[arg(long, value_name = "COLUMN", requires = "value")]
+    run: Option<String>,
+    /// Column in CSV files that names what was measured
+    #[arg(long, value_name = "COLUMN", requires = "value")]
+    by: Option<String>,
+}
+
+/// JSON output of `laglab prove compare`. Programs rely on its fields.
+#[derive(Serialize)]
+struct Answer {
+    question: Question,
+    compared: Vec<Judgement>,
+}
+
+pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    let question = Question {
+        margin: args.margin,
+    };
+    let pairs = pairs(args)?;
+    let compared = pairs.iter().map(|both| judge(both, question)).collect();
+    let answer = Answer { question, compared };
+    if json {
+        return Ok(output::json(&answer)?);
+    }
+    let mut out = output::for_people();
+    for (number, judgement) in answer.compared.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        write(&mut out, judgement, question)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Reads the files and matches both sides.
+fn pairs(args: &Args) -> Result<Vec<Sides>, Failure> {
+    let columns = args.value.as_ref().map(|value| Columns {
+        value: value.clone(),
+        run: args.run.clone(),
+        by: args.by.clone(),
+    });
+    let read = |file: &PathBuf| read(file, columns.as_ref());
+    let all = |files: &[PathBuf]| -> Result<Vec<Vec<Group>>, Failure> {
+        files.iter().map(read).collect()
+    };
+    let before = all(&args.files)?;
+    if !args.files_after.is_empty() {
+        let after = all(&args.files_after)?;
+        let [before, after] = [before, after].map(sides::joined);
+        return Ok(sides::between(before, after, args.paired)?);
+    }
+    let [file]: [Vec<Group>; 1] = before.try_into().map_err(|several: Vec<_>| {
+        Failure::Input(format!(
+            "cannot tell which of {} were measured after the change; give these after --",
+            counted(several.len() as u64, "file", "files")
+        ))
+    })?;
+    let both = sides::within(file, args.before.as_deref(), args.after.as_deref())?;
+    Ok(vec![both])
+}
+
+fn read(file: &Path, columns: Option<&Columns>) -> Result<Vec<Group>, Failure> {
+    if let Err(error) = std::fs::File::open(file) {
+        return Err(Failure::reading(file, &error));
+    }
+    if let Some(columns) = columns {
+        return Ok(columns::read(file, columns)?);
+    }
+    match tables::is_parquet(file) {
+        true => Ok(measured::read(file)?),
+        false => Err(Failure::input(
+            file,
+            "was not written by `laglab measure … -o FILE.parquet`; if it is a CSV file, name its columns with \
+             --value and --run",
+        )),
+    }
+}
+
+/// Parses a margin in percent, from 0.01 to 100. Returns it as a fraction.
+fn margin(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').parse().ok();
+    number
+        .filter(|percent| (0.01..=100.0).contains(percent))
+        .map(|percent: f64| percent / 100.0)
+        .ok_or_else(|| "expected a percentage from 0.01 to 100".to_owned())
+}
+
+fn write(out: &mut dyn Write, judgement: &Judgement, question: Question) -> io::Result<()> {
+    output::first_heading(out, &judgement.name)?;
+    output::paragraph(out, &headline(judgement, question))?;
+    writeln!(out)?;
+    let change = match judgement.lines.iter().find_map(|line| line.comparison) {
+        Some(Comparison {
+            scale: Scale::Difference,
+            ..
+        }) => "after - before",
+        _ => "after / before",
+    };
+    let sides = [
+        Side::Left,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Left,
+        Side::Left,
+    ];
+    let mut table = Aligned::new(&sides);
+    table.row(["", "before", "after", change, "95 % interval", "verdict"]);
+    for line in &judgement.lines {
+        table.row(cells(line, judgement.unit, question));
+    }
+    table.write(out)?;
+    for remark in remarks(judgement) {
+        output::paragraph(out, &remark)?;
+    }
+    for doubt in &judgement.doubts {
+        output::warning(out, &format!("Doubt: {doubt}"))?;
+    }
+    Ok(())
+}
+
+/// Returns the answer in one sentence: the metrics of each verdict.
+fn headline(judgement: &Judgement, question: Question) -> String {
+    let mut verdicts: Vec<(String, Vec<&'static str>)> = Vec::new();
+    for line in &judgement.lines {
+        let verdict = match line.verdict {
+            None => "not compared".to_owned(),
+            Some(verdict) => in_words(verdict, question),
+        };
+        let name = metric(line.metric);
+        match verdicts.iter_mut().find(|(known, _)| *known == verdict) {
+            Some((_, names)) => names.push(name),
+            None => verdicts.push((verdict, vec![name])),
+        }
+    }
+    if verdicts.is_empty() {
+        return "Nothing to compare: no run has a value.".to_owned();
+    }
+    let parts = verdicts.iter().map(|(verdict, names)| {
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        format!("{} {verb} {verdict}", names.join(", "))
+    });
+    let parts: Vec<String> = parts.collect();
+    format!("After the change, {}.", parts.join("; "))
+}
+
+/// Returns the cells of a metric's row.
+fn cells(line: &Line, unit: Unit, question: Question) -> [String; 6] {
+    let value = |known: Option<f64>| known.map_or("-".to_owned(), |known| value_text(known, unit));
+    let (change, interval) = match line.comparison {
+        None => ("-".to_owned(), "-".to_owned()),
+        Some(Comparison { change, scale, .. }) => {
+            let number = |value: f64| match scale {
+                Scale::Ratio => format!("{value:.3}"),
+                Scale::Difference => value_text(value, unit),
+            };
+            (
+                number(change.centre),
+                format!("{} to {}", number(change.low), number(change.high)),
+            )
+        }
+    };
+    let verdict = match (line.verdict, &line.not_compared) {
+        (Some(Verdict::Unknown), _) => {
+            let more = line.more.map(|count| {
+                let each = match line.comparison.map(|comparison| comparison.design) {
+                    Some(Design::Paired) => counted(count, "more pair", "more pairs"),
+                    _ => format!("{} of each side", counted(count, "more run", "more runs")),
+                };
+                format!(
+                    ": about {each} would tell a change of {}",
+                    share(question.margin)
+                )
+            });
+            format!("unknown{}", more.unwrap_or_default())
+        }
+        (Some(verdict), _) => in_words(verdict, question),
+        (None, reason) => format!("not compared: {}", reason.as_deref().unwrap_or("no values")),
+    };
+    [
+        metric(line.metric).to_owned(),
+        value(line.before),
+        value(line.after),
+        change,
+        interval,
+        verdict,
+    ]
+}
+
+/// Returns sentences about the data behind a comparison.
+fn remarks(judgement: &Judgement) -> Vec<String> {
+    let mut remarks = vec![match judgement.design {
+        Design::Paired => format!(
+            "{} that were measured next to each other, with {} samples before and {} after the change.",
+            counted(
+                judgement.runs_before as u64,
+                "pair of runs",
+                "pairs of runs"
+            ),
+            grouped(judgement.samples_before),
+            grouped(judgement.samples_after)
+        ),
+        Design::Unpaired => format!(
+            "{} before and {} after the change, with {} and {} samples.",
+            counted(judgement.runs_before as u64, "run", "runs"),
+            judgement.runs_after,
+            grouped(judgement.samples_before),
+            grouped(judgement.samples_after)
+        ),
+    }];
+    if let Some(each) = judgement
+        .samples_per_independent
+        .filter(|each| *each >= 1.5)
+    {
+        remarks.push(format!(
+            "Neighbouring samples depend on each other: up to {each:.1} count as one."
+        ));
+    }
+    remarks.extend(
+        judgement
+            .stalls
+            .map(|stalls| stall_text(&stalls, judgement.unit)),
+    );
+    for mode in &judgement.modes {
+        let part = |share: f64| format!("{:.1} %", share * 100.0);
+        remarks.push(format!(
+            "Mode at {}: {} of the samples before, {} after the change.",
+            value_text(mode.mode.peak, judgement.unit),
+            part(mode.before),
+            part(mode.after)
+        ));
+    }
+    remarks
+}
+
+fn stall_text(stalls: &Stalls, unit: Unit) -> String {
+    let rate = match (stalls.rates.ratio, stalls.rates.high) {
+        (Some(ratio), Some(high)) => format!(
+            "{ratio:.2} times as many per sample ({:.2} to {high:.2})",
+            stalls.rates.low
+        ),
+        _ => format!("at least {:.2} times as many per sample", stalls.rates.low),
+    };
+    format!(
+        "Stalls above {} (p{} before the change): {} with {} before, {} with {} after it; {rate}.",
+        value_text(stalls.above, unit),
+        (stalls.share * 1_000.0).round() / 10.0,
+        grouped(stalls.before),
+        counted(stalls.late_before, "late sample", "late samples"),
+        grouped(stalls.after),
+        counted(stalls.late_after, "late sample", "late samples"),
+    )
+}
+
+fn metric(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Value => "value",
+        Metric::Quantile(share) if share > 0.99 => "p99.9",
+        Metric::Quantile(share) if share > 0.9 => "p99",
+        Metric::Quantile(share) if share > 0.5 => "p90",
+        Metric::Quantile(_) => "p50",
+    }
+}
+
+fn in_words(verdict: Verdict, question: Question) -> String {
+    let margin = share(question.margin);
+    match verdict {
+        Verdict::Higher => "higher".to_owned(),
+        Verdict::Lower => "lower".to_owned(),
+        Verdict::SlightlyHigher => format!("higher, perhaps by less than {margin}"),
+        Verdict::SlightlyLower => format!("lower, perhaps by less than {margin}"),
+        Verdict::Same => format!("the same within {margin}"),
+        Verdict::Unknown => "unknown".to_owned(),
+    }
+}
+
+fn share(share: f64) -> String {
+    format!("{} %", (share * 1e4).round() / 100.0)
+}
+
+/// Formats a value with its unit. Values of an unknown unit have four significant digits.
+fn value_text(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Nanoseconds => duration(value.round() as i64),
+        Unit::Other if value == 0.0 => "0".to_owned(),
+        Unit::Other => {
+            let digits = 3 - value.abs().log10().floor() as i64;
+            format!("{value:.*}", digits.clamp(0, 12) as usize)
+        }
+    }
+}

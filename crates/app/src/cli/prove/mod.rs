@@ -1,0 +1,26 @@
+//! `laglab prove`: one source file per command.
+
+mod compare;
+
+use clap::Subcommand;
+
+use super::Failure;
+
+/// Tells whether a change helped, and how sure that is.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compare measurements before and after a change
+    Compare(compare::Args),
+}
+
+pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    match &args.command {
+        Command::Compare(args) => compare::run(args, json),
+    }
+}

@@ -1,0 +1,123 @@
+//! Tests of `laglab prove`: from a measurement to a verdict.
+
+mod program;
+
+use std::fs;
+
+use serde_json::Value;
+
+/// Returns what a command prints on stdout; it must succeed.
+fn printed(args: &[&str]) -> String {
+    let output = program::laglab(args);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn refused(args: &[&str]) -> String {
+    let output = program::laglab(args);
+    assert_eq!(output.status.code(), Some(2));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn two_sleeps_of_a_measurement_are_compared_by_their_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sleeps.parquet");
+    let file = file.to_str().unwrap();
+    let methods = match cfg!(windows) {
+        true => "Sleep,waitable-timer",
+        false => "nanosleep,poll",
+    };
+    let methods = match cfg!(target_os = "linux") {
+        true => "nanosleep,epoll_wait",
+        false => methods,
+    };
+    let (first, second) = methods.split_once(',').unwrap();
+    let mut args = vec!["measure", "sleep", "--method", methods, "--request", "2ms"];
+    args.extend(["--interval", "20ms", "--count", "40", "-o", file]);
+    printed(&args);
+    let compare = [
+        "prove", "compare", file, "--before", first, "--after", second,
+    ];
+    let answer = printed(&[&compare[..], &["--json"]].concat());
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["question"]["margin"], 0.02);
+    let compared = &answer["compared"][0];
+    assert_eq!(
+        (&compared["design"], &compared["unit"]),
+        (&"paired".into(), &"nanoseconds".into())
+    );
+    assert_eq!(compared["samples_before"], 40);
+    assert_eq!(compared["samples_after"], 40);
+    let lines = compared["lines"].as_array().unwrap();
+    assert_eq!(lines.len(), 4);
+    // 40 samples bound neither p99 nor p99.9, whatever the runs are.
+    for line in &lines[2..] {
+        assert!(line["verdict"].is_null(), "{line}");
+        assert!(
+            line["not_compared"]
+                .as_str()
+                .unwrap()
+                .starts_with("too few"),
+            "{line}"
+        );
+    }
+    let text = printed(&compare);
+    assert!(text.starts_with(first), "{text}");
+    assert!(text.contains("After the change, "), "{text}");
+    assert!(
+        text.contains("of runs that were measured next to each other"),
+        "{text}"
+    );
+    // Both sides in files of their own: the same runs, without pairs, are the same.
+    let text = printed(&["prove", "compare", file, "--", file]);
+    assert!(
+        text.contains("Doubt: The runs of both sides did not alternate"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_csv_file_of_another_program_has_a_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.csv");
+    let mut rows = String::from("run,driver,frame_ms\n");
+    for run in 0..12 {
+        let old = 16.0 + f64::from(run % 3) * 0.1;
+        rows += &format!("{run},old,{old}\n{run},new,{}\n", old * 0.5);
+    }
+    fs::write(&file, rows).unwrap();
+    let file = file.to_str().unwrap();
+    let columns = ["--value", "frame_ms", "--run", "run", "--by", "driver"];
+    let compare = [&["prove", "compare", file][..], &columns].concat();
+    let text = printed(&compare);
+    let expected = "old → new\n  After the change, value is lower.\n";
+    assert!(text.starts_with(expected), "{text}");
+    assert!(text.contains("0.500 to 0.500"), "{text}");
+    assert!(text.contains("12 pairs of runs"), "{text}");
+    assert_eq!(
+        text.lines().filter(|line| line.contains("lower")).count(),
+        2
+    );
+
+    let error = refused(&["prove", "compare", file]);
+    assert!(
+        error.contains("name its columns with --value and --run"),
+        "{error}"
+    );
+    let error = refused(&["prove", "compare", "missing.csv", "--value", "frame_ms"]);
+    assert!(
+        error.contains("cannot read missing.csv: no such file"),
+        "{error}"
+    );
+    let error = refused(&["prove", "compare", file, file, "--value", "frame_ms"]);
+    assert!(error.contains("give these after --"), "{error}");
+    let error = refused(&[
+        "prove", "compare", file, "--value", "frame_ms", "--margin", "0",
+    ]);
+    assert!(
+        error.contains("expected a percentage from 0.01 to 100"),
+        "{error}"
+    );
+}

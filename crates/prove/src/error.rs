@@ -1,0 +1,26 @@
+//! Reasons why nothing can be compared.
+
+use std::path::PathBuf;
+
+/// Reason why measurements cannot be compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file of `laglab measure` cannot be read.
+    #[error(transparent)]
+    Samples(#[from] tables::StoreError),
+    /// A file of `laglab measure` has a column of another type.
+    #[error(transparent)]
+    Type(#[from] tables::WrongType),
+    /// A CSV file cannot be read.
+    #[error("cannot read {}: {what}", file.display())]
+    Csv {
+        /// Path of the file.
+        file: PathBuf,
+        /// Cause, and advice.
+        what: String,
+    },
+    /// The groups of runs to compare cannot be selected.
+    #[error("{0}")]
+    Sides(String),
+}

@@ -1,0 +1,197 @@
+//! Selection of the groups before and after a change.
+
+use statistics::Design;
+
+use crate::{Error, Group};
+
+/// Runs of one thing before and after a change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sides {
+    /// Name of the measured thing. If both sides have different names, it has both.
+    pub name: String,
+    /// Relation between the runs.
+    pub design: Design,
+    /// Runs before the change. If the runs are paired, both sides have equally many, in the order of pairs.
+    pub before: Group,
+    /// Runs after the change.
+    pub after: Group,
+}
+
+/// Selects two groups of one measurement, whose runs alternate. Each name must be a part of the name of one
+/// group. Without names, the measurement must have two groups; the first is the one before the change.
+///
+/// # Errors
+/// Returns an error that lists the groups if the names do not select two of them.
+pub fn within(
+    mut groups: Vec<Group>,
+    before: Option<&str>,
+    after: Option<&str>,
+) -> Result<Sides, Error> {
+    let names: Vec<String> = groups.iter().map(|group| group.name.clone()).collect();
+    let select = |part: &str| {
+        // A whole name comes before the beginning of one, and this before any part.
+        let kinds: [fn(&str, &str) -> bool; 3] = [
+            |name, part| name == part,
+            |name, part| name.starts_with(part),
+            |name, part| name.contains(part),
+        ];
+        let of_kind = |is_like: &fn(&str, &str) -> bool| -> Vec<usize> {
+            let all = 0..names.len();
+            all.filter(|at| is_like(&names[*at], part)).collect()
+        };
+        let like = kinds.iter().map(of_kind).find(|like| !like.is_empty());
+        match like.as_deref() {
+            Some([at]) => Ok(*at),
+            None => Err(Error::Sides(format!(
+                "nothing measured is called `{part}`; give a part of one of these names: {}",
+                listed(&names)
+            ))),
+            Some(several) => {
+                let several: Vec<String> = several.iter().map(|at| names[*at].clone()).collect();
+                Err(Error::Sides(format!(
+                    "`{part}` is a part of several names; give more of one of them: {}",
+                    listed(&several)
+                )))
+            }
+        }
+    };
+    let (before, after) = match (before, after, names.len()) {
+        (Some(before), Some(after), _) => (select(before)?, select(after)?),
+        (None, None, 2) => (0, 1),
+        _ => {
+            return Err(Error::Sides(format!(
+                "cannot compare within one measurement of {}: {}; choose two with --before and --after, \
+                 or give the measurement after the change as a second file after --",
+                wording::counted(names.len() as u64, "thing", "things"),
+                listed(&names)
+            )));
+        }
+    };
+    if before == after {
+        return Err(Error::Sides(format!(
+            "cannot compare `{}` with itself; give another name with --after",
+            names[before]
+        )));
+    }
+    let take = |groups: &mut Vec<Group>, at: usize| {
+        let empty = Group {
+            name: String::new(),
+            runs: Vec::new(),
+            unit: groups[at].unit,
+        };
+        std::mem::replace(&mut groups[at], empty)
+    };
+    let (before, after) = (take(&mut groups, before), take(&mut groups, after));
+    let name = format!("{} → {}", before.name, after.name);
+    let (before, after, design) = by_name(before, after);
+    Ok(Sides {
+        name,
+        design,
+        before,
+        after,
+    })
+}
+
+/// Matches the groups of two measurements by name. If each has one group, these are compared whatever their
+/// names are. With `paired`, runs are paired in their order.
+///
+/// # Errors
+/// Returns an error if nothing matches, or if paired runs are not equally many.
+pub fn between(
+    before: Vec<Group>,
+    mut after: Vec<Group>,
+    paired: bool,
+) -> Result<Vec<Sides>, Error> {
+    let design = match paired {
+        true => Design::Paired,
+        false => Design::Unpaired,
+    };
+    let names = |groups: &[Group]| -> Vec<String> {
+        groups.iter().map(|group| group.name.clone()).collect()
+    };
+    let (names_before, names_after) = (names(&before), names(&after));
+    let is_single = before.len() == 1 && after.len() == 1;
+    let mut all = Vec::new();
+    for group in before {
+        let same = after.iter().position(|other| other.name == group.name);
+        let Some(at) = same.or(is_single.then_some(0)) else {
+            continue;
+        };
+        let other = after.remove(at);
+        if paired && group.runs.len() != other.runs.len() {
+            return Err(Error::Sides(format!(
+                "cannot pair {} of `{}` before the change with {} after it; leave out --paired",
+                wording::counted(group.runs.len() as u64, "run", "runs"),
+                group.name,
+                other.runs.len()
+            )));
+        }
+        all.push(Sides {
+            name: match group.name == other.name {
+                true => group.name.clone(),
+                false => format!("{} → {}", group.name, other.name),
+            },
+            design,
+            before: group,
+            after: other,
+        });
+    }
+    match all.is_empty() {
+        true => Err(Error::Sides(format!(
+            "nothing was measured on both sides: before the change there is {}, after it {}; measure the \
+             same methods and settings",
+            listed(&names_before),
+            listed(&names_after)
+        ))),
+        false => Ok(all),
+    }
+}
+
+/// Joins the groups of several files of one side. Runs are named by their file, too.
+pub fn joined(files: Vec<Vec<Group>>) -> Vec<Group> {
+    let mut all: Vec<Group> = Vec::new();
+    for (number, file) in files.into_iter().enumerate() {
+        for mut group in file {
+            for run in &mut group.runs {
+                run.name = format!("{number}:{}", run.name);
+            }
+            match all.iter_mut().find(|known| known.name == group.name) {
+                Some(known) => known.runs.append(&mut group.runs),
+                None => all.push(group),
+            }
+        }
+    }
+    all
+}
+
+/// Keeps the runs that have a pair, in the same order. If no names are equal, the runs have no pairs.
+fn by_name(before: Group, after: Group) -> (Group, Group, Design) {
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    let mut others = after.runs.clone();
+    for run in &before.runs {
+        if let Some(at) = others.iter().position(|other| other.name == run.name) {
+            first.push(run.clone());
+            second.push(others.remove(at));
+        }
+    }
+    if first.is_empty() {
+        return (before, after, Design::Unpaired);
+    }
+    let with = |group: Group, runs| Group { runs, ..group };
+    (with(before, first), with(after, second), Design::Paired)
+}
+
+/// Lists names for an error.
+fn listed(names: &[String]) -> String {
+    const MOST: usize = 12;
+    let shown: Vec<String> = names
+        .iter()
+        .take(MOST)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    match names.len() {
+        0 => "nothing".to_owned(),
+        count if count > MOST => format!("{} and {} more", shown.join(", "), count - MOST),
+        _ => shown.join(", "),
+    }
+}
