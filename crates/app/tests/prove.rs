@@ -70,7 +70,7 @@ fn two_sleeps_of_a_measurement_are_compared_by_their_runs() {
         text.contains("of runs that were measured next to each other"),
         "{text}"
     );
-    // Both sides in files of their own: the same runs, without pairs, are the same.
+    // Each side in a file: the same runs, without pairs, are the same.
     let text = printed(&["prove", "compare", file, "--", file]);
     assert!(
         text.contains("Doubt: The runs of both sides did not alternate"),

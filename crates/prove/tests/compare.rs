@@ -232,8 +232,8 @@ fn broken_files_are_errors_that_say_what_to_do() {
         run: None,
         ..columns()
     };
-    let groups = columns::read(&path, &rows).unwrap();
-    let rows = sides::within(groups, Some("old"), Some("new")).unwrap();
+    let ungrouped = columns::read(&path, &rows).unwrap();
+    let rows = sides::within(ungrouped, Some("old"), Some("new")).unwrap();
     assert_eq!(rows.design, Design::Unpaired);
     // An exact name is chosen, even if others contain it.
     assert_eq!(

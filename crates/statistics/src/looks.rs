@@ -1,7 +1,7 @@
 //! Looking at a comparison while it runs.
 //!
-//! Who looks after every pair and stops at the first difference errs in a quarter of all cases. Here
-//! the allowed error is spent over planned looks. At each look, the signs of all differences so far
+//! A comparison that is looked at after every pair, and stops at the first difference, errs in a quarter
+//! of all cases. Here the allowed error is spent over planned looks. At each look, the signs of all differences so far
 //! are flipped; of the patterns that no earlier look rejected, the most extreme are rejected, up to
 //! what may be spent. This needs no assumption but the symmetry of a pair.
 

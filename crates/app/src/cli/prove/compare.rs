@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// Files after the change
     #[arg(value_name = "AFTER", last = true)]
     files_after: Vec<PathBuf>,
-    /// Within one file: part of the name of what was measured before the change
+    /// Within one file: part of the name of the measured thing before the change
     #[arg(
         long,
         value_name = "NAME",
@@ -40,7 +40,7 @@ pub(super) struct Args {
         conflicts_with = "files_after"
     )]
     before: Option<String>,
-    /// Within one file: part of the name of what was measured after the change
+    /// Within one file: part of the name of the measured thing after the change
     #[arg(long, value_name = "NAME", requires = "before")]
     after: Option<String>,
     /// Pair the runs of both sides in their order, because they alternated
