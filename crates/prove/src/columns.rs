@@ -24,16 +24,26 @@ pub fn read(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
         file: file.to_owned(),
         what,
     };
-    let csv_failed = |error: csv::Error| {
-        failed(match error.kind() {
-            csv::ErrorKind::Io(io) => io.to_string(),
-            csv::ErrorKind::Utf8 { .. } => {
-                "it is not UTF-8 text; give a CSV file, or a file that `laglab measure … -o \
-                 FILE.parquet` wrote"
-                    .to_owned()
-            }
-            _ => format!("{error}; give a CSV file with a header line"),
-        })
+    let csv_failed = |error: csv::Error| match error.into_kind() {
+        csv::ErrorKind::Io(source) => Error::Io {
+            file: file.to_owned(),
+            source,
+        },
+        csv::ErrorKind::Utf8 { .. } => failed(
+            "it is not UTF-8 text; give a CSV file, or a file that `laglab measure … -o \
+             FILE.parquet` wrote"
+                .to_owned(),
+        ),
+        csv::ErrorKind::UnequalLengths {
+            pos,
+            expected_len,
+            len,
+        } => failed(format!(
+            "line {} has {}, and the header line has {expected_len}; give a CSV file with a header line",
+            pos.map_or(1, |pos| pos.line()),
+            wording::counted(len, "value", "values")
+        )),
+        kind => failed(format!("{kind:?}; give a CSV file with a header line")),
     };
     let mut reader = csv::Reader::from_path(file).map_err(csv_failed)?;
     let headings = reader.headers().map_err(csv_failed)?.clone();

@@ -12,7 +12,15 @@ pub enum Error {
     /// A file of `laglab measure` has a column of another type.
     #[error(transparent)]
     Type(#[from] tables::WrongType),
-    /// A CSV file cannot be read.
+    /// The operating system did not let the program read a file.
+    #[error("cannot read {}: {source}", file.display())]
+    Io {
+        /// Path of the file.
+        file: PathBuf,
+        /// Reason given by the operating system.
+        source: std::io::Error,
+    },
+    /// A file is no CSV file with the requested columns.
     #[error("cannot read {}: {what}", file.display())]
     Csv {
         /// Path of the file.

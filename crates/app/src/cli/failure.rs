@@ -133,6 +133,16 @@ impl From<report::Error> for Failure {
     }
 }
 
+impl From<prove::Error> for Failure {
+    fn from(error: prove::Error) -> Failure {
+        match error {
+            prove::Error::Samples(error) => error.into(),
+            prove::Error::Io { file, source } => Failure::reading(&file, &source),
+            other => Failure::Input(other.to_string()),
+        }
+    }
+}
+
 #[cfg(feature = "export")]
 impl From<export::Error> for Failure {
     fn from(error: export::Error) -> Failure {
@@ -159,7 +169,6 @@ macro_rules! input {
 
 input!(
     facts::MetadataError,
-    prove::Error,
     session::FileError,
     session::SymbolOptionsError,
     trim::TrimError
