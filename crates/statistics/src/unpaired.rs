@@ -82,6 +82,8 @@ fn critical_rank(before: usize, after: usize, confidence: f64) -> usize {
 /// Returns the probability of each value of U without ties, by the recursion over who has the greatest
 /// value.
 fn law(n: usize, m: usize) -> Vec<f64> {
+    // The law is symmetric. Fewer laws are kept if they are counted by the smaller number.
+    let (n, m) = (n.max(m), n.min(m));
     // `laws[j]` is the law for `i` and `j` runs.
     let mut laws: Vec<Vec<f64>> = vec![vec![1.0]; m + 1];
     for i in 1..=n {
@@ -108,6 +110,11 @@ fn law(n: usize, m: usize) -> Vec<f64> {
 fn p_of(ranks: &[usize], n: usize, own: usize) -> f64 {
     let total = ranks.len();
     let all: usize = ranks.iter().sum();
+    // The ranks of the other side are as extreme. The smaller side needs less memory.
+    let (n, own) = match 2 * n > total {
+        true => (total - n, all - own),
+        false => (n, own),
+    };
     // Twice the distance from the mean sum n · all / total, without fractions.
     let distance = |sum: usize| (sum * total).abs_diff(n * all);
     let m = total - n;
