@@ -4,7 +4,8 @@
 //! yields a ratio of medians, which the crate `statistics` compares.
 
 use serde::Serialize;
-use statistics::{CONFIDENCE, Incomparable, Interval, paired};
+use statistics::looks::{Looks, Spending};
+use statistics::{CONFIDENCE, Incomparable, Interval, Margin, Scale, Verdict, paired};
 
 /// Comparison of a method with another one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -15,18 +16,6 @@ pub struct Comparison {
     pub ratio: Interval,
 }
 
-/// Conclusion of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The method has a lower latency than the other method.
-    Lower,
-    /// The method has a higher latency than the other method.
-    Higher,
-    /// No difference is shown, because the interval contains 1. A smaller difference is possible.
-    NoneShown,
-}
-
 impl Comparison {
     /// Minimum number of pairs.
     pub const MIN_PAIRS: usize = paired::LEAST;
@@ -34,15 +23,13 @@ impl Comparison {
     /// Maximum number of pairs.
     pub const MAX_PAIRS: usize = paired::MOST;
 
-    /// Returns the conclusion from the interval.
-    pub fn verdict(&self) -> Verdict {
-        if self.ratio.high < 1.0 {
-            Verdict::Lower
-        } else if self.ratio.low > 1.0 {
-            Verdict::Higher
-        } else {
-            Verdict::NoneShown
-        }
+    /// Change that matters if the user gives no other, as a share of the latency of the other method.
+    pub const MARGIN: f64 = 0.02;
+
+    /// Returns the conclusion, if changes up to `margin` do not matter. The margin is a share of the latency
+    /// of the other method.
+    pub fn verdict(&self, margin: f64) -> Verdict {
+        Verdict::of(self.ratio, Scale::Ratio, Margin::Share(margin))
     }
 }
 
@@ -52,12 +39,38 @@ impl Comparison {
 /// # Errors
 /// Returns an error if there are too few or too many pairs, or if a median is not positive.
 pub fn compare(pairs: &[(f64, f64)]) -> Result<Comparison, Incomparable> {
-    let of_pair = |(method, other): &(f64, f64)| method / other;
-    let ratio = positive_interval(pairs.iter().map(of_pair), CONFIDENCE)?;
+    let ratio = positive_interval(ratios(pairs), CONFIDENCE)?;
     Ok(Comparison {
         pairs: pairs.len(),
         ratio,
     })
+}
+
+/// Compares two methods like [`compare`], while they are being measured. The bounds hold even if measuring
+/// ends because of them. They are wider and change only at the [looks](statistics::looks::LOOKS).
+///
+/// # Errors
+/// Returns the errors of [`compare`]. At least 8 pairs are needed.
+pub(crate) fn compare_so_far(pairs: &[(f64, f64)]) -> Result<Comparison, Incomparable> {
+    /// Number of random patterns of signs. The test is exact for any number.
+    const DRAWS: usize = 10_000;
+
+    let looks = Looks {
+        draws: DRAWS,
+        ..Looks::usual(Spending::Even)
+    };
+    let logs: Vec<f64> = ratios(pairs).map(f64::ln).collect();
+    let ratio = looks.interval(&logs).map_err(not_positive)?.map(f64::exp);
+    let used = looks.at.iter().rfind(|at| **at <= pairs.len());
+    Ok(Comparison {
+        pairs: used.copied().unwrap_or(0),
+        ratio,
+    })
+}
+
+/// Returns the ratio of each pair.
+fn ratios(pairs: &[(f64, f64)]) -> impl Iterator<Item = f64> {
+    pairs.iter().map(|(method, other)| method / other)
 }
 
 /// Estimates the centre of positive values whose logarithms scatter symmetrically.
@@ -69,11 +82,16 @@ pub(crate) fn positive_interval(
     confidence: f64,
 ) -> Result<Interval, Incomparable> {
     let logs: Vec<f64> = values.map(f64::ln).collect();
-    let centre = paired::centre(&logs, confidence).map_err(|error| match error {
+    let centre = paired::centre(&logs, confidence).map_err(not_positive)?;
+    Ok(centre.map(f64::exp))
+}
+
+/// Names the cause of a logarithm that is not finite.
+fn not_positive(error: Incomparable) -> Incomparable {
+    match error {
         Incomparable::NotFinite => Incomparable::NotPositive,
         other => other,
-    })?;
-    Ok(centre.map(f64::exp))
+    }
 }
 
 #[cfg(test)]
@@ -111,7 +129,7 @@ mod tests {
             let wrong = (0..rounds)
                 .filter(|_| {
                     let comparison = compare(&pairs(&mut rng, count, 1.0)).unwrap();
-                    comparison.verdict() != Verdict::NoneShown
+                    comparison.verdict(0.0) != Verdict::Unknown
                 })
                 .count();
             // The expected number of wrong results is 5 % of 1,000, which is 50. Three standard
@@ -129,11 +147,40 @@ mod tests {
                     let comparison = compare(&pairs(&mut rng, 30, factor)).unwrap();
                     let Interval { low, high, centre } = comparison.ratio;
                     assert!(low <= centre && centre <= high);
-                    comparison.verdict() == verdict
+                    comparison.verdict(0.0) == verdict
                 })
                 .count();
             assert!(found >= 180, "{found} of 200");
         }
+    }
+
+    /// Ends each comparison at the first sure verdict, as `--until-sure` does.
+    #[test]
+    fn comparisons_that_end_when_they_are_sure_err_as_rarely_as_stated() {
+        const MARGIN: f64 = 0.02;
+        let mut rng = Rng(13);
+        let mut end = |factor: f64| {
+            let all = pairs(&mut rng, 64, factor);
+            let mut looks = [8, 12, 16, 24, 32, 48, 64].into_iter();
+            looks.find_map(|count| {
+                let comparison = compare_so_far(&all[..count]).ok()?;
+                let verdict = comparison.verdict(MARGIN);
+                (verdict.is_sure() || count == 64).then_some((verdict, count))
+            })
+        };
+        let rounds = 200;
+        // Exactly at the margin, each sure verdict is wrong. Half of 5 % of 200 is 5; three standard
+        // deviations more are 12.
+        let wrong = (0..rounds)
+            .filter(|_| end(1.0 + MARGIN).is_some_and(|(verdict, _)| verdict.is_sure()))
+            .count();
+        assert!(wrong <= 17, "{wrong} of {rounds}");
+        let ends: Vec<_> = (0..50).filter_map(|_| end(1.3)).collect();
+        assert!(ends.iter().all(|end| *end == (Verdict::Higher, end.1)));
+        assert!(
+            ends.iter().filter(|end| end.1 <= 16).count() >= 45,
+            "{ends:?}"
+        );
     }
 
     #[test]
@@ -149,7 +196,7 @@ mod tests {
         let mut zero = [(1.0, 2.0); 6];
         let comparison = compare(&zero).unwrap();
         assert_eq!(comparison.ratio.centre, 0.5);
-        assert_eq!(comparison.verdict(), Verdict::Lower);
+        assert_eq!(comparison.verdict(0.02), Verdict::Lower);
         for odd in [(0.0, 1.0), (1.0, 0.0), (f64::NAN, 1.0), (-1.0, 1.0)] {
             zero[3] = odd;
             assert_eq!(compare(&zero), Err(Incomparable::NotPositive), "{odd:?}");

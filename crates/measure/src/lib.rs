@@ -42,7 +42,7 @@ mod spin;
 mod unknown_name;
 
 pub use clock::{Clock, ClockError, ClockFacts, ClockSource, Now};
-pub use compare::{Comparison, Verdict, compare};
+pub use compare::{Comparison, compare};
 pub use files::{
     CHUNK, CacheState, FileSet, FileSizes, FilesError, FilesMeasured, FilesMethod, FilesPhase,
     FilesProbe, UringMode,
@@ -53,7 +53,7 @@ pub use measurement::{Group, Measurement, SettingGrants, Unavailable};
 pub use pacing::{Lateness, Pacing, Slot};
 pub use percentiles::{Percentiles, Summary};
 pub use picture::{density, heat_colour, heat_png, heat_svg, heat_svg_rows, short_time};
-pub use plan::{End, Plan, Turn};
+pub use plan::{End, Goal, Plan, Turn};
 pub use refusal::Refusal;
 pub use sample::{Sample, Series};
 pub use scheduling::{Grant, Policy, Scheduling};
@@ -61,7 +61,7 @@ pub use sleep::{
     HeldResolution, Resolution, SleepError, SleepMethod, SleepPlan, SleepSetting, hold_resolution,
 };
 pub use spin::Spin;
-pub use statistics::{Incomparable, Interval};
+pub use statistics::{Incomparable, Interval, Verdict};
 pub use tables::{Probe, SampleOutcome};
 pub use unknown_name::UnknownName;
 

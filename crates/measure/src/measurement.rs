@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use tables::{LatencySamples, Probe};
 
-use crate::compare::{Comparison, compare};
-use crate::{ClockFacts, End, Grant, Incomparable, Lateness, Machine, Percentiles, Series};
+use crate::compare::{Comparison, compare, compare_so_far};
+use crate::{ClockFacts, End, Goal, Grant, Incomparable, Lateness, Machine, Percentiles, Series};
 
 /// Result of a measuring command, with its conditions.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct Measurement {
     pub unavailable: Vec<Unavailable>,
     /// Runs of all methods and settings, with their samples.
     pub series: Vec<Series>,
+    /// Result that could end the measurement early.
+    pub goal: Option<Goal>,
     /// Reason why the measurement ended.
     pub end: End,
     /// Caveats, one sentence each.
@@ -158,11 +160,15 @@ impl Group<'_> {
     }
 
     /// Compares the median of each run with the median of the run with the same number in another
-    /// group.
+    /// group. `goal` is the goal of the measurement.
     ///
     /// # Errors
     /// Returns an error if the groups share too few run numbers, or if a median is not positive.
-    pub fn compared_to(&self, other: &Group<'_>) -> Result<Comparison, Incomparable> {
+    pub fn compared_to(
+        &self,
+        other: &Group<'_>,
+        goal: Option<Goal>,
+    ) -> Result<Comparison, Incomparable> {
         let medians = |group: &Group<'_>, number: u32| {
             let run = group.runs.iter().find(|run| run.run == number)?;
             run.percentiles().median().map(|ns| ns as f64)
@@ -172,14 +178,18 @@ impl Group<'_> {
             .into_iter()
             .filter_map(|number| Some((medians(self, number)?, medians(other, number)?)))
             .collect();
-        compare(&pairs)
+        match goal {
+            Some(Goal::Sure(_)) => compare_so_far(&pairs),
+            _ => compare(&pairs),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Clock, ClockSource, Sample, Verdict};
+    use crate::{Clock, ClockSource, Sample};
+    use statistics::Verdict;
 
     fn measurement(series: Vec<Series>) -> Measurement {
         Measurement {
@@ -190,6 +200,7 @@ mod tests {
             settings: vec![],
             unavailable: vec![],
             series,
+            goal: None,
             end: End::Rounds,
             notes: vec![],
         }
@@ -214,7 +225,7 @@ mod tests {
         let name = |group: &Group<'_>| format!("{}, {}", group.first.method, group.first.setting);
         let with = |group: &Group<'_>| {
             let reference = group.reference(&groups)?;
-            let ratio = group.compared_to(reference).unwrap().ratio.centre;
+            let ratio = group.compared_to(reference, None).unwrap().ratio.centre;
             Some((name(reference), (ratio * 100.0).round() / 100.0))
         };
         groups.iter().map(|of| (name(of), with(of))).collect()
@@ -307,9 +318,9 @@ mod tests {
         assert_eq!(groups.len(), 2);
         assert_eq!(groups[1].lateness().missed, 8);
         assert_eq!(groups[0].percentiles().count(), 24);
-        let comparison = groups[1].compared_to(&groups[0]).unwrap();
+        let comparison = groups[1].compared_to(&groups[0], None).unwrap();
         assert_eq!(comparison.pairs, 8);
-        assert_eq!(comparison.verdict(), Verdict::Higher);
+        assert_eq!(comparison.verdict(0.02), Verdict::Higher);
         let ratio = comparison.ratio;
         // Medians are exact to 3 digits, so the ratio may differ slightly from 2.
         assert!((ratio.low - 2.0).abs() < 0.004 && (ratio.high - 2.0).abs() < 0.004);

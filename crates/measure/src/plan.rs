@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use statistics::looks::is_look;
 
-use crate::compare::positive_interval;
+use crate::compare::{compare_so_far, positive_interval};
 use crate::{Comparison, Now, Stop};
 
 /// Number of rounds, and conditions for their end. Each round has one run of each method. The
@@ -20,10 +20,31 @@ pub struct Plan {
     pub at_most: u32,
     /// Time after which no further round starts.
     pub time: Duration,
-    /// Requested precision, as a fraction of the median. Measuring ends when half the width of the
-    /// confidence interval of every method's median is at most this fraction. This is checked after 6, 8,
-    /// 12, 16, 24, 32, 48, 64, … rounds, with an interval of 97 %.
-    pub precision: Option<f64>,
+    /// Result that ends measuring early. It is checked after 6, 8, 12, 16, 24, 32, 48, 64, … rounds.
+    pub goal: Option<Goal>,
+}
+
+/// Result that ends a measurement early.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Goal {
+    /// Half the width of the 97 % confidence interval of every method's median is at most this fraction of
+    /// the median.
+    Precision(f64),
+    /// Every comparison is sure: higher or lower by more than this fraction, or the same within it.
+    Sure(f64),
+}
+
+impl Goal {
+    /// Maximum number of rounds in which comparisons may become sure.
+    pub const MAX_ROUNDS: u32 = 64;
+
+    /// Returns the share by which a latency must change to matter.
+    pub fn margin(goal: Option<Goal>) -> f64 {
+        match goal {
+            Some(Goal::Sure(margin)) => margin,
+            _ => Comparison::MARGIN,
+        }
+    }
 }
 
 /// Method and number of the next run.
@@ -45,24 +66,28 @@ pub enum End {
     Time,
     /// The medians have the requested precision.
     Precision,
+    /// Every comparison is sure.
+    Sure,
     /// The user stopped the measurement. The samples so far are kept.
     Stopped,
 }
 
 impl Plan {
     /// Calls `run` for every run until the plan is done. `run` returns the median latency of the
-    /// run, if there is one. A method without a median in the last `Comparison::MIN_PAIRS` rounds
-    /// no longer delays the end.
+    /// run, if there is one. `references` has one entry per method: the method with which it is compared,
+    /// if there is one. A method without a median in the last `Comparison::MIN_PAIRS` rounds no longer
+    /// delays the end.
     ///
     /// # Errors
     /// Returns the first error of `run`.
     pub fn carry_out<E>(
         &self,
-        methods: usize,
+        references: &[Option<usize>],
         clock: &impl Now,
         stop: Stop<'_>,
         mut run: impl FnMut(Turn) -> Result<Option<f64>, E>,
     ) -> Result<End, E> {
+        let methods = references.len();
         let start_ns = clock.now_ns();
         let mut medians: Vec<Vec<Option<f64>>> = vec![Vec::new(); methods];
         for round in 0..self.warm_up.saturating_add(self.at_most.max(1)) {
@@ -89,10 +114,14 @@ impl Plan {
             if done < self.at_least {
                 continue;
             }
-            if is_look(done as usize)
-                && (self.precision).is_some_and(|share| all_known(&medians, share))
-            {
-                return Ok(End::Precision);
+            match self.goal.filter(|_| is_look(done as usize)) {
+                Some(Goal::Precision(share)) if all_known(&medians, share) => {
+                    return Ok(End::Precision);
+                }
+                Some(Goal::Sure(margin)) if all_sure(&medians, references, margin) => {
+                    return Ok(End::Sure);
+                }
+                _ => {}
             }
             let took_ns = clock.now_ns().saturating_sub(start_ns);
             if u128::try_from(took_ns).is_ok_and(|took| took >= self.time.as_nanos()) {
@@ -111,16 +140,39 @@ const STOP_CONFIDENCE: f64 = 0.97;
 /// Returns whether the median of each method is known to this fraction. Ignores methods without a
 /// recent median, but one method must remain.
 fn all_known(medians: &[Vec<Option<f64>>], share: f64) -> bool {
-    let is_there = |of: &&Vec<Option<f64>>| {
-        let mut last = of.iter().rev().take(Comparison::MIN_PAIRS);
-        last.any(Option::is_some)
-    };
-    let mut there = medians.iter().filter(is_there).peekable();
+    let mut there = medians.iter().filter(|of| is_there(of)).peekable();
     there.peek().is_some()
         && there.all(|of| {
             positive_interval(of.iter().copied().flatten(), STOP_CONFIDENCE)
                 .is_ok_and(|it| it.high - it.low <= 2.0 * share * it.centre)
         })
+}
+
+/// Returns whether the comparison of each method with its reference is sure. Ignores methods without a
+/// recent median, but one comparison must remain.
+fn all_sure(medians: &[Vec<Option<f64>>], references: &[Option<usize>], margin: f64) -> bool {
+    let compared = medians
+        .iter()
+        .zip(references)
+        .filter_map(|(of, reference)| {
+            let other = medians.get((*reference)?)?;
+            (is_there(of) && is_there(other)).then_some((of, other))
+        });
+    let mut compared = compared.peekable();
+    compared.peek().is_some()
+        && compared.all(|(of, other)| {
+            let pairs = of.iter().zip(other);
+            let pairs: Vec<(f64, f64)> = pairs
+                .filter_map(|(of, other)| Some(((*of)?, (*other)?)))
+                .collect();
+            compare_so_far(&pairs).is_ok_and(|it| it.verdict(margin).is_sure())
+        })
+}
+
+/// Returns whether a method has a median in one of the last rounds.
+fn is_there(medians: &[Option<f64>]) -> bool {
+    let mut last = medians.iter().rev().take(Comparison::MIN_PAIRS);
+    last.any(Option::is_some)
 }
 
 #[cfg(test)]
@@ -143,14 +195,14 @@ mod tests {
         at_least: 2,
         at_most: 50,
         time: Duration::from_secs(10),
-        precision: None,
+        goal: None,
     };
 
     /// Carries out a plan for three methods, in which each run takes a second and returns `median`.
     fn turns(plan: Plan, stop: Stop<'_>, mut median: impl FnMut(Turn) -> f64) -> (Vec<Turn>, End) {
         let clock = Hand(Cell::new(0));
         let mut turns = Vec::new();
-        let end = plan.carry_out(3, &clock, stop, |turn| {
+        let end = plan.carry_out(&[None, Some(0), Some(0)], &clock, stop, |turn| {
             turns.push(turn);
             clock.0.set(clock.0.get() + 1_000_000_000);
             Ok::<_, Infallible>(Some(median(turn)))
@@ -177,7 +229,7 @@ mod tests {
         let plan = Plan {
             at_least: 1,
             time: Duration::MAX,
-            precision: Some(0.01),
+            goal: Some(Goal::Precision(0.01)),
             ..PLAN
         };
         let (steady, end) = turns(plan, &|| false, |_| 1_000.0);
@@ -197,13 +249,13 @@ mod tests {
         let plan = Plan {
             at_least: 1,
             time: Duration::MAX,
-            precision: Some(0.01),
+            goal: Some(Goal::Precision(0.01)),
             ..PLAN
         };
         let rounds = |of_second: fn(u32) -> Option<f64>| {
             let clock = Hand(Cell::new(0));
             let mut rounds = 0;
-            let end = plan.carry_out(2, &clock, &|| false, |turn| {
+            let end = plan.carry_out(&[None, Some(0)], &clock, &|| false, |turn| {
                 rounds = turn.run.map_or(0, |run| run + 1);
                 let of_second = of_second(turn.run.unwrap_or(0));
                 Ok::<_, Infallible>(if turn.method == 0 {
@@ -225,14 +277,41 @@ mod tests {
     }
 
     #[test]
+    fn the_plan_ends_when_all_comparisons_are_sure() {
+        let plan = Plan {
+            at_least: 1,
+            at_most: Goal::MAX_ROUNDS,
+            time: Duration::MAX,
+            goal: Some(Goal::Sure(0.02)),
+            ..PLAN
+        };
+        // One method is 10 % slower than the reference, one is equal, and the runs scatter by 1 %.
+        let scattered = |turn: Turn| 1_000.0 + f64::from(turn.run.unwrap_or(0) * 7 % 10);
+        let (sure, end) = turns(plan, &|| false, |turn| match turn.method {
+            1 => 1.1 * scattered(turn),
+            _ => scattered(turn),
+        });
+        // With six pairs, even equal signs may be chance. Eight are the next look.
+        assert_eq!((sure.len(), end), (3 * 9, End::Sure));
+        // The runs of one method scatter by 20 % around the reference: 64 rounds cannot exclude 2 %.
+        let (unsure, end) = turns(plan, &|| false, |turn| match (turn.method, turn.run) {
+            (2, Some(run)) => 800.0 + f64::from(run * 37 % 50) * 8.0,
+            _ => 1_000.0,
+        });
+        assert_eq!((unsure.len(), end), (3 * 65, End::Rounds));
+    }
+
+    #[test]
     fn without_methods_nothing_is_precise() {
         let plan = Plan {
             time: Duration::MAX,
-            precision: Some(0.01),
+            goal: Some(Goal::Precision(0.01)),
             ..PLAN
         };
         let clock = Hand(Cell::new(0));
-        let Ok(end) = plan.carry_out(2, &clock, &|| false, |_| Ok::<_, Infallible>(None));
+        let Ok(end) = plan.carry_out(&[None, Some(0)], &clock, &|| false, |_| {
+            Ok::<_, Infallible>(None)
+        });
         assert_eq!(end, End::Rounds);
     }
 

@@ -16,7 +16,7 @@ const TWO_ROUNDS: Plan = Plan {
     at_least: 2,
     at_most: 2,
     time: Duration::from_secs(600),
-    precision: None,
+    goal: None,
 };
 
 /// File sizes in bytes: zero, and sizes below, at and above the size of a chunk.

@@ -45,7 +45,7 @@ fn a_method_that_fails_in_a_round_is_dropped() {
             at_least: 3,
             at_most: 3,
             time: Duration::MAX,
-            precision: None,
+            goal: None,
         },
         scheduling: Scheduling::default(),
         rings: None,

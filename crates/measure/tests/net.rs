@@ -522,7 +522,7 @@ const TURNS: Plan = Plan {
     at_least: 1,
     at_most: 3,
     time: Duration::MAX,
-    precision: None,
+    goal: None,
 };
 
 fn plan(route: Route) -> RoundTripPlan {

@@ -53,7 +53,7 @@ fn plan(testbed: Testbed, family: Family, carriers: &[Carrier], size: usize) -> 
             at_least: 1,
             at_most: 2,
             time: Duration::MAX,
-            precision: None,
+            goal: None,
         },
     }
 }

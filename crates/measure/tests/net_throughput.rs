@@ -34,7 +34,7 @@ fn plan(to: SocketAddr, methods: &[Method]) -> ThroughputPlan {
             at_least: 1,
             at_most: 1,
             time: Duration::MAX,
-            precision: None,
+            goal: None,
         },
     }
 }

@@ -17,6 +17,11 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// Returns true if the value is within the bounds.
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
     /// Applies an ascending function to the estimate and its bounds.
     #[must_use]
     pub fn map(self, ascending: impl Fn(f64) -> f64) -> Interval {

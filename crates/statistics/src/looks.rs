@@ -7,9 +7,11 @@
 
 use statrs::function::gamma::ln_gamma;
 
+use crate::interval::median;
 use crate::normal;
-use crate::paired::doubled_ranks;
+use crate::paired::{doubled_ranks, walsh_averages};
 use crate::random::Random;
+use crate::{Incomparable, Interval};
 
 /// Numbers of pairs at which a running comparison is looked at.
 pub const LOOKS: [usize; 8] = [6, 8, 12, 16, 24, 32, 48, 64];
@@ -109,12 +111,13 @@ impl Looks {
             let may_spend = self.spending.spent(pairs as f64 / last as f64, self.alpha);
             let budget = (may_spend * all + 1e-9).floor() as usize;
             let allowed = budget.saturating_sub(all as usize - alive.len());
-            let mut sums: Vec<i64> = alive.iter().map(|it| sum(&ranks, *it).abs()).collect();
-            sums.sort_unstable_by(|a, b| b.cmp(a));
-            let critical = critical(&sums, allowed);
-            let own_sum = sum(&ranks, own);
+            let signed = SignedSums::of(&ranks);
+            let sums: Vec<i64> = alive.iter().map(|it| signed.sum(*it).abs()).collect();
+            let critical = critical(sums.clone(), allowed);
+            let own_sum = signed.sum(own);
             let differs = critical.is_some_and(|critical| own_sum.abs() >= critical);
-            alive.retain(|it| critical.is_none_or(|critical| sum(&ranks, *it).abs() < critical));
+            let mut sums = sums.into_iter();
+            alive.retain(|_| sums.next() < critical.or(Some(i64::MAX)));
             looks.push(Look {
                 pairs,
                 may_spend,
@@ -125,6 +128,54 @@ impl Looks {
             });
         }
         looks
+    }
+
+    /// Returns the centre of the differences and the values that no look so far rejects. The allowed error
+    /// covers all looks together, so a comparison may end as soon as its interval tells enough. Differences
+    /// after the last look are ignored.
+    ///
+    /// # Errors
+    /// Returns an error if no look bounds the interval yet, or if a difference is not finite.
+    pub fn interval(&self, differences: &[f64]) -> Result<Interval, Incomparable> {
+        let found = differences.len();
+        let too_few = |seen: usize| Incomparable::TooFewPairs {
+            found,
+            needed: self
+                .at
+                .iter()
+                .copied()
+                .find(|at| *at > seen)
+                .unwrap_or(seen + 1),
+        };
+        let seen = self.at.iter().copied().rfind(|at| *at <= found);
+        let seen = seen.ok_or_else(|| too_few(0))?;
+        let differences = &differences[..seen];
+        if !differences.iter().all(|difference| difference.is_finite()) {
+            return Err(Incomparable::NotFinite);
+        }
+        let mut means = walsh_averages(differences);
+        means.sort_unstable_by(f64::total_cmp);
+        let is_rejected = |shift: f64| {
+            let shifted: Vec<f64> = differences.iter().map(|d| d - shift).collect();
+            self.evaluate(&shifted).iter().any(|look| look.differs)
+        };
+        let (least, greatest) = (means[0], means[means.len() - 1]);
+        let outside = 1.0 + least.abs() + greatest.abs();
+        if !is_rejected(least - outside) || !is_rejected(greatest + outside) {
+            return Err(too_few(seen));
+        }
+        // The result of the test changes only where the shift is a mean of two differences.
+        let gaps: Vec<f64> = (means.windows(2))
+            .map(|two| f64::midpoint(two[0], two[1]))
+            .collect();
+        let (below, above) = gaps.split_at(gaps.len() / 2);
+        let low = below.partition_point(|shift| is_rejected(*shift));
+        let high = below.len() + above.partition_point(|shift| !is_rejected(*shift));
+        Ok(Interval {
+            centre: median(&means),
+            low: means[low],
+            high: means[high],
+        })
     }
 
     /// Returns patterns of signs: all of them, or random ones and the actual one.
@@ -145,26 +196,42 @@ fn bits(differences: &[f64], pairs: usize) -> u64 {
     signs.fold(0, |bits, (n, d)| bits | u64::from(*d < 0.0) << n)
 }
 
-/// Returns the sum of the doubled ranks with the signs of a pattern.
-fn sum(ranks: &[usize], pattern: u64) -> i64 {
-    let signed = ranks.iter().enumerate();
-    let signed = signed.map(|(n, rank)| {
-        let rank = *rank as i64;
-        if pattern >> n & 1 == 1 { -rank } else { rank }
-    });
-    signed.sum()
+/// Sums of signed ranks, for each byte of a pattern of signs.
+struct SignedSums(Vec<[i64; 256]>);
+
+impl SignedSums {
+    /// Prepares the sums of at most 64 doubled ranks.
+    fn of(ranks: &[usize]) -> SignedSums {
+        let of_byte = |ranks: &[usize]| {
+            let mut sums = [0; 256];
+            for (byte, sum) in sums.iter_mut().enumerate() {
+                let signed = ranks.iter().enumerate().map(|(n, rank)| {
+                    let rank = *rank as i64;
+                    if byte >> n & 1 == 1 { -rank } else { rank }
+                });
+                *sum = signed.sum();
+            }
+            sums
+        };
+        SignedSums(ranks.chunks(8).map(of_byte).collect())
+    }
+
+    /// Returns the sum of the ranks with the signs of a pattern.
+    fn sum(&self, pattern: u64) -> i64 {
+        let bytes = self.0.iter().zip(pattern.to_le_bytes());
+        bytes.map(|(sums, byte)| sums[usize::from(byte)]).sum()
+    }
 }
 
-/// Returns the least value that at most `allowed` of the descending values reach.
-fn critical(descending: &[i64], allowed: usize) -> Option<i64> {
-    match descending.get(allowed) {
-        // Everything may be rejected.
-        None => descending.last().copied(),
-        Some(first_kept) => {
-            let rejected = descending[..allowed].iter().rev();
-            rejected.copied().find(|value| value > first_kept)
-        }
+/// Returns the least value that at most `allowed` of the values reach; `None` if the greatest is too
+/// frequent.
+fn critical(mut values: Vec<i64>, allowed: usize) -> Option<i64> {
+    if allowed >= values.len() {
+        return values.into_iter().min();
     }
+    let (greater, first_kept, _) = values.select_nth_unstable_by(allowed, |a, b| b.cmp(a));
+    let greater = greater.iter().filter(|value| *value > first_kept);
+    greater.copied().min()
 }
 
 /// Returns the evidence against chance in the signs of `count` differences, of which `positive` are

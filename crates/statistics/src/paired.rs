@@ -34,12 +34,17 @@ pub fn centre(differences: &[f64], confidence: f64) -> Result<Interval, Incompar
     if !differences.iter().all(|difference| difference.is_finite()) {
         return Err(Incomparable::NotFinite);
     }
-    let mut means = Vec::with_capacity(found * (found + 1) / 2);
-    for (n, first) in differences.iter().enumerate() {
-        let others = differences[n..].iter();
+    Ok(Interval::of_ranks(walsh_averages(differences), rank))
+}
+
+/// Returns the means of all pairs of values, including each value with itself.
+pub(crate) fn walsh_averages(values: &[f64]) -> Vec<f64> {
+    let mut means = Vec::with_capacity(values.len() * (values.len() + 1) / 2);
+    for (n, first) in values.iter().enumerate() {
+        let others = values[n..].iter();
         means.extend(others.map(|second| f64::midpoint(*first, *second)));
     }
-    Ok(Interval::of_ranks(means, rank))
+    means
 }
 
 /// Returns the greatest k with this property: the signed-rank statistic of `count` values with

@@ -41,6 +41,12 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Returns true if more runs would not change the conclusion: higher or lower by more than the margin, or
+    /// the same.
+    pub fn is_sure(self) -> bool {
+        matches!(self, Verdict::Higher | Verdict::Lower | Verdict::Same)
+    }
+
     /// Judges the change from before to after. A margin of another kind than the scale counts as 0.
     pub fn of(change: Interval, scale: Scale, margin: Margin) -> Verdict {
         let (none, above, below) = match (scale, margin) {

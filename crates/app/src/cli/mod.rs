@@ -16,6 +16,7 @@ mod metadata;
 mod open;
 #[cfg(feature = "open")]
 mod open_page;
+mod percent;
 mod prove;
 mod record;
 mod report;

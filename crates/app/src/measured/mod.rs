@@ -12,11 +12,13 @@ mod throughput;
 use facts::utc;
 use measure::net::{Fates, PeerRun, RoundTripReport};
 use measure::{
-    ClockFacts, Comparison, End, FilesPhase, Group, HeatAxes, HeatMap, HeatScale, Lateness,
+    ClockFacts, Comparison, End, FilesPhase, Goal, Group, HeatAxes, HeatMap, HeatScale, Lateness,
     Machine, Measurement, Probe, SettingGrants, Summary, Unavailable, Verdict,
 };
 use serde::Serialize;
 use tables::Named;
+
+use crate::output::percent;
 
 pub(crate) use lines::sleep_lines;
 pub(crate) use page::page;
@@ -78,6 +80,8 @@ struct Compared<'m> {
     with: Reference<'m>,
     #[serde(flatten)]
     comparison: Option<Comparison>,
+    /// Change that matters, as a share of the median of the reference.
+    margin: f64,
     verdict: Option<Verdict>,
     /// Reason why there is no comparison, if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,7 +110,9 @@ impl<'m> Report<'m> {
             settings: &measurement.settings,
             unavailable: &measurement.unavailable,
             end: measurement.end,
-            results: groups.iter().map(|group| outcome(group, &groups)).collect(),
+            results: (groups.iter())
+                .map(|group| outcome(group, &groups, measurement.goal))
+                .collect(),
             fates: &[],
             peer: &[],
             notes: &measurement.notes,
@@ -128,7 +134,7 @@ impl<'m> Report<'m> {
     }
 }
 
-fn outcome<'m>(group: &Group<'m>, all: &[Group<'m>]) -> Outcome<'m> {
+fn outcome<'m>(group: &Group<'m>, all: &[Group<'m>], goal: Option<Goal>) -> Outcome<'m> {
     let series = group.first;
     Outcome {
         method: &series.method,
@@ -142,20 +148,22 @@ fn outcome<'m>(group: &Group<'m>, all: &[Group<'m>]) -> Outcome<'m> {
         pacing: group.lateness(),
         compared: group
             .reference(all)
-            .map(|reference| Compared::of(group, reference)),
+            .map(|reference| Compared::of(group, reference, goal)),
     }
 }
 
 impl<'m> Compared<'m> {
-    fn of(group: &Group<'m>, reference: &Group<'m>) -> Compared<'m> {
-        let comparison = group.compared_to(reference);
+    fn of(group: &Group<'m>, reference: &Group<'m>, goal: Option<Goal>) -> Compared<'m> {
+        let comparison = group.compared_to(reference, goal);
+        let margin = Goal::margin(goal);
         Compared {
             with: Reference {
                 method: &reference.first.method,
                 setting: &reference.first.setting,
             },
             comparison: comparison.ok(),
-            verdict: comparison.ok().map(|comparison| comparison.verdict()),
+            margin,
+            verdict: (comparison.ok()).map(|comparison| comparison.verdict(margin)),
             why_not: comparison.err().map(|why| why.to_string()),
         }
     }
@@ -163,19 +171,20 @@ impl<'m> Compared<'m> {
     /// Formats the comparison as a table cell.
     fn words(&self) -> String {
         let comparison = self.comparison.as_ref();
-        comparison.map_or_else(|| "not compared".to_owned(), in_words)
+        comparison.map_or_else(|| "not compared".to_owned(), |it| in_words(it, self.margin))
     }
 }
 
 /// Formats a comparison as text: the range of the ratio. If the comparison shows a difference, the ratio
 /// itself comes first.
-fn in_words(comparison: &Comparison) -> String {
+fn in_words(comparison: &Comparison, margin: f64) -> String {
     let [centre, low, high] = {
         let ratio = comparison.ratio;
         [ratio.centre, ratio.low, ratio.high].map(ratio_text)
     };
-    match comparison.verdict() {
-        Verdict::NoneShown => format!("no difference shown ({low} to {high})"),
+    match comparison.verdict(margin) {
+        Verdict::Same => format!("the same within {} ({low} to {high})", percent(margin)),
+        Verdict::Unknown => format!("unknown ({low} to {high})"),
         _ => format!("{centre} ({low} to {high})"),
     }
 }

@@ -7,7 +7,7 @@ use measure::{End, FilesPhase, Machine, Virtualised};
 use super::phases;
 use super::table::{self, tables};
 use super::{Outcome, Report};
-use crate::output::{self, Columns, counted, duration};
+use crate::output::{self, Columns, counted, duration, percent};
 
 /// Writes the results of a measurement and the conditions under which they were measured.
 pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -165,23 +165,25 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
         methods.dedup();
         remarks.push(format!("Not compared ({}): {why}.", methods.join(", ")));
     }
-    let has_ratio = |of: &Outcome<'_>| {
-        of.compared
-            .as_ref()
-            .is_some_and(|of| of.comparison.is_some())
-    };
-    if compared().any(has_ratio) {
-        remarks.push(
-            "Ratios compare the medians of neighbouring runs, with 95 % confidence. If the bounds \
-             include 1, no difference is shown."
-                .to_owned(),
-        );
+    let with_ratio = (report.results.iter())
+        .filter_map(|of| of.compared.as_ref())
+        .find(|of| of.comparison.is_some());
+    if let Some(compared) = with_ratio {
+        remarks.push(format!(
+            "Ratios compare the medians of neighbouring runs, with 95 % confidence. Unknown: the bounds \
+             include 1 as well as a change of more than {}.",
+            percent(compared.margin)
+        ));
     }
     remarks.extend(report.notes.iter().cloned());
     match report.end {
         End::Stopped => {
             remarks.push("The measurement was stopped early; these are the results so far.".into())
         }
+        End::Sure => remarks.push(format!(
+            "All comparisons were sure after {}, so the measurement ended. The bounds allow for that.",
+            counted(report.results.iter().map(|of| of.runs as u64).max().unwrap_or(0), "run", "runs")
+        )),
         End::Time if report.results.iter().any(|of| of.runs < 2) => {
             remarks.push("There was time for only one run; give more with --for.".into());
         }

@@ -49,7 +49,7 @@ pub(crate) fn throughput(
     let in_words = |method: &str| match compared(method) {
         None => String::new(),
         Some(Err(why)) => format!("not compared: {why}"),
-        Some(Ok(comparison)) => super::in_words(&comparison),
+        Some(Ok(comparison)) => super::in_words(&comparison, Comparison::MARGIN),
     };
     if json {
         let peer = (!report.peer.is_empty()).then_some(PEER);
@@ -60,7 +60,7 @@ pub(crate) fn throughput(
                 Some(Compared {
                     method,
                     comparison,
-                    verdict: comparison.map(|comparison| comparison.verdict()),
+                    verdict: comparison.map(|comparison| comparison.verdict(Comparison::MARGIN)),
                 })
             })
             .collect();

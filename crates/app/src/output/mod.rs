@@ -43,6 +43,11 @@ const QUIET: Style = Style::new().dimmed();
 const WARNING: Style =
     Style::new().fg_color(Some(anstyle::Color::Ansi(anstyle::AnsiColor::Yellow)));
 
+/// Formats a fraction as a percentage with at most two decimals.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{} %", (share * 1e4).round() / 100.0)
+}
+
 /// Writes the heading of the first section of the output.
 pub(crate) fn first_heading(out: &mut dyn Write, text: &str) -> io::Result<()> {
     writeln!(out, "{HEADING}{text}{HEADING:#}")

@@ -81,6 +81,7 @@ impl FilesProbe {
             settings: Vec::new(),
             unavailable: Vec::new(),
             series: Vec::new(),
+            goal: self.plan.goal,
             end: End::Rounds,
             notes: Vec::new(),
         };
@@ -102,7 +103,8 @@ impl FilesProbe {
                 from_device: Vec::new(),
                 gone: Vec::new(),
             };
-            let end = self.plan.carry_out(methods.len(), clock, stop, |turn| {
+            let references: Vec<_> = (0..methods.len()).map(|of| (of > 0).then_some(0)).collect();
+            let end = self.plan.carry_out(&references, clock, stop, |turn| {
                 rounds.run(turn.method, turn.run)
             });
             measurement.notes.extend(rounds.note());

@@ -185,6 +185,7 @@ impl RoundTripPlan {
                 settings: Vec::new(),
                 unavailable: Vec::new(),
                 series: Vec::new(),
+                goal: self.plan.goal,
                 end: End::Rounds,
                 notes: self.notes(),
             },
@@ -221,9 +222,19 @@ impl RoundTripPlan {
             Ok::<_, NetError>(None)
         };
         let mut runs = Runs::new(&self.plan, ours + peers);
+        // With one setting, carriers are compared with the first one; otherwise each carrier with itself.
+        let reference = |of: usize| {
+            let number = of % of_a_pace;
+            let other = match self.settings.len() {
+                1 => 0,
+                _ => number % carriers.len(),
+            };
+            (of < ours && number != other).then_some(of - number + other)
+        };
+        let references: Vec<_> = (0..ours + peers).map(reference).collect();
         let end = self
             .plan
-            .carry_out(ours + peers, clock, &shall_end, |turn| {
+            .carry_out(&references, clock, &shall_end, |turn| {
                 runs.next(tell);
                 let run = turn.run.unwrap_or(0);
                 if let Some(peer) = turn.method.checked_sub(ours) {

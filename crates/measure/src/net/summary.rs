@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use wording::{counted, grouped, size};
 
 use super::{Fates, Repairs, RoundTripReport, Tally};
-use crate::{Group, SampleOutcome, Verdict, short_time};
+use crate::{Group, SampleOutcome, short_time};
 
 impl RoundTripReport {
     /// Returns sentences about the packets of each method and setting, and about the results of the
@@ -45,11 +45,9 @@ impl RoundTripReport {
             Err(why) => format!("not compared: {why}"),
             Ok(comparison) => {
                 let (low, high) = (comparison.ratio.low, comparison.ratio.high);
-                match comparison.verdict() {
-                    Verdict::NoneShown => {
-                        format!("no difference of medians shown ({low:.2} to {high:.2})")
-                    }
-                    _ => format!(
+                match comparison.ratio.contains(1.0) {
+                    true => format!("no difference of medians shown ({low:.2} to {high:.2})"),
+                    false => format!(
                         "laglab's medians under the first setting are {low:.2} to {high:.2} times its (95 % \
                          confidence)"
                     ),

@@ -138,9 +138,15 @@ impl SleepPlan {
         let mut grants: Vec<Option<Vec<Grant>>> = vec![None; self.settings.len()];
         let mut pace = Pace::default();
         let mut series = Vec::new();
-        let combinations = methods.len() * self.settings.len();
+        // With one setting, methods are compared with the first one; otherwise each method with itself.
+        let settings = self.settings.len();
+        let reference = |of: usize| match settings {
+            1 => (of > 0).then_some(0),
+            _ => Some(of - of % settings).filter(|other| *other != of),
+        };
+        let references: Vec<_> = (0..methods.len() * settings).map(reference).collect();
         let start_ns = clock.now_ns();
-        let end = self.plan.carry_out(combinations, clock, stop, |turn| {
+        let end = self.plan.carry_out(&references, clock, stop, |turn| {
             // The settings of a method are neighbours, because they are compared.
             let method = methods[turn.method / self.settings.len()];
             let number = turn.method % self.settings.len();
@@ -179,6 +185,7 @@ impl SleepPlan {
                 .collect(),
             unavailable,
             series,
+            goal: self.plan.goal,
             end,
             notes: self.notes(&methods, &pace),
         })
@@ -526,7 +533,7 @@ mod tests {
                 at_least: 2,
                 at_most: 2,
                 time: Duration::MAX,
-                precision: None,
+                goal: None,
             },
         }
     }

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use measure::{
     CacheState, Clock, ClockSource, Comparison, FileSet, FileSizes, FilesError, FilesMethod,
-    FilesProbe, Plan, Unavailable,
+    FilesProbe, Goal, Plan, Unavailable,
 };
 
 use super::delivery::{Delivery, Show};
-use super::percent;
 use super::scheduling::{SchedulingOptions, time};
+use super::until_sure::UntilSure;
+use crate::cli::percent::parse_percent;
 use crate::cli::whole::whole;
 use crate::cli::{Failure, say};
 use crate::measured::Report;
@@ -62,6 +63,7 @@ pub(super) struct Args {
         long,
         value_name = "COUNT",
         default_value = "10",
+        conflicts_with = "until_sure",
         value_parser = whole::<u32>(1, Comparison::MAX_PAIRS as i64)
     )]
     rounds: u32,
@@ -69,8 +71,10 @@ pub(super) struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
     /// End as soon as every median is known to within this percentage
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", conflicts_with = "until_sure", value_parser = parse_percent)]
     precision: Option<f64>,
+    #[command(flatten)]
+    sure: UntilSure,
     #[command(flatten)]
     scheduling: SchedulingOptions,
     #[command(flatten)]
@@ -82,11 +86,13 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     // Only the time-stamp counter counts CPU ticks. The usual clock is used if this counter is unreliable.
     let clock = Clock::open(ClockSource::Tsc).unwrap_or_else(|_| Clock::best());
     let stop = || watch::check().is_err();
+    let until_sure = args.sure.goal(methods(args).len())?;
+    let goal = args.precision.map(Goal::Precision).or(until_sure);
     let set = set(args, &stop)?;
     if io::stderr().is_terminal() {
         say("measuring; press Ctrl-C to end and keep the results so far");
     }
-    let probe = probe(args, set);
+    let probe = probe(args, set, goal);
     let measured = probe.measure(&clock, &stop);
     if args.remove {
         probe.set.remove();
@@ -134,34 +140,37 @@ fn left_out(args: &Args) -> Option<Unavailable> {
     })
 }
 
-fn probe(args: &Args, set: FileSet) -> FilesProbe {
-    let methods = match args.method.is_empty() {
+fn methods(args: &Args) -> Vec<FilesMethod> {
+    match args.method.is_empty() {
         true => FilesMethod::all()
             .filter(|method| is_default(args, *method))
             .collect(),
         false => args.method.clone(),
-    };
+    }
+}
+
+fn probe(args: &Args, set: FileSet, goal: Option<Goal>) -> FilesProbe {
     let caches = match args.cache.is_empty() {
         true if cfg!(target_os = "linux") => vec![CacheState::Warm, CacheState::Evicted],
         true => vec![CacheState::Warm, CacheState::Direct],
         false => args.cache.clone(),
     };
-    let is_open_ended = args.time.is_some() || args.precision.is_some();
+    let is_open_ended = args.time.is_some() || goal.is_some();
     let least = Comparison::MIN_PAIRS as u32;
     FilesProbe {
         set,
-        methods,
+        methods: methods(args),
         caches,
         plan: Plan {
             warm_up: 1,
             at_least: if is_open_ended { least } else { args.rounds },
-            at_most: if is_open_ended {
-                Comparison::MAX_PAIRS as u32
-            } else {
-                args.rounds
+            at_most: match goal {
+                Some(Goal::Sure(_)) => Goal::MAX_ROUNDS,
+                _ if is_open_ended => Comparison::MAX_PAIRS as u32,
+                _ => args.rounds,
             },
             time: args.time.unwrap_or(Duration::MAX),
-            precision: args.precision,
+            goal,
         },
         scheduling: args.scheduling.scheduling(),
         rings: None,

@@ -5,6 +5,7 @@ mod files;
 mod net;
 mod scheduling;
 mod sleep;
+mod until_sure;
 
 use std::fmt::Display;
 
@@ -47,14 +48,4 @@ fn differ(settings: &[impl PartialEq + Display], option: &str) -> Result<(), Fai
         }
     }
     Ok(())
-}
-
-/// Parses a share in percent, from 0.01 to 100. Returns it as a fraction.
-fn percent(text: &str) -> Result<f64, String> {
-    text.trim_end_matches('%')
-        .parse()
-        .ok()
-        .filter(|percent| (0.01..=100.0).contains(percent))
-        .map(|percent: f64| percent / 100.0)
-        .ok_or_else(|| "expected a percentage from 0.01 to 100".to_owned())
 }

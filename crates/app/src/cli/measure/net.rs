@@ -13,11 +13,12 @@ use measure::net::{
     Carrier, Family, Interface, MAX_SPIN, NetError, NetSetting, Pace, Place, RoundTripPlan, Route,
     Runs, Testbed, UdpOptions,
 };
-use measure::{Clock, Comparison, End, Plan, Scheduling};
+use measure::{Clock, Comparison, End, Goal, Plan, Scheduling};
 
 use super::delivery::{Delivery, Show};
 use super::differ;
 use super::scheduling::{SchedulingOptions, take_word, time};
+use super::until_sure::UntilSure;
 use crate::cli::whole::whole;
 use crate::cli::{Failure, say};
 use crate::measured::{self, Report};
@@ -89,8 +90,10 @@ pub(super) struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
     /// Number of runs of each rate and setting; the runs alternate
-    #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = whole::<u32>(1, 1000))]
+    #[arg(long, value_name = "COUNT", default_value_t = 6, conflicts_with = "until_sure", value_parser = whole::<u32>(1, 1000))]
     runs: u32,
+    #[command(flatten)]
+    sure: UntilSure,
     /// Maximum time without any packet from the reflector
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "2s")]
     patience: Duration,
@@ -117,7 +120,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "role")]
     peers: bool,
     /// Measure throughput, for each method of sending and receiving; a reflector counts the packets
-    #[arg(long, conflicts_with_all = ["group", "rate", "vs", "dscp", "busy_poll", "spin"])]
+    #[arg(long, conflicts_with_all = ["group", "rate", "vs", "dscp", "busy_poll", "spin", "until_sure"])]
     throughput: bool,
     /// Use only these methods (comma-separated) [default: all on this system]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = method)]
@@ -274,6 +277,7 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
         }
     }
     differ(&settings, "--vs")?;
+    let goal = args.sure.goal(settings.len() * carriers(args).len())?;
     let plan = RoundTripPlan {
         route: route(args)?,
         carriers: carriers(args),
@@ -291,7 +295,7 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
         warm_up: WARM_UP,
         patience: args.patience,
         with_peer: args.peers,
-        plan: turns(args),
+        plan: turns(args, goal),
     };
     let destination = args.delivery.prepare()?;
     let report = plan.measure(&Clock::best(), &has_stopped, &announce())?;
@@ -322,7 +326,7 @@ fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
         buffer_bytes: Some(args.buffer.unwrap_or(LARGE_BUFFER) as usize),
         patience: args.patience,
         with_peer: args.peers,
-        plan: turns(args),
+        plan: turns(args, None),
     };
     let report = plan.measure(&Clock::best(), &has_stopped, &announce())?;
     measured::throughput(&report, &plan, json)?;
@@ -345,13 +349,14 @@ fn deduplicate<T>(items: impl IntoIterator<Item = T>, is_same: impl Fn(&T, &T) -
 }
 
 /// Returns a plan for the requested number of runs, without a time limit.
-fn turns(args: &Args) -> Plan {
+fn turns(args: &Args, goal: Option<Goal>) -> Plan {
+    let runs = goal.map_or(args.runs, |_| Goal::MAX_ROUNDS);
     Plan {
         warm_up: 0,
-        at_least: args.runs.min(Comparison::MIN_PAIRS as u32),
-        at_most: args.runs,
+        at_least: runs.min(Comparison::MIN_PAIRS as u32),
+        at_most: runs,
         time: Duration::MAX,
-        precision: None,
+        goal,
     }
 }
 

@@ -4,15 +4,17 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use measure::{
-    Clock, ClockError, ClockSource, Comparison, Grant, Plan, Resolution, Scheduling, SleepError,
-    SleepMethod, SleepPlan, SleepSetting, hold_resolution,
+    Clock, ClockError, ClockSource, Comparison, Goal, Grant, Plan, Resolution, Scheduling,
+    SleepError, SleepMethod, SleepPlan, SleepSetting, hold_resolution,
 };
 use serde::Serialize;
 use wording::{DefaultUnit, parse_duration};
 
 use super::delivery::{Delivery, Show};
+use super::differ;
 use super::scheduling::{SchedulingOptions, take_word, time};
-use super::{differ, percent};
+use super::until_sure::UntilSure;
+use crate::cli::percent::parse_percent;
 use crate::cli::whole::whole;
 use crate::cli::{Failure, say};
 use crate::measured::Report;
@@ -24,6 +26,7 @@ use crate::{output, watch};
     laglab measure sleep\n  \
     laglab measure sleep --method clock_nanosleep --interval 1ms --realtime fifo:80\n  \
     laglab measure sleep --vs slack:1ns -o slack.html\n  \
+    laglab measure sleep --vs slack:1ns --until-sure=5\n  \
     laglab measure sleep --realtime --vs usual --for 60s -o samples.parquet\n  \
     laglab measure sleep --method Sleep --resolution 0.5,0.507,0.6,1     (Windows)\n  \
     laglab measure sleep --resolution 0.507 --hold                       (Windows)\n\n\
@@ -40,15 +43,18 @@ pub(super) struct Args {
     /// 20ms on Windows]
     #[arg(long, value_name = "TIME", value_parser = time)]
     interval: Option<Duration>,
-    /// Total duration; at least one run of each method and setting is made [default: 10s]
+    /// Total duration; at least one run of each method and setting is made [default: 10s, or 60s with
+    /// --until-sure]
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
     /// Number of sleeps for each method and setting, however long they take
-    #[arg(long, value_name = "COUNT", value_parser = whole::<u32>(1, u32::MAX.into()))]
+    #[arg(long, value_name = "COUNT", conflicts_with = "until_sure", value_parser = whole::<u32>(1, u32::MAX.into()))]
     count: Option<u32>,
     /// End as soon as every median is known to within this percentage
-    #[arg(long, value_name = "PERCENT", conflicts_with = "count", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", conflicts_with_all = ["count", "until_sure"], value_parser = parse_percent)]
     precision: Option<f64>,
+    #[command(flatten)]
+    sure: UntilSure,
     /// Compare with a second setting; runs of both alternate. The setting is a comma-separated list of words
     /// such as usual (default scheduling), fifo:80, rr:10, cpu:1, nice:-5, slack:1ns, locked, resolution:0.5,
     /// no-throttling
@@ -110,6 +116,9 @@ enum Format {
 /// Default total duration of the measurement.
 const TIME: Duration = Duration::from_secs(10);
 
+/// Default maximum duration of a measurement that ends when all comparisons are sure.
+const TIME_UNTIL_SURE: Duration = Duration::from_secs(60);
+
 /// Number of runs of each method and setting. If there are fewer sleeps, there are as many runs as sleeps.
 const RUNS: u32 = 10;
 
@@ -157,12 +166,17 @@ fn plan(args: &Args) -> Result<SleepPlan, Failure> {
     let least = Duration::from_micros(if cfg!(windows) { 20_000 } else { 200 });
     let usual = args.request.saturating_mul(2).max(least);
     let interval = args.interval.unwrap_or(usual);
-    let time = args.time.unwrap_or(TIME);
+    let until_sure = args.sure.goal(methods.len() * settings.len())?;
+    let goal = args.precision.map(Goal::Precision).or(until_sure);
+    let time = args.time.unwrap_or(match goal {
+        Some(Goal::Sure(_)) => TIME_UNTIL_SURE,
+        _ => TIME,
+    });
     let round = interval.saturating_mul((methods.len() * settings.len()) as u32);
     // Number of sleeps of each method and setting that fit into the total time.
     let sleeps = time.as_nanos() / round.as_nanos().max(1);
     let sleeps = u32::try_from(sleeps).unwrap_or(u32::MAX).max(1);
-    let (samples, plan) = match (args.count, args.precision) {
+    let (samples, plan) = match (args.count, goal) {
         (Some(count), _) => {
             let runs = count.min(RUNS);
             let plan = Plan {
@@ -170,19 +184,23 @@ fn plan(args: &Args) -> Result<SleepPlan, Failure> {
                 at_least: 1,
                 at_most: runs,
                 time: args.time.unwrap_or(Duration::MAX),
-                precision: None,
+                goal: None,
             };
             (count.div_ceil(runs), plan)
         }
         (None, Some(_)) => {
+            let (at_most, runs) = match goal {
+                Some(Goal::Sure(_)) => (Goal::MAX_ROUNDS, Goal::MAX_ROUNDS),
+                _ => (Comparison::MAX_PAIRS as u32, 4 * RUNS),
+            };
             let plan = Plan {
                 warm_up: 1,
                 at_least: Comparison::MIN_PAIRS as u32,
-                at_most: Comparison::MAX_PAIRS as u32,
+                at_most,
                 time,
-                precision: args.precision,
+                goal,
             };
-            (sleeps.div_ceil(4 * RUNS), plan)
+            (sleeps.div_ceil(runs), plan)
         }
         (None, None) => {
             let runs = sleeps.min(RUNS);
@@ -191,7 +209,7 @@ fn plan(args: &Args) -> Result<SleepPlan, Failure> {
                 at_least: 1,
                 at_most: runs,
                 time,
-                precision: None,
+                goal: None,
             };
             (sleeps.div_ceil(runs), plan)
         }
@@ -370,7 +388,12 @@ mod tests {
         assert_eq!((plan.samples, plan.plan.at_most), (1, 7));
         assert_eq!(plan.plan.time, Duration::MAX);
         let plan = plan_of("--precision 1%");
-        assert_eq!(plan.plan.precision, Some(0.01));
+        assert_eq!(plan.plan.goal, Some(Goal::Precision(0.01)));
+        let plan = plan_of("--until-sure --vs fifo:5");
+        assert_eq!(plan.plan.goal, Some(Goal::Sure(0.02)));
+        assert_eq!((plan.plan.at_most, plan.plan.time), (64, TIME_UNTIL_SURE));
+        let plan = plan_of("--until-sure=5 --vs fifo:5");
+        assert_eq!(plan.plan.goal, Some(Goal::Sure(0.05)));
     }
 
     #[test]

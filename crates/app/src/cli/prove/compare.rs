@@ -10,8 +10,9 @@ use prove::{
 };
 use serde::Serialize;
 
-use super::super::Failure;
-use crate::output::{self, Columns as Aligned, Side, counted, duration, grouped};
+use crate::cli::Failure;
+use crate::cli::percent::parse_percent;
+use crate::output::{self, Columns as Aligned, Side, counted, duration, grouped, percent};
 
 /// Compares measurements before and after a change: the change of each quantile, its bounds, and a verdict.
 /// Each run counts once, however many samples it has.
@@ -47,7 +48,7 @@ pub(super) struct Args {
     #[arg(long, requires = "files_after")]
     paired: bool,
     /// Smallest change that matters, in percent of the value before
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = margin)]
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = parse_percent)]
     margin: f64,
     /// Column of the values in CSV files; a name that ends with _ns, _us, _ms or _s means a time
     #[arg(long, value_name = "COLUMN")]
@@ -129,15 +130,6 @@ fn read(file: &Path, columns: Option<&Columns>) -> Result<Vec<Group>, Failure> {
              --value and --run",
         )),
     }
-}
-
-/// Parses a margin in percent, from 0.01 to 100. Returns it as a fraction.
-fn margin(text: &str) -> Result<f64, String> {
-    let number = text.trim_end_matches('%').parse().ok();
-    number
-        .filter(|percent| (0.01..=100.0).contains(percent))
-        .map(|percent: f64| percent / 100.0)
-        .ok_or_else(|| "expected a percentage from 0.01 to 100".to_owned())
 }
 
 fn write(out: &mut dyn Write, judgement: &Judgement, question: Question) -> io::Result<()> {
@@ -224,7 +216,7 @@ fn cells(line: &Line, unit: Unit, question: Question) -> [String; 6] {
                 };
                 format!(
                     ": about {each} would tell a change of {}",
-                    share(question.margin)
+                    percent(question.margin)
                 )
             });
             format!("unknown{}", more.unwrap_or_default())
@@ -318,7 +310,7 @@ fn metric(metric: Metric) -> &'static str {
 }
 
 fn in_words(verdict: Verdict, question: Question) -> String {
-    let margin = share(question.margin);
+    let margin = percent(question.margin);
     match verdict {
         Verdict::Higher => "higher".to_owned(),
         Verdict::Lower => "lower".to_owned(),
@@ -327,10 +319,6 @@ fn in_words(verdict: Verdict, question: Question) -> String {
         Verdict::Same => format!("the same within {margin}"),
         Verdict::Unknown => "unknown".to_owned(),
     }
-}
-
-fn share(share: f64) -> String {
-    format!("{} %", (share * 1e4).round() / 100.0)
 }
 
 /// Formats a value with its unit. Values of an unknown unit have four significant digits.
