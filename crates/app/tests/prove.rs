@@ -5,6 +5,7 @@ mod program;
 use std::fs;
 
 use serde_json::Value;
+use simulated::Simulated;
 
 /// Returns what a command prints on stdout; it must succeed.
 fn printed(args: &[&str]) -> String {
@@ -119,5 +120,40 @@ fn a_csv_file_of_another_program_has_a_verdict() {
     assert!(
         error.contains("expected a percentage from 0.01 to 100"),
         "{error}"
+    );
+}
+
+#[test]
+fn two_traces_are_compared() {
+    let (off, on) = (
+        Simulated::new("smb-signing-off", &[]),
+        Simulated::new("smb-signing-on", &[]),
+    );
+    let text = printed(&["prove", "diff", &off.trace, "--", &on.trace]);
+    let answer = text.lines().next().unwrap();
+    assert!(
+        answer.starts_with("cng.sys within DPCs and ISRs: "),
+        "{answer}"
+    );
+    assert!(answer.ends_with("(it is new)."), "{answer}");
+    assert!(text.contains("Doubt: One recording on each side"), "{text}");
+    let json = printed(&["prove", "diff", "--json", &off.trace, "--", &on.trace]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["per_second"][0]["name"], "cng.sys");
+    assert_eq!(json["per_network_kib"][0]["conclusion"], "differs");
+    let equal = printed(&["prove", "diff", &on.trace, "--", &on.trace]);
+    assert!(equal.starts_with("No difference that matters"), "{equal}");
+
+    let missing = refused(&["prove", "diff", &on.trace, "--", "none.etl"]);
+    assert!(missing.contains("none.etl"), "{missing}");
+    let option = refused(&["prove", "diff", &on.trace, "--", &off.trace, "--all"]);
+    assert!(
+        option.contains("give options before the traces"),
+        "{option}"
+    );
+    let several = refused(&["prove", "diff", &on.trace, &on.trace, "--", &off.trace]);
+    assert!(
+        several.contains("cannot compare 2 traces on one side"),
+        "{several}"
     );
 }

@@ -39,8 +39,9 @@ pub use reader::Reader;
 pub use scope::{Scope, is_called};
 pub use subject::Subject;
 pub use survey::{
-    ClockSkew, Complete, CpuUse, Doubtful, InterruptUse, Load, Locked, LostSecond, NoticedWaits,
-    Pair, ProcessUse, RankUse, RoutineUse, Spread, Survey, ThreadWaits, Wait, limit_ns,
+    ClockSkew, Complete, CpuUse, Doubtful, InterruptUse, Interrupted, Load, Locked, LostSecond,
+    NoticedWaits, Pair, ProcessUse, RankUse, RoutineUse, Spread, Survey, ThreadWaits, Wait,
+    limit_ns,
 };
 pub use suspend_gaps::SuspendGaps;
 pub use theories::{story, tables};

@@ -23,7 +23,7 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Creates a reader for a trace whose names are already known.
-    pub(crate) fn new(
+    pub fn new(
         store: &'a Store,
         names: Arc<Identities>,
         functions: Option<&'a dyn Functions>,

@@ -416,12 +416,18 @@ fn source_specific_over_ipv6() {
         command.env("PGM_ONLY", pair.addresses[0]);
         let mut receiver = Running::start(command);
         receiver.wait_for("ready");
-        let filters = pair
-            .command(1, Path::new("cat"))
-            .arg("/proc/net/mcfilter6")
-            .output();
-        let filters = String::from_utf8(filters.unwrap().stdout).unwrap();
+        let filters = || {
+            let mut cat = pair.command(1, Path::new("cat"));
+            let filters = cat.arg("/proc/net/mcfilter6").output();
+            String::from_utf8(filters.unwrap().stdout).unwrap()
+        };
         let joined = [digits(pair.group), digits(pair.addresses[0])].join(" ");
+        // On a busy machine, the list may show the join a little later.
+        let patience = Instant::now() + Duration::from_secs(5);
+        while !filters().contains(&joined) && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let filters = filters();
         assert!(filters.contains(&joined), "{joined} is not in\n{filters}");
         let mut source = pair.ours(0, "send", encapsulation);
         source.wait_for("ready");

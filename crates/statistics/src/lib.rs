@@ -29,6 +29,7 @@ pub mod ratio_of_means;
 pub mod shift_function;
 pub mod unpaired;
 mod verdict;
+pub mod welch;
 
 pub use comparison::{Comparison, Design, Scale, compare};
 pub use incomparable::Incomparable;

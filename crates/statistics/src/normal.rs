@@ -21,3 +21,8 @@ pub(crate) fn quantile(probability: f64) -> f64 {
 pub fn student(probability: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |t| t.inverse_cdf(probability))
 }
+
+/// Returns the probability that Student's t is at most `t`; 1 without degrees of freedom.
+pub(crate) fn student_below(t: f64, freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom).map_or(1.0, |law| law.cdf(t))
+}

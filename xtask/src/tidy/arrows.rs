@@ -55,6 +55,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["etl", "record", "symbols", "tables", "wording"],
     ),
     ("prove", &["statistics", "tables", "wording"]),
+    ("diff", &["explain", "facts", "statistics", "tables"]),
     ("trim", &["etl", "events", "facts", "tables"]),
     ("export", &["etl", "session", "tables", "wording"]),
     ("xperf", &["record", "session", "tables", "wording"]),
@@ -73,9 +74,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "app",
         &[
-            "adapters", "answer", "bisect", "dfsn", "etl", "events", "explain", "export", "facts",
-            "measure", "prove", "record", "registry", "replica", "report", "serve", "session",
-            "sim", "sql", "symbols", "tables", "trim", "tune", "wording", "xperf",
+            "adapters", "answer", "bisect", "dfsn", "diff", "etl", "events", "explain", "export",
+            "facts", "measure", "prove", "record", "registry", "replica", "report", "serve",
+            "session", "sim", "sql", "symbols", "tables", "trim", "tune", "wording", "xperf",
         ],
     ),
     ("bench", &["etl", "tables", "views"]),

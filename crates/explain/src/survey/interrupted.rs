@@ -12,7 +12,7 @@ use crate::{Case, Column, Evidence, Reader, Unit};
 
 /// Reader of the routines that block the running thread. It reads them together with the runs of
 /// their CPU. Runs must come in the order of their ends.
-pub(crate) struct Interrupted<'c> {
+pub struct Interrupted<'c> {
     reader: &'c Reader<'c>,
     table: StoredTable,
     chunks: Range<usize>,
@@ -32,7 +32,10 @@ const KINDS: &str = "'dpc', 'timer_dpc', 'io_timer', 'isr', 'msi'";
 impl<'c> Interrupted<'c> {
     /// Creates a reader of the routines that ended after the start of the range and not after its
     /// end.
-    pub(crate) fn new(reader: &'c Reader<'c>, during: Range<i64>) -> Result<Self, StoreError> {
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub fn new(reader: &'c Reader<'c>, during: Range<i64>) -> Result<Self, StoreError> {
         let table = reader.table(Table::Interrupts)?;
         Ok(Interrupted {
             reader,
@@ -47,7 +50,10 @@ impl<'c> Interrupted<'c> {
     /// Returns the time for which routines interrupted a run that ended at `end_ns` on `cpu`. This
     /// is the time of all routines that ended since the CPU's previous run, but at most
     /// `at_most_ns`. Calls `each` with the end and the time of each of these routines.
-    pub(crate) fn of_run(
+    ///
+    /// # Errors
+    /// If the table cannot be read, or the user cancelled.
+    pub fn of_run(
         &mut self,
         cpu: u16,
         end_ns: i64,

@@ -26,9 +26,8 @@ pub use complete::Complete;
 pub use doubtful::Doubtful;
 pub(crate) use interrupt_use::{COLUMNS as INTERRUPT_COLUMNS, Routines};
 pub use interrupt_use::{InterruptUse, Locked, RoutineUse, limit_ns};
-pub(crate) use interrupted::{
-    Interrupted, query as interrupted_runs, selection as selected_runs, totals,
-};
+pub use interrupted::Interrupted;
+pub(crate) use interrupted::{query as interrupted_runs, selection as selected_runs, totals};
 pub use load::Load;
 use longest_waits::LongestWaits;
 pub use longest_waits::Wait;

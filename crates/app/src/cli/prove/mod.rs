@@ -1,6 +1,7 @@
 //! `laglab prove`: one source file per command.
 
 mod compare;
+mod diff;
 
 use clap::Subcommand;
 
@@ -17,10 +18,13 @@ pub(super) struct Args {
 enum Command {
     /// Compare measurements before and after a change
     Compare(compare::Args),
+    /// Compare two recordings (traces)
+    Diff(diff::Args),
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     match &args.command {
         Command::Compare(args) => compare::run(args, json),
+        Command::Diff(args) => diff::run(args, json),
     }
 }

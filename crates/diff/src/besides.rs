@@ -1,0 +1,179 @@
+//! Differences of the recorded machines and of the recordings, besides what is measured.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use explain::Reader;
+use serde::Serialize;
+use tables::{ImagesView, StoreError, Table, module_name};
+
+use crate::{Kind, Recording};
+
+/// Differences of the machines and the recordings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Besides {
+    /// Different facts about the machines and the recordings.
+    pub facts: Vec<Difference>,
+    /// Drivers that are new, gone, or of another version.
+    pub drivers: Vec<Driver>,
+    /// Kinds of rows that only the recording before the change has. They are not compared.
+    pub recorded_before_only: Vec<Kind>,
+    /// Kinds of rows that only the recording after the change has. They are not compared.
+    pub recorded_after_only: Vec<Kind>,
+}
+
+/// A fact that differs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// Name of the fact.
+    pub fact: &'static str,
+    /// Value before the change; `None` if unknown.
+    pub before: Option<String>,
+    /// Value after the change; `None` if unknown.
+    pub after: Option<String>,
+}
+
+/// A driver that differs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Driver {
+    /// File name.
+    pub name: String,
+    /// Version before the change; `None` if the driver was not loaded.
+    pub before: Option<String>,
+    /// Version after the change; `None` if the driver was not loaded.
+    pub after: Option<String>,
+}
+
+/// Versions of the drivers of a recording, by their name in lower case.
+#[derive(Debug, Default)]
+pub(crate) struct Drivers(BTreeMap<String, (String, String)>);
+
+impl Drivers {
+    pub(crate) fn read(reader: &Reader<'_>) -> Result<Drivers, StoreError> {
+        let table = reader.table(Table::Images)?;
+        let mut drivers = Drivers::default();
+        let columns = [
+            "path",
+            "original_file_name",
+            "file_version",
+            "time_date_stamp",
+        ];
+        for batch in reader.batches(&table, i64::MIN..i64::MAX, &columns) {
+            let batch = batch?;
+            let images = ImagesView::new(&batch)?;
+            for row in 0..images.len() {
+                let name = module_name(images.path.get(row), images.original_file_name.get(row));
+                let Some(name) = name.filter(|name| name.to_lowercase().ends_with(".sys")) else {
+                    continue;
+                };
+                let linked = |stamp| format!("linked {stamp:08x}");
+                let version = match images.file_version.get(row) {
+                    Some(version) => version.to_owned(),
+                    None => (images.time_date_stamp.get(row)).map_or("unknown".into(), linked),
+                };
+                drivers
+                    .0
+                    .insert(name.to_lowercase(), (name.to_owned(), version));
+            }
+        }
+        Ok(drivers)
+    }
+}
+
+/// Ratio of the lengths of both recordings from which the difference is listed.
+const LENGTHS: f64 = 1.1;
+
+impl Besides {
+    pub(crate) fn of(before: &Recording, after: &Recording) -> Besides {
+        let (old, new) = (&before.info, &after.info);
+        let mut facts = Vec::new();
+        let mut fact = |fact, before: Option<String>, after: Option<String>| {
+            if before != after {
+                facts.push(Difference {
+                    fact,
+                    before,
+                    after,
+                });
+            }
+        };
+        let text = |number: Option<u64>| number.map(|number| number.to_string());
+        fact(
+            "Windows",
+            Some(old.system.windows()),
+            Some(new.system.windows()),
+        );
+        fact(
+            "edition",
+            old.system.product.clone(),
+            new.system.product.clone(),
+        );
+        fact(
+            "computer",
+            old.system.computer.clone(),
+            new.system.computer.clone(),
+        );
+        fact("BIOS", old.system.bios.clone(), new.system.bios.clone());
+        fact("processor", old.system.cpu.clone(), new.system.cpu.clone());
+        let mhz = |mhz: Option<u32>| text(mhz.map(u64::from));
+        fact("MHz", mhz(old.system.cpu_mhz), mhz(new.system.cpu_mhz));
+        fact(
+            "MiB of memory",
+            text(old.system.memory_mib),
+            text(new.system.memory_mib),
+        );
+        let cpus = |cpus: Option<u32>| text(cpus.map(u64::from));
+        fact("CPUs", cpus(old.cpus.stated), cpus(new.cpus.stated));
+        let lost = |lost: u64| text(Some(lost));
+        fact(
+            "lost events",
+            lost(old.damage.events_lost),
+            lost(new.damage.events_lost),
+        );
+        let flags = |flags: &[String], others: &[String]| {
+            let flags: Vec<&str> = (flags.iter())
+                .filter(|flag| !others.contains(flag))
+                .map(String::as_str)
+                .collect();
+            (!flags.is_empty()).then(|| flags.join(", "))
+        };
+        if !old.kernel_flags.is_empty() && !new.kernel_flags.is_empty() {
+            fact(
+                "enabled only there",
+                flags(&old.kernel_flags, &new.kernel_flags),
+                flags(&new.kernel_flags, &old.kernel_flags),
+            );
+        }
+        let ratio = before.seconds / after.seconds;
+        if !(1.0 / LENGTHS..=LENGTHS).contains(&ratio) {
+            let seconds = |of: &Recording| Some(format!("{:.1} s", of.seconds));
+            fact("length", seconds(before), seconds(after));
+        }
+        let only = |one: &Recording, other: &Recording| -> Vec<Kind> {
+            one.recorded.difference(&other.recorded).copied().collect()
+        };
+        Besides {
+            facts,
+            drivers: drivers(&before.drivers, &after.drivers),
+            recorded_before_only: only(before, after),
+            recorded_after_only: only(after, before),
+        }
+    }
+}
+
+fn drivers(before: &Drivers, after: &Drivers) -> Vec<Driver> {
+    // Without images on one side, nothing is known about its drivers.
+    if before.0.is_empty() || after.0.is_empty() {
+        return Vec::new();
+    }
+    let all: BTreeSet<&String> = before.0.keys().chain(after.0.keys()).collect();
+    let differing = all.into_iter().filter_map(|key| {
+        let (old, new) = (before.0.get(key), after.0.get(key));
+        let name = &old.or(new)?.0;
+        let version = |of: Option<&(String, String)>| of.map(|(_, version)| version.clone());
+        (version(old) != version(new)).then(|| Driver {
+            name: name.clone(),
+            before: version(old),
+            after: version(new),
+        })
+    });
+    differing.collect()
+}
