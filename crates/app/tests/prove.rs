@@ -157,3 +157,31 @@ fn two_traces_are_compared() {
         "{several}"
     );
 }
+
+/// Checks that no claim rests on events that only one trace recorded.
+#[test]
+fn what_one_trace_lacks_is_not_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let below = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (kit, full) = (below("kit"), below("full.etl"));
+    printed(&["record", "--for", "dpc", "-o", &kit]);
+    printed(&["simulate", "healthy", "-o", &full]);
+    for profile in ["laglab-dpc.wprp", "laglab-dpc.wprp!laglab-dpc.light"] {
+        let less = below("less.etl");
+        let profile = format!("{kit}/{profile}");
+        printed(&["simulate", "healthy", "-o", &less, "--profile", &profile]);
+        for (before, after, only) in [
+            (&full, &less, "recorded_before_only"),
+            (&less, &full, "recorded_after_only"),
+        ] {
+            let json = printed(&["prove", "diff", "--json", "--no-cache", before, "--", after]);
+            let json: Value = serde_json::from_str(&json).unwrap();
+            let missing = json["besides"][only].as_array().unwrap();
+            assert!(missing.contains(&"disk".into()), "{missing:?}");
+            for change in json["per_second"].as_array().unwrap() {
+                assert!(!missing.contains(&change["kind"]), "{change}");
+                assert_ne!(change["conclusion"], "differs", "{change}");
+            }
+        }
+    }
+}

@@ -1,6 +1,5 @@
-//! Checks the table of needs by simulation. In a trace with the events of a capture, each theory must be
-//! judged or *not recorded*, exactly as the table states. The captures are those of all kits, and captures of
-//! all events except one kind.
+//! Checks by simulation the table of the events that each theory needs. Simulates a trace for each kit, and a
+//! trace without each kind of events. The table must predict which theories are *not recorded*.
 
 mod program;
 

@@ -184,7 +184,7 @@ pub(super) mod tests {
     use super::*;
     use testdata::Rng;
 
-    /// Compares deviates with a one-sided probability of 0.1 % with published tables of Student's t.
+    /// Checks the one-sided limits of 0.1 % against published tables of Student's t.
     #[test]
     fn deviates_match_published_tables() {
         for (freedom, published) in [(8.0, 4.501), (10.0, 4.144), (18.0, 3.610), (120.0, 3.160)] {

@@ -18,6 +18,8 @@ pub struct Diff {
     pub network_kib_before: Option<f64>,
     /// Network traffic after the change, in KiB per second; `None` if there was none or it was not recorded.
     pub network_kib_after: Option<f64>,
+    /// Number of events that each recording lost.
+    pub lost_events: [u64; 2],
     /// Differences of the machines and the recordings.
     pub besides: Besides,
     /// Compared rows, per second: those that changed first, the greatest change first.
@@ -102,6 +104,7 @@ pub fn diff(before: &Recording, after: &Recording) -> Diff {
         seconds_after: after.seconds,
         network_kib_before: old,
         network_kib_after: new,
+        lost_events: [before, after].map(|of| of.info.damage.events_lost),
         besides: Besides::of(before, after),
         per_second: changes([before, after], &seconds, LEAST_NS, |_| true),
         // A change per KiB matters if it matters at the smaller traffic.

@@ -57,8 +57,8 @@ pub(crate) fn so_far(store: &Store) -> Result<OverviewAnswer, ExploreError> {
     })
 }
 
-/// Returns one graph for each line: the first preset whose table has rows. `rows` returns the number of rows
-/// of the preset's table, or `None` if the table is not built. A line with such a table has no graph.
+/// Returns the graph of each line: its first preset whose table has rows. Skips a line if one of its tables is
+/// not built yet. `rows` returns the number of rows of a preset's table, or `None` if it is not built.
 fn graphs(
     strip: &[&[&str]],
     rows: impl Fn(&Preset) -> Result<Option<usize>, ExploreError>,

@@ -275,8 +275,8 @@ impl Mapping<'_> {
         keys.find(|key| key.kind == ColumnKind::Key && is_shown(key))
     }
 
-    /// Returns the key that shows a stored column, and its values for the given numbers. If the numbers are
-    /// rows of another table, the values are labels, because users know these objects by their names.
+    /// Returns the key of a stored column, and the displayed values of the given stored numbers. If the
+    /// numbers are rows of another table, the displayed values are the labels of these rows.
     fn ids(&self, column: &str, numbers: &[i64]) -> Option<(&'static ColumnDef, Values)> {
         let key = self.key(column)?;
         let label = |number: &i64| {

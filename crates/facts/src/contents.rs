@@ -308,7 +308,7 @@ pub(crate) fn missing(kinds: &[KindRow], contents: &[Content]) -> Vec<Missing> {
     if !contents.iter().any(|c| c.data.is_of_the_kernel()) {
         return vec![Missing {
             question: "anything about CPUs, processes, disks, files, memory or the network",
-            reason: "no kernel events, only events of providers".to_owned(),
+            reason: "the trace has no kernel events, only events of providers".to_owned(),
             advice: "record the kernel too: `wpr -start CPU -start DiskIO -start FileIO`"
                 .to_owned(),
         }];
@@ -318,7 +318,7 @@ pub(crate) fn missing(kinds: &[KindRow], contents: &[Content]) -> Vec<Missing> {
         .filter(|question| !has(question.needs))
         .map(|question| Missing {
             question: question.question,
-            reason: format!("no {}", question.needs.name(0)),
+            reason: format!("the trace has no {}", question.needs.name(0)),
             advice: match question.record {
                 Record::Kinds(kinds) => format!("record {}", record::advice(kinds)),
                 Record::Other(advice) => advice.to_owned(),
@@ -330,7 +330,7 @@ pub(crate) fn missing(kinds: &[KindRow], contents: &[Content]) -> Vec<Missing> {
     if !kinds.iter().any(is_win32k) {
         missing.push(Missing {
             question: "which window had the focus, and when it did not answer",
-            reason: "no events of Microsoft-Windows-Win32k".to_owned(),
+            reason: "the trace has no events of Microsoft-Windows-Win32k".to_owned(),
             advice: format!("record {}", record::advice(&[Kind::Focus])),
         });
     }

@@ -50,8 +50,8 @@ pub trait Task: Send + Sync {
     fn reach(&self, done: u64);
 }
 
-/// Runs `work` as one task of `total_bytes` bytes. The [`Options`] that `work` gets report progress
-/// to the observer and stop the work if the observer is cancelled.
+/// Runs `work` as one task of `total_bytes` bytes. Passes it [`Options`] that report progress to the
+/// observer, and that stop the work if the observer is cancelled.
 pub fn watched<T>(
     observer: &dyn Observer,
     what: &'static str,

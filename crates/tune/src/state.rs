@@ -30,7 +30,7 @@ impl State {
     }
 }
 
-/// Statement of one input about a place.
+/// Change that one input makes at a place: it sets or deletes the value.
 #[derive(Clone, Copy)]
 pub(crate) struct Said<'a> {
     /// New value; `None` if the input deletes the value.

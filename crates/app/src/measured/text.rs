@@ -128,9 +128,14 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
     if missed > 0 {
         let worst = report.results.iter().map(|of| of.pacing.worst_ns).max();
         remarks.push(format!(
-            "{} began late by at least one interval, by up to {}; all are included.",
+            "{} began at least one interval late, at most {} late; {}.",
             counted(missed, "sample", "samples"),
-            duration(worst.unwrap_or(0))
+            duration(worst.unwrap_or(0)),
+            if missed == 1 {
+                "it is included"
+            } else {
+                "all are included"
+            }
         ));
     }
     if report

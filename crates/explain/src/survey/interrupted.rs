@@ -10,8 +10,8 @@ use tables::{InterruptsView, StoreError, StoredTable, Table};
 use super::limit_ns;
 use crate::{Case, Column, Evidence, Reader, Unit};
 
-/// Reader of the routines that block the running thread. It reads them together with the runs of
-/// their CPU. Runs must come in the order of their ends.
+/// Reader of the DPCs and service routines that interrupted runs of threads. Pass the runs in the
+/// order of their end times.
 pub struct Interrupted<'c> {
     reader: &'c Reader<'c>,
     table: StoredTable,

@@ -45,8 +45,8 @@ impl Theory for Freezes {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let freezes = read(case)?;
         if freezes.is_empty() {
-            let what = "there are no freeze events: no process was frozen, or they were not \
-                recorded";
+            let what = "there are no freeze events: either no process was frozen, or such events \
+                were not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
         let focus = case.focus()?;

@@ -141,8 +141,8 @@ impl Theory for LockConvoys {
         });
         if convoys.is_empty() {
             let because = format!(
-                "no lock was handed over {CONVOY_HANDOVERS} times or more among at least \
-                 {CONVOY_THREADS} threads of one program that waited {} or longer",
+                "no lock passed {CONVOY_HANDOVERS} or more times between {CONVOY_THREADS} or more \
+                 threads that each waited {} or longer",
                 duration(LOCK_WAIT_NS)
             );
             return Ok(Outcome::Against(because, Vec::new()));

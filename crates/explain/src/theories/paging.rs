@@ -62,7 +62,7 @@ impl Theory for Paging {
             }
         }
         if threads.is_empty() {
-            let what = "there are no hard faults: none happened, or they were not recorded";
+            let what = "there are no hard faults: either none happened, or they were not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
         let mut threads: Vec<((Option<u32>, u32), Faults)> = threads.into_iter().collect();

@@ -157,8 +157,7 @@ fn found(
             format!("as with Win32PrioritySeparation at {}", fits[0])
         }
         false => format!(
-            "as with several values of Win32PrioritySeparation. Which one was set is unknown, \
-             because no turn shows {}: {}",
+            "several values of Win32PrioritySeparation fit, because no turn shows {}: {}",
             match (with, without) {
                 (Some(_), None) => "the quantum of programs without the focus",
                 _ => "the quantum of a program with the focus",

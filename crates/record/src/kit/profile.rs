@@ -95,7 +95,7 @@ pub(super) fn write(kit: &Kit) -> String {
         r#"<TraceMergeProperty Id="TraceMerge" Name="TraceMerge">"#,
     );
     line(out, 3, r#"<DeletePreMergedTraceFiles Value="true"/>"#);
-    // Symbols are found by means of the identities of images.
+    // Events to copy into the merged trace. The search for symbols needs the identities of images.
     const MERGED: [&str; 5] = [
         "ImageId",
         "BuildInfo",

@@ -152,7 +152,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Cuts the time ranges `silences` out of all credible runs. They must be sorted and disjoint.
+    /// Cuts the time ranges `silences` out of all credible runs. The ranges must be sorted and disjoint.
     fn of(runs: &CpuRunsView<'_>, doubtful: &Doubtful, silences: &[Range<i64>]) -> Parts {
         let mut parts = Parts {
             rows: Vec::with_capacity(runs.len()),

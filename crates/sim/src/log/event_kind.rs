@@ -9,7 +9,7 @@ use crate::windows::Windows;
 /// Condition under which a log contains a kind of event.
 #[derive(Clone, Copy, Debug)]
 enum Needs {
-    /// No option: every log contains the kind.
+    /// Every log contains the kind; no keyword enables it.
     Nothing,
     /// Any of these keywords enables the kind.
     AnyOf(&'static [Keyword]),

@@ -24,7 +24,7 @@ pub(crate) struct Process {
     pub(crate) alive: bool,
     /// True if the process has the focus, so that its threads get longer quanta and larger boosts.
     pub(crate) foreground: bool,
-    /// Object that a message to the windows of the process sets.
+    /// Object that becomes signalled when a window of the process gets a message.
     pub(crate) messages: usize,
     pub(crate) threads: Vec<super::ThreadId>,
 }

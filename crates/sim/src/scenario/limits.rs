@@ -17,7 +17,7 @@ pub(crate) const MAX_CPUS: u16 = 256;
 const MOST_THREADS: u64 = 20_000;
 
 /// Maximum number of watched threads in one `[[process.thread]]`. More would make the model slow,
-/// because it attributes the time of each watched thread that is ready at every event.
+/// because it updates the ready time of every watched thread at every event.
 const MOST_WATCHED: u32 = 64;
 
 /// Maximum number of bytes of a disk transfer, and of all packets of one interrupt together.

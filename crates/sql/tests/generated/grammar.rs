@@ -273,7 +273,7 @@ const LIST_PATTERNS: &[&str] = &[
     "generate_series({i}, {i}, {i})",
 ];
 
-/// Source of one random statement.
+/// Generator of one random statement.
 pub(crate) struct Grammar<'g> {
     rng: Rng,
     sources: &'g [Source],

@@ -101,7 +101,7 @@ fn read_key(reading: &mut Reading, inner: &str, start: usize) -> Option<Key> {
     }
 }
 
-/// Joins a value with its continuation lines, which are taken from `lines` if the value is complete. Numbers
+/// Joins a value with its continuation lines. Removes these from `lines` only if the value is complete. Numbers
 /// continue after a backslash at the end of a line. Text continues until its closing quotation mark.
 fn whole_value(first: &str, lines: &mut Enumerate<Lines<'_>>) -> Result<String, RegError> {
     let mut whole = first.to_owned();

@@ -116,7 +116,7 @@ pub(super) fn is_undoable(setting: &Setting, place: &Place, found: Option<&Value
     let read = setting.read(place, found).ok();
     read.is_some_and(|datum| match datum {
         Datum::Number(_) => word(setting, place, &datum).is_some(),
-        // An unknown word may be a translation of a known word.
+        // Only known words are accepted: an unknown word may be a translation, so it tells nothing.
         Datum::Text(_) => setting.allows(&datum) == Some(true),
     })
 }

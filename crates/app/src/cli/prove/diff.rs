@@ -226,6 +226,15 @@ fn doubts(diff: &Diff) -> Vec<String> {
          more recordings tell"
             .to_owned(),
     ];
+    if let [before, after] = diff.lost_events
+        && before + after > 0
+    {
+        doubts.push(format!(
+            "Events were lost ({} before, {} after the change): sums may be too small",
+            grouped(before),
+            grouped(after)
+        ));
+    }
     if is_other_work(diff) {
         doubts.push(
             "The network traffic differs by more than 5 %: compare the times per KiB, too"

@@ -34,7 +34,7 @@ pub(crate) struct Hangs;
 static ABOUT: About = About {
     id: "hangs",
     name: "hangs",
-    question: "Did a program not respond because it waited for something other than a CPU?",
+    question: "Did a program hang while it waited for something other than a CPU?",
     tables: &[
         Table::CpuRuns,
         Table::ReadyThreads,

@@ -43,7 +43,7 @@ pub(crate) struct LongWaits;
 pub(crate) static ABOUT: About = About {
     id: "long-waits",
     name: "waits for a CPU",
-    question: "Did threads that could run get no CPU for long, and why?",
+    question: "Did ready threads wait long for a CPU, and why?",
     tables: &[
         Table::CpuRuns,
         Table::ReadyThreads,
@@ -75,7 +75,7 @@ pub(crate) static ABOUT: About = About {
 static LATE_WAKER: About = About {
     id: "late-waker",
     name: "a late waker",
-    question: "Was the thread that readied it late because it got no CPU either?",
+    question: "Did the thread that readied it wait for a CPU itself?",
     tables: &[],
     sources: &[],
 };

@@ -20,7 +20,7 @@ pub(super) struct Waiter {
     pub(super) rank: Option<u8>,
     /// Priority of the thread in each time range of the wait; `None` if it is unknown.
     pub(super) priorities: Vec<(Range<i64>, Option<i8>)>,
-    /// True if Windows raised the thread at the end of the wait because it got no CPU for long.
+    /// True if Windows raised the thread's priority at the end of the wait, because it had no CPU for long.
     pub(super) is_starved: bool,
     /// CPU on which the thread ran after the wait or, if the wait has not ended, before the wait.
     pub(super) cpu: Option<u16>,

@@ -45,7 +45,7 @@ pub(super) static PRIORITY: About = about(
 pub(super) static QUANTUM: About = about(
     "equal-priority",
     "equal priority",
-    "Were the CPUs busy with threads of the same priority, each for its quantum?",
+    "Did threads of the same priority take turns on the CPUs?",
 );
 pub(super) static RANK: About = about(
     "better-rank",
@@ -589,8 +589,8 @@ fn paged_out(case: &Case<'_>, waiter: &Waiter, scales: &Scales<'_>) -> Verdict {
 
 fn frozen(case: &Case<'_>, facts: &Facts, waiter: &Waiter, scales: &Scales<'_>) -> Verdict {
     if facts.freezes.is_empty() {
-        let because = "There are no freeze events: no process was frozen, or they were not \
-            recorded.";
+        let because = "There are no freeze events: either no process was frozen, or such events were \
+            not recorded.";
         return not_recorded(&FROZEN, because);
     }
     let Range { start, end } = &waiter.range;

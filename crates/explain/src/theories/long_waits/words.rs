@@ -243,7 +243,7 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             share(By::Priority)
         ),
         Some(Cause::EqualPriority) => format!(
-            "threads of the same priority had {} of {its_cpus}, each for its quantum{most}",
+            "threads of the same priority had {} of {its_cpus}, in turns{most}",
             share(By::EqualPriority)
         ),
         Some(Cause::Dispatcher) => format!(

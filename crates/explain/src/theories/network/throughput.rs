@@ -16,7 +16,7 @@ pub(crate) struct Throughput;
 static ABOUT: About = About {
     id: "network-throughput",
     name: "network use",
-    question: "Was data moved over the network: by which programs, how much and how fast?",
+    question: "Which programs used the network, how much and how fast?",
     tables: &[Table::Network],
     sources: &[],
 };

@@ -50,7 +50,7 @@ pub(super) struct Args {
         allow_negative_numbers = true
     )]
     measured: Option<f64>,
-    /// Judgement whether the machine is fast or slow with the printed settings
+    /// Your judgement of the machine with the printed settings: fast or slow
     #[arg(
         long,
         value_name = "WORD",
