@@ -3,35 +3,72 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use statistics::{Interval, multiple, welch};
+use statistics::welch::{self, Neighbours};
+use statistics::{Interval, multiple};
 
 use crate::{Besides, Kind, Parts, Recording, Sum, decompose};
 
-/// Differences between two recordings.
+/// Differences between two recordings, or between the recordings of two sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct Diff {
-    /// Length of the recording before the change, in seconds.
-    pub seconds_before: f64,
-    /// Length of the recording after the change, in seconds.
-    pub seconds_after: f64,
-    /// Network traffic before the change, in KiB per second; `None` if there was none or it was not recorded.
-    pub network_kib_before: Option<f64>,
-    /// Network traffic after the change, in KiB per second; `None` if there was none or it was not recorded.
-    pub network_kib_after: Option<f64>,
-    /// Number of events that each recording lost.
-    pub lost_events: [u64; 2],
-    /// Differences of the machines and the recordings.
+    /// Side before the change.
+    pub before: Side,
+    /// Side after the change.
+    pub after: Side,
+    /// Unit of evidence.
+    pub unit: Unit,
+    /// Differences of the machines and the recordings, of the first recording of each side.
     pub besides: Besides,
     /// Compared rows, per second: those that changed first, the greatest change first.
     pub per_second: Vec<Change>,
     /// Compared rows of DPCs and ISRs, per KiB of network traffic: those that changed first; `None` if a
     /// recording has no network traffic.
     pub per_network_kib: Option<Vec<Change>>,
-    /// Number of blocks of time of the recording that has fewer.
-    pub blocks: usize,
 }
 
-/// Row of both recordings.
+/// Facts about one side.
+#[derive(Clone, Debug, Serialize)]
+pub struct Side {
+    /// Number of recordings.
+    pub recordings: usize,
+    /// Length of all recordings together, in seconds.
+    pub seconds: f64,
+    /// Number of units of evidence.
+    pub units: usize,
+    /// Network traffic in KiB per second; `None` if a recording has none, or did not record it.
+    pub network_kib: Option<f64>,
+    /// Number of lost events.
+    pub lost_events: u64,
+}
+
+/// Unit of evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Block of time of the only recording of each side. It tells whether the recordings differ.
+    Block,
+    /// Recording. It tells whether the sides differ by more than recordings of one side do.
+    Recording,
+}
+
+impl Unit {
+    /// Least number of units of a side for a conclusion.
+    pub fn least(self) -> usize {
+        match self {
+            Unit::Block => 10,
+            Unit::Recording => 3,
+        }
+    }
+
+    fn neighbours(self) -> Neighbours {
+        match self {
+            Unit::Block => Neighbours::Dependent,
+            Unit::Recording => Neighbours::Independent,
+        }
+    }
+}
+
+/// Row of both sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct Change {
     /// Kind of the row.
@@ -42,7 +79,8 @@ pub struct Change {
     pub before: Sum,
     /// Count and time per unit after the change.
     pub after: Sum,
-    /// Change of the time per unit in nanoseconds, with its 95 % interval; `None` with fewer than ten blocks.
+    /// Change of the time per unit in nanoseconds, with its 95 % interval; `None` with too few units of
+    /// evidence.
     pub change: Option<Interval>,
     /// Parts of the change per unit.
     pub parts: Parts,
@@ -56,14 +94,14 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusion {
-    /// The recordings differ in this row.
+    /// The sides differ in this row.
     Differs,
     /// The change is too small to matter.
     TooSmall,
     /// Chance may explain the change.
     Chance,
-    /// The recordings are too short to tell.
-    TooShort,
+    /// There are too few blocks or recordings to tell.
+    TooFew,
 }
 
 impl Change {
@@ -72,9 +110,6 @@ impl Change {
         self.after.ns - self.before.ns
     }
 }
-
-/// Least number of blocks of a recording for a conclusion.
-const LEAST_BLOCKS: usize = 10;
 
 /// Share of findings that may be wrong.
 const FALSE_SHARE: f64 = 0.05;
@@ -88,59 +123,76 @@ const LEAST_SHARE: f64 = 0.1;
 /// Share of a change's time that the code within it must explain to be named first.
 const EXPLAINS: f64 = 0.8;
 
-/// Compares two recordings.
-pub fn diff(before: &Recording, after: &Recording) -> Diff {
-    let seconds = [before, after].map(|of| {
-        let seconds = of.blocks.length_ns as f64 / 1e9;
-        vec![seconds; of.blocks.count]
-    });
-    let network = [before, after].map(|of| of.network_kib.clone());
-    let rate = |kib: &[f64], of: &Recording| {
-        (!kib.is_empty()).then(|| kib.iter().sum::<f64>() / of.seconds)
+/// Compares the recordings of two sides, of which each has at least one. With one recording on each side, its
+/// blocks of time are the unit of evidence, otherwise the recordings are.
+pub fn diff(before: &[Recording], after: &[Recording]) -> Diff {
+    let unit = match (before, after) {
+        ([_], [_]) => Unit::Block,
+        _ => Unit::Recording,
     };
-    let (old, new) = (rate(&network[0], before), rate(&network[1], after));
+    let side = |of: &[Recording]| Side {
+        recordings: of.len(),
+        seconds: of.iter().map(|it| it.seconds).sum(),
+        units: match unit {
+            Unit::Block => of.iter().map(|it| it.blocks.count).sum(),
+            Unit::Recording => of.len(),
+        },
+        network_kib: network_kib(of),
+        lost_events: of.iter().map(|it| it.info.damage.events_lost).sum(),
+    };
+    let (old, new) = (side(before), side(after));
+    let seconds = |of: &Recording| vec![of.blocks.length_ns as f64 / 1e9; of.blocks.count];
+    let network = |of: &Recording| of.network_kib.clone();
+    let sides = [before, after];
+    let both = old.network_kib.zip(new.network_kib);
     Diff {
-        seconds_before: before.seconds,
-        seconds_after: after.seconds,
-        network_kib_before: old,
-        network_kib_after: new,
-        lost_events: [before, after].map(|of| of.info.damage.events_lost),
-        besides: Besides::of(before, after),
-        per_second: changes([before, after], &seconds, LEAST_NS, |_| true),
+        unit,
+        besides: match (before, after) {
+            ([before, ..], [after, ..]) => Besides::of(before, after),
+            _ => Besides::default(),
+        },
+        per_second: changes(sides, unit, seconds, LEAST_NS, |_| true),
         // A change per KiB matters if it matters at the smaller traffic.
-        per_network_kib: old.zip(new).map(|(old, new)| {
+        per_network_kib: both.map(|(old, new)| {
             let least_ns = LEAST_NS / old.min(new);
-            changes([before, after], &network, least_ns, Kind::is_in_interrupts)
+            changes(sides, unit, network, least_ns, Kind::is_in_interrupts)
         }),
-        blocks: before.blocks.count.min(after.blocks.count),
+        before: old,
+        after: new,
     }
 }
 
-/// Compares the rows of some kinds per unit of work. `work` is the work in each block of both recordings.
-/// Changes below `least_ns` per unit are too small to matter.
+/// Returns the KiB per second of all recordings of a side; `None` if one has no network traffic.
+fn network_kib(side: &[Recording]) -> Option<f64> {
+    let has_traffic = |of: &Recording| !of.network_kib.is_empty();
+    let kib: f64 = side.iter().flat_map(|of| &of.network_kib).sum();
+    let seconds: f64 = side.iter().map(|of| of.seconds).sum();
+    side.iter().all(has_traffic).then(|| kib / seconds)
+}
+
+/// Compares the rows of some kinds per unit of work. `work` returns the work in each block of a recording.
+/// Changes below `least_ns` per unit of work are too small to matter.
 fn changes(
-    sides: [&Recording; 2],
-    work: &[Vec<f64>; 2],
+    sides: [&[Recording]; 2],
+    unit: Unit,
+    work: impl Fn(&Recording) -> Vec<f64>,
     least_ns: f64,
     is_asked: impl Fn(Kind) -> bool,
 ) -> Vec<Change> {
-    let [before, after] = sides;
-    let keys: BTreeSet<_> = before.rows.keys().chain(after.rows.keys()).collect();
-    let is_in_both = |kind| before.recorded.contains(kind) && after.recorded.contains(kind);
-    let compared = (keys.into_iter()).filter(|(kind, _)| is_in_both(kind) && is_asked(*kind));
+    let all = || sides.into_iter().flatten();
+    let keys: BTreeSet<_> = all().flat_map(|of| of.rows.keys()).collect();
+    let is_in_all = |kind| all().all(|of| of.recorded.contains(kind));
+    let compared = (keys.into_iter()).filter(|(kind, _)| is_in_all(kind) && is_asked(*kind));
     let compared = compared.map(|key| {
-        let rates = |of: &Recording, work: &[f64]| match of.rows.get(key) {
-            Some(row) => Rates::of(&row.blocks, work),
-            None => Rates::of(&vec![Sum::default(); of.blocks.count], work),
-        };
-        let row = before.rows.get(key).or(after.rows.get(key));
-        let name = row.map_or("", |row| &row.name);
-        change(
-            key.0,
-            name,
-            &rates(before, &work[0]),
-            &rates(after, &work[1]),
-        )
+        let rates = sides.map(|side| {
+            let each = side.iter().map(|of| match of.rows.get(key) {
+                Some(row) => Rates::of(&row.blocks, &work(of)),
+                None => Rates::of(&vec![Sum::default(); of.blocks.count], &work(of)),
+            });
+            Rates::of_side(each.collect())
+        });
+        let row = all().find_map(|of| of.rows.get(key));
+        change(key.0, row.map_or("", |row| &row.name), unit, &rates)
     });
     let mut changes: Vec<Change> = compared.collect();
     conclude(&mut changes, least_ns);
@@ -150,9 +202,9 @@ fn changes(
 /// Count and time of a row per unit of work.
 struct Rates {
     whole: Sum,
-    /// Time per unit, one value for each block. Its mean is that of `whole`, and it varies only as much as the
+    /// Time per unit of work, one value for each unit of evidence. The mean of blocks is that of `whole`, and it varies only as much as the
     /// time does that the work does not explain (linearised ratio of sums).
-    blocks: Vec<f64>,
+    units: Vec<f64>,
 }
 
 impl Rates {
@@ -165,16 +217,33 @@ impl Rates {
         let both = blocks.iter().zip(work);
         Rates {
             whole,
-            blocks: (both.map(|(sum, work)| whole.ns + (sum.ns - whole.ns * work) / mean_work))
+            units: (both.map(|(sum, work)| whole.ns + (sum.ns - whole.ns * work) / mean_work))
                 .collect(),
+        }
+    }
+
+    /// Joins the rates of a side's recordings. Each of several recordings counts as one unit of evidence.
+    fn of_side(mut recordings: Vec<Rates>) -> Rates {
+        if recordings.len() == 1
+            && let Some(only) = recordings.pop()
+        {
+            return only;
+        }
+        let mut whole = Sum::default();
+        (recordings.iter()).for_each(|of| whole.add(of.whole.count, of.whole.ns));
+        Rates {
+            whole: whole.per(recordings.len() as f64),
+            units: recordings.iter().map(|of| of.whole.ns).collect(),
         }
     }
 }
 
 /// Compares one row. The conclusion follows later.
-fn change(kind: Kind, name: &str, before: &Rates, after: &Rates) -> Change {
-    let is_long = before.blocks.len().min(after.blocks.len()) >= LEAST_BLOCKS;
-    let tested = welch::compare(&before.blocks, &after.blocks).filter(|_| is_long);
+fn change(kind: Kind, name: &str, unit: Unit, rates: &[Rates; 2]) -> Change {
+    let [before, after] = rates;
+    let are_enough = before.units.len().min(after.units.len()) >= unit.least();
+    let tested = welch::compare(&before.units, &after.units, unit.neighbours());
+    let tested = tested.filter(|_| are_enough);
     Change {
         kind,
         name: name.to_owned(),
@@ -183,7 +252,7 @@ fn change(kind: Kind, name: &str, before: &Rates, after: &Rates) -> Change {
         change: tested.map(|it| it.difference),
         parts: decompose(before.whole, after.whole),
         adjusted_p: tested.map(|it| it.p),
-        conclusion: Conclusion::TooShort,
+        conclusion: Conclusion::TooFew,
     }
 }
 

@@ -14,7 +14,7 @@ mod recording;
 mod rows;
 
 pub use besides::{Besides, Difference, Driver};
-pub use change::{Change, Conclusion, Diff, diff};
+pub use change::{Change, Conclusion, Diff, Side, Unit, diff};
 pub use decomposition::{Parts, decompose};
 pub use recording::{Recording, TABLES};
 pub use rows::{Kind, Sum};

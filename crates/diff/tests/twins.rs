@@ -1,6 +1,6 @@
 //! Differences of simulated twins: scenarios that differ in one cause.
 
-use diff::{Change, Conclusion, Diff, Kind, Recording, diff};
+use diff::{Change, Conclusion, Diff, Kind, Recording, Unit};
 use simulated::Simulated;
 use tables::{Cache, Options, Store};
 
@@ -13,6 +13,12 @@ fn recording(scenario: &str, seed: u32) -> Recording {
 fn read(trace: &str) -> Recording {
     let store = Store::open(&[trace.into()], Cache::Off).unwrap();
     Recording::read(&store, Options::default()).unwrap()
+}
+
+/// Compares two recordings.
+fn diff(before: &Recording, after: &Recording) -> Diff {
+    use std::slice::from_ref;
+    diff::diff(from_ref(before), from_ref(after))
 }
 
 fn find<'d>(changes: &'d [Change], kind: Kind, name: &str) -> &'d Change {
@@ -129,6 +135,46 @@ fn equal_machines_rarely_seem_to_differ() {
     }
     assert_eq!(pairs, 210);
     assert!(wrong <= 10, "{wrong} of {pairs}");
+    let (mut pairs, mut wrong) = (0, 0);
+    let groups: Vec<&[Recording]> = recordings.chunks(3).collect();
+    for (n, before) in groups.iter().enumerate() {
+        for after in &groups[..n] {
+            let diff = diff::diff(before, after);
+            adds_up(&diff);
+            assert_eq!(diff.unit, Unit::Recording);
+            pairs += 1;
+            wrong += u32::from(diff.per_second[0].conclusion == Conclusion::Differs);
+        }
+    }
+    assert_eq!(pairs, 21);
+    assert!(wrong <= 2, "{wrong} of {pairs} groups");
+}
+
+#[test]
+fn several_recordings_of_a_side_are_the_unit() {
+    let of = |scenario, seeds: std::ops::RangeInclusive<u32>| -> Vec<Recording> {
+        seeds.map(|seed| recording(scenario, seed)).collect()
+    };
+    let (off, on) = (of("smb-signing-off", 1..=3), of("smb-signing-on", 4..=6));
+    let diff = diff::diff(&off, &on);
+    adds_up(&diff);
+    assert_eq!((diff.unit, diff.before.units), (Unit::Recording, 3));
+    let first = &diff.per_second[0];
+    assert_eq!(
+        (&*first.name, first.conclusion),
+        ("cng.sys", Conclusion::Differs)
+    );
+    let few = diff::diff(&off[..2], &on);
+    assert!(
+        few.per_second
+            .iter()
+            .all(|it| it.conclusion == Conclusion::TooFew)
+    );
+    assert!(
+        few.per_second
+            .iter()
+            .all(|it| it.change.is_none() && it.adjusted_p.is_none())
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Difference of two means of blocks of time.
+//! Difference of two means.
 
 use serde::Serialize;
 
@@ -16,16 +16,25 @@ pub struct Welch {
     pub p: f64,
 }
 
-/// Compares the means of blocks with Welch's t. Dependence of neighbouring blocks reduces their number. Returns
-/// `None` if a side has fewer than two independent blocks, or if a value is not finite.
-pub fn compare(before: &[f64], after: &[f64]) -> Option<Welch> {
+/// Relation between neighbouring values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Neighbours {
+    /// The values are independent of each other.
+    Independent,
+    /// Neighbouring values may depend on each other, as those of blocks of time. They count as fewer values.
+    Dependent,
+}
+
+/// Compares two means with Welch's t. Returns `None` if a side has fewer than two independent values, or if a
+/// value is not finite.
+pub fn compare(before: &[f64], after: &[f64], neighbours: Neighbours) -> Option<Welch> {
     if !before.iter().chain(after).all(|value| value.is_finite()) {
         return None;
     }
     let [
         (old, old_square, old_freedom),
         (new, new_square, new_freedom),
-    ] = [side(before)?, side(after)?];
+    ] = [side(before, neighbours)?, side(after, neighbours)?];
     let centre = new - old;
     let square = old_square + new_square;
     if square <= 0.0 {
@@ -51,8 +60,12 @@ pub fn compare(before: &[f64], after: &[f64]) -> Option<Welch> {
 }
 
 /// Returns the mean, the square of its standard error, and the degrees of freedom.
-fn side(values: &[f64]) -> Option<(f64, f64, f64)> {
-    let independent = values.len() as f64 / samples_per_independent(values, Sums::Positive);
+fn side(values: &[f64], neighbours: Neighbours) -> Option<(f64, f64, f64)> {
+    let worth_one = match neighbours {
+        Neighbours::Independent => 1.0,
+        Neighbours::Dependent => samples_per_independent(values, Sums::Positive),
+    };
+    let independent = values.len() as f64 / worth_one;
     (independent >= 2.0).then(|| {
         (
             mean(values),

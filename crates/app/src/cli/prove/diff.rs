@@ -3,26 +3,28 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use diff::{Besides, Change, Conclusion, Diff, Interval, Kind, Recording, Sum, diff};
+use diff::{Besides, Change, Conclusion, Diff, Interval, Kind, Recording, Sum, Unit, diff};
 
 use crate::cli::Failure;
 use crate::cli::open::TabledTrace;
-use crate::output::{self, Columns, Side, counted, duration, grouped};
+use crate::output::{self, Columns, Side, counted, duration, grouped, size};
 
 /// Compares two recordings: which programs, drivers and disks took more or less time, and what differs besides.
 #[derive(clap::Args)]
 #[command(
-    override_usage = "laglab prove diff [OPTIONS] BEFORE -- AFTER",
+    override_usage = "laglab prove diff [OPTIONS] BEFORE… -- AFTER…",
     after_help = "Examples:\n  \
     laglab prove diff before.etl -- after.etl\n  \
     laglab prove diff --all before.etl -- after.etl\n  \
+    laglab prove diff old1.etl old2.etl old3.etl -- new1.etl new2.etl new3.etl\n  \
     laglab prove diff --json before.etl -- after.etl | jq '.per_second[0]'"
 )]
 pub(super) struct Args {
-    /// Trace before the change
+    /// Traces before the change. With one trace on each side, blocks of time are compared; with at least three
+    /// on each side, traces are
     #[arg(value_name = "BEFORE", required = true)]
     before: Vec<PathBuf>,
-    /// Trace after the change
+    /// Traces after the change
     #[arg(value_name = "AFTER", last = true, required = true)]
     after: Vec<PathBuf>,
     /// Show all rows, including those that did not change
@@ -34,32 +36,31 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let read = |files: &[PathBuf]| -> Result<Recording, Failure> {
-        let option = files
-            .iter()
-            .find(|file| file.to_string_lossy().starts_with("--"));
-        if let Some(option) = option {
-            return Err(Failure::Input(format!(
-                "cannot open a trace named {}: give options before the traces",
-                option.display()
-            )));
-        }
-        if files.len() > 1 {
-            return Err(Failure::Input(format!(
-                "cannot compare {} on one side: give one trace before -- and one after it",
-                counted(files.len() as u64, "trace", "traces")
-            )));
-        }
-        let tables = TabledTrace::new(files, args.no_cache).open()?;
-        Ok(tables.watched(|options| Recording::read(tables.store(), options))?)
-    };
-    let differences = diff(&read(&args.before)?, &read(&args.after)?);
+    let differences = diff(&read(args, &args.before)?, &read(args, &args.after)?);
     if json {
         return Ok(output::json(&differences)?);
     }
     let mut out = output::for_people();
     write(&mut out, &differences, args.all)?;
     Ok(out.flush()?)
+}
+
+/// Sums the traces of one side.
+fn read(args: &Args, files: &[PathBuf]) -> Result<Vec<Recording>, Failure> {
+    let option = files
+        .iter()
+        .find(|file| file.to_string_lossy().starts_with("--"));
+    if let Some(option) = option {
+        return Err(Failure::Input(format!(
+            "cannot open a trace named {}: give options before the traces",
+            option.display()
+        )));
+    }
+    let each = files.iter().map(|file| {
+        let tables = TabledTrace::new(std::slice::from_ref(file), args.no_cache).open()?;
+        Ok(tables.watched(|options| Recording::read(tables.store(), options))?)
+    });
+    each.collect()
 }
 
 fn write(out: &mut dyn Write, diff: &Diff, all: bool) -> io::Result<()> {
@@ -69,12 +70,12 @@ fn write(out: &mut dyn Write, diff: &Diff, all: bool) -> io::Result<()> {
     }
     besides(out, &diff.besides)?;
     tables(out, &diff.per_second, "per second", all)?;
-    if let (Some(before), Some(after)) = (diff.network_kib_before, diff.network_kib_after)
+    if let (Some(before), Some(after)) = (diff.before.network_kib, diff.after.network_kib)
         && let Some(changes) = &diff.per_network_kib
         && (all || is_other_work(diff))
     {
         output::heading(out, "Per KiB of network traffic")?;
-        let rate = |kib: f64| format!("{}/s", output::size((kib * 1024.0).round() as u64));
+        let rate = |kib: f64| format!("{}/s", size((kib * 1024.0).round() as u64));
         let traffic = format!("{} before, {} after the change.", rate(before), rate(after));
         output::paragraph(out, &format!("Network traffic: {traffic}"))?;
         if let Some(first) = changes
@@ -90,7 +91,7 @@ fn write(out: &mut dyn Write, diff: &Diff, all: bool) -> io::Result<()> {
 
 /// Returns true if the network traffic differs by more than 5 %.
 fn is_other_work(diff: &Diff) -> bool {
-    let ratio = diff.network_kib_before.zip(diff.network_kib_after);
+    let ratio = diff.before.network_kib.zip(diff.after.network_kib);
     ratio.is_some_and(|(before, after)| !(0.95..=1.05).contains(&(after / before)))
 }
 
@@ -141,11 +142,17 @@ fn headline(diff: &Diff) -> String {
     ) {
         (Conclusion::Differs, _) => answer(changes, "per second").unwrap_or_default(),
         (_, Some(answer)) => answer,
-        (Conclusion::TooShort, _) => format!(
-            "Unknown: the recordings are too short to tell chance from change ({} of at least 0.5 s; 10 are \
-             needed).",
-            counted(diff.blocks as u64, "block", "blocks")
-        ),
+        (Conclusion::TooFew, _) => {
+            let found = diff.before.units.min(diff.after.units) as u64;
+            let found = match diff.unit {
+                Unit::Block => {
+                    counted(found, "block of at least 0.5 s", "blocks of at least 0.5 s")
+                }
+                Unit::Recording => counted(found, "trace", "traces"),
+            };
+            let least = diff.unit.least();
+            format!("Unknown: {found} cannot tell a change from chance; {least} on each side can.")
+        }
         _ => {
             let chances = changes
                 .iter()
@@ -221,18 +228,21 @@ fn ends(change: &Change) -> &'static str {
 }
 
 fn doubts(diff: &Diff) -> Vec<String> {
-    let mut doubts = vec![
-        "One recording on each side shows that the recordings differ. Whether the change is the reason, only \
-         more recordings tell"
-            .to_owned(),
-    ];
-    if let [before, after] = diff.lost_events
-        && before + after > 0
-    {
+    let mut doubts = Vec::new();
+    if diff.unit == Unit::Block {
+        doubts.push(
+            "One trace on each side shows that the traces differ. Whether the change is the reason, only more \
+             traces tell"
+                .to_owned(),
+        );
+    } else if diff.besides != Besides::default() {
+        doubts.push("Something else differs, too, and may be the reason".to_owned());
+    }
+    if diff.before.lost_events + diff.after.lost_events > 0 {
         doubts.push(format!(
             "Events were lost ({} before, {} after the change): sums may be too small",
-            grouped(before),
-            grouped(after)
+            grouped(diff.before.lost_events),
+            grouped(diff.after.lost_events)
         ));
     }
     if is_other_work(diff) {
@@ -318,7 +328,7 @@ fn row(change: &Change) -> [String; 8] {
             Conclusion::Differs => "differs",
             Conclusion::TooSmall => "too small to matter",
             Conclusion::Chance => "perhaps chance",
-            Conclusion::TooShort => "unknown: too short",
+            Conclusion::TooFew => "unknown",
         }
         .to_owned(),
     ]
