@@ -4,6 +4,7 @@
 //! machines.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod error_rates;
 mod file_reads;
 mod hives;
 mod load;
@@ -33,6 +34,7 @@ fn main() -> Outcome<()> {
     let mut report = String::new();
     let given: Vec<PathBuf> = std::env::args().skip(1).map(PathBuf::from).collect();
     match given.as_slice() {
+        [what] if what == Path::new("error-rates") => error_rates::all(&mut report)?,
         [what] if what == Path::new("views") => views::kernels(&mut report)?,
         [what, laglab, trace] if what == Path::new("page") => {
             page::requests(&mut report, laglab, trace)?;
@@ -51,7 +53,8 @@ fn main() -> Outcome<()> {
         _ => {
             let usage = "usage: bench LAGLAB SCRATCH_FOLDER DATA_FOLDER [PEERS_PYTHON], \
                          bench page LAGLAB TRACE, bench hives LAGLAB SCRATCH_FOLDER, \
-                         bench files LAGLAB SCRATCH_FOLDER, bench probes LAGLAB, or bench views";
+                         bench files LAGLAB SCRATCH_FOLDER, bench probes LAGLAB, bench error-rates, or \
+                         bench views";
             return Err(usage.into());
         }
     }
@@ -86,6 +89,7 @@ fn everything(
     }
     reading(report, laglab, scratch, data)?;
     decompression(report, data)?;
+    error_rates::all(report)?;
     views::kernels(report)?;
     file_reads::ways(report, laglab, scratch)?;
     probes::all(report, laglab)

@@ -79,7 +79,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "session", "sim", "sql", "symbols", "tables", "trim", "tune", "wording", "xperf",
         ],
     ),
-    ("bench", &["etl", "tables", "views"]),
+    ("bench", &["etl", "statistics", "tables", "views"]),
 ];
 
 /// Returns a list of all members and the packages that they use, one per line. A line starts with `0` for a

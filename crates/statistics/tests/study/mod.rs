@@ -1,0 +1,270 @@
+//! Simulated measurements of known truth, and how often each method errs.
+
+use statistics::counts::{Count, rates};
+use statistics::looks::{Looks, Spending};
+use statistics::shift_function::{SHARES, shifts};
+use statistics::{CONFIDENCE, Design, compare};
+
+/// Simulated machine on which two variants are measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Machine {
+    /// Name in reports.
+    pub(crate) name: &'static str,
+    /// Correlation of neighbouring samples of a run.
+    dependence: f64,
+    /// True if runs differ: by 3 % each, and by 10 % from pair to pair.
+    runs_differ: bool,
+    /// Number of runs of each variant.
+    runs: usize,
+    /// Change of the machine's speed from the first to the last pair.
+    drift: f64,
+    /// Share of runs that are stalled, so that they take three times as long.
+    stalled: f64,
+    /// Step of the clock, as a share of the median; 0 for none.
+    step: f64,
+}
+
+const PLAIN: Machine = Machine {
+    name: "independent samples",
+    dependence: 0.0,
+    runs_differ: false,
+    runs: 10,
+    drift: 0.0,
+    stalled: 0.0,
+    step: 0.0,
+};
+
+/// Machines of the study.
+pub(crate) const MACHINES: [Machine; 8] = [
+    PLAIN,
+    Machine {
+        name: "dependent samples",
+        dependence: 0.9,
+        ..PLAIN
+    },
+    Machine {
+        name: "dependent samples, runs differ",
+        dependence: 0.9,
+        runs_differ: true,
+        ..PLAIN
+    },
+    Machine {
+        name: "runs differ",
+        runs_differ: true,
+        ..PLAIN
+    },
+    Machine {
+        name: "dependent samples, runs differ, 20 runs",
+        dependence: 0.9,
+        runs_differ: true,
+        runs: 20,
+        ..PLAIN
+    },
+    Machine {
+        name: "drift of 30 %",
+        runs_differ: true,
+        drift: 0.3,
+        ..PLAIN
+    },
+    Machine {
+        name: "one run in ten stalled",
+        runs_differ: true,
+        stalled: 0.1,
+        ..PLAIN
+    },
+    Machine {
+        name: "clock with steps of 1 %",
+        step: 0.01,
+        ..PLAIN
+    },
+];
+
+/// Number of samples of a run.
+const SAMPLES: usize = 200;
+
+/// Standard deviation of the logarithms of samples.
+const SIGMA: f64 = 0.5;
+
+/// Random numbers (splitmix64).
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// Returns a number from 0 (excluded) to 1.
+    fn uniform(&mut self) -> f64 {
+        ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Returns a number with the standard normal law (Box and Muller).
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+impl Machine {
+    /// Returns the sorted samples of the runs of both variants. The second takes `factor` times as long.
+    fn measure(&self, random: &mut Random, factor: f64) -> [Vec<Vec<f64>>; 2] {
+        let mut both = [Vec::new(), Vec::new()];
+        for pair in 0..self.runs {
+            let spread = if self.runs_differ { 1.0 } else { 0.0 };
+            let shared =
+                0.1 * spread * random.normal() + self.drift * pair as f64 / self.runs as f64;
+            for (variant, runs) in both.iter_mut().enumerate() {
+                let stall = if random.uniform() < self.stalled {
+                    3.0_f64.ln()
+                } else {
+                    0.0
+                };
+                let change = if variant == 1 { factor.ln() } else { 0.0 };
+                let level = shared + change + stall + 0.03 * spread * random.normal();
+                runs.push(self.run(random, level));
+            }
+        }
+        both
+    }
+
+    fn run(&self, random: &mut Random, level: f64) -> Vec<f64> {
+        let mut state = random.normal();
+        let fresh = (1.0 - self.dependence * self.dependence).sqrt();
+        let sample = |_| {
+            state = self.dependence * state + fresh * random.normal();
+            let value = (level + SIGMA * state).exp();
+            match self.step > 0.0 {
+                true => (value / self.step).ceil() * self.step,
+                false => value,
+            }
+        };
+        let mut samples: Vec<f64> = (0..SAMPLES).map(sample).collect();
+        samples.sort_unstable_by(f64::total_cmp);
+        samples
+    }
+}
+
+fn medians(runs: &[Vec<f64>]) -> Vec<f64> {
+    runs.iter()
+        .map(|run| f64::midpoint(run[SAMPLES / 2 - 1], run[SAMPLES / 2]))
+        .collect()
+}
+
+/// How often methods err on one machine, in percent of the rounds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Errors {
+    /// Intervals of pairs that show a change between equal variants.
+    pub(crate) pairs: f64,
+    /// Intervals of pairs that miss a change of 5 %.
+    pub(crate) pairs_missed: f64,
+    /// Intervals of runs without pairs that show a change between equal variants.
+    pub(crate) unpaired: f64,
+    /// Intervals of runs without pairs that miss a change of 5 %.
+    pub(crate) unpaired_missed: f64,
+    /// Shift functions with a quantile that changed between equal variants.
+    pub(crate) shifts: f64,
+}
+
+/// Simulates `rounds` comparisons on a machine.
+pub(crate) fn errors(machine: &Machine, rounds: u32, seed: u64) -> Errors {
+    const CHANGE: f64 = 1.05;
+    let mut random = Random::new(seed);
+    let mut wrong = [0_u32; 5];
+    for _ in 0..rounds {
+        for (factor, places) in [(1.0, [0, 2]), (CHANGE, [1, 3])] {
+            let [before, after] = machine.measure(&mut random, factor);
+            let (old, new) = (medians(&before), medians(&after));
+            for (design, place) in [Design::Paired, Design::Unpaired].into_iter().zip(places) {
+                let change = compare(&old, &new, design).expect("enough runs").change;
+                wrong[place] += u32::from(!change.contains(factor));
+            }
+            if factor == 1.0 {
+                let shown = shifts(&before, &after, &SHARES[..9], Design::Paired);
+                let is_wrong = shown.iter().flatten().any(|shift| shift.adjusted_p <= 0.05);
+                wrong[4] += u32::from(is_wrong);
+            }
+        }
+    }
+    let [pairs, pairs_missed, unpaired, unpaired_missed, shifts] =
+        wrong.map(|wrong| 100.0 * f64::from(wrong) / f64::from(rounds));
+    Errors {
+        pairs,
+        pairs_missed,
+        unpaired,
+        unpaired_missed,
+        shifts,
+    }
+}
+
+/// Returns the percentage of comparisons of equal variants that a rule of spending ends with a difference, and
+/// that of comparisons whose last interval misses the truth. One difference in ten scatters eight times as much.
+pub(crate) fn errors_of_looks(spending: Spending, rounds: u32, seed: u64) -> [f64; 2] {
+    let looks = Looks {
+        draws: 2_000,
+        ..Looks::usual(spending)
+    };
+    let mut random = Random::new(seed);
+    let (mut ended, mut missed) = (0, 0);
+    for _ in 0..rounds {
+        let differences: Vec<f64> = (0..64)
+            .map(|_| {
+                let size = if random.uniform() < 0.1 { 8.0 } else { 1.0 };
+                size * random.normal()
+            })
+            .collect();
+        ended += u32::from(looks.evaluate(&differences).iter().any(|look| look.differs));
+        missed += u32::from(
+            !looks
+                .interval(&differences)
+                .expect("all looks")
+                .contains(0.0),
+        );
+    }
+    [ended, missed].map(|wrong| 100.0 * f64::from(wrong) / f64::from(rounds))
+}
+
+/// Returns the percentage of pairs of equal rates whose interval misses a ratio of 1. The counts have Poisson
+/// laws with a mean of 20.
+pub(crate) fn errors_of_counts(rounds: u32, seed: u64) -> f64 {
+    let mut random = Random::new(seed);
+    let mut poisson = || {
+        let (mut events, mut product) = (0, random.uniform());
+        while product > (-20.0_f64).exp() {
+            events += 1;
+            product *= random.uniform();
+        }
+        Count {
+            events,
+            exposure: 1.0,
+        }
+    };
+    let wrong = (0..rounds).filter(|_| {
+        let ratio = rates(poisson(), poisson(), CONFIDENCE);
+        ratio.low > 1.0 || ratio.high.is_some_and(|high| high < 1.0)
+    });
+    100.0 * wrong.count() as f64 / f64::from(rounds)
+}
+
+/// Returns the percentage of changes of 10 % that 12 pairs show, if differences of pairs scatter by 5 %.
+pub(crate) fn power(rounds: u32, seed: u64) -> f64 {
+    let mut random = Random::new(seed);
+    let found = (0..rounds).filter(|_| {
+        let before = vec![1.0; 12];
+        let after: Vec<f64> = (0..12)
+            .map(|_| 1.1 * (0.05 * random.normal()).exp())
+            .collect();
+        compare(&before, &after, Design::Paired)
+            .expect("enough pairs")
+            .change
+            .low
+            > 1.0
+    });
+    100.0 * found.count() as f64 / f64::from(rounds)
+}
