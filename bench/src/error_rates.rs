@@ -1,4 +1,4 @@
-//! How often the methods of the crate `statistics` err, by simulation.
+//! Error rates of the methods of the crate `statistics`, by simulation.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Simulated measurements of known truth, and how often each method errs.
+//! Simulated measurements of known truth, and the error rates of each method.
 
 use statistics::counts::{Count, rates};
 use statistics::looks::{Looks, Spending};
@@ -157,7 +157,7 @@ fn medians(runs: &[Vec<f64>]) -> Vec<f64> {
         .collect()
 }
 
-/// How often methods err on one machine, in percent of the rounds.
+/// Errors of the methods on one machine, in percent of the rounds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Errors {
     /// Intervals of pairs that show a change between equal variants.
