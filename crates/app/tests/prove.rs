@@ -79,6 +79,47 @@ fn two_sleeps_of_a_measurement_are_compared_by_their_runs() {
     );
 }
 
+/// Checks that the page has the table, the pictures and nothing from elsewhere.
+#[test]
+fn a_page_shows_the_comparison_in_pictures() {
+    let folder = tempfile::tempdir().unwrap();
+    let below = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (file, page) = (below("frames.csv"), below("page.html"));
+    let mut text = String::from("driver,run,frame_ms\n");
+    for run in 0..6 {
+        for sample in 0..40 {
+            let noise = f64::from((run * 7 + sample * 13) % 17) / 100.0;
+            text += &format!(
+                "old <b>,{run},{}\nnew,{run},{}\n",
+                16.0 + noise,
+                8.0 + noise
+            );
+        }
+    }
+    fs::write(&file, text).unwrap();
+    let args = [
+        "prove", "compare", &file, "--value", "frame_ms", "--run", "run", "--by", "driver",
+    ];
+    let args = [
+        &args[..],
+        &["--before", "old", "--after", "new", "-o", &page],
+    ]
+    .concat();
+    let printed = printed(&args);
+    assert!(printed.contains("lower"), "{printed}");
+    let html = fs::read_to_string(&page).unwrap();
+    assert_eq!(html.matches("<svg").count(), 3, "{html}");
+    assert!(
+        html.contains("old &lt;b&gt;") && !html.contains("<b>"),
+        "{html}"
+    );
+    assert!(html.contains("Shift function") && html.contains("Distributions"));
+    assert!(!html.contains("<script") && !html.contains("NaN") && !html.contains("\"inf"));
+    let mut wrong = args.clone();
+    *wrong.last_mut().unwrap() = "page.docx";
+    assert!(refused(&wrong).contains("unknown format; use .html"));
+}
+
 #[test]
 fn a_csv_file_of_another_program_has_a_verdict() {
     let folder = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use statistics::{
     planning, quantile,
 };
 
-use crate::{Run, Sides, Unit};
+use crate::{Run, Sides, Unit, sorted};
 
 /// Question to the measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -115,14 +115,6 @@ const SEARCHED: usize = 50_000;
 pub fn judge(sides: &Sides, question: Question) -> Judgement {
     let (before, after) = (&sides.before.runs, &sides.after.runs);
     let is_single = sides.before.has_one_value_per_run() && sides.after.has_one_value_per_run();
-    let sorted = |runs: &[Run]| -> Vec<Vec<f64>> {
-        let sort = |run: &Run| {
-            let mut values = run.values.clone();
-            values.sort_unstable_by(f64::total_cmp);
-            values
-        };
-        runs.iter().map(sort).collect()
-    };
     let (sorted_before, sorted_after) = (sorted(before), sorted(after));
     let metrics: &[Metric] = match is_single {
         true => &[Metric::Value],

@@ -59,3 +59,13 @@ impl Group {
         self.runs.iter().all(|run| run.values.len() == 1)
     }
 }
+
+/// Returns the values of each run, sorted.
+pub(crate) fn sorted(runs: &[Run]) -> Vec<Vec<f64>> {
+    let sort = |run: &Run| {
+        let mut values = run.values.clone();
+        values.sort_unstable_by(f64::total_cmp);
+        values
+    };
+    runs.iter().map(sort).collect()
+}

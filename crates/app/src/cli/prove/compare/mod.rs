@@ -1,5 +1,7 @@
 //! `laglab prove compare`.
 
+mod page;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +11,7 @@ use prove::{
     Verdict, judge, measured, sides,
 };
 use serde::Serialize;
+use session::NewFile;
 
 use crate::cli::Failure;
 use crate::cli::percent::parse_percent;
@@ -23,6 +26,7 @@ use crate::output::{self, Columns as Aligned, Side, counted, duration, grouped, 
     laglab measure sleep --vs slack:1ns --for 60s -o m.parquet && laglab prove compare m.parquet\n  \
     laglab prove compare before.parquet -- after.parquet\n  \
     laglab prove compare m.parquet --before nanosleep --after timerfd\n  \
+    laglab prove compare m.parquet -o pictures.html\n  \
     laglab prove compare runs.csv --value frame_ms --run run --by driver --before old --after new"
 )]
 pub(super) struct Args {
@@ -59,6 +63,9 @@ pub(super) struct Args {
     /// Column in CSV files that names what was measured
     #[arg(long, value_name = "COLUMN", requires = "value")]
     by: Option<String>,
+    /// Also write a page with pictures: shift function, runs and distributions (.html)
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 /// JSON output of `laglab prove compare`. Programs rely on its fields.
@@ -72,9 +79,17 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let question = Question {
         margin: args.margin,
     };
+    let page = args.output.as_deref().map(new_page).transpose()?;
     let pairs = pairs(args)?;
     let compared = pairs.iter().map(|both| judge(both, question)).collect();
     let answer = Answer { question, compared };
+    if let Some(new) = page {
+        let page = page::page(&answer.compared, &pairs, question);
+        let path = args.output.as_deref().unwrap_or(Path::new(""));
+        let written = new.file().write_all(page.as_bytes());
+        written.map_err(|error| Failure::writing(path, &error))?;
+        new.finish()?;
+    }
     if json {
         return Ok(output::json(&answer)?);
     }
@@ -86,6 +101,15 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         write(&mut out, judgement, question)?;
     }
     Ok(out.flush()?)
+}
+
+/// Creates the file of the page. It is created first, so that no time is lost if it cannot be written.
+fn new_page(path: &Path) -> Result<NewFile, Failure> {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    match extension.map(str::to_ascii_lowercase).as_deref() {
+        Some("html" | "htm") => Ok(NewFile::create(path)?),
+        _ => Err(Failure::input(path, "unknown format; use .html")),
+    }
 }
 
 /// Reads the files and matches both sides.
@@ -136,13 +160,6 @@ fn write(out: &mut dyn Write, judgement: &Judgement, question: Question) -> io::
     output::first_heading(out, &judgement.name)?;
     output::paragraph(out, &headline(judgement, question))?;
     writeln!(out)?;
-    let change = match judgement.lines.iter().find_map(|line| line.comparison) {
-        Some(Comparison {
-            scale: Scale::Difference,
-            ..
-        }) => "after - before",
-        _ => "after / before",
-    };
     let sides = [
         Side::Left,
         Side::Right,
@@ -152,7 +169,14 @@ fn write(out: &mut dyn Write, judgement: &Judgement, question: Question) -> io::
         Side::Left,
     ];
     let mut table = Aligned::new(&sides);
-    table.row(["", "before", "after", change, "95 % interval", "verdict"]);
+    table.row([
+        "",
+        "before",
+        "after",
+        change_heading(judgement),
+        "95 % interval",
+        "verdict",
+    ]);
     for line in &judgement.lines {
         table.row(cells(line, judgement.unit, question));
     }
@@ -164,6 +188,17 @@ fn write(out: &mut dyn Write, judgement: &Judgement, question: Question) -> io::
         output::warning(out, &format!("Doubt: {doubt}"))?;
     }
     Ok(())
+}
+
+/// Returns the heading of the column of changes.
+fn change_heading(judgement: &Judgement) -> &'static str {
+    match judgement.lines.iter().find_map(|line| line.comparison) {
+        Some(Comparison {
+            scale: Scale::Difference,
+            ..
+        }) => "after - before",
+        _ => "after / before",
+    }
 }
 
 /// Returns the answer in one sentence: the metrics of each verdict.

@@ -1,0 +1,251 @@
+//! Comparison as one HTML file with pictures.
+
+use maud::{Markup, html};
+use prove::{Design, Histogram, Judgement, Picture, Question, Scale, Sides, Unit, picture};
+use report::still_page;
+
+use super::{cells, change_heading, headline, remarks, value_text};
+use crate::output::Printable;
+
+/// Formats comparisons as an HTML page.
+pub(super) fn page(compared: &[Judgement], sides: &[Sides], question: Question) -> String {
+    let header = html! {
+        p.what { "Did the change help?" }
+        h1 { "laglab prove compare" }
+    };
+    let main = html! {
+        @for (judgement, sides) in compared.iter().zip(sides) {
+            section {
+                h2 { (Printable(&judgement.name)) }
+                p { (headline(judgement, question)) }
+                (table(judgement, question))
+                (pictures(&picture(sides), judgement))
+                @for remark in remarks(judgement) { p.note { (Printable(&remark)) } }
+                @for doubt in &judgement.doubts { p.warning { "Doubt: " (Printable(doubt)) } }
+            }
+        }
+    };
+    still_page("laglab prove compare", STYLE, &header, &main)
+}
+
+const STYLE: &str = "figure { display: inline-block; width: min(100%, 40rem); vertical-align: top; \
+     margin: 0.8rem 1rem 0 0; break-inside: avoid; } figure svg { display: block; width: 100%; height: auto; } \
+     svg text { font: 11px system-ui, sans-serif; fill: var(--ink-2); } .axis { stroke: var(--ink-2); } \
+     .before { fill: var(--thread); stroke: var(--thread); } .after { fill: var(--more); stroke: var(--more); } \
+     .pair { stroke: var(--ink-2); opacity: 0.35; } .margin { fill: var(--ink-2); opacity: 0.12; } \
+     .bounds { stroke: var(--ink); stroke-width: 2; } .centre { fill: var(--ink); }";
+
+fn table(judgement: &Judgement, question: Question) -> Markup {
+    let headings = [
+        "",
+        "before",
+        "after",
+        change_heading(judgement),
+        "95 % interval",
+        "verdict",
+    ];
+    let is_figure = |column: usize| (1..=3).contains(&column);
+    html! {
+        table {
+            thead { tr { @for (column, heading) in headings.iter().enumerate() {
+                th.figure[is_figure(column)] scope="col" { (heading) }
+            } } }
+            tbody { @for line in &judgement.lines {
+                tr { @for (column, cell) in cells(line, judgement.unit, question).iter().enumerate() {
+                    td.figure[is_figure(column)] { (Printable(cell)) }
+                } }
+            } }
+        }
+    }
+}
+
+/// Size of a picture, and of the margins around its plot: left, top, right, bottom.
+const SIZE: (f64, f64) = (560.0, 260.0);
+const MARGINS: [f64; 4] = [66.0, 12.0, 12.0, 34.0];
+
+/// Vertical axis: linear or logarithmic, upwards.
+#[derive(Clone, Copy)]
+struct Axis {
+    low: f64,
+    high: f64,
+    is_logarithmic: bool,
+}
+
+impl Axis {
+    /// Returns an axis that contains all values, with some space at both ends. Values that are not positive
+    /// need a linear axis.
+    fn around(values: impl Iterator<Item = f64> + Clone, is_logarithmic: bool) -> Axis {
+        let is_logarithmic = is_logarithmic && values.clone().all(|value| value > 0.0);
+        let scale = |value: f64| if is_logarithmic { value.ln() } else { value };
+        let (low, high) = values
+            .filter(|value| value.is_finite())
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+                (low.min(scale(value)), high.max(scale(value)))
+            });
+        let space = ((high - low) * 0.06).max(1e-9);
+        Axis {
+            low: low - space,
+            high: high + space,
+            is_logarithmic,
+        }
+    }
+
+    /// Returns the height of a value in the picture. Values outside are at the edge.
+    fn y(self, value: f64) -> f64 {
+        let value = if self.is_logarithmic {
+            value.ln()
+        } else {
+            value
+        };
+        let share = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
+        let height = SIZE.1 - MARGINS[1] - MARGINS[3];
+        MARGINS[1] + height * (1.0 - share)
+    }
+
+    /// Returns values for labels, from bottom to top.
+    fn ticks(self) -> impl Iterator<Item = f64> {
+        (0..=4).map(move |tick| {
+            let value = self.low + (self.high - self.low) * f64::from(tick) / 4.0;
+            if self.is_logarithmic {
+                value.exp()
+            } else {
+                value
+            }
+        })
+    }
+
+    /// Draws the axis with its labels.
+    fn drawn(self, label: impl Fn(f64) -> String) -> Markup {
+        html! {
+            @for value in self.ticks() {
+                text x=(round(MARGINS[0] - 6.0)) y=(round(self.y(value) + 4.0)) text-anchor="end" { (label(value)) }
+            }
+            line.axis x1=(MARGINS[0]) x2=(MARGINS[0]) y1=(MARGINS[1]) y2=(SIZE.1 - MARGINS[3]) {}
+        }
+    }
+}
+
+/// Returns the horizontal place of one of `count` things.
+fn x(place: usize, count: usize) -> f64 {
+    let width = SIZE.0 - MARGINS[0] - MARGINS[2];
+    MARGINS[0] + width * (place as f64 + 0.5) / count.max(1) as f64
+}
+
+/// Rounds a coordinate, so that pages stay small.
+fn round(coordinate: f64) -> f64 {
+    (coordinate * 10.0).round() / 10.0
+}
+
+fn pictures(picture: &Picture, judgement: &Judgement) -> Markup {
+    html! {
+        @if !picture.shifts.is_empty() { (shift_function(picture, judgement.unit)) }
+        @if picture.runs.iter().flatten().any(Option::is_some) { (runs(picture, judgement)) }
+        @if let Some(histogram) = &picture.histogram { (back_to_back(histogram, judgement.unit)) }
+    }
+}
+
+fn figure(title: &str, content: &Markup, note: &str) -> Markup {
+    html! {
+        figure {
+            h3 { (title) }
+            svg viewBox={ "0 0 " (SIZE.0) " " (SIZE.1) } role="img" aria-label=(title) { (content) }
+            p.note { (note) }
+        }
+    }
+}
+
+/// Draws the change of each quantile with its bounds.
+fn shift_function(picture: &Picture, unit: Unit) -> Markup {
+    let shifts = &picture.shifts;
+    let is_ratio = shifts
+        .iter()
+        .all(|shift| shift.comparison.scale == Scale::Ratio);
+    let none = if is_ratio { 1.0 } else { 0.0 };
+    let bounds = shifts.iter().flat_map(|shift| {
+        let change = shift.comparison.change;
+        [change.low, change.high]
+    });
+    let axis = Axis::around(bounds.chain([none]), is_ratio);
+    let label = |value: f64| match is_ratio {
+        true => format!("× {value:.2}"),
+        false => value_text(value, unit),
+    };
+    let content = html! {
+        line.axis x1=(MARGINS[0]) x2=(SIZE.0 - MARGINS[2]) y1=(round(axis.y(none))) y2=(round(axis.y(none))) stroke-dasharray="4 4" {}
+        @for (place, shift) in shifts.iter().enumerate() {
+            @let (x, change) = (round(x(place, shifts.len())), shift.comparison.change);
+            line.bounds x1=(x) x2=(x) y1=(round(axis.y(change.low))) y2=(round(axis.y(change.high))) {}
+            circle.centre cx=(x) cy=(round(axis.y(change.centre))) r="4" {}
+            text x=(x) y=(SIZE.1 - MARGINS[3] + 16.0) text-anchor="middle" { "p" (round(shift.share * 100.0)) }
+        }
+        (axis.drawn(label))
+    };
+    let note = "Change of each quantile with its 95 % bounds. The dashed line means no change.";
+    figure("Shift function", &content, note)
+}
+
+/// Draws the median of each run.
+fn runs(picture: &Picture, judgement: &Judgement) -> Markup {
+    let [before, after] = &picture.runs;
+    let values = before.iter().chain(after).flatten().copied();
+    let axis = Axis::around(values, true);
+    let count = before.len().max(after.len());
+    let is_paired = judgement.design == Design::Paired;
+    // Dots of a pair are next to each other.
+    let apart = 0.15 * (x(1, count) - x(0, count)).min(40.0);
+    let content = html! {
+        @for place in 0..count {
+            @let middle = x(place, count);
+            @let (left, right) = (round(middle - apart), round(middle + apart));
+            @let dots = (before.get(place).copied().flatten(), after.get(place).copied().flatten());
+            @if let (Some(old), Some(new), true) = (dots.0, dots.1, is_paired) {
+                line.pair x1=(left) x2=(right) y1=(round(axis.y(old))) y2=(round(axis.y(new))) {}
+            }
+            @if let Some(old) = dots.0 { circle.before cx=(left) cy=(round(axis.y(old))) r="3.5" {} }
+            @if let Some(new) = dots.1 { circle.after cx=(right) cy=(round(axis.y(new))) r="3.5" {} }
+        }
+        text x=(round(x(0, count))) y=(SIZE.1 - MARGINS[3] + 16.0) text-anchor="middle" { "run 1" }
+        @if count > 1 {
+            text x=(round(x(count - 1, count))) y=(SIZE.1 - MARGINS[3] + 16.0) text-anchor="middle" { (count) }
+        }
+        (axis.drawn(|value| value_text(value, judgement.unit)))
+    };
+    let note = match is_paired {
+        true => {
+            "Median of each run: blue before, red after the change. A line joins the runs of a pair."
+        }
+        false => "Median of each run: blue before, red after the change.",
+    };
+    figure("Runs", &content, note)
+}
+
+/// Draws the distributions before (upward) and after (downward) the change.
+fn back_to_back(histogram: &Histogram, unit: Unit) -> Markup {
+    let [before, after] = &histogram.shares;
+    let greatest = before.iter().chain(after).copied().fold(0.0, f64::max);
+    let half = (SIZE.1 - MARGINS[1] - MARGINS[3]) / 2.0;
+    let middle = MARGINS[1] + half;
+    let bins = before.len();
+    let width = (SIZE.0 - MARGINS[0] - MARGINS[2]) / bins as f64;
+    let height = |share: f64| round(half * share / greatest.max(f64::MIN_POSITIVE));
+    let at = |share: f64| match histogram.is_logarithmic {
+        true => histogram.low * (histogram.high / histogram.low).powf(share),
+        false => histogram.low + (histogram.high - histogram.low) * share,
+    };
+    let content = html! {
+        @for (bin, (old, new)) in before.iter().zip(after).enumerate() {
+            @let left = round(MARGINS[0] + width * bin as f64);
+            @if *old > 0.0 { rect.before x=(left) y=(round(middle - height(*old))) width=(round(width)) height=(height(*old)) stroke="none" {} }
+            @if *new > 0.0 { rect.after x=(left) y=(round(middle)) width=(round(width)) height=(height(*new)) stroke="none" {} }
+        }
+        line.axis x1=(MARGINS[0]) x2=(SIZE.0 - MARGINS[2]) y1=(middle) y2=(middle) {}
+        @for tick in 0..=4 {
+            @let share = f64::from(tick) / 4.0;
+            text x=(round(MARGINS[0] + (SIZE.0 - MARGINS[0] - MARGINS[2]) * share)) y=(SIZE.1 - MARGINS[3] + 16.0) text-anchor=(if tick == 4 { "end" } else { "middle" }) { (value_text(at(share), unit)) }
+        }
+        text x=(MARGINS[0] - 6.0) y=(round(middle - half / 2.0)) text-anchor="end" { "before" }
+        text x=(MARGINS[0] - 6.0) y=(round(middle + half / 2.0)) text-anchor="end" { "after" }
+    };
+    let note = "Distribution of all samples; the last bar includes all greater ones.";
+    figure("Distributions", &content, note)
+}
