@@ -185,6 +185,28 @@ fn two_traces_are_compared() {
     let equal = printed(&["prove", "diff", &on.trace, "--", &on.trace]);
     assert!(equal.starts_with("No difference that matters"), "{equal}");
 
+    let parts = ["--before-between", "0", "4", "--after-between", "4s", "8s"];
+    let parts = printed(
+        &[
+            &["prove", "diff"],
+            &parts[..],
+            &[&on.trace, "--", &on.trace],
+        ]
+        .concat(),
+    );
+    assert!(parts.starts_with("Unknown: 8 blocks"), "{parts}");
+    let outside = [
+        "prove",
+        "diff",
+        "--before-between",
+        "500",
+        "600",
+        &on.trace,
+        "--",
+        &on.trace,
+    ];
+    assert!(refused(&outside).contains("--before-between"));
+
     let missing = refused(&["prove", "diff", &on.trace, "--", "none.etl"]);
     assert!(missing.contains("none.etl"), "{missing}");
     let option = refused(&["prove", "diff", &on.trace, "--", &off.trace, "--all"]);

@@ -57,10 +57,12 @@ pub(crate) struct Row {
     pub(crate) blocks: Vec<Sum>,
 }
 
-/// Blocks of equal length that fill the recorded time.
+/// Blocks of equal length that fill the compared time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Blocks {
     start_ns: i64,
+    /// End of the compared time, inclusive.
+    end_ns: i64,
     pub(crate) length_ns: i64,
     pub(crate) count: usize,
 }
@@ -72,23 +74,35 @@ impl Blocks {
         let count = (whole / length).max(1);
         Blocks {
             start_ns: time.start,
+            end_ns: time.end,
             // The last block must not be shorter than the others.
             length_ns: (whole / count).max(1),
             count: count as usize,
         }
     }
 
+    /// Returns the block of a time; `None` outside the compared time.
+    fn at(self, ns: i64) -> Option<usize> {
+        let is_within = (self.start_ns..=self.end_ns).contains(&ns);
+        is_within.then(|| self.nearest(ns))
+    }
+
     /// Returns the block of a time. Times outside belong to the first or last block.
-    fn at(self, ns: i64) -> usize {
+    fn nearest(self, ns: i64) -> usize {
         let block = ns.saturating_sub(self.start_ns) / self.length_ns;
         usize::try_from(block).unwrap_or(0).min(self.count - 1)
     }
 
-    /// Calls `each` with the blocks of a time range and the part of the range in each.
+    /// Calls `each` with the blocks of a time range and the part of the range in each. Ignores what is outside
+    /// the compared time.
     fn split(self, time: Range<i64>, mut each: impl FnMut(usize, i64)) {
-        let last = self.at(time.end);
+        let time = time.start.max(self.start_ns)..time.end.min(self.end_ns);
+        if time.start >= time.end {
+            return;
+        }
+        let last = self.nearest(time.end);
         let mut from = time.start;
-        for block in self.at(time.start)..=last {
+        for block in self.nearest(time.start)..=last {
             let end = match block == last {
                 true => time.end,
                 false => self.start_ns + (block as i64 + 1) * self.length_ns,
@@ -113,11 +127,15 @@ impl Sums {
 }
 
 impl Recording {
-    /// Sums a trace.
+    /// Sums a trace, or a part of it, in nanoseconds since the trace's start.
     ///
     /// # Errors
     /// If a table cannot be made or read, or if the progress callback asks to stop.
-    pub fn read(store: &Store, options: Options<'_>) -> Result<Recording, StoreError> {
+    pub fn read(
+        store: &Store,
+        during: Option<&Range<i64>>,
+        options: Options<'_>,
+    ) -> Result<Recording, StoreError> {
         let wanted = [&TABLES[..], &Info::TABLES, &Identities::TABLES].concat();
         store.make(&wanted, options)?;
         let info = Info::read(store, options)?;
@@ -125,8 +143,11 @@ impl Recording {
         let doubtful = DoubtfulRuns::read(store, options)?;
         let is_cancelled = || !(options.progress)(0);
         let reader = Reader::new(store, names, None, &is_cancelled);
-        let time = time(&reader)?;
-        let blocks = Blocks::of(time.clone());
+        let mut time = time(&reader)?;
+        if let Some(during) = during {
+            time = time.start.max(during.start)..time.end.min(during.end);
+        }
+        let blocks = Blocks::of(time);
         let mut sums = Sums {
             blocks,
             of: FxHashMap::default(),
@@ -191,7 +212,7 @@ fn add_runs(
             let (start, end) = (runs.start_ns[row], runs.end_ns[row]);
             let mut inside: Vec<(usize, i64)> = Vec::new();
             interrupted.of_run(runs.cpu[row], end, runs.cpu_ns[row], |at, ns| {
-                inside.push((blocks.at(at), ns));
+                inside.extend(blocks.at(at).map(|block| (block, ns)));
             })?;
             if runs.thread_id[row] == 0 || doubtful.is(&runs, row) {
                 continue;
@@ -199,7 +220,9 @@ fn add_runs(
             let process = runs.process_row.get(row);
             let of = sums.of(Kind::Program, process);
             blocks.split(start..end, |block, ns| of[block].add(0.0, ns as f64));
-            of[blocks.at(end)].add(1.0, 0.0);
+            if let Some(block) = blocks.at(end) {
+                of[block].add(1.0, 0.0);
+            }
             for (block, ns) in inside {
                 of[block].add(0.0, -(ns as f64));
             }
@@ -208,7 +231,9 @@ fn add_runs(
                 blocks.split(start - ready..start, |block, ns| {
                     of[block].add(0.0, ns as f64)
                 });
-                of[blocks.at(start)].add(1.0, 0.0);
+                if let Some(block) = blocks.at(start) {
+                    of[block].add(1.0, 0.0);
+                }
             }
         }
     }
@@ -230,10 +255,10 @@ fn add_interrupts(reader: &Reader<'_>, sums: &mut Sums) -> Result<BTreeSet<Kind>
                 None => continue,
             };
             recorded.insert(kind);
-            let Some(ns) = routines.exclusive_ns.get(row) else {
+            let block = sums.blocks.at(routines.end_ns[row]);
+            let (Some(ns), Some(block)) = (routines.exclusive_ns.get(row), block) else {
                 continue;
             };
-            let block = sums.blocks.at(routines.end_ns[row]);
             sums.of(kind, routines.image_row.get(row))[block].add(1.0, ns as f64);
         }
     }
@@ -266,10 +291,10 @@ fn add_samples(reader: &Reader<'_>, sums: &mut Sums) -> Result<BTreeSet<Kind>, S
                 false if samples.thread_id[row] == 0 => continue,
                 false => Kind::ThreadCode,
             };
-            let Some(ns) = samples.weight_ns.get(row) else {
+            let block = sums.blocks.at(samples.time_ns[row]);
+            let (Some(ns), Some(block)) = (samples.weight_ns.get(row), block) else {
                 continue;
             };
-            let block = sums.blocks.at(samples.time_ns[row]);
             sums.of(kind, samples.image_row.get(row))[block].add(1.0, ns as f64);
         }
     }
@@ -289,11 +314,12 @@ fn add_requests(reader: &Reader<'_>, sums: &mut Sums) -> Result<(), StoreError> 
         for row in 0..requests.len() {
             let kind = requests.kind.get(row);
             let kind = kind.and_then(|kind| REQUESTS.iter().position(|known| *known == kind));
-            let (Some(kind), Some(ns)) = (kind, requests.service_ns.get(row)) else {
+            let block = sums.blocks.at(requests.time_ns[row]);
+            let known = kind.zip(requests.service_ns.get(row)).zip(block);
+            let Some(((kind, ns), block)) = known else {
                 continue;
             };
             let disk = requests.disk[row].saturating_mul(REQUESTS.len() as u32);
-            let block = sums.blocks.at(requests.time_ns[row]);
             let row = Some(disk.saturating_add(kind as u32));
             sums.of(Kind::Disk, row)[block].add(1.0, ns as f64);
         }
@@ -310,8 +336,9 @@ fn network_kib(reader: &Reader<'_>, blocks: Blocks) -> Result<Vec<f64>, StoreErr
         let batch = batch?;
         let packets = NetworkView::new(&batch)?;
         for row in 0..packets.len() {
-            if let Some("send" | "receive") = packets.action.get(row) {
-                kib[blocks.at(packets.time_ns[row])] += f64::from(packets.size_bytes[row]) / 1024.0;
+            let block = blocks.at(packets.time_ns[row]);
+            if let (Some("send" | "receive"), Some(block)) = (packets.action.get(row), block) {
+                kib[block] += f64::from(packets.size_bytes[row]) / 1024.0;
             }
         }
     }
@@ -365,10 +392,11 @@ mod tests {
         for (time, count) in [(0..10 * s, 20), (5 * s..65 * s, 30), (0..s, 2), (0..0, 1)] {
             let blocks = Blocks::of(time.clone());
             assert_eq!(blocks.count, count, "{time:?}");
-            assert_eq!(blocks.at(time.start), 0);
-            assert_eq!(blocks.at(i64::MAX), count - 1);
+            assert_eq!(blocks.at(time.start), Some(0));
+            assert_eq!(blocks.at(time.end), Some(count - 1));
+            assert_eq!(blocks.at(time.end + 1), None);
             let mut whole = 0;
-            blocks.split(time.clone(), |_, ns| whole += ns);
+            blocks.split(time.start - 5..time.end + 5, |_, ns| whole += ns);
             assert_eq!(whole, time.end - time.start);
         }
         let blocks = Blocks::of(0..10 * s);

@@ -1,5 +1,7 @@
 //! Differences of simulated twins: scenarios that differ in one cause.
 
+use std::ops::Range;
+
 use diff::{Change, Conclusion, Diff, Kind, Recording, Unit};
 use simulated::Simulated;
 use tables::{Cache, Options, Store};
@@ -7,12 +9,12 @@ use tables::{Cache, Options, Store};
 /// Simulates a scenario with a seed and sums its trace.
 fn recording(scenario: &str, seed: u32) -> Recording {
     let simulated = Simulated::new(scenario, &[&format!("seed={seed}")]);
-    read(&simulated.trace)
+    read(&simulated.trace, None)
 }
 
-fn read(trace: &str) -> Recording {
+fn read(trace: &str, during: Option<Range<i64>>) -> Recording {
     let store = Store::open(&[trace.into()], Cache::Off).unwrap();
-    Recording::read(&store, Options::default()).unwrap()
+    Recording::read(&store, during.as_ref(), Options::default()).unwrap()
 }
 
 /// Compares two recordings.
@@ -148,6 +150,24 @@ fn equal_machines_rarely_seem_to_differ() {
     }
     assert_eq!(pairs, 21);
     assert!(wrong <= 2, "{wrong} of {pairs} groups");
+}
+
+/// Compares the flood of a backup server with the quiet time before it, in one trace.
+#[test]
+fn parts_of_a_trace_are_compared() {
+    let simulated = Simulated::new("dpc-flood-teaming", &[]);
+    let flood = simulated.window("flood");
+    let at = |name: &str| flood[name].as_i64().unwrap();
+    let (start, end) = (at("from_ns"), at("to_ns"));
+    let quiet = read(&simulated.trace, Some(0..start));
+    let flooded = read(&simulated.trace, Some(start..end));
+    assert!((flooded.seconds - (end - start) as f64 / 1e9).abs() < 0.01);
+    let diff = diff(&quiet, &flooded);
+    adds_up(&diff);
+    let dpcs = find(&diff.per_second, Kind::Dpc, "ndis.sys");
+    // 36.8 s of DPCs in the 10 s of the flood, in the scenario's own words.
+    assert!((dpcs.after.ns / 1e9 - 3.68).abs() < 0.04, "{dpcs:?}");
+    assert_eq!(dpcs.conclusion, Conclusion::Differs);
 }
 
 #[test]

@@ -106,15 +106,27 @@ impl ScopeArgs {
             return check_time("--at", &at, tables).map(|()| Some(at));
         }
         match self.between.as_deref() {
-            Some([from, to]) => match (since_start(from), since_start(to)) {
-                (from, to) if from < to => {
-                    check_time("--between", &(from..to), tables).map(|()| Some(from..to))
-                }
-                _ => Err(Failure::Input("--between: T1 is not before T2".to_owned())),
-            },
+            Some([from, to]) => time_range("--between", [*from, *to], tables).map(Some),
             _ => Ok(None),
         }
     }
+}
+
+/// Returns the time range that an option selects, in nanoseconds since the trace's start.
+///
+/// # Errors
+/// [`Failure::Input`] if the range is empty or outside the trace.
+pub(super) fn time_range(
+    option: &str,
+    range: [Moment; 2],
+    tables: &TraceTables,
+) -> Result<Range<i64>, Failure> {
+    let clock = tables.store().trace().clock();
+    let [from, to] = range.map(|moment| moment.since_start(clock));
+    if from >= to {
+        return Err(Failure::Input(format!("{option}: T1 is not before T2")));
+    }
+    check_time(option, &(from..to), tables).map(|()| from..to)
 }
 
 fn check_thread(names: &Identities, id: u32) -> Result<(), Failure> {

@@ -4,9 +4,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use diff::{Besides, Change, Conclusion, Diff, Interval, Kind, Recording, Sum, Unit, diff};
+use facts::Moment;
 
 use crate::cli::Failure;
 use crate::cli::open::TabledTrace;
+use crate::cli::scope::time_range;
 use crate::output::{self, Columns, Side, counted, duration, grouped, size};
 
 /// Compares two recordings: which programs, drivers and disks took more or less time, and what differs besides.
@@ -16,6 +18,7 @@ use crate::output::{self, Columns, Side, counted, duration, grouped, size};
     after_help = "Examples:\n  \
     laglab prove diff before.etl -- after.etl\n  \
     laglab prove diff --all before.etl -- after.etl\n  \
+    laglab prove diff --before-between 0 10 --after-between 10 20 trace.etl -- trace.etl\n  \
     laglab prove diff old1.etl old2.etl old3.etl -- new1.etl new2.etl new3.etl\n  \
     laglab prove diff --json before.etl -- after.etl | jq '.per_second[0]'"
 )]
@@ -27,6 +30,12 @@ pub(super) struct Args {
     /// Traces after the change
     #[arg(value_name = "AFTER", last = true, required = true)]
     after: Vec<PathBuf>,
+    /// Compare only this time of the traces before the change: since the trace's start (1.5, 20ms) or UTC
+    #[arg(long, num_args = 2, value_names = ["T1", "T2"])]
+    before_between: Vec<Moment>,
+    /// Compare only this time of the traces after the change
+    #[arg(long, num_args = 2, value_names = ["T1", "T2"])]
+    after_between: Vec<Moment>,
     /// Show all rows, including those that did not change
     #[arg(long)]
     all: bool,
@@ -36,7 +45,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let differences = diff(&read(args, &args.before)?, &read(args, &args.after)?);
+    let before = read(args, &args.before, "--before-between", &args.before_between)?;
+    let after = read(args, &args.after, "--after-between", &args.after_between)?;
+    let differences = diff(&before, &after);
     if json {
         return Ok(output::json(&differences)?);
     }
@@ -45,20 +56,27 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Sums the traces of one side.
-fn read(args: &Args, files: &[PathBuf]) -> Result<Vec<Recording>, Failure> {
-    let option = files
-        .iter()
-        .find(|file| file.to_string_lossy().starts_with("--"));
-    if let Some(option) = option {
+/// Sums the traces of one side, within the times of `option`, if there are any.
+fn read(
+    args: &Args,
+    files: &[PathBuf],
+    option: &str,
+    between: &[Moment],
+) -> Result<Vec<Recording>, Failure> {
+    let mut misplaced = files.iter();
+    if let Some(misplaced) = misplaced.find(|file| file.to_string_lossy().starts_with("--")) {
         return Err(Failure::Input(format!(
             "cannot open a trace named {}: give options before the traces",
-            option.display()
+            misplaced.display()
         )));
     }
     let each = files.iter().map(|file| {
         let tables = TabledTrace::new(std::slice::from_ref(file), args.no_cache).open()?;
-        Ok(tables.watched(|options| Recording::read(tables.store(), options))?)
+        let during = match between {
+            [from, to] => Some(time_range(option, [*from, *to], &tables)?),
+            _ => None,
+        };
+        Ok(tables.watched(|options| Recording::read(tables.store(), during.as_ref(), options))?)
     });
     each.collect()
 }
