@@ -155,6 +155,8 @@ describe("the analysis of a flood of DPCs", () => {
     const byCpu = page.locator('section[aria-label="Utilization by CPU"]');
     await rows(page, "Utilization by CPU", (rows) => rows.length > 6);
     await byCpu.locator("regular-table thead th", { hasText: /^CPU/ }).first().click();
+    // A click on a row must not meet the rows of the old order.
+    await rows(page, "Utilization by CPU", (rows) => rows.slice(0, 7).every(([cpu], place) => cpu === `${place}`));
     for (const [place, cpu] of ["0", "2", "4", "6"].entries()) {
       const cell = byCpu.locator("regular-table tbody td.key", { hasText: new RegExp(`^${cpu}$`) }).first();
       await cell.scrollIntoViewIfNeeded();
