@@ -1,4 +1,4 @@
-//! Changes from one recording to another, and the part of chance.
+//! Changes from one side to the other, and whether chance explains them.
 
 use std::collections::BTreeSet;
 
@@ -120,7 +120,7 @@ const LEAST_NS: f64 = 0.005e9;
 /// Smallest change that matters, as a share of the row.
 const LEAST_SHARE: f64 = 0.1;
 
-/// Share of a change's time that the code within it must explain to be named first.
+/// Share of a change that the code of a module must explain to come before it.
 const EXPLAINS: f64 = 0.8;
 
 /// Compares the recordings of two sides, of which each has at least one. With one recording on each side, its
@@ -141,8 +141,8 @@ pub fn diff(before: &[Recording], after: &[Recording]) -> Diff {
         lost_events: of.iter().map(|it| it.info.damage.events_lost).sum(),
     };
     let (old, new) = (side(before), side(after));
-    let seconds = |of: &Recording| vec![of.blocks.length_ns as f64 / 1e9; of.blocks.count];
-    let network = |of: &Recording| of.network_kib.clone();
+    let seconds = |of: &Recording, _: usize| of.blocks.length_ns as f64 / 1e9;
+    let network = |of: &Recording, block: usize| of.network_kib[block];
     let sides = [before, after];
     let both = old.network_kib.zip(new.network_kib);
     Diff {
@@ -170,12 +170,12 @@ fn network_kib(side: &[Recording]) -> Option<f64> {
     side.iter().all(has_traffic).then(|| kib / seconds)
 }
 
-/// Compares the rows of some kinds per unit of work. `work` returns the work in each block of a recording.
+/// Compares the rows of some kinds per unit of work. `work` returns the work in a block of a recording.
 /// Changes below `least_ns` per unit of work are too small to matter.
 fn changes(
     sides: [&[Recording]; 2],
     unit: Unit,
-    work: impl Fn(&Recording) -> Vec<f64>,
+    work: impl Fn(&Recording, usize) -> f64,
     least_ns: f64,
     is_asked: impl Fn(Kind) -> bool,
 ) -> Vec<Change> {
@@ -183,16 +183,25 @@ fn changes(
     let keys: BTreeSet<_> = all().flat_map(|of| of.rows.keys()).collect();
     let is_in_all = |kind| all().all(|of| of.recorded.contains(kind));
     let compared = (keys.into_iter()).filter(|(kind, _)| is_in_all(kind) && is_asked(*kind));
+    let works = sides.map(|side| {
+        let each = side.iter().map(|of| {
+            let blocks = 0..of.blocks.count;
+            blocks.map(|block| work(of, block)).collect()
+        });
+        each.collect::<Vec<Vec<f64>>>()
+    });
     let compared = compared.map(|key| {
-        let rates = sides.map(|side| {
-            let each = side.iter().map(|of| match of.rows.get(key) {
-                Some(row) => Rates::of(&row.blocks, &work(of)),
-                None => Rates::of(&vec![Sum::default(); of.blocks.count], &work(of)),
+        let rates = |side: usize| {
+            let each = sides[side].iter().zip(&works[side]);
+            let each = each.map(|(of, work)| match of.rows.get(key) {
+                Some(row) => Rates::of(&row.blocks, work),
+                None => Rates::of(&vec![Sum::default(); work.len()], work),
             });
             Rates::of_side(each.collect())
-        });
+        };
         let row = all().find_map(|of| of.rows.get(key));
-        change(key.0, row.map_or("", |row| &row.name), unit, &rates)
+        let name = row.map_or("", |row| &row.name);
+        change(key.0, name, unit, &[rates(0), rates(1)])
     });
     let mut changes: Vec<Change> = compared.collect();
     conclude(&mut changes, least_ns);
@@ -202,8 +211,8 @@ fn changes(
 /// Count and time of a row per unit of work.
 struct Rates {
     whole: Sum,
-    /// Time per unit of work, one value for each unit of evidence. The mean of blocks is that of `whole`, and it varies only as much as the
-    /// time does that the work does not explain (linearised ratio of sums).
+    /// Time per unit of work, one value for each unit of evidence. Blocks are linearised (ratio of sums): their
+    /// mean is that of `whole`, and only what their work does not explain makes them differ.
     units: Vec<f64>,
 }
 
@@ -277,10 +286,12 @@ fn conclude(changes: &mut [Change], least_ns: f64) {
     });
 }
 
-/// Returns the size of a change for the order. A sample of code tells more than the routine or program that
-/// ran it, so code comes first if it explains most of the same time.
+/// Returns the size of a change for the order. Sampled code tells more than the routine or program that ran it,
+/// so code comes first if it explains most of the same time.
 fn weight(change: &Change) -> f64 {
-    let is_code = matches!(change.kind, Kind::InterruptCode | Kind::ThreadCode);
     let size = change.ns().abs();
-    if is_code { size / EXPLAINS } else { size }
+    match change.kind.is_sampled() {
+        true => size / EXPLAINS,
+        false => size,
+    }
 }

@@ -32,15 +32,19 @@ const BLOCK_NS: Range<i64> = 500_000_000..2_000_000_000;
 /// Number of blocks of a recording, if their length allows it.
 const BLOCKS: i64 = 20;
 
+/// Maximum number of blocks, which limits the memory for long recordings and for false clocks. Beyond 480 s,
+/// blocks are longer than 2 s.
+const MOST_BLOCKS: i64 = 240;
+
 /// Sums of one recording by row and block of time.
 #[derive(Debug)]
 pub struct Recording {
     /// Facts about the trace.
-    pub info: Info,
+    pub(crate) info: Info,
     /// Length of the recorded time, in seconds.
     pub seconds: f64,
     /// Kinds of rows that were recorded.
-    pub recorded: BTreeSet<Kind>,
+    pub(crate) recorded: BTreeSet<Kind>,
     /// KiB of network traffic in each block; empty if there was none, or if it was not recorded.
     pub(crate) network_kib: Vec<f64>,
     pub(crate) blocks: Blocks,
@@ -70,7 +74,8 @@ pub(crate) struct Blocks {
 impl Blocks {
     fn of(time: Range<i64>) -> Blocks {
         let whole = time.end.saturating_sub(time.start).max(1);
-        let length = (whole / BLOCKS).clamp(BLOCK_NS.start, BLOCK_NS.end);
+        let usual = (whole / BLOCKS).clamp(BLOCK_NS.start, BLOCK_NS.end);
+        let length = usual.max(whole / MOST_BLOCKS);
         let count = (whole / length).max(1);
         Blocks {
             start_ns: time.start,
@@ -93,8 +98,8 @@ impl Blocks {
         usize::try_from(block).unwrap_or(0).min(self.count - 1)
     }
 
-    /// Calls `each` with the blocks of a time range and the part of the range in each. Ignores what is outside
-    /// the compared time.
+    /// Calls `each` with each block of a time range and the length of the range in the block. Ignores what is
+    /// outside the compared time.
     fn split(self, time: Range<i64>, mut each: impl FnMut(usize, i64)) {
         let time = time.start.max(self.start_ns)..time.end.min(self.end_ns);
         if time.start >= time.end {
@@ -153,8 +158,12 @@ impl Recording {
             of: FxHashMap::default(),
         };
         let mut recorded = BTreeSet::new();
-        for kind in [Kind::Program, Kind::Ready, Kind::Disk] {
-            if reader.has(kind.table())? {
+        for (kind, table) in [
+            (Kind::Program, Table::CpuRuns),
+            (Kind::Ready, Table::ReadyThreads),
+            (Kind::Disk, Table::DiskIo),
+        ] {
+            if reader.has(table)? {
                 recorded.insert(kind);
             }
         }
@@ -205,12 +214,14 @@ fn add_runs(
     let table = reader.table(Table::CpuRuns)?;
     let blocks = sums.blocks;
     let mut interrupted = Interrupted::new(reader, i64::MIN..i64::MAX)?;
+    // Block and time of each interrupt of a run.
+    let mut inside: Vec<(usize, i64)> = Vec::new();
     for batch in reader.batches(&table, i64::MIN..i64::MAX, &COLUMNS) {
         let batch = batch?;
         let runs = CpuRunsView::new(&batch)?;
         for row in 0..runs.len() {
             let (start, end) = (runs.start_ns[row], runs.end_ns[row]);
-            let mut inside: Vec<(usize, i64)> = Vec::new();
+            inside.clear();
             interrupted.of_run(runs.cpu[row], end, runs.cpu_ns[row], |at, ns| {
                 inside.extend(blocks.at(at).map(|block| (block, ns)));
             })?;
@@ -223,7 +234,7 @@ fn add_runs(
             if let Some(block) = blocks.at(end) {
                 of[block].add(1.0, 0.0);
             }
-            for (block, ns) in inside {
+            for (block, ns) in inside.drain(..) {
                 of[block].add(0.0, -(ns as f64));
             }
             if let Some(ready) = runs.ready_ns.get(row).filter(|ns| *ns > 0) {
@@ -389,7 +400,15 @@ mod tests {
     #[test]
     fn blocks_fill_the_time() {
         let s = 1_000_000_000;
-        for (time, count) in [(0..10 * s, 20), (5 * s..65 * s, 30), (0..s, 2), (0..0, 1)] {
+        for (time, count) in [
+            (0..10 * s, 20),
+            (5 * s..65 * s, 30),
+            (0..480 * s, 240),
+            (0..100_000 * s, 240),
+            (0..i64::MAX / 2, 240),
+            (0..s, 2),
+            (0..0, 1),
+        ] {
             let blocks = Blocks::of(time.clone());
             assert_eq!(blocks.count, count, "{time:?}");
             assert_eq!(blocks.at(time.start), Some(0));

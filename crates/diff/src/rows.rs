@@ -1,7 +1,6 @@
 //! Rows that are compared, and their sums.
 
 use serde::Serialize;
-use tables::Table;
 
 /// Kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -35,15 +34,9 @@ impl Kind {
         Kind::Disk,
     ];
 
-    /// Table whose rows are summed.
-    pub fn table(self) -> Table {
-        match self {
-            Kind::Program => Table::CpuRuns,
-            Kind::Dpc | Kind::Isr => Table::Interrupts,
-            Kind::InterruptCode | Kind::ThreadCode => Table::Samples,
-            Kind::Ready => Table::ReadyThreads,
-            Kind::Disk => Table::DiskIo,
-        }
+    /// Returns true if the row is counted by samples. Their number and weight depend on the sampling interval.
+    pub fn is_sampled(self) -> bool {
+        matches!(self, Kind::InterruptCode | Kind::ThreadCode)
     }
 
     /// Returns true for time of DPCs and ISRs. Network traffic causes most of it.

@@ -23,9 +23,6 @@ impl Comparison {
     /// Maximum number of pairs.
     pub const MAX_PAIRS: usize = paired::MOST;
 
-    /// Change that matters if the user gives no other, as a share of the latency of the other method.
-    pub const MARGIN: f64 = 0.02;
-
     /// Returns the conclusion, if changes up to `margin` do not matter. The margin is a share of the latency
     /// of the other method.
     pub fn verdict(&self, margin: f64) -> Verdict {

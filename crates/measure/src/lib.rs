@@ -61,7 +61,7 @@ pub use sleep::{
     HeldResolution, Resolution, SleepError, SleepMethod, SleepPlan, SleepSetting, hold_resolution,
 };
 pub use spin::Spin;
-pub use statistics::{Incomparable, Interval, Verdict};
+pub use statistics::{Incomparable, Interval, MARGIN, Verdict};
 pub use tables::{Probe, SampleOutcome};
 pub use unknown_name::UnknownName;
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use statistics::MARGIN;
 use statistics::looks::is_look;
 
 use crate::compare::{compare_so_far, positive_interval};
@@ -42,7 +43,7 @@ impl Goal {
     pub fn margin(goal: Option<Goal>) -> f64 {
         match goal {
             Some(Goal::Sure(margin)) => margin,
-            _ => Comparison::MARGIN,
+            _ => MARGIN,
         }
     }
 }

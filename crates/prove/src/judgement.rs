@@ -9,7 +9,8 @@ use statistics::{
     planning, quantile,
 };
 
-use crate::{Run, Sides, Unit, sorted};
+use crate::runs::sorted;
+use crate::{Run, Sides, Unit};
 
 /// Question to the measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -18,8 +18,6 @@ pub mod sides;
 pub use error::Error;
 pub use judgement::{Judgement, Line, Metric, Question, Stalls, judge};
 pub use picture::{Histogram, Picture, picture};
-use runs::sorted;
 pub use runs::{Group, Run, Unit};
 pub use sides::Sides;
-use statistics::quantile::of_sorted as quantile_of;
 pub use statistics::{Comparison, Design, Interval, Scale, Verdict};

@@ -1,8 +1,10 @@
 //! Numbers of the pictures of a comparison.
 
+use statistics::quantile;
 use statistics::shift_function::{SHARES, Shift, shifts};
 
-use crate::{Run, Sides, quantile_of, sorted};
+use crate::runs::sorted;
+use crate::{Run, Sides};
 
 /// Numbers of the pictures of one comparison.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +33,8 @@ pub struct Histogram {
 /// Number of bins of a histogram.
 const BINS: usize = 64;
 
-/// Share of the values up to which a histogram reaches. Rare late values would make all others one bin.
+/// Share of the values that a histogram shows at their place. Without it, rare late values would squeeze all
+/// others into one bin.
 const REACH: f64 = 0.999;
 
 /// Returns the numbers of the pictures.
@@ -45,7 +48,11 @@ pub fn picture(sides: &Sides) -> Picture {
     };
     Picture {
         shifts: shown.into_iter().flatten().collect(),
-        runs: runs.map(|runs| runs.iter().map(|run| quantile_of(run, 0.5)).collect()),
+        runs: runs.map(|runs| {
+            runs.iter()
+                .map(|run| quantile::of_sorted(run, 0.5))
+                .collect()
+        }),
         histogram: Histogram::of(both.map(|side| side.runs.as_slice())),
     }
 }
@@ -55,7 +62,7 @@ impl Histogram {
         let mut all: Vec<f64> = values(sides[0]).chain(values(sides[1])).collect();
         all.sort_unstable_by(f64::total_cmp);
         let low = *all.first()?;
-        let high = quantile_of(&all, REACH)?;
+        let high = quantile::of_sorted(&all, REACH)?;
         let (low, high) = match low < high {
             true => (low, high),
             false => (low, *all.last()?),

@@ -35,4 +35,4 @@ pub use comparison::{Comparison, Design, Scale, compare};
 pub use incomparable::Incomparable;
 pub use interval::{CONFIDENCE, Interval};
 pub use normal::student;
-pub use verdict::{Margin, Verdict};
+pub use verdict::{MARGIN, Margin, Verdict};

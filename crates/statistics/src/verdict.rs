@@ -16,9 +16,12 @@ pub enum Margin {
     Difference(f64),
 }
 
+/// Change that matters if the user gives no other, as a share of the value before the change.
+pub const MARGIN: f64 = 0.02;
+
 impl Default for Margin {
     fn default() -> Margin {
-        Margin::Share(0.02)
+        Margin::Share(MARGIN)
     }
 }
 

@@ -79,7 +79,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "session", "sim", "sql", "symbols", "tables", "trim", "tune", "wording", "xperf",
         ],
     ),
-    ("bench", &["etl", "statistics", "tables", "views"]),
+    (
+        "bench",
+        &["etl", "statistics", "tables", "testdata", "views"],
+    ),
 ];
 
 /// Returns a list of all members and the packages that they use, one per line. A line starts with `0` for a

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use measure::net::throughput::{
     Method, PEER, PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun,
 };
-use measure::{Comparison, End, Grant, Machine, Unavailable, Verdict};
+use measure::{Comparison, End, Grant, MARGIN, Machine, Unavailable, Verdict};
 use serde::Serialize;
 
 use crate::output::{self, Columns, Side, grouped, size};
@@ -49,7 +49,7 @@ pub(crate) fn throughput(
     let in_words = |method: &str| match compared(method) {
         None => String::new(),
         Some(Err(why)) => format!("not compared: {why}"),
-        Some(Ok(comparison)) => super::in_words(&comparison, Comparison::MARGIN),
+        Some(Ok(comparison)) => super::in_words(&comparison, MARGIN),
     };
     if json {
         let peer = (!report.peer.is_empty()).then_some(PEER);
@@ -60,7 +60,7 @@ pub(crate) fn throughput(
                 Some(Compared {
                     method,
                     comparison,
-                    verdict: comparison.map(|comparison| comparison.verdict(Comparison::MARGIN)),
+                    verdict: comparison.map(|comparison| comparison.verdict(MARGIN)),
                 })
             })
             .collect();

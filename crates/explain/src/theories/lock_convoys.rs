@@ -142,7 +142,7 @@ impl Theory for LockConvoys {
         if convoys.is_empty() {
             let because = format!(
                 "no lock passed {CONVOY_HANDOVERS} or more times between {CONVOY_THREADS} or more \
-                 threads that each waited {} or longer",
+                 threads of one program that each waited {} or longer",
                 duration(LOCK_WAIT_NS)
             );
             return Ok(Outcome::Against(because, Vec::new()));

@@ -4,6 +4,7 @@ use statistics::counts::{Count, rates};
 use statistics::looks::{Looks, Spending};
 use statistics::shift_function::{SHARES, shifts};
 use statistics::{CONFIDENCE, Design, compare};
+use testdata::Rng;
 
 /// Simulated machine on which two variants are measured.
 #[derive(Clone, Copy, Debug)]
@@ -85,24 +86,17 @@ const SAMPLES: usize = 200;
 /// Standard deviation of the logarithms of samples.
 const SIGMA: f64 = 0.5;
 
-/// Random numbers (splitmix64).
-pub(crate) struct Random(u64);
+/// Random numbers.
+struct Random(Rng);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+    fn new(seed: u64) -> Random {
+        Random(Rng(seed))
     }
 
     /// Returns a number from 0 (excluded) to 1.
     fn uniform(&mut self) -> f64 {
-        ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+        ((self.0.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
     /// Returns a number with the standard normal law (Box and Muller).

@@ -11,7 +11,7 @@ use crate::cli::open::TabledTrace;
 use crate::cli::scope::time_range;
 use crate::output::{self, Columns, Side, counted, duration, grouped, size};
 
-/// Compares two recordings: which programs, drivers and disks took more or less time, and what differs besides.
+/// Compares traces: which programs, drivers and disks took more or less time, and what differs besides.
 #[derive(clap::Args)]
 #[command(
     override_usage = "laglab prove diff [OPTIONS] BEFORE… -- AFTER…",
@@ -23,11 +23,10 @@ use crate::output::{self, Columns, Side, counted, duration, grouped, size};
     laglab prove diff --json before.etl -- after.etl | jq '.per_second[0]'"
 )]
 pub(super) struct Args {
-    /// Traces before the change. With one trace on each side, blocks of time are compared; with at least three
-    /// on each side, traces are
+    /// Traces before the change: one, or at least three to tell whether the change is the reason
     #[arg(value_name = "BEFORE", required = true)]
     before: Vec<PathBuf>,
-    /// Traces after the change
+    /// Traces after the change: one, or at least three
     #[arg(value_name = "AFTER", last = true, required = true)]
     after: Vec<PathBuf>,
     /// Compare only this time of the traces before the change: since the trace's start (1.5, 20ms) or UTC
@@ -82,6 +81,7 @@ fn read(
 }
 
 fn write(out: &mut dyn Write, diff: &Diff, all: bool) -> io::Result<()> {
+    let per_second = answer(&diff.per_second, "per second");
     output::first_heading(out, &headline(diff))?;
     for doubt in doubts(diff) {
         output::paragraph(out, &format!("Doubt: {doubt}"))?;
@@ -96,11 +96,8 @@ fn write(out: &mut dyn Write, diff: &Diff, all: bool) -> io::Result<()> {
         let rate = |kib: f64| format!("{}/s", size((kib * 1024.0).round() as u64));
         let traffic = format!("{} before, {} after the change.", rate(before), rate(after));
         output::paragraph(out, &format!("Network traffic: {traffic}"))?;
-        if let Some(first) = changes
-            .first()
-            .filter(|it| it.conclusion == Conclusion::Differs)
-        {
-            output::paragraph(out, &sentence(first, "per KiB"))?;
+        if let (Some(_), Some(answer)) = (per_second, answer(changes, "per KiB")) {
+            output::paragraph(out, &answer)?;
         }
         tables(out, changes, "per KiB", all)?;
     }
@@ -144,44 +141,41 @@ fn tables(out: &mut dyn Write, changes: &[Change], unit: &str, all: bool) -> io:
     Ok(())
 }
 
-/// Returns the answer: the greatest change per second or, if the work differs, per unit of work.
+/// Returns the answer: the greatest change per second or, if there is none and the work differs, per unit of
+/// work.
 fn headline(diff: &Diff) -> String {
     let changes = &diff.per_second;
-    let Some(first) = changes.first() else {
-        return "Nothing to compare: the recordings have no kind of event in common.".to_owned();
+    let per_kib = || {
+        let changes = diff.per_network_kib.as_ref()?;
+        answer(changes, "per KiB").filter(|_| is_other_work(diff))
     };
-    let per_kib = diff
-        .per_network_kib
-        .as_ref()
-        .filter(|_| is_other_work(diff));
-    match (
-        first.conclusion,
-        per_kib.and_then(|changes| answer(changes, "per KiB")),
-    ) {
-        (Conclusion::Differs, _) => answer(changes, "per second").unwrap_or_default(),
-        (_, Some(answer)) => answer,
-        (Conclusion::TooFew, _) => {
-            let found = diff.before.units.min(diff.after.units) as u64;
-            let found = match diff.unit {
-                Unit::Block => {
-                    counted(found, "block of at least 0.5 s", "blocks of at least 0.5 s")
-                }
-                Unit::Recording => counted(found, "trace", "traces"),
-            };
-            let least = diff.unit.least();
-            format!("Unknown: {found} cannot tell a change from chance; {least} on each side can.")
-        }
-        _ => {
-            let chances = changes
-                .iter()
-                .filter(|it| it.conclusion == Conclusion::Chance);
-            format!(
-                "No difference that matters per second: {} compared, {} perhaps by chance.",
-                counted(changes.len() as u64, "row", "rows"),
-                counted(chances.count() as u64, "change", "changes")
-            )
-        }
+    if let Some(answer) = answer(changes, "per second").or_else(per_kib) {
+        return answer;
     }
+    if changes.is_empty() {
+        return "Nothing to compare: the recordings have no kind of event in common.".to_owned();
+    }
+    let (units, least) = (diff.before.units.min(diff.after.units), diff.unit.least());
+    if units < least {
+        let (one, several) = match diff.unit {
+            Unit::Block => ("block of at least 0.5 s", "blocks of at least 0.5 s"),
+            Unit::Recording => ("trace", "traces"),
+        };
+        let found = counted(units as u64, one, several);
+        return format!(
+            "Unknown: {found} cannot tell a change from chance; {least} on each side can."
+        );
+    }
+    let is_chance = |it: &&Change| it.conclusion == Conclusion::Chance;
+    format!(
+        "No difference that matters per second: {} compared, {} perhaps by chance.",
+        counted(changes.len() as u64, "row", "rows"),
+        counted(
+            changes.iter().filter(is_chance).count() as u64,
+            "change",
+            "changes"
+        )
+    )
 }
 
 /// Describes the greatest change and, if it is of DPCs, the code that explains most of it. Returns `None` if no
@@ -236,7 +230,7 @@ fn sentence(change: &Change, unit: &str) -> String {
     )
 }
 
-/// Returns a remark about a row that only one recording has.
+/// Returns a remark about a row that only one side has.
 fn ends(change: &Change) -> &'static str {
     match (change.before.count > 0.0, change.after.count > 0.0) {
         (false, _) => " (it is new)",
@@ -282,11 +276,10 @@ fn besides(out: &mut dyn Write, besides: &Besides) -> io::Result<()> {
     let text =
         |value: &Option<String>, absent: &str| value.clone().unwrap_or_else(|| absent.to_owned());
     for fact in &besides.facts {
-        let absent = "-";
         table.row([
             fact.fact.to_owned(),
-            text(&fact.before, absent),
-            text(&fact.after, absent),
+            text(&fact.before, "-"),
+            text(&fact.after, "-"),
         ]);
     }
     for driver in &besides.drivers {
@@ -296,7 +289,9 @@ fn besides(out: &mut dyn Write, besides: &Besides) -> io::Result<()> {
             text(&driver.after, "not loaded"),
         ]);
     }
-    table.write(out)?;
+    if !(besides.facts.is_empty() && besides.drivers.is_empty()) {
+        table.write(out)?;
+    }
     for (kinds, side) in [
         (&besides.recorded_before_only, "before"),
         (&besides.recorded_after_only, "after"),
@@ -314,8 +309,7 @@ fn besides(out: &mut dyn Write, besides: &Besides) -> io::Result<()> {
 }
 
 fn row(change: &Change) -> [String; 8] {
-    // The count and the mean of samples depend on the sampling interval.
-    let is_sampled = matches!(change.kind, Kind::InterruptCode | Kind::ThreadCode);
+    let is_sampled = change.kind.is_sampled();
     let times = |sum: Sum| match sum.mean_ns() {
         Some(_) if is_sampled => time_text(sum.ns),
         Some(mean) => format!(
@@ -371,12 +365,12 @@ fn time_text(ns: f64) -> String {
 
 fn signed(ns: f64) -> String {
     match ns {
-        0.0.. => format!("+{}", time_text(ns)),
+        -0.5.. => format!("+{}", time_text(ns)),
         _ => format!("-{}", time_text(-ns)),
     }
 }
 
-/// Formats a number per second: whole numbers from ten on, else two decimals.
+/// Formats a count: without decimals from ten on, else with two.
 fn count_text(count: f64) -> String {
     match count {
         10.0.. => grouped(count.round() as u64),

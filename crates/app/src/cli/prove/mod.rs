@@ -18,7 +18,7 @@ pub(super) struct Args {
 enum Command {
     /// Compare measurements before and after a change
     Compare(compare::Args),
-    /// Compare two recordings (traces)
+    /// Compare traces before and after a change
     Diff(diff::Args),
 }
 

@@ -174,44 +174,42 @@ impl ThroughputPlan {
         let failed = RefCell::new(None);
         let turns = methods.len() + usize::from(has_peer);
         let mut runs = Runs::new(&self.plan, turns);
-        let references = vec![None; turns];
-        report.end = self
-            .plan
-            .carry_out(&references, clock, &shall_end, |turn| {
-                runs.next(tell);
-                let run = turn.run.unwrap_or(0);
-                let Some(&method) = methods.get(turn.method) else {
-                    return Ok(match self.run_peer(&shall_end) {
-                        Ok(through) => {
-                            if turn.run.is_some() {
-                                report.peer.push(PeerThroughputRun { run, through });
-                            }
-                            Some(through.packets_per_second)
+        let none = vec![None; turns];
+        report.end = self.plan.carry_out(&none, clock, &shall_end, |turn| {
+            runs.next(tell);
+            let run = turn.run.unwrap_or(0);
+            let Some(&method) = methods.get(turn.method) else {
+                return Ok(match self.run_peer(&shall_end) {
+                    Ok(through) => {
+                        if turn.run.is_some() {
+                            report.peer.push(PeerThroughputRun { run, through });
                         }
-                        Err(error) => {
-                            report.notes.push(format!("run {run}: {error}"));
-                            None
-                        }
-                    });
-                };
-                let through = match once(method, self.time) {
-                    Ok(through) => through,
-                    Err(error) => {
-                        *failed.borrow_mut() = Some(error);
-                        has_failed.store(true, Ordering::Relaxed);
-                        return Ok(None);
+                        Some(through.packets_per_second)
                     }
-                };
-                if turn.run.is_some() && through.sent > 0 {
-                    let method = method.name;
-                    report.runs.push(ThroughputRun {
-                        method,
-                        run,
-                        through,
-                    });
+                    Err(error) => {
+                        report.notes.push(format!("run {run}: {error}"));
+                        None
+                    }
+                });
+            };
+            let through = match once(method, self.time) {
+                Ok(through) => through,
+                Err(error) => {
+                    *failed.borrow_mut() = Some(error);
+                    has_failed.store(true, Ordering::Relaxed);
+                    return Ok(None);
                 }
-                Ok::<_, NetError>(through.packets_per_second())
-            })?;
+            };
+            if turn.run.is_some() && through.sent > 0 {
+                let method = method.name;
+                report.runs.push(ThroughputRun {
+                    method,
+                    run,
+                    through,
+                });
+            }
+            Ok::<_, NetError>(through.packets_per_second())
+        })?;
         if let Some(error) = failed.into_inner() {
             if report.runs.is_empty() {
                 return Err(error);

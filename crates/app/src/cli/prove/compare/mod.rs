@@ -79,13 +79,14 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let question = Question {
         margin: args.margin,
     };
-    let page = args.output.as_deref().map(new_page).transpose()?;
+    let output = args.output.as_deref();
+    let page = output.map(|path| Ok::<_, Failure>((path, new_page(path)?)));
+    let page = page.transpose()?;
     let pairs = pairs(args)?;
     let compared = pairs.iter().map(|both| judge(both, question)).collect();
     let answer = Answer { question, compared };
-    if let Some(new) = page {
+    if let Some((path, new)) = page {
         let page = page::page(&answer.compared, &pairs, question);
-        let path = args.output.as_deref().unwrap_or(Path::new(""));
         let written = new.file().write_all(page.as_bytes());
         written.map_err(|error| Failure::writing(path, &error))?;
         new.finish()?;
@@ -169,14 +170,7 @@ fn write(out: &mut dyn Write, judgement: &Judgement, question: Question) -> io::
         Side::Left,
     ];
     let mut table = Aligned::new(&sides);
-    table.row([
-        "",
-        "before",
-        "after",
-        change_heading(judgement),
-        "95 % interval",
-        "verdict",
-    ]);
+    table.row(headings(judgement));
     for line in &judgement.lines {
         table.row(cells(line, judgement.unit, question));
     }
@@ -190,15 +184,16 @@ fn write(out: &mut dyn Write, judgement: &Judgement, question: Question) -> io::
     Ok(())
 }
 
-/// Returns the heading of the column of changes.
-fn change_heading(judgement: &Judgement) -> &'static str {
-    match judgement.lines.iter().find_map(|line| line.comparison) {
+/// Returns the headings of the columns of [`cells`].
+fn headings(judgement: &Judgement) -> [&'static str; 6] {
+    let change = match judgement.lines.iter().find_map(|line| line.comparison) {
         Some(Comparison {
             scale: Scale::Difference,
             ..
         }) => "after - before",
         _ => "after / before",
-    }
+    };
+    ["", "before", "after", change, "95 % interval", "verdict"]
 }
 
 /// Returns the answer in one sentence: the metrics of each verdict.

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use prove::{Design, Histogram, Judgement, Picture, Question, Scale, Sides, Unit, picture};
 use report::still_page;
 
-use super::{cells, change_heading, headline, remarks, value_text};
+use super::{cells, headings, headline, remarks, value_text};
 use crate::output::Printable;
 
 /// Formats comparisons as an HTML page.
@@ -32,22 +32,14 @@ const STYLE: &str = "figure { display: inline-block; width: min(100%, 40rem); ve
      margin: 0.8rem 1rem 0 0; break-inside: avoid; } figure svg { display: block; width: 100%; height: auto; } \
      svg text { font: 11px system-ui, sans-serif; fill: var(--ink-2); } .axis { stroke: var(--ink-2); } \
      .before { fill: var(--thread); stroke: var(--thread); } .after { fill: var(--more); stroke: var(--more); } \
-     .pair { stroke: var(--ink-2); opacity: 0.35; } .margin { fill: var(--ink-2); opacity: 0.12; } \
+     .pair { stroke: var(--ink-2); opacity: 0.35; } \
      .bounds { stroke: var(--ink); stroke-width: 2; } .centre { fill: var(--ink); }";
 
 fn table(judgement: &Judgement, question: Question) -> Markup {
-    let headings = [
-        "",
-        "before",
-        "after",
-        change_heading(judgement),
-        "95 % interval",
-        "verdict",
-    ];
     let is_figure = |column: usize| (1..=3).contains(&column);
     html! {
         table {
-            thead { tr { @for (column, heading) in headings.iter().enumerate() {
+            thead { tr { @for (column, heading) in headings(judgement).iter().enumerate() {
                 th.figure[is_figure(column)] scope="col" { (heading) }
             } } }
             tbody { @for line in &judgement.lines {
