@@ -23,15 +23,15 @@ impl Comparison {
     /// Maximum number of pairs.
     pub const MAX_PAIRS: usize = paired::MOST;
 
-    /// Returns the conclusion, if changes up to `margin` do not matter. The margin is a share of the latency
-    /// of the other method.
+    /// Returns the verdict for a margin, which is a share of the latency of the other method.
+    /// Changes up to the margin do not matter.
     pub fn verdict(&self, margin: f64) -> Verdict {
         Verdict::of(self.ratio, Scale::Ratio, Margin::Share(margin))
     }
 }
 
-/// Compares two methods by the medians of paired runs. Each pair contains the median of the method
-/// and the median of the other method.
+/// Compares two methods by the medians of paired runs. Each pair has the median of the method, then
+/// the median of the method with which it is compared.
 ///
 /// # Errors
 /// Returns an error if there are too few or too many pairs, or if a median is not positive.
@@ -43,13 +43,15 @@ pub fn compare(pairs: &[(f64, f64)]) -> Result<Comparison, Incomparable> {
     })
 }
 
-/// Compares two methods like [`compare`], while they are being measured. The bounds hold even if measuring
-/// ends because of them. They are wider and change only at the [looks](statistics::looks::LOOKS).
+/// Compares two methods like [`compare`], for measurements that end as soon as the result is sure.
+/// Repeated looks at the data do not make the confidence interval less certain. The interval is
+/// wider than that of [`compare`], and it changes only at the [looks](statistics::looks::LOOKS).
 ///
 /// # Errors
 /// Returns the errors of [`compare`]. At least 8 pairs are needed.
 pub(crate) fn compare_so_far(pairs: &[(f64, f64)]) -> Result<Comparison, Incomparable> {
-    /// Number of random patterns of signs. The test is exact for any number.
+    /// Number of random patterns of signs in the test. The test is exact for any number of
+    /// patterns.
     const DRAWS: usize = 10_000;
 
     let looks = Looks {
@@ -83,7 +85,8 @@ pub(crate) fn positive_interval(
     Ok(centre.map(f64::exp))
 }
 
-/// Names the cause of a logarithm that is not finite.
+/// Replaces the error about a logarithm that is not finite by its cause: a value that is not
+/// positive.
 fn not_positive(error: Incomparable) -> Incomparable {
     match error {
         Incomparable::NotFinite => Incomparable::NotPositive,
@@ -151,7 +154,7 @@ mod tests {
         }
     }
 
-    /// Ends each comparison at the first sure verdict, as `--until-sure` does.
+    /// Ends each comparison at the first sure verdict, as the option `--until-sure` does.
     #[test]
     fn comparisons_that_end_when_they_are_sure_err_as_rarely_as_stated() {
         const MARGIN: f64 = 0.02;
@@ -166,8 +169,8 @@ mod tests {
             })
         };
         let rounds = 200;
-        // Exactly at the margin, each sure verdict is wrong. Half of 5 % of 200 is 5; three standard
-        // deviations more are 12.
+        // The true ratio is exactly the margin, so each sure verdict is wrong. At most 5 % of 200
+        // rounds, which is 10, should be wrong; 17 is 2.3 standard deviations more.
         let wrong = (0..rounds)
             .filter(|_| end(1.0 + MARGIN).is_some_and(|(verdict, _)| verdict.is_sure()))
             .count();

@@ -243,8 +243,8 @@ mod tests {
         let axes = HeatAxes::around(&groups, HeatScale::Linear, 10, 1);
         let maps = groups.each_ref().map(|group| axes.map(group, "m"));
         assert!(maps[1].span_ns > 29 * maps[0].span_ns);
-        // The ten samples have equal distances, so they fill the ten columns in the same way for
-        // every distance.
+        // The samples are equally spaced in both maps, so they fill the ten columns in the same
+        // way.
         assert_eq!(maps[0].counts, maps[1].counts);
         assert!(maps[0].counts.iter().filter(|column| column[0] > 0).count() > 8);
     }

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! Methods are measured in turns: a [`Plan`] repeats runs in rotating order until the medians are
-//! known precisely enough, and [`compare`] tells with a confidence interval whether two methods
+//! known precisely enough. [`compare`] reports with a confidence interval whether two methods
 //! differ. This crate does not print and does not parse arguments.
 
 mod clock;

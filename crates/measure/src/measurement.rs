@@ -1,4 +1,4 @@
-//! Result of a measuring command, with its conditions.
+//! Measurements, their groups of runs, and comparisons of groups.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub struct Measurement {
     pub unavailable: Vec<Unavailable>,
     /// Runs of all methods and settings, with their samples.
     pub series: Vec<Series>,
-    /// Result that could end the measurement early.
+    /// Condition under which the measurement may end early.
     pub goal: Option<Goal>,
     /// Reason why the measurement ended.
     pub end: End,
@@ -69,7 +69,8 @@ impl Unavailable {
 /// Runs of one method under one setting, with the same phase, requested duration and size.
 #[derive(Clone, Debug)]
 pub struct Group<'m> {
-    /// First run. All runs of the group have its names.
+    /// First run. All runs of the group have the same method, setting, phase, requested duration
+    /// and size.
     pub first: &'m Series,
     /// All runs, in order.
     pub runs: Vec<&'m Series>,
@@ -108,10 +109,10 @@ impl Group<'_> {
             && of(first) == of(series)
     }
 
-    /// Returns the group that this group is compared with, of `all` groups of the measurement. If
-    /// there are several settings, this is the same method under the first of them. Otherwise it is
-    /// the first method with the same phase, requested duration, size and pace. The reference itself
-    /// is compared with nothing.
+    /// Returns the reference group, with which this group is compared, from `all` groups of the
+    /// measurement. If there are several settings, the reference is the group of the same method
+    /// under the first setting. Otherwise it is the group of the first method with the same phase,
+    /// requested duration, size and pace. Returns `None` for the reference itself.
     pub fn reference<'g, 'm>(&self, all: &'g [Group<'m>]) -> Option<&'g Group<'m>> {
         // States of the file cache are measured one after the other. Only runs in the same state
         // are adjacent in time and can be compared.
@@ -218,7 +219,7 @@ mod tests {
         (0..8).flat_map(of_run).collect()
     }
 
-    /// Returns for each group its name, the name of its reference, and the ratio of both.
+    /// Returns the name of each group, the name of its reference, and the ratio of their medians.
     fn compared(series: Vec<Series>) -> Vec<(String, Option<(String, f64)>)> {
         let measurement = measurement(series);
         let groups = measurement.groups();

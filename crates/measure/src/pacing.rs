@@ -5,8 +5,8 @@ use serde::Serialize;
 /// Sequence of slots at equal time intervals. No slot is skipped.
 ///
 /// After a stall, the missed slots are still returned, one after the other, with their intended
-/// times. A stall therefore shows in as many samples as it would have hit. A pacing that starts
-/// over after a stall would hide it (coordinated omission).
+/// times. Each sample that was due during the stall is therefore late. A pacing that starts over
+/// after a stall would hide these samples (coordinated omission).
 #[derive(Clone, Debug)]
 pub struct Pacing {
     interval_ns: i64,

@@ -164,7 +164,8 @@ mod tests {
                 summary.early as usize,
                 values.iter().filter(|v| **v < 0).count()
             );
-            // The fewest samples of which an upper bound has 97.5 %: 0.99^368 < 2.5 %.
+            // An upper bound of the 99 % quantile with 97.5 % confidence needs at least 368
+            // samples: 0.99^368 < 2.5 %.
             assert_eq!(summary.p99_ns.is_some(), count >= 368);
             assert_eq!(summary.p99_9_ns.is_some(), count >= 3_688);
         }

@@ -139,7 +139,7 @@ impl Plan {
 const STOP_CONFIDENCE: f64 = 0.97;
 
 /// Returns whether the median of each method is known to this fraction. Ignores methods without a
-/// recent median, but one method must remain.
+/// recent median. Returns false if no method has one.
 fn all_known(medians: &[Vec<Option<f64>>], share: f64) -> bool {
     let mut there = medians.iter().filter(|of| is_there(of)).peekable();
     there.peek().is_some()
@@ -149,8 +149,8 @@ fn all_known(medians: &[Vec<Option<f64>>], share: f64) -> bool {
         })
 }
 
-/// Returns whether the comparison of each method with its reference is sure. Ignores methods without a
-/// recent median, but one comparison must remain.
+/// Returns whether the comparison of each method with its reference is sure. Ignores methods
+/// without a recent median. Returns false if no comparison remains.
 fn all_sure(medians: &[Vec<Option<f64>>], references: &[Option<usize>], margin: f64) -> bool {
     let compared = medians
         .iter()
@@ -234,7 +234,8 @@ mod tests {
             ..PLAN
         };
         let (steady, end) = turns(plan, &|| false, |_| 1_000.0);
-        // A warm-up, and 8 rounds: six pairs have no interval of 97 %, and eight are the next look.
+        // One warm-up round and 8 counted rounds. Six runs are too few for 97 % confidence, and the
+        // next look is after eight.
         assert_eq!((steady.len(), end), (3 * 9, End::Precision));
         // The medians of one method vary between 1,000 and 1,500, so the plan runs all rounds.
         // After 50 runs, the median of this method is known to only 4 %.
@@ -292,9 +293,10 @@ mod tests {
             1 => 1.1 * scattered(turn),
             _ => scattered(turn),
         });
-        // With six pairs, even equal signs may be chance. Eight are the next look.
+        // Six pairs are too few: six equal signs may be chance. The next look is after eight.
         assert_eq!((sure.len(), end), (3 * 9, End::Sure));
-        // The runs of one method scatter by 20 % around the reference: 64 rounds cannot exclude 2 %.
+        // The runs of one method scatter by 20 % around the reference, so 64 rounds cannot exclude
+        // a difference of 2 %.
         let (unsure, end) = turns(plan, &|| false, |turn| match (turn.method, turn.run) {
             (2, Some(run)) => 800.0 + f64::from(run * 37 % 50) * 8.0,
             _ => 1_000.0,

@@ -66,7 +66,7 @@ pub struct ClockError {
     pub why: &'static str,
 }
 
-/// An open clock. Its time is zero at the moment when it was opened.
+/// An open clock. Its times count from the moment when it was opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     source: ClockSource,
@@ -199,7 +199,7 @@ fn open_tsc() -> Result<Clock, ClockError> {
 pub struct ClockFacts {
     /// Name of the clock.
     pub name: &'static str,
-    /// Number of ticks per second, if it is of interest.
+    /// Number of ticks per second; `None` for a clock of which only readings are known.
     pub ticks_per_second: Option<u64>,
     /// Mean duration of a reading.
     pub reading_ns: f64,

@@ -16,7 +16,7 @@ pub enum FilesError {
     File {
         /// Path of the file or folder.
         path: PathBuf,
-        /// Operation, as a past participle.
+        /// Operation as a past participle, for example `opened`.
         doing: &'static str,
         /// Error of the system.
         source: io::Error,

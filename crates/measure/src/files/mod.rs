@@ -5,7 +5,7 @@
 //! measurement fails. Opening, set-up (threads, queues, registrations), reading (submitting and
 //! waiting) and summing are timed separately. The [`CacheState`] is prepared before every run and
 //! is part of the setting's name. The number of bytes that the device delivered shows whether the
-//! cache state held.
+//! files were really cached, or not cached, as the state requires.
 
 mod cache;
 mod chunks;

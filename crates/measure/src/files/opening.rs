@@ -42,12 +42,13 @@ pub(super) fn open_all(
     set.files().iter().map(open).collect()
 }
 
-/// Ensures that this many files may be open at once. Raises the program's limit if necessary.
+/// Raises the program's limit of open files, if necessary, so that all files of a set may be open
+/// at once.
 #[cfg(unix)]
 pub(super) fn allow(files: usize) -> Result<(), FilesError> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-    /// Number of other files that may be open: terminal, results, a queue.
+    /// Number of files that are open in addition to the set: terminal, results, a queue.
     const BESIDES: u64 = 64;
 
     let needed = files as u64 + BESIDES;

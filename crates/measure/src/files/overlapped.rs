@@ -39,7 +39,7 @@ struct Operation {
     end: Option<(u32, u32)>,
 }
 
-/// Operations and their buffers, one of each per slot.
+/// Operations and their buffers. Each slot has one operation and one buffer.
 struct Operations {
     files: Vec<File>,
     buffers: Vec<Buffer>,
@@ -47,7 +47,7 @@ struct Operations {
     /// writes.
     operations: Vec<*mut Operation>,
     under_way: usize,
-    /// Reads that ended when they were started, because they were past the end of the file.
+    /// Reads that ended at once because their offset was past the end of the file.
     ended: Vec<Done>,
 }
 

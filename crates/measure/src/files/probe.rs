@@ -44,7 +44,7 @@ pub struct FilesMeasured {
     pub failure: Option<FilesError>,
 }
 
-/// Number of files that the trial of a method reads.
+/// Number of files that a method reads in a trial before the measurement.
 const TRIAL: usize = 64;
 
 impl FilesProbe {
@@ -209,7 +209,7 @@ fn retry_unavailable<T>(
     attempt()
 }
 
-/// Adds an unavailable method to the measurement, unless it is there already.
+/// Adds an unavailable method to the measurement, unless the measurement already lists it.
 fn note_unavailable(measurement: &mut Measurement, one: Unavailable) {
     if !measurement.unavailable.contains(&one) {
         measurement.unavailable.push(one);
@@ -285,8 +285,8 @@ impl Rounds<'_> {
         Ok(done.times.of(FilesPhase::Total).map(|ns| ns as f64))
     }
 
-    /// Excludes a method from this round on. Its results are dropped, because the other methods
-    /// have more rounds.
+    /// Excludes a method from this round on and drops its results. The other methods have more
+    /// rounds, so a comparison with the dropped results would be unfair.
     fn drop_method(&mut self, method: FilesMethod, run: Option<u32>, why: &str) {
         self.series.retain(|series| series.method != method.name());
         let round = match run {
@@ -300,8 +300,8 @@ impl Rounds<'_> {
         });
     }
 
-    /// Returns a note about the number of bytes that the device delivered, which shows whether the
-    /// cache state held.
+    /// Returns a note about the number of bytes that the device delivered. It shows whether the
+    /// files were really in the requested cache state.
     fn note(&mut self) -> Option<String> {
         self.from_device.sort_unstable();
         let (least, most) = (self.from_device.first()?, self.from_device.last()?);
@@ -310,7 +310,7 @@ impl Rounds<'_> {
         let cache = self.cache;
         if *most == 0 && all > 0 && cache != CacheState::Warm {
             return Some(format!(
-                "{cache}: the device delivered 0 bytes in every run, so these are times of memory, not of \
+                "{cache}: the device delivered 0 bytes in every run, so the times are those of memory, not of \
                  a device: the file system has no device (tmpfs), or a lower layer cached the files"
             ));
         }

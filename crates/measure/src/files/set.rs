@@ -69,7 +69,7 @@ impl FileSet {
                 .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
                 .map_err(listed)?;
             entries.sort();
-            // Subfolders are pushed in reverse order, so that the first one is taken next.
+            // Subfolders are pushed in reverse order, so that the first subfolder is visited next.
             let mut inner = Vec::new();
             for path in entries {
                 let of_it =

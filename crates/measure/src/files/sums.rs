@@ -31,7 +31,7 @@ impl FileSum {
 
 impl fmt::Display for FileSum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes of sum {}", self.bytes, self.sum)
+        write!(f, "{} bytes with the sum {}", self.bytes, self.sum)
     }
 }
 

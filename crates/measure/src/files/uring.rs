@@ -154,7 +154,7 @@ fn vector(buffer: &mut Buffer) -> libc::iovec {
     }
 }
 
-/// Returns an error that explains why there is no such ring, with advice.
+/// Returns an error that explains why the system cannot create the ring, with advice.
 fn not_here(error: &io::Error) -> FilesError {
     let hint = match error.raw_os_error() {
         Some(libc::EPERM) => "; the sysctl kernel.io_uring_disabled or a container forbids it",

@@ -30,7 +30,8 @@ pub(super) struct Arrival {
 }
 
 /// Returns the traffic classes with which packets reached the reflector, each with its number of
-/// returned packets. The arrivals must already be entered in `trips`.
+/// returned packets. Call [`account`] first, because only packets whose return is recorded in
+/// `trips` count.
 pub(super) fn seen_classes(trips: &[Trip], arrivals: &[Arrival]) -> Vec<(u8, u64)> {
     let mut classes: Vec<(u8, u64)> = Vec::new();
     for arrival in arrivals {
@@ -69,8 +70,8 @@ pub struct Tally {
     pub strangers: u64,
 }
 
-/// Enters the arrivals in the trips and counts the fates. The arrivals are in order of arrival. The
-/// trips are in order of sequence numbers.
+/// Records the arrivals in the trips and counts the fates. Arrivals are in order of arrival, trips
+/// in order of sequence numbers.
 pub(super) fn account(trips: &mut [Trip], arrivals: &[Arrival]) -> Tally {
     let mut tally = Tally::default();
     let mut next_expected = 0;

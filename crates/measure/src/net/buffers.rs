@@ -35,8 +35,8 @@ pub(super) fn grant(socket: &Socket, asked: Option<usize>) -> io::Result<Buffers
     })
 }
 
-/// Requests sizes beyond the system's limit. For users without the privilege, the sizes that the
-/// limit allowed stay.
+/// Requests sizes beyond the system's limit. Without the privilege for that, the sizes stay within
+/// the limit.
 #[cfg(target_os = "linux")]
 fn force(socket: &Socket, bytes: usize) {
     use nix::sys::socket::{setsockopt, sockopt};

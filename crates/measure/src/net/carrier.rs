@@ -48,7 +48,7 @@ impl Carrier {
     /// Returns the errors of [`Udp::open`], [`Pgm::open`] and the libraries.
     #[cfg_attr(
         not(target_os = "linux"),
-        expect(unused_variables, reason = "only ZeroMQ cares for them")
+        expect(unused_variables, reason = "only ZeroMQ uses them")
     )]
     pub fn open(
         self,
@@ -81,7 +81,7 @@ impl Carrier {
     /// ends on the loopback interface.
     #[cfg_attr(
         not(target_os = "linux"),
-        expect(unused_variables, reason = "none has a library")
+        expect(unused_variables, reason = "only carriers of Linux need a check")
     )]
     pub(super) fn check(
         self,

@@ -35,7 +35,7 @@ pub enum NetError {
     #[error("PGM needs a group; name one with --group, such as 239.255.76.76")]
     NoGroup,
     /// PGM needs ports after the given port, but there are too few.
-    #[error("PGM needs more ports after {0} than there are; choose a lower one with --port")]
+    #[error("port {0} is too high: PGM also uses ports above it; choose a lower port with --port")]
     PortTooHigh(u16),
     /// Two ends of PGM on one machine need different addresses, but there is only one.
     #[error(
@@ -45,7 +45,7 @@ pub enum NetError {
     OneAddress,
     /// The carrier cannot distinguish two ends that share the loopback interface.
     #[error(
-        "its two ends need two interfaces, but the loopback interface is one; use network \
+        "its two ends need different interfaces, but both are on the loopback interface; use network \
          namespaces (--self-test)"
     )]
     OneInterface,

@@ -64,7 +64,7 @@ impl Namespaces {
     }
 
     /// Runs `work` on a thread in the namespace of a side. Threads and programs that `work` starts
-    /// are in it too.
+    /// run in the same namespace.
     pub(super) fn within<T: Send>(
         &self,
         side: Side,

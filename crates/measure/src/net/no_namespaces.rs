@@ -10,7 +10,7 @@ pub(super) enum Namespaces {}
 impl Namespaces {
     pub(super) fn new() -> Result<Namespaces, NetError> {
         Err(NetError::Namespaces {
-            doing: "looking for them".to_owned(),
+            doing: "checking the system".to_owned(),
             why: "they exist on Linux only".to_owned(),
         })
     }

@@ -34,7 +34,7 @@ const NOTICE: Duration = Duration::from_millis(20);
 pub struct Pgm {
     sender: Arc<Mutex<Socket>>,
     receiver: Arc<Mutex<Socket>>,
-    /// Session of this end. The receiver may also receive packets of this session.
+    /// Session of this end. If packets loop back, the receiver gets them too and ignores them.
     session: Tsi,
     spinning: Spinning,
     /// Thread for repairs, which ends with the last handle of this end.
@@ -124,7 +124,8 @@ impl Transport for Pgm {
         if let Some(received) = self.spinning.look(look)? {
             return Ok(Some(received));
         }
-        // The rest is reduced by the requested waits, so that no clock is read for each packet.
+        // The requested waits are subtracted, not the measured time, so that the clock is not read
+        // for each packet.
         let mut rest = WAIT;
         let received = loop {
             match next(&mut receiver, session, buffer)? {
@@ -187,8 +188,8 @@ fn next(
                     class: None,
                 }));
             }
-            // Packets of this end are ignored. A packet that is lost for good does not arrive, as
-            // with any transport.
+            // Packets of this end are ignored. A packet that cannot be repaired never arrives; the
+            // measurement counts it as lost.
             Heard::Event(_) => {}
             Heard::TimerPending(wait) => return Ok(Err(wait)),
             Heard::WouldBlock | Heard::End => return Ok(Err(WAIT)),

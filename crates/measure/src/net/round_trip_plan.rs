@@ -222,7 +222,8 @@ impl RoundTripPlan {
             Ok::<_, NetError>(None)
         };
         let mut runs = Runs::new(&self.plan, ours + peers);
-        // With one setting, carriers are compared with the first one; otherwise each carrier with itself.
+        // If there is one setting, each carrier is compared with the first carrier. Otherwise, each
+        // carrier is compared with itself under the first setting.
         let reference = |of: usize| {
             let number = of % of_a_pace;
             let other = match self.settings.len() {
@@ -285,8 +286,8 @@ impl RoundTripPlan {
                     has_failed.store(true, Ordering::Relaxed);
                     let why = match &exchange.trips.refused {
                         Some(said) => format!(
-                            "nothing could be sent any more in run {run} of {method} ({said}): look at the \
-                             interface and the route here"
+                            "the system refused all further packets in run {run} of {method} ({said}); check the \
+                             interface and the route of this machine"
                         ),
                         None => format!(
                             "the reflector fell silent in run {run} of {method}; check whether it still runs"

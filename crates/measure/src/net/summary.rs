@@ -46,10 +46,12 @@ impl RoundTripReport {
             Ok(comparison) => {
                 let (low, high) = (comparison.ratio.low, comparison.ratio.high);
                 match comparison.ratio.contains(1.0) {
-                    true => format!("no difference of medians shown ({low:.2} to {high:.2})"),
+                    true => format!(
+                        "no significant difference of the medians (ratio {low:.2} to {high:.2})"
+                    ),
                     false => format!(
-                        "laglab's medians under the first setting are {low:.2} to {high:.2} times its (95 % \
-                         confidence)"
+                        "laglab's medians under the first setting are {low:.2} to {high:.2} times those of \
+                         sockperf (95 % confidence)"
                     ),
                 }
             }
@@ -117,7 +119,7 @@ fn fates(of: &[&Fates], rate: Option<f64>) -> String {
     if repairs().next().is_some() {
         let sum = |count: fn(Repairs) -> u64| repairs().map(count).sum::<u64>();
         sentence.push_str(&format!(
-            "; {} sent again, {} received again, {} lost",
+            "; {} sent again, {} received after a repair request, {} lost",
             grouped(sum(|of| of.sent)),
             grouped(sum(|of| of.received)),
             grouped(sum(|of| of.lost)),

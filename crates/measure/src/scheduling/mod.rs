@@ -250,7 +250,7 @@ mod tests {
             Grant::describe(&everything, &grants),
             "SCHED_DEADLINE 200µs of 1ms, nice -5 (refused), CPU 3, timer slack 1ns, memory locked"
         );
-        // A failure that is not a request of the setting marks nothing.
+        // A grant that the setting did not request marks nothing, even if it failed.
         let failed = [Grant::new("nanosleep", Err("it failed"))];
         assert_eq!(Grant::describe(&everything, &failed), asked);
     }

@@ -15,7 +15,7 @@ use rustix::time::{
 use super::{Resolution, SleepMethod};
 use crate::Refusal;
 
-/// Type without values, because Linux has no timer resolution that a program could hold.
+/// Type without values, because Linux has no timer resolution that a program could request.
 pub(super) type Held = std::convert::Infallible;
 
 pub(super) fn set_resolution(_resolution: Resolution) -> Result<Held, Refusal> {

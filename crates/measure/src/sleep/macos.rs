@@ -7,7 +7,7 @@ use rustix::thread::{NanosleepRelativeResult, Timespec};
 use super::{Resolution, SleepMethod};
 use crate::Refusal;
 
-/// Type without values, because macOS has no timer resolution that a program could hold.
+/// Type without values, because macOS has no timer resolution that a program could request.
 pub(super) type Held = std::convert::Infallible;
 
 pub(super) fn set_resolution(_resolution: Resolution) -> Result<Held, Refusal> {

@@ -138,7 +138,8 @@ impl SleepPlan {
         let mut grants: Vec<Option<Vec<Grant>>> = vec![None; self.settings.len()];
         let mut pace = Pace::default();
         let mut series = Vec::new();
-        // With one setting, methods are compared with the first one; otherwise each method with itself.
+        // If there is one setting, each method is compared with the first method. Otherwise, each
+        // method is compared with itself under the first setting.
         let settings = self.settings.len();
         let reference = |of: usize| match settings {
             1 => (of > 0).then_some(0),
@@ -147,7 +148,7 @@ impl SleepPlan {
         let references: Vec<_> = (0..methods.len() * settings).map(reference).collect();
         let start_ns = clock.now_ns();
         let end = self.plan.carry_out(&references, clock, stop, |turn| {
-            // The settings of a method are neighbours, because they are compared.
+            // The settings of a method are adjacent, because they are compared.
             let method = methods[turn.method / self.settings.len()];
             let number = turn.method % self.settings.len();
             let samples = match turn.run {

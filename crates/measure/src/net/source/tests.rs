@@ -17,10 +17,10 @@ enum Fate {
     Back,
     Lost,
     Twice,
-    /// Answer that comes back after that of the next packet.
+    /// Answer that arrives after the answer to the next packet.
     Late,
     NoRoom,
-    /// Answer that comes back after a foreign packet.
+    /// Answer that arrives after a foreign packet.
     WithNoise,
 }
 

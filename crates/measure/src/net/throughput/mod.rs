@@ -236,7 +236,7 @@ impl Method {
         },
         Method {
             name: "pgm_many",
-            calls: "PGM: 128 messages per call, received as many",
+            calls: "PGM: 128 messages per call, at both ends",
             way: Way::Pgm(Batch::Both),
         },
         #[cfg(target_os = "linux")]
@@ -433,8 +433,8 @@ fn receive(
     clock: &Clock,
 ) -> io::Result<Arrived> {
     let mut arrived = Arrived::default();
-    // Time that is left for packets in flight after the sender has ended. The sender ends in any
-    // case.
+    // Remaining time for packets in flight after the sender has ended. The sender always ends, so
+    // no limit is needed before.
     let mut patience = LEFT_OVER.as_nanos() as i64;
     loop {
         let was_ended = has_ended.load(Ordering::Acquire);

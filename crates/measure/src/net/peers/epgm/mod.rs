@@ -128,8 +128,8 @@ impl Epgm {
     }
 }
 
-/// Returns the real-time policy and priority if the system grants them. The check is needed because
-/// the library aborts the process if it may not set them.
+/// Returns the real-time policy and priority if the system grants them. The library is asked for
+/// them only then, because it aborts the process if the system refuses them.
 fn granted(scheduling: &Scheduling) -> Option<(i32, i32)> {
     let real_time = match scheduling.policy {
         Policy::Fifo(priority) => (libc::SCHED_FIFO, priority.into()),
@@ -152,7 +152,7 @@ pub(in crate::net) fn check() -> Result<String, NetError> {
     Ok(format!("libzmq {}", ZeroMq::get()?.version))
 }
 
-/// Checks whether the group can be joined.
+/// Checks whether a socket can join the group.
 fn try_out(group: SocketAddr, interface: &Interface) -> Result<(), NetError> {
     let place = Place::Group {
         group,

@@ -46,7 +46,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: every socket holds the context, so no socket is left.
+        // SAFETY: every socket keeps a reference to the context, so no socket exists any more.
         unsafe { (self.library.ctx_term)(self.raw.as_ptr()) };
     }
 }
@@ -60,8 +60,7 @@ pub(super) struct Socket {
     _context: Arc<Context>,
 }
 
-// SAFETY: the library documents that a socket may move to another thread with a full memory
-// barrier.
+// SAFETY: the library documents that another thread may use a socket after a full memory barrier.
 unsafe impl Send for Socket {}
 
 impl Socket {

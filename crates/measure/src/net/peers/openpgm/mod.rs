@@ -112,7 +112,8 @@ impl Transport for OpenPgm {
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        // The rest is reduced by the requested waits, so that no clock is read for each packet.
+        // The requested waits are subtracted, not the measured time, so that the clock is not read
+        // for each packet.
         let mut rest = WAIT;
         loop {
             let wait = match self.socket.recv(buffer)? {

@@ -3,7 +3,7 @@
 //! Unsafe code is allowed to call the library. It is sound for these reasons. A socket is used only
 //! between creation and drop. Every argument outlives its call, and the call gets the argument's
 //! size. Arguments that abort version 5.3 are rejected: messages of more than one packet, and
-//! unaligned messages. Both cause the abort in the library's routine that copies and sums at once.
+//! unaligned messages. Both abort in the routine that copies a message and sums it in one pass.
 //! The library locks internally, so several threads may call it.
 #![allow(unsafe_code)]
 
@@ -133,9 +133,9 @@ impl OpenPgmSocket {
         Ok((socket, buffers))
     }
 
-    /// Sets the same times as for laglab's PGM, except for the wait for answers to repair requests.
-    /// These waits are a constant 20 ms and 40 ms instead of 2 ms and 5 ms with doubling. With
-    /// laglab's values, the library would give up after a fraction of a second.
+    /// Sets the same times as for laglab's PGM, except for the waits for answers to repair
+    /// requests. These waits are a constant 20 ms and 40 ms instead of 2 ms and 5 ms with doubling.
+    /// With laglab's values, the library would give up after a fraction of a second.
     fn configure(&self, group: SocketAddr, does: Does) -> Result<(), NetError> {
         let milliseconds = |ms: c_int| ms * 1_000;
         let port = c_int::from(group.port());
@@ -366,7 +366,7 @@ impl OpenPgmSocket {
         is_there.then_some(seconds + rest)
     }
 
-    /// Reads an option. Returns whether the socket has it.
+    /// Reads an option into `value`. Returns false if the socket does not have the option.
     ///
     /// # Safety
     /// `T` must be the type of the option.

@@ -26,8 +26,8 @@ fn sockets(kind: Type) -> [UdpSocket; 2] {
     ends
 }
 
-/// Sends two bursts and then three, and receives them. Before both, checks that the receiver waits
-/// while no packet arrives.
+/// Sends and receives two bursts, and then three. Before each exchange, checks that the receiver
+/// waits while no packet arrives.
 fn exchange(sender: &mut Sender, receiver: &mut Receiver) {
     for bursts in [2, 3] {
         for _ in 0..2 {
@@ -95,7 +95,7 @@ fn a_slot_has_one_request_at_a_time() {
     }
 }
 
-/// Tests the registered I/O of Windows. No other test needs a Windows that has it.
+/// Tests the registered I/O of Windows. On systems without it (Wine), checks the error.
 #[test]
 fn the_system_transfers_packets_or_has_no_rio() {
     let [near, far] = sockets(SOCKET);
