@@ -65,7 +65,7 @@ impl Receiver {
     /// Creates a receiver.
     ///
     /// # Errors
-    /// If the configuration is invalid.
+    /// Returns an error if the configuration is invalid.
     pub fn new(config: ReceiverConfig) -> Result<Receiver, ReceiverError> {
         if !config.group.is_multicast() {
             return Err(ReceiverError::NotMulticast(config.group));

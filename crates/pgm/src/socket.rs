@@ -101,7 +101,7 @@ impl SocketConfig {
     /// Returns the interface's address in the address family (IPv4 or IPv6) of the group.
     ///
     /// # Errors
-    /// If the interface has no such address.
+    /// Returns an error if the interface has no such address.
     pub fn address(&self) -> Result<IpAddr, SocketError> {
         self.interface
             .address_for(self.group)
@@ -114,10 +114,10 @@ impl SocketConfig {
 
 /// Member of a multicast group: a source, a receiver, or both.
 ///
-/// The socket has no thread. It blocks only in the methods that say so. [`Socket::recv`] does all
-/// pending work. Call it also for a socket that only sends, because it serves repairs. Call it when
-/// a socket of [`Socket::sockets`] is readable, and when the time that it last returned has passed.
-/// [`Socket::recv_blocking`] does this for you.
+/// The socket has no thread. Only [`Socket::send_blocking`], [`Socket::recv_blocking`] and
+/// [`Socket::wait`] block. [`Socket::recv`] does all pending work. Call it also for a socket that
+/// only sends, because it serves repairs. Call it when a socket of [`Socket::sockets`] is readable,
+/// and when the time that it last returned has passed. [`Socket::recv_blocking`] does this for you.
 #[derive(Debug)]
 pub struct Socket {
     link: Link,
@@ -199,8 +199,9 @@ impl Socket {
     /// Opens the sockets and joins the group. If a configured seed is 0, a random seed replaces it.
     ///
     /// # Errors
-    /// If a configuration is invalid, or if the system refuses to open the sockets, for example
-    /// because the address does not exist, a port is in use, or raw packets are not permitted.
+    /// Returns an error if a configuration is invalid, or if the system refuses to open the
+    /// sockets, for example because the address does not exist, a port is in use, or raw packets
+    /// are not permitted.
     pub fn open(
         config: &SocketConfig,
         source: Option<SourceConfig>,
@@ -244,7 +245,7 @@ impl Socket {
     /// Returns the buffer sizes that the system granted.
     ///
     /// # Errors
-    /// If the system does not report the sizes.
+    /// Returns an error if the system does not report the sizes.
     pub fn buffers(&self) -> Result<Buffers, SocketError> {
         self.link.buffers()
     }
@@ -257,7 +258,7 @@ impl Socket {
     /// Returns an object that waits for packets on another thread while the current thread sends.
     ///
     /// # Errors
-    /// If the sockets cannot be duplicated.
+    /// Returns an error if the sockets cannot be duplicated.
     pub fn waiter(&self) -> Result<Waiter, SocketError> {
         let handles = self.sockets().map(UdpSocket::try_clone).collect();
         let handles: std::io::Result<Vec<UdpSocket>> = handles;
@@ -302,9 +303,10 @@ impl Socket {
     /// Sends a message to the group.
     ///
     /// # Errors
-    /// If the message cannot be sent now, or can never be sent; see [`SocketError`]. It is not an
-    /// error if the system refuses the message, for example because the interface is down. Such a
-    /// message is repaired like a lost one and counted in [`Socket::refusals`].
+    /// Returns an error if the message cannot be sent now, or can never be sent; see
+    /// [`SocketError`]. It is not an error if the system refuses the message, for example because
+    /// the interface is down. Such a message is repaired like a lost one and counted in
+    /// [`Socket::refusals`].
     pub fn send(&mut self, message: &[u8]) -> Result<Sqn, SocketError> {
         let source = self.source.as_mut().ok_or(SocketError::NoSource)?;
         let sent = source.send(message);
@@ -323,8 +325,8 @@ impl Socket {
     /// go to the system in one call if it supports that, which is several times faster.
     ///
     /// # Errors
-    /// The errors of [`Socket::send`], if they concern the first message. Messages that must wait
-    /// are not an error; they are not sent and not counted.
+    /// Returns the errors of [`Socket::send`], if they concern the first message. Messages that
+    /// must wait are not an error; they are not sent and not counted.
     pub fn send_many<'a>(
         &mut self,
         messages: impl IntoIterator<Item = &'a [u8]>,
@@ -354,7 +356,7 @@ impl Socket {
     /// Sends a message, and waits until that is possible.
     ///
     /// # Errors
-    /// The errors of [`Socket::send`], except [`SocketError::WouldBlock`].
+    /// Returns the errors of [`Socket::send`], except [`SocketError::WouldBlock`].
     pub fn send_blocking(&mut self, message: &[u8]) -> Result<Sqn, SocketError> {
         loop {
             match self.send(message) {
@@ -383,8 +385,8 @@ impl Socket {
     /// Does all pending work, and returns the next event.
     ///
     /// # Errors
-    /// If the socket itself is broken. Errors that a packet from the network can cause are counted
-    /// in [`Socket::refusals`] instead.
+    /// Returns an error if the socket itself is broken. Errors that a packet from the network can
+    /// cause are counted in [`Socket::refusals`] instead.
     pub fn recv(&mut self) -> Result<Received, SocketError> {
         loop {
             // The clock is read once per batch, not per message.
@@ -412,7 +414,7 @@ impl Socket {
     /// Waits for the next event, and returns it as [`Socket::recv`] does.
     ///
     /// # Errors
-    /// The errors of [`Socket::recv`].
+    /// Returns the errors of [`Socket::recv`].
     pub fn recv_blocking(&mut self) -> Result<Received, SocketError> {
         loop {
             match self.recv()? {
@@ -426,7 +428,7 @@ impl Socket {
     /// Waits until a packet can be received or the timeout is over. The wait may end earlier.
     ///
     /// # Errors
-    /// If the system refuses to wait.
+    /// Returns an error if the system refuses to wait.
     pub fn wait(&mut self, timeout: Option<Duration>) -> Result<(), SocketError> {
         let waited = self.link.wait(timeout, !self.train.bytes.is_empty());
         self.unless_refused(waited, ())

@@ -99,7 +99,7 @@ impl Source {
     /// Starts a session. The first call of `poll_transmit` returns an SPM.
     ///
     /// # Errors
-    /// If the configuration is invalid.
+    /// Returns an error if the configuration is invalid.
     pub fn new(config: SourceConfig, now: Time) -> Result<Source, ConfigError> {
         config.check()?;
         let parity = config.parity;

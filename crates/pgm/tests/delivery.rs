@@ -79,7 +79,7 @@ fn check(network: &Network, node: usize, order: Order, sent: &[(Sqn, Vec<u8>)]) 
         });
         assert!(
             handed_out.contains(first) || is_told,
-            "nothing was said of message {at}, {} bytes",
+            "message {at} of {} bytes was neither delivered nor reported as lost",
             message.len()
         );
     }

@@ -106,7 +106,7 @@ fn wireshark_accepts_all_packets() {
     assert_eq!(
         sorts,
         [0, 1, 2, 4, 5, 8, 10, 12, 13],
-        "not all sorts were sent"
+        "not all kinds of packets were sent"
     );
 
     let file = std::env::temp_dir().join(format!("pgm-{}.pcap", std::process::id()));

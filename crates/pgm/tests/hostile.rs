@@ -18,6 +18,6 @@ fn hostile_members_stay_within_the_limits() {
         script.extend((0..length).map(|_| rng.bits() as u8));
         most = most.max(session::run(&script));
     }
-    // The limit of the memory says something only if sessions come near it.
+    // The memory limit is a useful check only if sessions come near it.
     assert!(most > session::MEMORY / 10, "{most} bytes");
 }

@@ -90,7 +90,7 @@ fn parity_parameters(proactive: bool, on_demand: bool) -> Options<'static> {
     }
 }
 
-/// Returns a configuration in which all times differ, so that tests can tell them apart.
+/// Returns a configuration in which all times differ, so that tests can distinguish them.
 fn config() -> ReceiverConfig {
     ReceiverConfig {
         back_off: Duration::from_millis(10),
@@ -467,7 +467,8 @@ fn without_an_spm_a_gap_longer_than_the_window_is_one_loss() {
     script.receive(odata(1_000));
     script.wait(1_000);
     script.receive(odata(1_001_000));
-    // An SPM is expected within 30 s after the first packet. Then the source has been silent for 29.5 s only.
+    // If no SPM arrives within 30 s after the first packet, missing packets are lost. The source
+    // itself has been silent for only 29.5 s, so it has not expired.
     script.wait(29_500);
     // The last packet has no room in the window, so it is lost too.
     assert_eq!(script.events(), ["1000 data", "lost 1000000 from 1001"]);

@@ -222,8 +222,8 @@ fn parity_of_shortened_groups_repairs_without_requests() {
     let (without, with) = (requests(false), requests(true));
     // 27 % of the bursts lose at least one packet. If groups are not shortened, the receiver
     // requests the lost packet, unless its group is complete by then. If groups are shortened,
-    // there is a request only if more than two of the five packets are lost (0.9 %), or if all
-    // packets are lost that tell the end of the group.
+    // there is a request in two cases only: more than two of the five packets are lost (0.9 %), or
+    // all packets that announce the end of the group are lost.
     assert!(without > 60, "{without} requests without");
     assert!(with < without / 4, "{with} requests with");
 }
@@ -290,7 +290,7 @@ fn late_joiners_get_the_window_if_both_ends_agree() {
     send(&mut network, 50, 100);
     network.nodes[1].is_cut_off = false;
     network.nodes[2].is_cut_off = false;
-    network.run_for(milliseconds(100)); // a heartbeat SPM tells the receivers the current sequence number
+    network.run_for(milliseconds(100)); // a heartbeat SPM announces the current sequence number
     send(&mut network, 50, 100);
     network.run_for(milliseconds(100));
     assert_eq!(network.messages(1).len(), 100);

@@ -63,7 +63,7 @@ impl Code {
     /// Returns the factors by which the data packets are multiplied in parity packet `index`.
     ///
     /// # Panics
-    /// If `index` is too large.
+    /// Panics if `index` is too large.
     pub fn parity_row(&self, index: usize) -> &[u8] {
         &self.parity_rows[index * self.size..(index + 1) * self.size]
     }
@@ -73,7 +73,7 @@ impl Code {
     /// zeros.
     ///
     /// # Panics
-    /// If `index` is too large, or if a data packet is longer than `length`.
+    /// Panics if `index` is too large, or if a data packet is longer than `length`.
     pub fn encode<'a>(
         &self,
         index: usize,

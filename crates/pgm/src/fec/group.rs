@@ -41,7 +41,7 @@ const NO_FRAGMENT: u8 = 0x80;
 /// size of the code.
 ///
 /// # Panics
-/// If `index` is too large.
+/// Panics if `index` is too large.
 pub(crate) fn encode(code: &Code, index: usize, members: &[Member<'_>]) -> Parity {
     let lengths = members.iter().map(|member| member.payload.len());
     let longest = lengths.clone().max().unwrap_or(0);

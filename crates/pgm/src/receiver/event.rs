@@ -30,7 +30,7 @@ pub enum Event {
     Reset {
         /// Session identifier of the source.
         source: Tsi,
-        /// Reason of the abort, and a flag that tells whether the source still sends repairs.
+        /// Reason of the abort, and whether the source still sends repairs.
         reset: Reset,
     },
     /// The session ended, and all its messages were returned or reported as lost.

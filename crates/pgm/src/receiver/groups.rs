@@ -12,8 +12,8 @@ use crate::{
     wire::{ParityParameters, Sqn},
 };
 
-/// Parity state of a session: its code, and the groups for which parity was received or requested
-/// or that are shortened.
+/// Parity state of a session: its code, and an entry for each group that is shortened, or for which
+/// parity was received or requested.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     session: Option<Session>,
@@ -230,7 +230,8 @@ impl ReceiveWindow {
     pub(super) fn shorten(&mut self, now: Time, sqn: Sqn, packets: u32, size: u32) {
         let group = sqn.group(size);
         let last = group.plus(size - 1);
-        // With parity, the window drops whole groups, so the first packet of the group decides.
+        // With parity, the window drops whole groups, so the group has passed if its first packet
+        // has passed. Without parity, its last packet must have passed.
         let has_passed = match self.groups.is_active() {
             true => group.is_before(self.base),
             false => last.is_before(self.base),

@@ -49,8 +49,8 @@ pub(super) struct Peer {
     is_reset_reported: bool,
     is_finish_reported: bool,
     is_expired: bool,
-    /// Sequence number of the last SPM that was older than the newest SPM, and the count of such
-    /// SPMs in ascending order.
+    /// Sequence number of the last outdated SPM, and the number of outdated SPMs with ascending
+    /// numbers. An SPM is outdated if it is older than the newest SPM.
     old_spms: (Sqn, u32),
     rng: fastrand::Rng,
     statistics: ReceiverStatistics,
@@ -356,9 +356,9 @@ impl Peer {
         self.note_unused_numbers(sqn, short);
         let window = match &mut self.window {
             Some(window) => window,
-            // A parity packet does not tell which packet is the first.
+            // A parity packet does not show which packet is the first.
             None if packet.parity => return,
-            // The requested SPM will tell which packet is the first.
+            // The requested SPM will show which packet is the first.
             None if self.config.late_join && options.join.is_none() => return,
             None => self.open_window(now, sqn, trail, options),
         };
@@ -404,7 +404,7 @@ impl Peer {
     }
 
     fn apply_back_off(&mut self, options: &Options<'_>) {
-        // The option can name a later poll from which on the interval holds. This number is
+        // The option can name a later poll, from which on the interval applies. This number is
         // ignored, because only a source that measures again would send it.
         if let Some(told) = options.back_off_interval
             && let Some(window) = &mut self.window
@@ -427,7 +427,7 @@ impl Peer {
         }
     }
 
-    /// Gives up the source if it was silent for too long. If no SPM has told the address for
+    /// Gives up the source if it was silent for too long. If no SPM has reported the address for
     /// requests in time, gives up the missing packets.
     pub(super) fn expire(&mut self, now: Time) {
         if !self.is_expired && self.expiry() <= now {
@@ -440,8 +440,8 @@ impl Peer {
         }
     }
 
-    /// Returns the time at which missing packets are given up because no SPM has told the address
-    /// for requests.
+    /// Returns the time at which missing packets are given up because no SPM has reported the
+    /// address for requests.
     fn introduction_ends(&self) -> Option<Time> {
         let is_waiting = self.path.is_none()
             && !self.config.passive

@@ -34,7 +34,7 @@ pub(super) struct Request {
     expiry: Time,
     /// Number of requests that the source did not confirm in time.
     pub(super) unconfirmed: u16,
-    /// Number of confirmations that no repair followed in time.
+    /// Number of confirmations without a repair in time.
     pub(super) unrepaired: u16,
     /// Time since which the packet is missing.
     pub(super) since: Time,

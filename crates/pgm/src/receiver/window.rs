@@ -340,8 +340,9 @@ impl ReceiveWindow {
         }
     }
 
-    /// Marks all missing packets as lost, also those that the window has no room for. Otherwise, a
-    /// forged packet with a high number would cause a loss for each of thousands of windows.
+    /// Marks all missing packets as lost, including those for which the window has no room.
+    /// Otherwise, after a forged packet with a high number, thousands of windows in a row would
+    /// each report a loss.
     pub(super) fn give_up(&mut self) {
         for at in 0..self.slots.len() {
             self.lose(at);

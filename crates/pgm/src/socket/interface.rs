@@ -19,7 +19,7 @@ impl Interface {
     /// Returns all interfaces that have an address, sorted by index.
     ///
     /// # Errors
-    /// If the system does not list its interfaces.
+    /// Returns an error if the system does not list its interfaces.
     pub fn list() -> Result<Vec<Interface>, SocketError> {
         let found = if_addrs::get_if_addrs().context(|| "list network interfaces".to_owned())?;
         let mut interfaces: BTreeMap<u32, Interface> = BTreeMap::new();
@@ -40,7 +40,7 @@ impl Interface {
     /// interface.
     ///
     /// # Errors
-    /// If there is no such interface. The error lists the existing interfaces.
+    /// Returns an error if there is no such interface. The error lists the existing interfaces.
     pub fn find(requested: &str) -> Result<Interface, SocketError> {
         let interfaces = Self::list()?;
         let address: Option<IpAddr> = requested.parse().ok();

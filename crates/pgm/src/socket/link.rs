@@ -28,7 +28,7 @@ pub(super) struct Ends {
     pub(super) receiver: bool,
 }
 
-/// Answer to the question whether there may be more to do now.
+/// Result of a step: whether more work may be due now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum More {
     Maybe,

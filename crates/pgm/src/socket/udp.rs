@@ -1,5 +1,6 @@
-//! PGM packets in UDP datagrams. There are up to three sockets: one receives packets to the group,
-//! one is for packets to a single member (such as NAKs), and with one a source sends to the group.
+//! PGM packets in UDP datagrams. There are up to three sockets. The first receives packets to the
+//! group. The second is for packets to a single member, such as NAKs. The third sends a source's
+//! packets to the group.
 
 use std::{
     io::{self, ErrorKind},

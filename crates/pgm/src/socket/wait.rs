@@ -18,7 +18,7 @@ impl Waiter {
     /// received.
     ///
     /// # Errors
-    /// If the system refuses to wait.
+    /// Returns an error if the system refuses to wait.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool, SocketError> {
         let readable = wait(self.0.iter(), None, timeout)?;
         Ok(readable.contains(&true))

@@ -20,8 +20,8 @@ impl Source {
     /// is sent.
     ///
     /// # Errors
-    /// If too many packets are waiting, the message is too long for the window, or the session was
-    /// closed.
+    /// Returns an error if too many packets are waiting, the message is too long for the window, or
+    /// the session was closed.
     pub fn send(&mut self, message: &[u8]) -> Result<Sqn, SendError> {
         if self.end.is_some() {
             return Err(SendError::Closed);

@@ -113,7 +113,7 @@ impl Fragment {
 pub struct BackOffInterval {
     /// Interval in microseconds.
     pub interval: u32,
-    /// Number of the poll from which on the interval holds; 0 if it holds now.
+    /// Number of the poll from which on the interval applies; 0 if it applies now.
     pub poll: Sqn,
 }
 
@@ -202,7 +202,7 @@ impl<'a> NakList<'a> {
     /// Writes sequence numbers into `room`, and returns them as a list.
     ///
     /// # Panics
-    /// If there are more than [`NakList::MAX`].
+    /// Panics if there are more than [`NakList::MAX`].
     pub fn new(numbers: &[Sqn], room: &'a mut [u8; 4 * NakList::MAX]) -> NakList<'a> {
         assert!(
             numbers.len() <= NakList::MAX,

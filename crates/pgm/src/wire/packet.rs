@@ -39,7 +39,7 @@ impl<'a> Packet<'a> {
     /// Parses a packet. `bytes` must contain exactly one packet.
     ///
     /// # Errors
-    /// If the bytes are not a valid PGM packet; see [`WireError`].
+    /// Returns an error if the bytes are not a valid PGM packet; see [`WireError`].
     pub fn parse(bytes: &'a [u8], dialect: Dialect) -> Result<Packet<'a>, WireError> {
         let mut cursor = Cursor::new(bytes);
         let header: [u8; Packet::HEADER] = cursor.array("the header")?;
@@ -89,7 +89,7 @@ impl<'a> Packet<'a> {
     /// Appends the packet with its checksum to `out`.
     ///
     /// # Panics
-    /// If the payload has more than 65,535 bytes.
+    /// Panics if the payload has more than 65,535 bytes.
     pub fn write(&self, dialect: Dialect, out: &mut Vec<u8>) {
         let start = out.len();
         let length = u16::try_from(self.payload.len()).expect("a payload has at most 65,535 bytes");

@@ -121,11 +121,13 @@ struct Session {
     /// Number of packets that the receiver has sent beyond its rate.
     burst: f64,
     burst_at: Time,
-    /// Messages accepted by the honest source, and the number of messages received.
+    /// Number of messages that the honest source accepted.
     messages: u32,
+    /// Number of the next message that the receiver must deliver.
     next_message: u32,
     /// True if packets of the honest source to its receivers were forged or lost.
     is_disturbed: bool,
+    /// True while packets are lost.
     loses: bool,
     naks: u64,
     numbers: u64,
@@ -138,7 +140,8 @@ struct Session {
 
 /// Runs the session and returns the maximum of its heap memory in bytes. Panics if a limit is exceeded.
 pub(crate) fn run(script: &[u8]) -> usize {
-    // The tables of the codes are made on first use and kept.
+    // The tables of the codes are made on first use and kept. They are made before memory is
+    // measured.
     for power in 1..=7 {
         assert!(Code::for_group_size(1 << power).is_some());
     }
