@@ -70,7 +70,7 @@ pub(crate) const NETWORK: [Tool; 9] = [
 ///
 /// # Errors
 ///
-/// If a tool is missing and cannot be installed. Installing needs apt and root.
+/// Returns an error if a tool is missing and cannot be installed. Installing needs apt and root.
 pub(crate) fn provide(tools: &[Tool]) -> Result<(), String> {
     let missing = |tools: &[Tool]| -> Vec<&str> {
         let missing = tools.iter().filter(|tool| !tool.found_by.is_there());

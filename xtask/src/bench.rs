@@ -7,7 +7,7 @@ use crate::{command, peers};
 ///
 /// # Errors
 ///
-/// If something cannot be built or run, or `../shared/data` is missing.
+/// Returns an error if something cannot be built or run, or `../shared/data` is missing.
 pub(crate) fn run() -> Result<(), String> {
     let data = command::root().join("../shared/data");
     if !data.is_dir() {

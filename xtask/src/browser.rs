@@ -45,8 +45,8 @@ pub(crate) const ISOLATED: [&str; 9] = [
 ///
 /// # Errors
 ///
-/// If a report cannot be written, or a page has errors, lacks a chart or is too wide. In CI, also if there is
-/// no Chromium.
+/// Returns an error if a report cannot be written, or a page has errors, lacks a chart or is too
+/// wide. In CI, also if there is no Chromium.
 pub(crate) fn shows_reports() -> Result<(), String> {
     if let Err(why) = find() {
         return left_out("reports in a browser", &why);
@@ -72,7 +72,7 @@ pub(crate) fn shows_reports() -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// If the browser is missing and cannot be installed. The message gives advice.
+/// Returns an error if the browser is missing and cannot be installed. The message gives advice.
 pub(crate) fn find() -> Result<PathBuf, String> {
     apt::provide(&[apt::CHROMIUM])?;
     installed(CHROMIUM).ok_or_else(|| format!("{CHROMIUM} is not on the search path"))

@@ -9,7 +9,7 @@ use crate::command::{self, cargo, program, target};
 ///
 /// # Errors
 ///
-/// If something does not compile.
+/// Returns an error if something does not compile.
 pub(crate) fn compile() -> Result<(), String> {
     command::run(&mut cargo(&["test", "--workspace", "--no-run"]))
 }

@@ -36,8 +36,8 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 ///
 /// # Errors
 ///
-/// If the command cannot be started or fails. The message has the whole command, so that the user can repeat
-/// it.
+/// Returns an error if the command cannot be started or fails. The message has the whole command,
+/// so that the user can repeat it.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
@@ -121,7 +121,7 @@ fn written(command: &Command) -> String {
 ///
 /// # Errors
 ///
-/// If the library cannot be installed.
+/// Returns an error if the library cannot be installed.
 pub(crate) fn add_target(target: &str) -> Result<(), String> {
     let library = read(program("rustc").args(["--print", "target-libdir", "--target", target]))?;
     match Path::new(library.trim()).is_dir() {

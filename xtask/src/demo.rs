@@ -16,7 +16,7 @@ const SCENARIO: &str = "rank-stall";
 ///
 /// # Errors
 ///
-/// If the build fails, the trace cannot be made, or laglab cannot explain it.
+/// Returns an error if the build fails, the trace cannot be made, or laglab cannot explain it.
 pub(crate) fn run(paths: &[&str]) -> Result<(), String> {
     let started = Instant::now();
     if !program().is_file() {
@@ -61,7 +61,7 @@ pub(crate) fn run(paths: &[&str]) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// If it does not compile.
+/// Returns an error if it does not compile.
 pub(crate) fn build() -> Result<PathBuf, String> {
     let profile = ["build", "--profile", "demo"];
     let laglab = ["--package", "app", "--bin", "laglab"];

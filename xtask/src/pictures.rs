@@ -14,7 +14,7 @@ const LIMIT: u64 = 150_000;
 ///
 /// # Errors
 ///
-/// If npm, Chromium or the build fails, or if a picture is larger than [`LIMIT`].
+/// Returns an error if npm, Chromium or the build fails, or if a picture is larger than [`LIMIT`].
 pub(crate) fn take() -> Result<(), String> {
     let chromium = browser::find()?;
     page::build()?;
@@ -59,7 +59,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// If the server does not start or prints no address.
+    /// Returns an error if the server does not start or prints no address.
     fn start(laglab: &Path, trace: &Path) -> Result<Self, String> {
         let mut open = program(laglab);
         open.args(["open", "--no-browser", "--no-cache"]).arg(trace);

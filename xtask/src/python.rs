@@ -9,7 +9,7 @@ use crate::command::{self, program, target};
 ///
 /// # Errors
 ///
-/// If there is no Python or the package index cannot be reached.
+/// Returns an error if there is no Python or the package index cannot be reached.
 pub(crate) fn with(home: &str, packages: &[&str]) -> Result<PathBuf, String> {
     let home = target().join(home);
     let list = packages.join("\n");

@@ -17,7 +17,8 @@ const LIMIT: &[&str] = &["--events", "200000"];
 ///
 /// # Errors
 ///
-/// If a scenario cannot be simulated, or if the two programs write different bytes.
+/// Returns an error if a scenario cannot be simulated, or if the two programs write different
+/// bytes.
 pub(crate) fn on_windows_too(wine: &Wine) -> Result<(), String> {
     let folder = target().join("same-bytes");
     fs::create_dir_all(&folder).map_err(|error| fault(&folder, &error))?;

@@ -34,7 +34,7 @@ pub(crate) enum Lane {
 ///
 /// # Errors
 ///
-/// If this is CI (continuous integration), where no part may be left out.
+/// Returns an error if this is CI (continuous integration), where no part may be left out.
 pub(crate) fn left_out(part: &str, why: &str) -> Result<(), String> {
     match is_ci() {
         true => Err(format!("{part} must run in CI, but cannot: {why}")),
@@ -69,7 +69,7 @@ struct Shared {
 ///
 /// # Errors
 ///
-/// If a step fails. The message has the name of the step and its error.
+/// Returns an error if a step fails. The message has the name of the step and its error.
 pub(crate) fn run(steps: &[&Step]) -> Result<Vec<(&'static str, Duration)>, String> {
     let program = std::env::current_exe().map_err(|error| format!("the path of xtask: {error}"))?;
     let shared = Shared {

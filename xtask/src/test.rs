@@ -160,7 +160,8 @@ const fn side(
 ///
 /// # Errors
 ///
-/// If a step fails. The message has the name and the error of the first step that fails.
+/// Returns an error if a step fails. The message has the name and the error of the first step that
+/// fails.
 pub(crate) fn run(is_quick: bool) -> Result<(), String> {
     let started = Instant::now();
     let mut selected: Vec<&Step> = STEPS.iter().collect();
@@ -179,7 +180,7 @@ pub(crate) fn run(is_quick: bool) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// If the step fails, or if there is no step with this name.
+/// Returns an error if the step fails, or if there is no step with this name.
 pub(crate) fn run_step(name: &str) -> Result<(), String> {
     let step = STEPS.iter().find(|step| step.name == name);
     let step = step.ok_or_else(|| {

@@ -79,7 +79,7 @@ const TEST_LINES: usize = 1_200;
 ///
 /// # Errors
 ///
-/// If git or cargo fails, a file cannot be read, or a rule is broken.
+/// Returns an error if git or cargo fails, a file cannot be read, or a rule is broken.
 pub(crate) fn run() -> Result<(), String> {
     let files = files()?;
     let mut faults: Vec<String> = CHECKS.iter().flat_map(|check| check(&files)).collect();

@@ -29,7 +29,7 @@ impl AddAssign for Verdicts {
 ///
 /// # Errors
 ///
-/// If a test fails or the tests cannot be compiled.
+/// Returns an error if a test fails or the tests cannot be compiled.
 pub(crate) fn of(cargo_test: &mut Command) -> Result<Verdicts, String> {
     let mut reader = Reader::default();
     command::watch(cargo_test.args(["--", "--show-output"]), |line| {

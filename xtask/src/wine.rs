@@ -20,7 +20,7 @@ pub(crate) const TARGET: &str = "x86_64-pc-windows-gnu";
 ///
 /// # Errors
 ///
-/// If a tool is missing and cannot be installed. The message gives advice.
+/// Returns an error if a tool is missing and cannot be installed. The message gives advice.
 pub(crate) fn install() -> Result<(), String> {
     add_target(TARGET)?;
     apt::provide(&apt::WINDOWS)
@@ -44,7 +44,7 @@ impl Wine {
     ///
     /// # Errors
     ///
-    /// If Wine fails, or if the added DLL cannot be compiled.
+    /// Returns an error if Wine fails, or if the added DLL cannot be compiled.
     pub(crate) fn start() -> Result<Self, String> {
         let wine = Self {
             prefix: target().join("wine"),

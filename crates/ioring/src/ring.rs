@@ -261,7 +261,7 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// The error of the system.
+    /// Returns the error of the system.
     pub fn submit(&mut self) -> Result<(), Error> {
         self.submit_and_wait(0, None)
     }
@@ -273,7 +273,7 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// The error of the system.
+    /// Returns the error of the system.
     pub fn submit_and_wait(&mut self, count: u32, limit: Option<Duration>) -> Result<(), Error> {
         let most = u32::try_from(self.in_flight.len()).unwrap_or(u32::MAX);
         let limit = match self.version() < Version::V2 {

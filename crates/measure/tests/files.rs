@@ -148,7 +148,8 @@ fn phases_add_up_and_carry_the_size() {
     }
 }
 
-/// Measures and runs `happens` before a turn. The probe calls `stop` before each turn.
+/// Measures, and runs `happens` before the turn with the number `turn`. The probe calls `stop`
+/// before each turn.
 fn measure_while(probe: &FilesProbe, turn: u32, happens: impl Fn() + Sync) -> FilesMeasured {
     let asked = AtomicU32::new(0);
     let stop = || {
@@ -186,7 +187,7 @@ fn a_changed_file_is_named_with_its_content() {
         probe.methods.truncate(1);
         let change = || fs::write(&paths[1], content).expect("written");
         let failure = measure_while(&probe, 1, change).failure;
-        let failure = failure.expect("a file is another");
+        let failure = failure.expect("the file has changed");
         assert!(
             matches!(&failure, FilesError::Different { path, .. } if *path == paths[1]),
             "{failure}"

@@ -72,7 +72,8 @@ impl Frame {
     /// frame.
     ///
     /// # Errors
-    /// If the payload, the DSCP or the ECN does not fit into a packet; `out` is then empty.
+    /// Returns an error if the payload, the DSCP or the ECN does not fit into a packet; `out` is
+    /// then empty.
     pub(crate) fn write(&self, snap_length: usize, out: &mut Vec<u8>) -> Result<(), FrameError> {
         out.clear();
         let segment_length = self.segment_length()?;

@@ -88,7 +88,7 @@ pub struct FunctionTruth {
 /// `go_on` returns false, the simulation is cancelled.
 ///
 /// # Errors
-/// If the output fails, the scenario cannot continue, or `go_on` returns false.
+/// Returns an error if the output fails, the scenario cannot continue, or `go_on` returns false.
 pub fn simulate<W: Write + Seek>(
     scenario: &Scenario,
     seed: Option<u64>,

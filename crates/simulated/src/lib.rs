@@ -29,7 +29,7 @@ impl Simulated {
     /// Simulates a supplied scenario. Settings have the form `path=value`, such as `seed=2`.
     ///
     /// # Panics
-    /// If the scenario is unknown, a setting is wrong, or a file cannot be written.
+    /// Panics if the scenario is unknown, a setting is wrong, or a file cannot be written.
     pub fn new(scenario: &str, settings: &[&str]) -> Simulated {
         let text = shipped::text(scenario).expect("a supplied scenario");
         Simulated::of_text(scenario, text, settings)
@@ -38,7 +38,7 @@ impl Simulated {
     /// Simulates the scenario with this name and text. It may extend supplied scenarios.
     ///
     /// # Panics
-    /// If the scenario or a setting is wrong, or a file cannot be written.
+    /// Panics if the scenario or a setting is wrong, or a file cannot be written.
     pub fn of_text(name: &str, text: &str, settings: &[&str]) -> Simulated {
         let parse = |setting: &&str| Override::parse(setting).unwrap_or_else(|e| panic!("{e}"));
         let settings: Vec<Override> = settings.iter().map(parse).collect();
@@ -69,7 +69,7 @@ impl Simulated {
     /// Returns the part of the truth about the time range with this name.
     ///
     /// # Panics
-    /// If the scenario has no such time range.
+    /// Panics if the scenario has no such time range.
     pub fn window(&self, name: &str) -> &Value {
         let mut windows = list(&self.truth, "windows").iter();
         let window = windows.find(|window| window["name"] == name);
@@ -98,7 +98,7 @@ fn write_symbols(module: &ModuleTruth, store: &Path) {
 /// Returns the list in the field `key`.
 ///
 /// # Panics
-/// If there is no such list.
+/// Panics if there is no such list.
 pub fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     let list = value[key].as_array();
     list.unwrap_or_else(|| panic!("no list {key} in {value}"))
@@ -107,7 +107,7 @@ pub fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
 /// Returns the whole number in the field `key`.
 ///
 /// # Panics
-/// If there is no such number.
+/// Panics if there is no such number.
 pub fn number(value: &Value, key: &str) -> i64 {
     let number = value[key].as_i64();
     number.unwrap_or_else(|| panic!("no number {key} in {value}"))
@@ -121,7 +121,7 @@ pub fn text(value: &Value) -> String {
 /// Returns the sum of a column for each key. `key` computes the key of a row.
 ///
 /// # Panics
-/// If a row has no number in the column.
+/// Panics if a row has no number in the column.
 pub fn sums<'r, K: Ord>(
     rows: impl IntoIterator<Item = &'r Value>,
     column: &str,
@@ -137,7 +137,7 @@ pub fn sums<'r, K: Ord>(
 /// Returns the cells of a column in the first evidence that has this column.
 ///
 /// # Panics
-/// If no evidence has the column.
+/// Panics if no evidence has the column.
 pub fn column(findings: &[&Value], name: &str) -> Vec<Value> {
     let mut all = findings
         .iter()
@@ -155,7 +155,7 @@ pub fn column(findings: &[&Value], name: &str) -> Vec<Value> {
 /// Returns the sum of whole numbers.
 ///
 /// # Panics
-/// If a cell is something else.
+/// Panics if a cell is something else.
 pub fn sum(cells: &[Value]) -> i64 {
     cells.iter().map(|cell| cell.as_i64().unwrap()).sum()
 }

@@ -28,7 +28,7 @@ impl Client {
     /// Creates a client for the page at an address such as `http://127.0.0.1:80/SECRET/`.
     ///
     /// # Panics
-    /// If this is no such address.
+    /// Panics if this is no such address.
     pub fn new(page: &str) -> Client {
         let rest = page.strip_prefix("http://127.0.0.1:");
         let mut parts = rest.expect("an address on this machine").split('/');
@@ -76,7 +76,7 @@ impl Client {
     /// Sends a request and reads the response.
     ///
     /// # Panics
-    /// If the server does not answer.
+    /// Panics if the server does not answer.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         Answer::read(self.begin(method, path, headers, body))
     }
@@ -84,7 +84,7 @@ impl Client {
     /// Sends a POST request with a body that is marked as JSON.
     ///
     /// # Panics
-    /// If the server does not answer.
+    /// Panics if the server does not answer.
     pub fn post_text(&self, path: &str, body: &[u8]) -> Answer {
         self.send("POST", path, &[("Content-Type", "application/json")], body)
     }
@@ -92,7 +92,7 @@ impl Client {
     /// Posts JSON to a path below the page. Returns the response as JSON.
     ///
     /// # Panics
-    /// If the status is not 200.
+    /// Panics if the status is not 200.
     pub fn post(&self, below: &str, body: &Value) -> Value {
         let answer = self.post_text(&self.path(below), body.to_string().as_bytes());
         assert_eq!(answer.status, 200, "{below} {body}: {}", answer.text());
@@ -102,7 +102,7 @@ impl Client {
     /// Sends a GET request to a path below the page. Returns the response as JSON.
     ///
     /// # Panics
-    /// If the status is not 200.
+    /// Panics if the status is not 200.
     pub fn get(&self, below: &str) -> Value {
         let answer = self.send("GET", &self.path(below), &[], b"");
         assert_eq!(answer.status, 200, "{below}: {}", answer.text());
@@ -112,7 +112,7 @@ impl Client {
     /// Sends a request with a shorter body than its header states, and disconnects.
     ///
     /// # Panics
-    /// If there is no connection.
+    /// Panics if there is no connection.
     pub fn abandon(&self, path: &str) {
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\n\
@@ -162,7 +162,7 @@ impl Answer {
     /// Returns the body as JSON.
     ///
     /// # Panics
-    /// If it is no JSON.
+    /// Panics if it is no JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
     }

@@ -12,7 +12,8 @@ use serde_json::Value;
 /// `cargo xtask test` lists and counts the lines that start with `left out: `.
 ///
 /// # Panics
-/// If the environment variable `CI` or `LAGLAB_MUST_RUN` is set, because then every test must run.
+/// Panics if the environment variable `CI` or `LAGLAB_MUST_RUN` is set, because then every test
+/// must run.
 #[allow(
     clippy::print_stderr,
     reason = "the test harness shows it with --nocapture"
@@ -48,7 +49,7 @@ pub const HOSTILE_NAMES: &[&str] = &[
 /// Returns the path of a file below `../shared/data`, next to the repository.
 ///
 /// # Panics
-/// If the file is missing, because a test must not pass without its data.
+/// Panics if the file is missing, because a test must not pass without its data.
 pub fn path(relative: &str) -> PathBuf {
     let data = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
     assert!(
@@ -73,7 +74,7 @@ pub fn json(relative: &str) -> Value {
 /// Reads a JSON file of published facts in `../shared/reference`, a folder next to the repository.
 ///
 /// # Panics
-/// If the file is missing, because a test must not pass without its data.
+/// Panics if the file is missing, because a test must not pass without its data.
 pub fn reference_json(name: &str) -> Value {
     let sheets = PathBuf::from(concat!(
         env!("CARGO_MANIFEST_DIR"),

@@ -90,7 +90,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ///
 /// # Errors
 ///
-/// If cargo fails, for example because Cargo.lock does not match the manifests.
+/// Returns an error if cargo fails, for example because Cargo.lock does not match the manifests.
 pub(super) fn tree() -> Result<String, String> {
     let mut tree = cargo(&["tree", "--locked", "--workspace", "--all-features"]);
     tree.args([

@@ -41,7 +41,7 @@ impl Recorder {
     /// Starts to log user input. Key codes are logged if `with_keys` is true.
     ///
     /// # Errors
-    /// If the system is not Windows, or if a function of Windows fails.
+    /// Returns an error if the system is not Windows, or if a function of Windows fails.
     #[cfg(windows)]
     pub fn start(with_keys: bool) -> Result<Recorder, RecorderError> {
         let loops = windows::MessageLoop::start(with_keys)?;
@@ -51,7 +51,7 @@ impl Recorder {
     /// Starts to log user input. Key codes are logged if `with_keys` is true.
     ///
     /// # Errors
-    /// If the system is not Windows, or if a function of Windows fails.
+    /// Returns an error if the system is not Windows, or if a function of Windows fails.
     #[cfg(not(windows))]
     pub fn start(_with_keys: bool) -> Result<Recorder, RecorderError> {
         Err(RecorderError::NotWindows)

@@ -30,7 +30,7 @@ const MAX_DEPTH: usize = 64;
 /// Decodes the text of a file in UTF-8, or in UTF-16 with a byte order mark.
 ///
 /// # Errors
-/// If the file has another encoding or is too large.
+/// Returns an error if the file has another encoding or is too large.
 pub fn text(bytes: &[u8]) -> Result<String, ProfileError> {
     if bytes.len() > MAX_BYTES {
         return Err(ProfileError::TooLarge);

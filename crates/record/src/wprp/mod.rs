@@ -64,7 +64,7 @@ pub const MAX_REMARKS: usize = 200;
 /// Checks a profile. Returns at most [`MAX_REMARKS`] remarks, in the order of the file.
 ///
 /// # Errors
-/// If the text is not XML or is too large.
+/// Returns an error if the text is not XML or is too large.
 pub fn check(text: &str) -> Result<Vec<Remark>, ProfileError> {
     let xml = document::parse(text)?;
     let mut remarks = document::Remarks::new(&xml);

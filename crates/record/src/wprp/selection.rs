@@ -41,7 +41,7 @@ pub enum SelectError {
 /// is selected, or the first profile if none is verbose.
 ///
 /// # Errors
-/// If the text is not a profile, or the file has no such profile.
+/// Returns an error if the text is not a profile, or the file has no such profile.
 pub fn select(text: &str, name: Option<&str>) -> Result<SelectedProfile, SelectError> {
     let xml = document::parse(text)?;
     let document = Document::new(&xml);

@@ -142,8 +142,8 @@ impl<W: Write + Seek> Log<W> {
     /// Begins a trace at the current position of `out`, which must be the start of the output.
     ///
     /// # Errors
-    /// If the recording's buffer size or the number of processors is out of range, or the output
-    /// fails.
+    /// Returns an error if the recording's buffer size or the number of processors is out of range,
+    /// or the output fails.
     pub(crate) fn new(
         out: W,
         computer: Computer,

@@ -162,7 +162,8 @@ impl Modules {
     /// `Modules::function` and `Modules::frame` map the others.
     ///
     /// # Errors
-    /// If a user-mode module is mapped into the kernel, or the address space has no room.
+    /// Returns an error if a user-mode module is mapped into the kernel, or the address space has
+    /// no room.
     pub(crate) fn map(&mut self, process: Option<u32>, file: &str) -> Result<(), FrameError> {
         self.module(process, file).map(|_| ())
     }
@@ -189,8 +190,8 @@ impl Modules {
     /// address.
     ///
     /// # Errors
-    /// If the text is not a frame, the module cannot be mapped into the process, or the module has
-    /// no room for another function.
+    /// Returns an error if the text is not a frame, the module cannot be mapped into the process,
+    /// or the module has no room for another function.
     pub(crate) fn function(
         &mut self,
         process: Option<u32>,

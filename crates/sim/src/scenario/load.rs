@@ -30,7 +30,7 @@ impl Override {
     /// Parses `path=value`. A value that is not valid TOML is taken as a string.
     ///
     /// # Errors
-    /// If the `=` is missing or the path is invalid.
+    /// Returns an error if the `=` is missing or the path is invalid.
     pub fn parse(setting: &str) -> Result<Override, ScenarioError> {
         let wrong = |message: String| ScenarioError::Setting {
             setting: setting.to_owned(),
@@ -75,8 +75,8 @@ impl Scenario {
     /// `settings`. `named` returns the text of the base scenario with a given name.
     ///
     /// # Errors
-    /// If the text is not a valid scenario (with line and column), or the overrides make it
-    /// invalid.
+    /// Returns an error if the text is not a valid scenario (with line and column), or the
+    /// overrides make it invalid.
     pub fn read(
         file: &str,
         text: &str,
