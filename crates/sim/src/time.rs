@@ -3,7 +3,7 @@
 /// A moment or a duration, in ticks of the trace's clock. Moments count from the trace's start.
 pub(crate) type Time = u64;
 
-/// Moment of something that never happens.
+/// Time of an event that never happens.
 pub(crate) const NEVER: Time = Time::MAX;
 
 /// Conversion from nanoseconds to ticks, and from ticks to nanoseconds or processor cycles.

@@ -547,8 +547,9 @@ impl<'m> Run<'m> {
     }
 
     /// Checks that a ready thread does not wait while its ideal processor runs a thread of no
-    /// better rank and lower priority. The dispatcher compares no other processor. The test knows
-    /// only that rank is 0 without a group, and equal within a group.
+    /// better rank and lower priority. Other processors are not checked, because the dispatcher
+    /// compares the thread only with that of its ideal processor. The test knows only that rank is 0
+    /// without a group, and equal within a group.
     fn waits_for_no_worse_thread(&self, name: &str, wait: &Wait) {
         let thread = &self.made.threads[name];
         if self.may_be_held(name) || wait.span.length() <= self.made.slack_ns {
@@ -583,8 +584,8 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Checks that no part of `span` lasts longer than the latency, unless interrupts explain it. A
-    /// DPC may have delayed the processor that the thread was given, and then another one.
+    /// Checks that the parts of `span` without interrupts are at most as long as the latency. A DPC
+    /// may have delayed the processor that was chosen for the thread, and then another one.
     fn is_short(&self, what: &str, span: Span, affinity: &[u16], wait: &Wait) {
         let mut busy: Vec<Span> = (affinity.iter())
             .flat_map(|cpu| overlaps(&self.interrupts[usize::from(*cpu)], span))

@@ -21,9 +21,9 @@ pub(crate) enum Life {
     Start,
     /// The process or thread ends, or the image is unloaded.
     End,
-    /// Rundown: it exists at the trace's start.
+    /// Rundown: the process, thread or image exists at the trace's start.
     RundownStart,
-    /// Rundown: it exists at the trace's end.
+    /// Rundown: the process, thread or image exists at the trace's end.
     RundownEnd,
 }
 

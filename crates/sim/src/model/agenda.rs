@@ -17,11 +17,11 @@ pub(crate) enum Due {
     DpcTick(u16),
     /// The profiling interrupt of a processor takes a sample.
     Sample(u16),
-    /// A thread's wait reaches its time-out, if the wait with this number still lasts.
+    /// A thread's wait reaches its time-out. Has no effect if the wait with this number has ended.
     Timer(ThreadId, u32),
     /// The next packets of a flow arrive.
     Arrival(u16),
-    /// An answer to a packet of a flow arrives. The second value is its number of bytes.
+    /// An answer to a packet of a flow arrives, with this number of bytes.
     Answer(u16, u32),
     /// A receive queue of a network adapter may interrupt again.
     Moderated(u16, u16),

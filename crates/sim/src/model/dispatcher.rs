@@ -19,9 +19,9 @@ pub(crate) type Key = u16;
 /// Key of the idle thread, greater than all others.
 const IDLE_KEY: Key = Key::MAX;
 
-/// Maximum number of ready threads that the starvation scan examines on each processor. `BOOSTED`
-/// is the maximum number of threads that one scan boosts.
+/// Maximum number of ready threads that the starvation scan examines on each processor.
 const SCANNED: usize = 16;
+/// Maximum number of threads that one starvation scan boosts.
 const BOOSTED: usize = 10;
 const STARVATION_PRIORITY: u8 = 15;
 
@@ -133,8 +133,8 @@ impl<W: Write + Seek> Model<W> {
         self.enqueue(t, first);
     }
 
-    /// Returns the thread's ideal processor, or the first processor that it may use if its affinity
-    /// excludes the ideal one.
+    /// Returns the thread's ideal processor. If the thread's affinity excludes it, returns the
+    /// first processor that the thread may use.
     fn ideal(&self, t: ThreadId) -> usize {
         let thread = &self.threads[t];
         if thread.affinity.contains(thread.ideal) {
@@ -453,9 +453,9 @@ impl<W: Write + Seek> Model<W> {
         group.update() || group.is_capped()
     }
 
-    /// Schedules the processors that run other threads of a group again, after a thread of the
-    /// group stopped. They now have more time until the group's rank changes, or they relied on the
-    /// stopped thread's processor to notice the change.
+    /// Computes again when the processors that run other threads of a group need attention, after a
+    /// thread of the group stopped. The group's time now lasts longer, and the stopped thread's
+    /// processor no longer watches it.
     fn look_after(&mut self, group: GroupId) {
         let users: Vec<usize> = self.users_of(group).collect();
         for c in users {

@@ -15,8 +15,9 @@ pub(crate) struct Group {
     /// Number that is added to the rank while the group's process is in the background.
     pub(crate) bias: u8,
     pub(crate) background: bool,
-    /// Processor time that the group used in this generation. `budget` is its share.
+    /// Processor time that the group used in this generation.
     pub(crate) used: Time,
+    /// Share of the group in the processor time of a generation.
     pub(crate) budget: Time,
     /// Processor time beyond `budget` that raises the rank by one.
     pub(crate) step: Time,

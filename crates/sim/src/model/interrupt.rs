@@ -58,19 +58,21 @@ impl Kind {
 /// Action to perform when a routine completes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Then {
-    /// Ends a thread's wait, if the wait with this number still lasts.
+    /// Ends a thread's wait. Has no effect if the wait with this number has ended.
     Timer(ThreadId, u32),
     /// Performs an action of the scenario.
     Action(usize),
-    /// Queues the DPC of an adapter's receive queue after the service routine. The next two
-    /// variants do this for a device and a disk.
+    /// Queues the DPC of an adapter's receive queue after the service routine.
     NicDpc(usize, usize),
+    /// Queues the DPC of a device after the service routine.
     DeviceDpc(usize),
+    /// Queues the DPC of a disk after the service routine.
     DiskDpc(usize, Transfer),
-    /// Delivers the packets of an adapter's receive queue after its DPC. The next two variants
-    /// complete the DPC of a device and of a disk.
+    /// Delivers the packets of an adapter's receive queue after its DPC.
     NicDone(usize, usize),
+    /// Completes the DPC of a device.
     DeviceDone(usize),
+    /// Completes the DPC of a disk.
     DiskDone(usize, Transfer),
 }
 
@@ -83,13 +85,14 @@ pub(crate) struct Work {
     pub(crate) body: BodyId,
     /// End of each part of the work, in ticks of execution since its start.
     parts: [Time; MAX_PARTS],
-    /// Total execution time. `left` is the part of it that remains.
+    /// Total execution time.
     total: Time,
+    /// Remaining execution time.
     pub(crate) left: Time,
     pub(crate) began: Time,
-    /// Time of logged routines that interrupted this one, in nanoseconds. `fragments` is the number
-    /// of pieces into which they split it.
+    /// Time of logged routines that interrupted this one, in nanoseconds.
     inside_ns: u64,
+    /// Number of pieces into which logged routines split this one.
     pub(crate) fragments: u32,
     fragment_began: Time,
     pub(crate) then: Then,
@@ -134,7 +137,7 @@ impl Work {
 
     /// Returns the index of the part that is being executed.
     pub(crate) fn part(&self) -> usize {
-        // When no time remains, the last part still counts as the current one.
+        // After the end of the work, the last part still counts as the current one.
         let done = self.total - self.left.max(1);
         let part = self.parts.iter().position(|end| done < *end);
         part.unwrap_or(0)

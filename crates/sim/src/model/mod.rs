@@ -147,10 +147,11 @@ pub(crate) struct Model<W> {
     ipi_delay: Time,
     timer_expiry: Time,
     local: Vec<ReadyQueue>,
-    /// Queues that neighbouring processors share. `shared_by` is the index of each processor's
-    /// shared queue, and `sharers` is the set of processors of each queue.
+    /// Queues that neighbouring processors share.
     shared: Vec<ReadyQueue>,
+    /// Index of each processor's shared queue.
     shared_by: Vec<Option<usize>>,
+    /// Set of the processors of each shared queue.
     sharers: Vec<CpuSet>,
     /// Queue of each scheduling group on each processor, indexed by processor and group.
     grouped: Vec<Vec<ReadyQueue>>,

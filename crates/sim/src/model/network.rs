@@ -78,7 +78,7 @@ pub(crate) struct Flow {
     pub(crate) dscp: u8,
     pub(crate) bleached: bool,
     pub(crate) send_cost: Amount,
-    /// Object that is set once for each arriving delivery.
+    /// Object that each delivery sets when it arrives.
     pub(crate) arrived: usize,
     pub(crate) random: Random,
     pub(crate) sequence: u32,

@@ -23,22 +23,23 @@ pub(crate) struct Processor {
     pub(crate) dpcs: VecDeque<Work>,
     /// True if the processor must run its queued DPCs as soon as possible.
     pub(crate) dpcs_requested: bool,
-    /// Number of DPCs queued since the last clock tick. `dpc_rate` is the smoothed number per tick.
+    /// Number of DPCs queued since the last clock tick.
     pub(crate) dpc_requests: u32,
+    /// Smoothed number of DPCs queued per clock tick.
     pub(crate) dpc_rate: u32,
     pub(crate) dpc_tick: Time,
-    /// DPCs that wait for this processor's DPC thread. `dpc_object` is the object that wakes this
-    /// thread.
+    /// DPCs that wait for this processor's DPC thread.
     pub(crate) threaded: VecDeque<Work>,
+    /// Object that wakes this processor's DPC thread.
     pub(crate) dpc_object: usize,
 
     /// Time up to which the processor's time is charged to its work.
     pub(crate) since: Time,
     /// Time at which the processor next needs attention, if nothing else happens.
     pub(crate) next: Time,
-    /// Time of the clock interrupt that ends the thread's quantum. `slice_end` is the end of its
-    /// short time slice.
+    /// Time of the clock interrupt that ends the thread's quantum.
     pub(crate) quantum_end: Time,
+    /// End of the thread's short time slice.
     pub(crate) slice_end: Time,
 
     /// True while the processor sleeps: it runs the idle thread, and no event has woken it.
@@ -125,15 +126,14 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Executes everything that the processor can do at the current time, and computes when it next
-    /// needs attention.
+    /// Performs all actions that are due on the processor, and computes when it next needs
+    /// attention.
     pub(crate) fn settle(&mut self, c: usize) {
         while self.settle_once(c) {}
         self.schedule(c);
     }
 
-    /// Executes one thing that the processor can do at the current time. Returns false if there is
-    /// none.
+    /// Performs one action that is due on the processor. Returns false if no action is due.
     fn settle_once(&mut self, c: usize) -> bool {
         let now = self.now;
         let cpu = &mut self.cpus[c];
@@ -211,8 +211,7 @@ impl<W: Write + Seek> Model<W> {
         } else {
             let thread = &self.threads[cpu.thread];
             let left = thread.quantum.max(0) as Time;
-            // If the current step ends before the quantum, the end of the quantum is not needed.
-            // Most steps do.
+            // Most steps end before the quantum. The end of the quantum is then not needed.
             cpu.quantum_end = match thread.burst < left {
                 true => NEVER,
                 false => self.clock.next_interrupt((now + left).max(now + 1)),
@@ -223,8 +222,8 @@ impl<W: Write + Seek> Model<W> {
             }
             if let Some(group) = self.processes[thread.process].group {
                 // All processors that run threads of the group use up its time together. The
-                // processor that started such a thread last computes the exact moment, because it
-                // counts all of them.
+                // processor that was the last to start such a thread counts all of them, so it
+                // computes the exact time.
                 let users = self.users_of(group).count().max(1) as Time;
                 next = next.min(now + self.groups[group].room().div_ceil(users));
             }

@@ -58,9 +58,9 @@ pub(crate) struct Thread {
     pub(crate) process: ProcessId,
     pub(crate) base: u8,
     pub(crate) priority: u8,
-    /// Foreground boost that is included in `priority`. `unusual_boost` is the sum of the other
-    /// boosts in it.
+    /// Foreground boost that `priority` includes.
     pub(crate) foreground_boost: u8,
+    /// Sum of the other boosts that `priority` includes.
     pub(crate) unusual_boost: u8,
     pub(crate) affinity: CpuSet,
     pub(crate) ideal: usize,
@@ -73,8 +73,9 @@ pub(crate) struct Thread {
     pub(crate) wait: u32,
     pub(crate) waits_for: Option<usize>,
     pub(crate) wait_reason: WaitReason,
-    /// Start of the thread's last wait. `ready_since` is the time at which it last became ready.
+    /// Start of the thread's last wait.
     pub(crate) waiting_since: Time,
+    /// Time at which the thread last became ready.
     pub(crate) ready_since: Time,
     /// Processor time that is left of the thread's quantum. It is negative if the quantum is used
     /// up, but no clock interrupt has noticed this yet.

@@ -85,14 +85,14 @@ pub(crate) struct WindowSums {
     pub(crate) routines: BTreeMap<RoutineKey, RoutineSums>,
     /// Processor time of each part of the routines, by kind and body.
     pub(crate) parts: BTreeMap<(&'static str, usize), Vec<Time>>,
-    /// Processor time of each process. `priorities` is the processor time of all threads by rank
-    /// and priority.
+    /// Processor time of each process.
     pub(crate) processes: Vec<Time>,
+    /// Processor time of all threads, by rank and priority.
     pub(crate) priorities: BTreeMap<(u8, u8), Time>,
 }
 
 impl WindowSums {
-    /// Returns how much of the time from `from` to `to` lies in this time range.
+    /// Returns the length of the part of `from` to `to` that lies in this time range.
     pub(crate) fn overlap(&self, from: Time, to: Time) -> Time {
         to.min(self.to).saturating_sub(from.max(self.from))
     }
@@ -108,8 +108,8 @@ pub(crate) enum HeldBy {
     Priority,
     /// A thread of the same rank and priority.
     EqualPriority,
-    /// A thread of lower precedence on another processor than the ideal one. The dispatcher
-    /// compares the ready thread only with the thread on its ideal processor.
+    /// A thread with a worse rank or lower priority, on a processor that is not the ideal one. The
+    /// dispatcher compares the ready thread only with the thread on its ideal processor.
     Dispatcher,
     Dpc,
     Isr,
@@ -121,7 +121,7 @@ pub(crate) enum HeldBy {
     Suspended,
 }
 
-/// Time that a watched thread waits as a ready thread.
+/// Time for which a watched thread is ready but does not run.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadyWait {
     pub(crate) thread: usize,
@@ -150,9 +150,9 @@ pub(crate) struct Watched {
     pub(crate) waits: Vec<ReadyWait>,
     pub(crate) count: u64,
     pub(crate) total: Time,
-    /// Number of times that the thread stopped running, by its rank. `priorities` counts the same
-    /// by priority.
+    /// Number of times that the thread stopped running, by its rank.
     pub(crate) ranks: BTreeMap<u8, u64>,
+    /// Number of times that the thread stopped running, by its priority.
     pub(crate) priorities: BTreeMap<u8, u64>,
     /// Longest waits for an object or a time.
     pub(crate) longest: Vec<Wait>,

@@ -13,10 +13,11 @@ use sim::scenario::{Override, Scenario};
 use sim::shipped;
 use tables::{Options, Table, Tables};
 
-/// Wait reason `WrQuantumEnd` of context switches. `READY` and `WAITING` are states of a thread
-/// that is switched out.
+/// Wait reason `WrQuantumEnd` of context switches.
 pub(crate) const QUANTUM_END: u8 = 30;
+/// State of a thread that is switched out but ready to run.
 pub(crate) const READY: u8 = 1;
+/// State of a thread that is switched out to wait.
 pub(crate) const WAITING: u8 = 5;
 
 /// A completed run of a scenario, and its trace.
@@ -31,7 +32,7 @@ pub(crate) struct Run {
     pub(crate) tables: Tables,
 }
 
-/// Runs a shipped scenario with the given seed, or with its own if `seed` is `None`.
+/// Runs a shipped scenario with the given seed, or with the scenario's seed if `seed` is `None`.
 pub(crate) fn run(name: &str, seed: Option<u64>) -> Run {
     run_with(name, seed, &[])
 }
@@ -421,8 +422,9 @@ fn assert_watched_threads_agree(run: &Run, stays: &[Stay]) {
     }
 }
 
-/// Checks the time of each processor's threads. In the trace, without the routines that interrupt
-/// them, it is the model's time plus at most the model's time for the clock.
+/// Checks the processor time of threads on each processor, without the routines that interrupt
+/// them. The trace may exceed the model by at most the time of clock interrupts, which are not
+/// logged.
 fn assert_processor_time_agrees(run: &Run, stays: &[Stay]) {
     for expected in list(&run.truth["processors"]) {
         let cpu = number(&expected["cpu"]) as u16;

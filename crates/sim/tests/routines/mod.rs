@@ -22,9 +22,9 @@ pub(crate) struct Routine {
     pub(crate) cpu: u16,
     pub(crate) start: i64,
     pub(crate) end: i64,
-    /// Time in nanoseconds without nested routines. `fragments` is the number of pieces into which
-    /// they split it.
+    /// Time in nanoseconds without nested routines.
     pub(crate) exclusive: i64,
+    /// Number of pieces into which nested routines split this one.
     pub(crate) fragments: u64,
 }
 

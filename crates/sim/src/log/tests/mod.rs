@@ -78,8 +78,9 @@ struct Seen {
     time: Time,
     kind: HeaderKind,
     version: u8,
-    /// Thread id in the header. The next field is the process id in the header.
+    /// Thread id in the header.
     thread: Option<u32>,
+    /// Process id in the header.
     process: Option<u32>,
     hook: Option<u16>,
     /// Event as text, in the form `Name: Field Value, Field Value, …`.
