@@ -55,8 +55,8 @@ pub fn merged(all: &[&Needs]) -> String {
         .join("; ")
 }
 
-/// Returns few investigations that together answer the questions of the theories. Some theories belong to no
-/// investigation.
+/// Returns a small set of investigations that together answer the questions of the theories.
+/// Theories that belong to no investigation are ignored.
 fn kits(all: &[&Needs]) -> Vec<Investigation> {
     let mut open: Vec<&str> = all.iter().map(|needs| needs.theory).collect();
     let mut kits = Vec::new();
@@ -67,7 +67,8 @@ fn kits(all: &[&Needs]) -> Vec<Investigation> {
                 .filter(|theory| theories.contains(theory))
                 .count()
         };
-        // Of several that answer as many, the first one is taken.
+        // If several investigations answer the same number of theories, the first of them is
+        // chosen.
         let best = Investigation::ALL.into_iter().rev().max_by_key(answers);
         let Some(kit) = best.filter(|kit| answers(kit) > 0) else {
             return kits;
@@ -122,8 +123,9 @@ fn recorders(kinds: &[Kind]) -> String {
     }
 }
 
-/// Returns the names of built-in profiles of WPR that together record these kinds, without repetition.
-/// Returns `None` if no built-in profile records one of the kinds, or if all kinds are in every profile.
+/// Returns the names of built-in profiles of WPR that together record these kinds, without
+/// repetition. Returns `None` if one of the kinds is in no built-in profile, or if all kinds are in
+/// every profile.
 fn wpr_profiles(kinds: &[Kind]) -> Option<Vec<&'static str>> {
     let mut profiles = Vec::new();
     // Every built-in profile records these kinds.

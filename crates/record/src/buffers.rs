@@ -19,12 +19,12 @@ impl Machine {
         nodes: 1,
     };
 
-    /// Minimum memory of a large server, in bytes. If buffers are given in percent of such a memory, they
-    /// take too much of the non-paged pool. A backup server with 24 GiB ran out of it.
+    /// Minimum memory of a large server, in bytes. On such a server, buffers in percent of the
+    /// memory take too much of the non-paged pool: a backup server with 24 GiB ran out of it.
     const LARGE_MEMORY_BYTES: u64 = 24 << 30;
 
-    /// Minimum number of CPUs of a large server. On so large a number of CPUs, stacks of context switches
-    /// fill buffers faster than a disk can write them.
+    /// Minimum number of CPUs of a large server. With this number of CPUs, stacks of context
+    /// switches fill buffers faster than a disk can write them.
     const MANY_CPUS: u32 = 24;
 
     /// Returns whether the machine is a large server, on which less is recorded.

@@ -22,9 +22,9 @@ struct Rate {
     bytes: u64,
 }
 
-/// Size of a stack event with 24 frames, in bytes. Averages in public traces are smaller: 87 bytes for
-/// stacks of samples (Windows 7), 206 for stacks of context switches (Windows 11). If WPR caches stacks, a
-/// frequent stack is a key of 40 bytes.
+/// Size of a stack event with 24 frames, in bytes. Averages in public traces are smaller: 87 bytes
+/// for stacks of samples (Windows 7), 206 for stacks of context switches (Windows 11). If WPR
+/// caches stacks, each repetition of a frequent stack takes only 40 bytes.
 const STACK_BYTES: u64 = 32 + 8 * 24;
 /// CPU samples per second and CPU.
 const SAMPLES: u64 = 1_000;

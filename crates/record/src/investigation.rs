@@ -197,9 +197,9 @@ impl Investigation {
         Capture::from_kinds(BASE.into_iter().chain(needed))
     }
 
-    /// Returns the capture for a large server. It lacks the stacks of the most frequent events, because
-    /// these stacks are larger than the events themselves. No theory needs them. They show which code waited
-    /// and which code woke it.
+    /// Returns the capture for a large server. It lacks the stacks of the most frequent events,
+    /// because these stacks are larger than the events themselves. They show the code that waited
+    /// and the code that ended the wait. No theory needs them for a verdict.
     pub fn capture_for_large_server(self) -> Capture {
         let capture = self.capture();
         let dropped = [Kind::SwitchStacks, Kind::ReadyStacks];

@@ -70,7 +70,7 @@ pub enum RecordedBy {
     Kernel(Keyword),
     /// Stacks of an event. The keyword that records the event is also necessary.
     Stack(StackWalk),
-    /// A provider, and the keywords that are at least necessary. 0 means that no particular keyword is
+    /// A provider, and the keywords that must be enabled. 0 means that no particular keyword is
     /// necessary.
     Provider(Provider, u64),
 }
@@ -121,7 +121,7 @@ impl Kind {
             Kind::Dpcs => "DPCs",
             Kind::ServiceRoutines => "ISRs",
             Kind::DiskRequests => "disk requests",
-            Kind::DiskStarts => "beginnings of disk requests",
+            Kind::DiskStarts => "starts of disk requests",
             Kind::FileNames => "names of files",
             Kind::FileOperations => "file operations",
             Kind::FileStarts => "starts of file operations",
@@ -129,7 +129,7 @@ impl Kind {
             Kind::Traffic => "traffic",
             Kind::PowerStates => "power states",
             Kind::SwitchStacks => "stacks of context switches",
-            Kind::ReadyStacks => "stacks of what made threads ready",
+            Kind::ReadyStacks => "stacks of the code that made threads ready",
             Kind::SampleStacks => "stacks of samples",
             Kind::DiskReadStacks => "stacks of disk reads",
             Kind::DiskWriteStacks => "stacks of disk writes",

@@ -29,7 +29,7 @@ mod linux {
         let machine = number_after(&read("proc/meminfo"), "MemAvailable:")?.saturating_mul(1024);
         let groups = read("proc/self/cgroup");
         let group = groups.lines().find_map(|line| line.strip_prefix("0::/"));
-        // A limit also applies to all groups inside.
+        // The limit of a group also applies to all groups inside it.
         let groups = group
             .into_iter()
             .flat_map(|group| Path::new(group).ancestors());
@@ -120,7 +120,7 @@ mod linux {
                 ),
             ];
             assert_eq!(available_mib(&[&all[..], &inner].concat()), Some(0));
-            // Version 1 only.
+            // A system that has only version 1 of control groups.
             let old = ("proc/self/cgroup", "4:memory:/old\n");
             assert_eq!(
                 available_mib(&[MEMINFO, old, limited, current]),

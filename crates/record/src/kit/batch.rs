@@ -1,9 +1,9 @@
 //! Batch files that start, mark and stop a recording. They need only the recorder and commands that every
 //! Windows has.
 //!
-//! A marker file ([`Recorder::marker_file`]) exists while a recorder runs that this kit started. A new
-//! recording ends an earlier recording only if this file exists. So it never ends recordings of other
-//! programs.
+//! A marker file ([`Recorder::marker_file`]) exists while a recorder of this kit runs. A new
+//! recording ends an earlier recording only if this file exists. It therefore never ends recordings
+//! of other programs.
 
 use super::commands::{
     KERNEL_SESSION, Mode, SETTINGS, cancel, cancel_boot, start_packets, stop_packets, xperf_cancel,

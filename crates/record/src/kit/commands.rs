@@ -303,7 +303,7 @@ mod tests {
                     expanded.push_str(value);
                     after
                 }
-                // At a prompt, unlike in a batch file, an unknown variable stays.
+                // At a prompt, unlike in a batch file, an unknown variable is not replaced.
                 None => {
                     expanded.push('%');
                     after

@@ -185,7 +185,7 @@ fn write_warnings(out: &mut String, kit: &Kit) -> std::fmt::Result {
     )
 }
 
-/// Writes how the kit differs from the one with the other level of detail.
+/// Writes how the kit differs from the kit with the other level of detail.
 fn write_other_detail(out: &mut String, kit: &Kit) -> std::fmt::Result {
     let verbose = kit.with_detail(Detail::Verbose);
     let light = kit.with_detail(Detail::Light);
@@ -235,7 +235,9 @@ fn write_other_detail(out: &mut String, kit: &Kit) -> std::fmt::Result {
 
 fn if_any(only_if_any: bool) -> &'static str {
     match only_if_any {
-        true => ", if such events happen: in a trace, \"none\" looks like \"not recorded\"",
+        true => {
+            ", if the trace has such events: without any, it does not show whether they were recorded"
+        }
         false => "",
     }
 }

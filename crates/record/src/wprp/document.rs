@@ -91,7 +91,8 @@ fn is_too_deep(text: &str) -> bool {
 pub(super) struct Document<'a, 'x> {
     /// The root element.
     pub(super) root: Node<'a, 'x>,
-    /// Elements by their name and id. If several have the same, it is the first.
+    /// Elements by their name and id. If several elements have the same name and id, the first one
+    /// is stored.
     by_id: HashMap<(&'a str, &'a str), Node<'a, 'x>>,
 }
 
