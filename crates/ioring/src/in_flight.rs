@@ -139,8 +139,11 @@ mod tests {
         assert!(in_flight.remove(first).is_none());
 
         let third = in_flight.insert(Resources::Nothing);
-        assert_eq!(place(third), place(first), "the place is used again");
-        assert!(in_flight.remove(first).is_none(), "the token is not");
+        assert_eq!(place(third), place(first), "the slot is used again");
+        assert!(
+            in_flight.remove(first).is_none(),
+            "the old token is invalid"
+        );
         assert_eq!(in_flight.len(), 2);
     }
 

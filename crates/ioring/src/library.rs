@@ -17,7 +17,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// [`Error::NotAvailable`] before Windows 11, under Wine and on all other systems.
+    /// Returns [`Error::NotAvailable`] before Windows 11, under Wine and on all other systems.
     pub fn system() -> Result<Self, Error> {
         let functions = Functions::from_system()?;
         Ok(Self { functions })
@@ -45,7 +45,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// [`Error::NotAvailable`] if the interface does not exist, or the error of the system.
+    /// Returns [`Error::NotAvailable`] if the interface does not exist, or the error of the system.
     pub fn capabilities(&self, interface: Interface) -> Result<Capabilities, Error> {
         self.functions.capabilities(interface)
     }

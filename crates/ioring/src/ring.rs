@@ -66,8 +66,8 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// [`Error::NotAvailable`], [`Error::LayoutUnknown`] with the NT interface, or the error of the
-    /// system.
+    /// Returns [`Error::NotAvailable`], [`Error::LayoutUnknown`] with the NT interface, or the
+    /// error of the system.
     pub fn new(library: &Library, interface: Interface, entries: u32) -> Result<Self, Error> {
         let newest = library.capabilities(interface)?.newest;
         // Versions newer than 4 may behave differently.
@@ -123,8 +123,8 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] if operations are in flight, or the error of the system. After an error, the
-    /// earlier files stay registered.
+    /// Returns [`Error::Busy`] if operations are in flight, or the error of the system. After an
+    /// error, the earlier files stay registered.
     pub fn register_files(&mut self, files: Vec<Arc<File>>) -> Result<(), Error> {
         let handles: Vec<usize> = files.iter().map(|file| handle(file)).collect();
         let entry = Entry::RegisterFiles(table(&handles)?);
@@ -146,8 +146,8 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] if operations are in flight, or the error of the system. After an error, the
-    /// earlier buffers stay registered.
+    /// Returns [`Error::Busy`] if operations are in flight, or the error of the system. After an
+    /// error, the earlier buffers stay registered.
     pub fn register_buffers(&mut self, mut buffers: Vec<Buffer>) -> Result<(), Error> {
         let infos: Result<Vec<_>, Error> = buffers.iter_mut().map(info).collect();
         let infos = infos?;
@@ -175,8 +175,8 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// [`Error::InUse`] if an operation uses the buffer and its completion was not yet fetched.
-    /// [`Error::NotRegistered`] if the ring has no buffer with this index.
+    /// Returns [`Error::InUse`] if an operation uses the buffer and its completion was not yet
+    /// fetched. Returns [`Error::NotRegistered`] if the ring has no buffer with this index.
     pub fn buffer(&mut self, index: u32) -> Result<&mut Buffer, Error> {
         let registered = self.registered_buffer(index)?;
         if registered.is_used {
@@ -189,8 +189,8 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`], [`Error::TooLong`], [`Error::NotRegistered`], [`Error::InUse`] or the error
-    /// of the system. The error also returns the memory to the caller.
+    /// Returns [`Error::Full`], [`Error::TooLong`], [`Error::NotRegistered`], [`Error::InUse`] or
+    /// the error of the system. The error also returns the memory to the caller.
     pub fn read(
         &mut self,
         target: &Target,
@@ -223,8 +223,8 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`], [`Error::NotRegistered`], [`Error::Unsupported`] if the ring's version is
-    /// below 3, or the error of the system.
+    /// Returns [`Error::Full`], [`Error::NotRegistered`], [`Error::Unsupported`] if the ring's
+    /// version is below 3, or the error of the system.
     pub fn flush(
         &mut self,
         target: &Target,
@@ -243,7 +243,7 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// [`Error::NotInFlight`], [`Error::Full`] or the error of the system.
+    /// Returns [`Error::NotInFlight`], [`Error::Full`] or the error of the system.
     pub fn cancel(&mut self, ticket: Ticket, user_data: u64) -> Result<Ticket, Error> {
         let target = match self.in_flight.get(ticket.0) {
             Some(Resources::Transfer { target, .. } | Resources::Control { target, .. }) => {
@@ -268,8 +268,8 @@ impl Ring {
 
     /// Submits queued operations and waits until `count` operations complete, all operations in
     /// flight complete, or the time `limit` is over. Fetch earlier completions with
-    /// [`pop`](Self::pop) first. A ring of version 1 can miss a completion, so the call then waits
-    /// at most 100 ms.
+    /// [`pop`](Self::pop) first. With a ring of version 1, waits at most 100 ms, because such a
+    /// ring can miss a completion.
     ///
     /// # Errors
     ///
@@ -289,7 +289,7 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] or the error of the system.
+    /// Returns [`Error::Corrupt`] or the error of the system.
     pub fn pop(&mut self) -> Result<Option<Completion>, Error> {
         let Some((held, code, bytes)) = self.pop_resources()? else {
             return Ok(None);
