@@ -1,4 +1,5 @@
-"""Counts the events of a trace by kind of header with dissect.etl, an external program here (AGPL; nothing of it is linked)."""
+"""Counts the events of a trace by kind of header with dissect.etl (AGPL). It runs as a separate process; nothing of it
+is linked."""
 
 import sys
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Counts the events of a trace by kind of header with etl-parser, which skips those of the header buffer."""
+"""Counts the events of a trace by kind of header with etl-parser, which skips the events of the header buffer."""
 
 import sys
 from collections import Counter

@@ -51,7 +51,7 @@ pub(crate) fn all(report: &mut String) -> Outcome<()> {
     let power = study::power(ROUNDS, 4);
     writeln!(
         report,
-        "\nA change of 10 % is found by 12 pairs that scatter by 5 % in {power:.1} % (aim: 95 %)."
+        "\n12 pairs that scatter by 5 % show a change of 10 % in {power:.1} % of comparisons (aim: 95 %)."
     )?;
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Any bytes as an export of a DFS namespace and as the referrals of a client. A readable export is
-//! rewritten; readable referrals are judged.
+//! Parses any bytes as an export of a DFS namespace, and as the referrals of a client. Rewrites a
+//! readable export, and checks readable referrals.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

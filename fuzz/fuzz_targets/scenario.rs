@@ -12,7 +12,7 @@ fuzz_target!(|text: &str| {
     let Ok(scenario) = Scenario::read("fuzz.toml", text, &named, &settings) else {
         return;
     };
-    // A look is taken after some thousand things have happened.
+    // The model calls `go_on` after every few thousand of its events.
     let mut looks = 0;
     let go_on = |_| {
         looks += 1;

@@ -1,4 +1,5 @@
-//! Any bytes as a table file: as its footer, and as a column chunk, both behind valid checksums.
+//! Reads any bytes as a table file: as its footer, and as a column chunk. Both have valid
+//! checksums.
 #![no_main]
 
 use std::sync::Arc;

@@ -17,7 +17,7 @@ truths = {name: Truth(path) for name, path in (pair.split("=", 1) for pair in sy
 
 
 def by_kind(rows):
-    """Counts and durations of routines, from (trace, kind, count, ns)."""
+    """Sums rows of (trace, kind, count, ns). Returns the counts and the durations of each trace."""
     counts, durations = {name: Counter() for name in truths}, {name: Counter() for name in truths}
     for trace, kind, count, ns in rows:
         counts[trace][KINDS.get(kind, kind)] += count
@@ -82,4 +82,4 @@ for name in truths:
     column = group.column(file.schema_arrow.get_field_index("end_ns"))
     same("compression", column.compression, "ZSTD")
     assert column.statistics.min <= column.statistics.max
-print(f"pyarrow {pyarrow.__version__} and DuckDB {duckdb.__version__} find what is true")
+print(f"pyarrow {pyarrow.__version__} and DuckDB {duckdb.__version__} agree with the truth")

@@ -139,6 +139,6 @@ same_times("focus", sorted(focus, key=lambda slice: slice[1]), truth.focus)
 same_times("freezes", sorted(freezes, key=lambda slice: slice[1]), truth.freezes)
 same_times("keys", keys, truth.keys)
 same("marks", len(marks), truth.marks)
-print(f"Perfetto's messages hold what is true: {found.total()} switches, {readied} readied threads, "
+print(f"Perfetto's messages match the truth: {found.total()} switches, {readied} readied threads, "
       f"{counts.total()} routines, {len(focus)} times in focus, {len(freezes)} freezes, "
       f"{len(keys)} keys, {len(marks)} marks")

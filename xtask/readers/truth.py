@@ -41,7 +41,8 @@ class Truth:
         return [moment for moment in self.all["moments"] if moment["what"] in kinds]
 
     def _focus(self):
-        """(process, from, to). The first process is unknown: None. The idle process is left out."""
+        """Returns the times in focus as (process, from, to). The process of the first time is
+        unknown (None). Times of the idle process are left out."""
         changes = [(m["at_ns"], m["process"]) for m in self._moments("focus")]
         if not changes:
             return []
@@ -51,7 +52,7 @@ class Truth:
         ]
 
     def _freezes(self):
-        """(process, from, to)."""
+        """Returns the freezes as (process, from, to)."""
         since, freezes = {}, []
         for moment in self._moments("freeze", "thaw"):
             process = (moment["process"]["id"], moment["process"]["name"])
@@ -68,8 +69,8 @@ def same(what, found, expected):
 
 
 def same_times(what, found, expected):
-    """Compares (process, time, ...) in order. The clock of a trace has 100 ns. An expected process
-    of None is unknown and not compared."""
+    """Compares lists of (process, time, ...) in order. Times may differ by less than a tick of the
+    trace's clock (100 ns). An expected process of None is unknown and matches any process."""
     assert len(found) == len(expected), f"{what}: found {found}, the truth is {expected}"
     for (found_who, *found_at), (who, *at) in zip(found, expected):
         assert who in (None, found_who), f"{what}: found {found_who} at {found_at}, it is {who}"

@@ -50,7 +50,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// As [`run`], and if the output is not UTF-8.
+/// Returns the errors of [`run`], and an error if the output is not UTF-8.
 pub(crate) fn read(command: &mut Command) -> Result<String, String> {
     let output = command
         .stderr(Stdio::inherit())
@@ -71,7 +71,7 @@ pub(crate) fn read(command: &mut Command) -> Result<String, String> {
 ///
 /// # Errors
 ///
-/// As [`run`].
+/// Returns the errors of [`run`].
 pub(crate) fn watch(command: &mut Command, mut look: impl FnMut(&str)) -> Result<(), String> {
     let name = written(command);
     let failed = |error: String| format!("`{name}` {error}");

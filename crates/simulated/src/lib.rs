@@ -26,16 +26,16 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// Simulates a supplied scenario. Settings have the form `path=value`, such as `seed=2`.
+    /// Simulates a shipped scenario. Settings have the form `path=value`, such as `seed=2`.
     ///
     /// # Panics
     /// Panics if the scenario is unknown, a setting is wrong, or a file cannot be written.
     pub fn new(scenario: &str, settings: &[&str]) -> Simulated {
-        let text = shipped::text(scenario).expect("a supplied scenario");
+        let text = shipped::text(scenario).expect("a shipped scenario");
         Simulated::of_text(scenario, text, settings)
     }
 
-    /// Simulates the scenario with this name and text. It may extend supplied scenarios.
+    /// Simulates the scenario with this name and text. It may extend shipped scenarios.
     ///
     /// # Panics
     /// Panics if the scenario or a setting is wrong, or a file cannot be written.
@@ -77,7 +77,8 @@ impl Simulated {
     }
 }
 
-/// Writes the PDB of a module into a symbol store. A module whose name cannot be the name of a file has none.
+/// Writes the PDB of a module into a symbol store. Modules whose names cannot be file names are
+/// skipped.
 fn write_symbols(module: &ModuleTruth, store: &Path) {
     let guid = module.pdb_guid.parse().expect("a GUID");
     let Ok(id) = PdbId::new(&module.pdb, guid, module.pdb_age) else {
@@ -113,7 +114,7 @@ pub fn number(value: &Value, key: &str) -> i64 {
     number.unwrap_or_else(|| panic!("no number {key} in {value}"))
 }
 
-/// Returns a text; empty if the value is no text.
+/// Returns the text of a value, or an empty text if the value is not a string.
 pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
@@ -155,7 +156,7 @@ pub fn column(findings: &[&Value], name: &str) -> Vec<Value> {
 /// Returns the sum of whole numbers.
 ///
 /// # Panics
-/// Panics if a cell is something else.
+/// Panics if a cell is not a whole number.
 pub fn sum(cells: &[Value]) -> i64 {
     cells.iter().map(|cell| cell.as_i64().unwrap()).sum()
 }

@@ -28,7 +28,7 @@ impl Client {
     /// Creates a client for the page at an address such as `http://127.0.0.1:80/SECRET/`.
     ///
     /// # Panics
-    /// Panics if this is no such address.
+    /// Panics if the address does not have this form.
     pub fn new(page: &str) -> Client {
         let rest = page.strip_prefix("http://127.0.0.1:");
         let mut parts = rest.expect("an address on this machine").split('/');
@@ -162,7 +162,7 @@ impl Answer {
     /// Returns the body as JSON.
     ///
     /// # Panics
-    /// Panics if it is no JSON.
+    /// Panics if the body is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
     }
