@@ -103,7 +103,7 @@ fn unknown_threads_and_processes_are_refused_with_alternatives() {
         (&["--at", "-5"], "from 0 s to 1.000 s"),
         (&["--between", "70", "80"], "from 0 s to 1.000 s"),
         (&["--symbols", "no-such-folder"], "no such folder"),
-        (&["--symbols", ""], "names no place"),
+        (&["--symbols", ""], "the path is empty"),
     ] {
         refuses(&[&["explain", trace][..], question].concat(), what);
     }

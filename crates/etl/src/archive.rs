@@ -18,8 +18,8 @@ use zip::result::ZipError;
 /// those with many similar events about a hundred times.
 const MAX_EXPANSION: u64 = 200;
 
-/// Number of bytes to which every archive may expand, whatever its size. A short trace with large,
-/// almost empty buffers can compress a thousand times.
+/// Expanded size in bytes that is allowed for every archive, even a small one. A short trace with
+/// large, almost empty buffers can compress a thousand times.
 const MAY_EXPAND: u64 = 1 << 30;
 
 /// Maximum total size in bytes of the members that are kept in memory. Further members go to
@@ -108,7 +108,7 @@ pub enum ArchiveError {
     /// The disk of temporary files has too little space for a member.
     #[error(
         "{name:?} in the archive needs {} MiB for a temporary file in {}, where {} MiB are free and {} \
-         MiB stay free; free some space, or set {TEMPORARY} to a folder with more",
+         MiB must stay free; free some space, or set {TEMPORARY} to a folder with more",
         needed.div_ceil(1 << 20), folder.display(), free >> 20, RESERVE >> 20
     )]
     NoSpace {
@@ -216,7 +216,9 @@ pub fn expand_cabinet(
     let mut signature = [0; CABINET_SIGNATURE.len()];
     cabinet.read_exact(&mut signature)?;
     if signature != CABINET_SIGNATURE {
-        return Err(invalid("it is no cabinet: it does not start with \"MSCF\""));
+        return Err(invalid(
+            "it is not a cabinet: it does not start with \"MSCF\"",
+        ));
     }
     cabinet.rewind()?;
     let mut cabinet = Cabinet::open(cabinet)?;
@@ -226,7 +228,9 @@ pub fn expand_cabinet(
             continue;
         };
         if file.start.saturating_add(file.size) > limit {
-            return Err(invalid("its file expands further than honest data does"));
+            return Err(invalid(
+                "its file expands to more bytes than undamaged data does",
+            ));
         }
         io::copy(&mut (&mut data).take(file.start), &mut io::sink())?;
         io::copy(&mut data.take(file.size), out)?;

@@ -96,9 +96,9 @@ impl BufferHeader {
             && self.buffer_type <= 7
     }
 
-    /// Returns the CPU that owns the buffer. Before Windows 8, only the low byte of the index is
-    /// the processor number, because the high byte is an alignment. Since Windows 8, or if the flag
-    /// `PROCESSOR_INDEX` is set, the index has 11 bits.
+    /// Returns the CPU that owns the buffer. Before Windows 8, the low byte of the field is the processor number,
+    /// and the high byte is the buffer's alignment. Since Windows 8, or if the flag `PROCESSOR_INDEX` is set, the
+    /// field is an index of 11 bits.
     pub(crate) fn cpu(&self, wide_index: bool) -> u16 {
         if wide_index || self.flags & flag::PROCESSOR_INDEX != 0 {
             self.processor_index & 0x7FF

@@ -122,9 +122,9 @@ pub enum FaultKind {
         /// Number of skipped bytes.
         skipped: u32,
     },
-    /// The event's time is far before the session's start or after its end: by more than 10 seconds
-    /// if the session's buffers agree with these, else by more than a day. The previous event's time was
-    /// used instead.
+    /// The event's time is implausible: it is far before the session's start or far after its end. If the times of
+    /// the session's buffers agree with start and end, far means more than 10 seconds, otherwise more than a day.
+    /// The previous event's time was used instead.
     ImplausibleTime {
         /// Raw time of the event.
         time: i64,
@@ -223,26 +223,29 @@ impl fmt::Display for FaultKind {
             FaultKind::Io(e) => write!(f, "could not be read: {e}"),
             FaultKind::UnknownRecord { marker, skipped } => write!(
                 f,
-                "0x{marker:08x} begins no known record; gave up {skipped} bytes of the buffer"
+                "no known record begins with 0x{marker:08x}; skipped {skipped} bytes of the buffer"
             ),
             FaultKind::RecordTooSmall { size, skipped } => write!(
                 f,
-                "record of {size} bytes is smaller than its header; gave up {skipped} bytes of \
+                "record of {size} bytes is smaller than its header; skipped {skipped} bytes of \
                  the buffer"
             ),
             FaultKind::RecordTooLarge { size, skipped } => write!(
                 f,
-                "record of {size} bytes reaches past the buffer's end; gave up {skipped} bytes"
+                "record of {size} bytes reaches past the buffer's end; skipped {skipped} bytes"
             ),
             FaultKind::ImplausibleTime { time } => write!(
                 f,
-                "raw time {time} is far outside the session; the time of the event before was taken"
+                "raw time {time} is far outside the session; the previous event's time was used"
             ),
             FaultKind::ClockInversion { by } => {
                 write!(f, "event is {by} ticks older than the one before it")
             }
             FaultKind::OutOfOrder { by } => {
-                write!(f, "event came {by} too late to be put in time order")
+                write!(
+                    f,
+                    "event was read {by} too late to be returned in time order"
+                )
             }
         }
     }

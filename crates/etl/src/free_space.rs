@@ -5,7 +5,7 @@
 use std::path::Path;
 
 /// Returns the number of bytes that this user can write to the disk of `folder`; `None` if the system does not
-/// say it.
+/// report it.
 pub(crate) fn of(folder: &Path) -> Option<u64> {
     #[cfg(unix)]
     {

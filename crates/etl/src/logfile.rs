@@ -243,15 +243,15 @@ pub(crate) struct SessionTimes {
 }
 
 impl SessionTimes {
-    /// Returns the range of raw times in which the session's buffers begin. Rundown events, and those
-    /// that a merge adds, may be a minute later than the end.
+    /// Returns the range of raw times in which buffers of the session can begin: the session's time and a minute
+    /// before and after it. Rundown events, and events that a merge adds, are later than the end.
     pub(crate) fn near(&self) -> RangeInclusive<i64> {
         const NEAR_NS: i64 = 60_000_000_000;
         self.raw(-NEAR_NS)..=self.raw(self.end_ns.saturating_add(NEAR_NS))
     }
 
-    /// Returns the first and the last plausible raw time: those of the session and of its buffers that
-    /// begin at `times`, with some room because a buffer's first event is not its last.
+    /// Returns the first and the last plausible raw time. The range covers the session and all `times`, at which
+    /// buffers begin, and 10 s before and after them: the last buffer's events are later than its start.
     pub(crate) fn extended<'t>(&self, times: impl Iterator<Item = &'t i64>) -> (i64, i64) {
         const ROOM_NS: i64 = 10_000_000_000;
         let (mut first_ns, mut last_ns) = (0, self.end_ns);

@@ -490,10 +490,10 @@ impl Scanner<'_> {
         }
     }
 
-    /// Bounds the times of each segment by the start and the end in its header, if nearly all of its
-    /// buffers begin between them. Damaged times outside these bounds would appear as waits of hours.
+    /// Limits the plausible times of each segment to the start and the end in its header, if nearly all of its
+    /// buffers begin between them. Without this limit, damaged times would appear as waits of hours.
     fn bound_times(&mut self) {
-        /// Inverse of the share of buffers that may begin outside, because they are damaged.
+        /// Inverse of the maximum share of buffers that may begin outside of the header's times because of damage.
         const OUTSIDE: usize = 16;
         let indices = usize::from(self.first_segment)..;
         for (index, segment) in indices.zip(&mut self.scan.segments) {

@@ -36,8 +36,8 @@ pub struct TimeOrder<'t> {
     slots: Vec<Slot<'t>>,
     free: Vec<usize>,
     heap: BinaryHeap<Reverse<(Key, usize)>>,
-    /// Slot of the next events, and a sort key: events come from this slot until they reach the
-    /// key. The key is that of the first event elsewhere.
+    /// Slot of the next events, and the sort key of the first event that is not in this slot. The walk returns
+    /// events of this slot until it reaches that key.
     current: Option<(usize, Key)>,
     streams: usize,
     held_bytes: usize,
@@ -185,8 +185,8 @@ impl<'t> TimeOrder<'t> {
         let far = (i64::MAX, u16::MAX, u32::MAX);
         let other = self.heap.peek().map_or(far, |Reverse((key, _))| *key);
         let next = self.pending.last().copied().unwrap_or(far);
-        // If the memory limit is reached, the next buffer is not read although it begins earlier.
-        // It then does not limit this slot.
+        // If the memory limit is reached, the next buffer stays unread although it begins earlier. The walk then
+        // continues past that buffer's start.
         let held = self.slots[index].key(self.trace);
         let limit = if next > held { other.min(next) } else { other };
         self.current = Some((index, limit));

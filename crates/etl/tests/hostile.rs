@@ -6,8 +6,8 @@ use std::sync::Arc;
 use etl::{BufferReader, OpenError, Source, Trace};
 use testdata::Rng;
 
-/// A file whose end is cut off and whose bits are flipped at some positions. The changes are made
-/// while it is read, so the bytes need not be copied.
+/// A file whose end is cut off and in which some bits are flipped. The changes are made while it is read, so the
+/// bytes need not be copied.
 struct Damaged {
     bytes: Arc<[u8]>,
     len: usize,

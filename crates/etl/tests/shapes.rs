@@ -108,7 +108,8 @@ fn an_unfinished_log_is_read_to_its_end() {
     assert_eq!(numbers(&trace), expected(300));
 }
 
-/// The buffers agree with the header's start and end, so a time some minutes after the end is damaged.
+/// Checks a log in which the buffers agree with the header's start and end. A time some minutes after the end must
+/// then count as damaged.
 #[test]
 fn times_are_bounded_by_a_header_that_the_buffers_agree_with() {
     let mut bytes = log(600);
@@ -181,7 +182,7 @@ fn windows_7_has_its_cpu_in_a_byte() {
     let mut bytes = log(300);
     put(&mut bytes, HEADER + 32 + 4, &[6, 1]);
     for buffer in bytes.chunks_mut(SIZE) {
-        buffer[0x29] = 8; // in old versions an alignment, not the CPU's high byte
+        buffer[0x29] = 8; // in old versions the alignment, not the CPU's high byte
         buffer[0x34] &= !0x20;
     }
     assert_eq!(numbers(&open(bytes)), expected(300));

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 pub(crate) struct CommonValue {
     /// First id that occurred in each group; `None` if the group has no row yet.
     pub(crate) first: Vec<Option<u32>>,
-    /// Pairs of a group and another id than its first, for all other ids that occurred in the group.
+    /// Pairs of a group and an id, for each id in the group that differs from the group's first id.
     others: FxHashSet<(u32, u32)>,
 }
 

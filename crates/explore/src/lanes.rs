@@ -141,7 +141,7 @@ pub struct Wake {
     pub thread: Id,
 }
 
-/// Maximum number of runs that are returned as actual runs; also that of interrupts.
+/// Maximum number of runs, and also of interrupts, that are returned one by one.
 const MAX_EXACT: u64 = 10_000;
 /// Maximum number of CPUs in an answer.
 const MAX_CPUS: usize = 1_024;

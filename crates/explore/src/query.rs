@@ -84,8 +84,8 @@ impl ColumnDef {
         groups
     }
 
-    /// Returns the name of the column in the result of a query. It is not the name of the column if a stored
-    /// column with other content has this name.
+    /// Returns the name that the column has in the result of a query. It differs from the column's own name if a
+    /// stored column with other content has that name.
     pub(crate) fn alias(&self) -> String {
         match self.source {
             Source::Code(..) => format!("{}_name", self.name),

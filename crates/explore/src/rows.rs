@@ -100,9 +100,10 @@ pub(crate) fn answer(
         None => None,
         Some(sort) => match def.column(&sort.column)? {
             column if column.kind == ColumnKind::Text => {
-                return Err(
-                    def.wrong_kind(column, "cannot be sorted by; choose a key, measure or time")
-                );
+                return Err(def.wrong_kind(
+                    column,
+                    "cannot define the order; choose a key, measure or time",
+                ));
             }
             column => Some((column, sort.descending)),
         },

@@ -43,8 +43,8 @@ pub struct Written {
 /// The files get their names when all of them are complete.
 ///
 /// # Errors
-/// If the partition contains another trace, a table cannot be read or a file cannot be written. No new
-/// files and folders stay then, unless a complete file could not be renamed.
+/// If the partition contains another trace, a table cannot be read or a file cannot be written. Then no new files
+/// or folders remain, unless a complete file could not be renamed.
 pub fn write(
     part: &Part<'_>,
     tables: &[Table],
@@ -98,7 +98,7 @@ impl NewFolders {
 impl Drop for NewFolders {
     fn drop(&mut self) {
         for folder in self.0.iter().rev() {
-            // This fails for a folder that is in use.
+            // This fails if the folder is not empty.
             let _ = std::fs::remove_dir(folder);
         }
     }

@@ -55,10 +55,9 @@ impl<'t> Part<'t> {
         self.range.start.max(0)
     }
 
-    /// Returns the given columns of the rows in the range, chunk by chunk. A row is in the range if
-    /// the time by which its table is sorted is in it. For CPU runs and interrupts, this is their
-    /// end. Processes, threads, images and stacks are not limited to the range, because rows of
-    /// other tables refer to them.
+    /// Returns the given columns of the rows in the range, chunk by chunk. The column by which the table is sorted
+    /// decides whether a row is in the range. For CPU runs and interrupts, this is the end time. Processes,
+    /// threads, images and stacks are not limited to the range, because rows of other tables refer to them.
     ///
     /// # Errors
     /// If the table cannot be made.

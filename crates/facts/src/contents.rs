@@ -127,8 +127,8 @@ impl Data {
         )
     }
 
-    /// Returns the kind of data to which a kind of events belongs; `None` for events that only enclose
-    /// other events.
+    /// Returns the kind of data to which a kind of events belongs; `None` if the events are in none of the known
+    /// formats.
     fn from_kind(kind: &KindRow) -> Option<Data> {
         let is = |format: EventFormat| kind.format == format.name();
         match kind.hook {
@@ -353,7 +353,7 @@ fn missing_rundown(kinds: &[KindRow]) -> Vec<Missing> {
             "names of processes that ran all the time",
             &[hook::PROCESS_START, hook::PROCESS_END][..],
             &[hook::PROCESS_DC_START, hook::PROCESS_DC_END][..],
-            "processes start and end, but no rundown lists those that were there",
+            "processes start and end, but no rundown lists the processes that already ran",
         ),
         (
             "modules that were loaded all the time",
@@ -363,13 +363,13 @@ fn missing_rundown(kinds: &[KindRow]) -> Vec<Missing> {
                 hook::PROCESS_LOAD_IMAGE,
             ],
             &[hook::IMAGE_DC_START, hook::IMAGE_DC_END],
-            "images are loaded and unloaded, but no rundown lists those that were there",
+            "images are loaded and unloaded, but no rundown lists the images that were already loaded",
         ),
         (
-            "frames of the stacks that are known by key",
+            "frames of the stacks that are logged by key",
             &[hook::STACK_KEY_KERNEL, hook::STACK_KEY_USER],
             &[hook::STACK_KEY_DELETE, hook::STACK_KEY_RUNDOWN],
-            "stacks are given by key, but no rundown says what the keys stand for",
+            "stacks are logged by key, but no rundown contains the frames of the keys",
         ),
     ] {
         if has(of) && !has(rundown) {

@@ -123,9 +123,9 @@ impl DamageReport {
         say(self.events_lost, "event", "events", of_header);
         say(self.buffers_lost, "buffer", "buffers", of_header);
         let (buffer, buffers) = ("buffer", "buffers");
-        let here = " marked: events were lost here";
+        let here = " with lost events (mark in the buffer header)";
         say(self.buffers_marking_lost_events, buffer, buffers, here);
-        let before = " marked: buffers were lost before";
+        let before = " after lost buffers (mark in the buffer header)";
         say(self.buffers_marking_lost_buffers, buffer, buffers, before);
         say(
             self.loss_events,
@@ -168,7 +168,7 @@ impl DamageReport {
         if known > shown {
             lines.push(format!(
                 "… and {} (see --json)",
-                counted(known - shown, "more broken place", "more broken places")
+                counted(known - shown, "more fault", "more faults")
             ));
         }
         lines

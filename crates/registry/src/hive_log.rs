@@ -64,8 +64,8 @@ impl fmt::Display for ReplayNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::HiveChecksum => f.write_str(
-                "the checksum of the hive's base block is wrong, so its missing changes are unknown: its \
-                 logs were not read",
+                "the checksum of the hive's base block is wrong, so its logs were not read: its last \
+                 changes may be missing",
             ),
             Self::LogUnreadable { log } => {
                 write!(f, "cannot read the log {log}: its base block is damaged")
@@ -75,8 +75,8 @@ impl fmt::Display for ReplayNote {
                 "the log {log} is damaged at byte {at:#x}: entries from there on were not read"
             ),
             Self::ChangesMissing => f.write_str(
-                "the hive was copied while in use and lacks its last changes: copy its .LOG1 and .LOG2 \
-                 files next to it; no log there has them",
+                "the hive was copied while in use and lacks its last changes, and no log next to it has \
+                 them: copy its .LOG1 and .LOG2 files too",
             ),
             Self::Applied(Some((first, last))) => write!(
                 f,
@@ -204,13 +204,13 @@ pub fn replay(hive: &mut Vec<u8>, logs: impl FnOnce() -> Vec<HiveLog>) -> Vec<Re
     notes
 }
 
-/// Position from which on a log cannot be read.
+/// Position from which the rest of a log cannot be read.
 enum Damage {
     BaseBlock,
     At(usize),
 }
 
-/// Adds the changes in `log` that the hive does not contain to `changes`.
+/// Adds to `changes` the changes in `log` that the hive does not contain.
 fn collect_missing<'a>(
     log: &'a [u8],
     hive: &BaseBlock,

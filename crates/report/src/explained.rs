@@ -109,7 +109,7 @@ fn instead(tables: &TraceTables) -> Result<Option<String>, Error> {
     };
     let rows = counted(table.rows() as u64, one, many);
     Ok(Some(format!(
-        "{rows} over {}; the trace holds no events of programs or CPUs",
+        "{rows} over {}; the trace has no events of programs or CPUs",
         duration(lasted)
     )))
 }

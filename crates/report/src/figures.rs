@@ -39,7 +39,7 @@ pub(super) fn over_time(charts: &Charts) -> Markup {
     let range = charts.range();
     let span = duration(range.end.saturating_sub(range.start));
     if charts.is_empty() {
-        return missing("No charts", "This trace holds no data with a time.");
+        return missing("No charts", "This trace has no data with a time.");
     }
     html! {
         p.note {
@@ -90,7 +90,7 @@ fn tracks(charts: &Charts) -> Markup {
     }
     if tracks.input.is_empty() {
         missing_here.push(
-            "The trace holds no input: the user did not type or click, or input was not recorded; \
+            "The trace has no input: the user did not type or click, or input was not recorded; \
              record it with UIforETW's input tracing, or the provider Microsoft-Windows-Win32k."
                 .to_owned(),
         );
@@ -118,7 +118,7 @@ fn processes(stack: Option<&Stack>) -> Markup {
         return missing(TITLE, &nothing.join(" "));
     };
     let reading = match stack.is_sampled {
-        true => "Share of all CPUs, from samples, since this trace holds no context switches.",
+        true => "Share of all CPUs, from samples, since this trace has no context switches.",
         false => {
             "Share of all CPUs, from context switches. It includes the DPCs and ISRs that interrupted the process."
         }
@@ -188,7 +188,7 @@ fn interrupts(charts: &Charts) -> Markup {
     let one = |chart, title, what: &str, counts: &[u64]| {
         let count: u64 = counts.iter().sum();
         if count == 0 {
-            return missing(title, &format!("This trace holds no {what}."));
+            return missing(title, &format!("This trace has no {what}."));
         }
         Figure {
             chart,

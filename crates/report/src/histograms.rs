@@ -47,7 +47,7 @@ pub(super) fn all(explained: &Explained, charts: &Charts) -> Markup {
                 Some(spread) => {
                     @for (title, kind, counts) in [("DPCs", "dpc", &spread.dpc), ("ISRs", "isr", &spread.isr)] {
                         @if counts.is_empty() {
-                            (missing(title, "This trace holds none."))
+                            (missing(title, "The trace has none."))
                         } @else {
                             (Histogram {
                                 title,

@@ -270,8 +270,8 @@ fn no_name_in_a_trace_becomes_markup_or_script() {
 #[test]
 fn missing_events_are_reported() {
     let page = page("perfview__SelfDescribingSingleEvent.etl");
-    assert!(page.contains("The trace holds no context switches"));
-    assert!(page.contains("The trace holds no DPCs and ISRs"));
+    assert!(page.contains("The trace has no context switches"));
+    assert!(page.contains("The trace has no DPCs and ISRs"));
     assert!(page.contains("does not show why it lagged"));
     assert!(!page.contains("No noticeable delay"));
     assert!(!page.contains("<figure"));

@@ -22,5 +22,5 @@ pub use trace_tables::TraceTables;
 
 /// Warning text for files that were recorded on different systems and are read as one trace.
 pub const SEVERAL_SYSTEMS: &str = "These files were recorded by different systems, or after another \
-                                   boot: ids and names of one do not hold in the other, and sums mix \
-                                   them. Look at them one by one.";
+                                   boot: an id or a name can mean different things in each, and sums mix \
+                                   them. Open the files one by one.";

@@ -22,7 +22,7 @@ impl fmt::Display for NotRecorded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the trace holds no {}: none happened, or they were not recorded; record {}",
+            "the trace has no {}: none happened, or they were not recorded; record {}",
             self.0.rows, self.0
         )
     }
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn a_missing_table_names_the_switches_that_record_it() {
         let text = missing_rows(Table::Interrupts);
-        assert!(text.starts_with("the trace holds no DPCs and ISRs: "));
+        assert!(text.starts_with("the trace has no DPCs and ISRs: "));
         assert!(text.contains("xperf -on LOADER+DPC+INTERRUPT"), "{text}");
         assert!(
             text.contains("WPR keywords Loader, DPC and Interrupt"),

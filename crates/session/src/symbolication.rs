@@ -37,7 +37,7 @@ pub enum SymbolOptionsError {
     },
     /// The given path is empty.
     #[error(
-        "--symbols: names no place; give a folder with PDBs, a symbol store or srv*CACHE*https://SERVER"
+        "--symbols: the path is empty; give a folder with PDBs, a symbol store or srv*CACHE*https://SERVER"
     )]
     Empty,
     /// A folder of the given path does not exist.
@@ -213,7 +213,7 @@ impl MissingSymbols {
             .map_or(String::new(), |pdb| format!(" ({pdb})"));
         let mut warnings = vec![format!("no symbols of {module}{pdb}: {why}")];
         if missing.len() > 1 {
-            warnings.push(format!("and {} more modules", missing.len() - 1));
+            warnings.push(format!("no symbols of {} more modules", missing.len() - 1));
         }
         warnings
     }

@@ -22,7 +22,7 @@ impl TraceTables {
     /// Opens several files as one trace.
     ///
     /// # Errors
-    /// If a file cannot be read or is no trace.
+    /// If a file cannot be read or is not a trace.
     pub fn open(
         paths: &[PathBuf],
         cache: Cache,

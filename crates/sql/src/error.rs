@@ -120,11 +120,11 @@ pub enum SqlError {
         /// Size of the constant, in bytes.
         bytes: usize,
     },
-    /// The engine cuts long lines of a tree between bytes, so that it can draw only ASCII text.
+    /// The engine cuts long lines of a tree between bytes, so it can draw only ASCII text.
     #[error("EXPLAIN FORMAT TREE cannot draw characters outside ASCII; use EXPLAIN FORMAT INDENT")]
     Tree,
     /// The query engine panicked.
-    #[error("the query engine failed on this statement; no result is complete")]
+    #[error("the query engine failed on this statement; the returned rows are incomplete")]
     Engine,
     /// The query was cancelled.
     #[error("the query was cancelled")]
@@ -274,8 +274,8 @@ impl From<StoreError> for SqlError {
     }
 }
 
-/// Removes DataFusion's request to report a bug, with the causes before it, if another message follows. DataFusion
-/// adds it to the list of signatures that do not match a call.
+/// Removes DataFusion's request to report a bug, and the text before it, if another message follows. DataFusion
+/// inserts the request into messages about calls that match no signature.
 fn without_plea(message: &str) -> &str {
     match message.split_once("https://github.com/apache/datafusion/issues. ") {
         Some((_, summary)) => summary,

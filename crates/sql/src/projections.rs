@@ -1,8 +1,9 @@
-//! Protection of equal projections, one of which DataFusion 55 removes.
+//! Workaround for an error of DataFusion 55, which removes one of two equal projections.
 //!
 //! In `SELECT a * 2 AS a FROM (SELECT a * 2 AS a FROM t)`, both projections have the same expressions, but they
-//! mean different columns. The optimizer compares only the expressions and drops one of them, so that the value
-//! is doubled once. Here, the inner query gets a name, which the columns of the outer one then have.
+//! mean different columns. The optimizer compares only the expressions and removes one projection, so the value is
+//! doubled only once. This module gives the inner query a name. The columns of the outer query then contain this
+//! name, so the expressions differ.
 
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -12,8 +13,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection
 /// Name of inner projections.
 const INNER: &str = "inner query";
 
-/// Returns the plan with a name for the input of each projection that is above an equal one. The optimizer moves
-/// filters and other plans between the two away.
+/// Returns the plan with a name for the input of each projection that is above an equal one. This includes
+/// projections with filters or other nodes between them, because the optimizer moves these nodes away.
 ///
 /// # Errors
 /// If two columns of such a projection have the same name.

@@ -150,8 +150,8 @@ impl Session {
         parser.collect_spans = true;
         // In descending order too, null values must not precede the largest values.
         parser.default_null_ordering = "nulls_last".to_owned();
-        // Both reserve memory for the number in LIMIT, or compute with it, without a check: a large number
-        // would end the process.
+        // Both optimizations use the number in LIMIT without a check, to reserve memory or in a calculation. A
+        // large number would end the process.
         let optimizer = &mut config.options_mut().optimizer;
         optimizer.enable_topk_aggregation = false;
         optimizer.enable_window_limits = false;
@@ -567,8 +567,8 @@ impl Query<'_> {
         self.plan().schema()
     }
 
-    /// Runs the query and returns its rows while they are found. To cancel the query, the caller drops the
-    /// iterator, or `go_on`, which is called every 50 ms, returns false.
+    /// Runs the query and returns its rows as they are found. To cancel the query, the caller drops the iterator,
+    /// or `go_on`, which is called every 50 ms, returns false.
     ///
     /// # Errors
     /// If the query cannot be started.

@@ -102,7 +102,7 @@ impl Statement {
             })
     }
 
-    /// Returns true if the statement creates or drops something. Then its table may be unknown.
+    /// Returns true if the statement creates or drops a table or view, which may be unknown then.
     pub(crate) fn creates_or_drops(&self) -> bool {
         match self.ast() {
             Ast::Statement(ast) => matches!(
@@ -244,7 +244,7 @@ impl Visitor for TableCounter<'_> {
         let tables = self.counts.pop().unwrap_or(0);
         let address: *const Query = query;
         match self.names.remove(&address) {
-            // It counts where it is used.
+            // The tables of a `WITH` query are counted where the query is used.
             Some(name) => {
                 let known = self.of_with.entry(name).or_default();
                 *known = tables.max(*known);

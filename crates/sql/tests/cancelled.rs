@@ -12,7 +12,7 @@ use given::{session, simulated};
 use sql::{Settings, SqlError};
 use tables::Options;
 
-/// Some joins combine few rows for a long time. They can be cancelled, whether they find many rows or none.
+/// Checks joins that combine few rows for a long time, with many results and with none.
 #[test]
 fn a_cancelled_join_ends_its_threads() {
     let given = simulated("healthy", &["duration=2s"]);

@@ -219,7 +219,7 @@ fn every_view_can_be_queried() {
     }
 }
 
-/// Statements with thousands of nested operators once ended the process.
+/// Checks statements with thousands of nested operators, which ended the process in an earlier version.
 #[test]
 fn deep_statements_are_answered_or_refused() {
     let given = simulated("rank-stall", &["duration=1s"]);
@@ -266,7 +266,8 @@ fn deep_statements_are_answered_or_refused() {
 fn columns_of_many_inner_queries_are_limited() {
     let given = simulated("rank-stall", &["duration=1s"]);
     let session = session(&[&given], Settings::default());
-    // Each level doubles the value, and the expression that a filter contains below the projections.
+    // Each level doubles the value. If the filter moves below the projections, each level also doubles its
+    // expression.
     let doubled = |levels: u32| {
         let inner = (0..levels).fold("SELECT 1 AS a".to_owned(), |inner, _| {
             format!("SELECT a + a AS a FROM ({inner})")

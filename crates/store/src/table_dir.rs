@@ -65,7 +65,7 @@ impl TableDir {
     /// Opens the table; returns `None` if it has no file.
     ///
     /// # Errors
-    /// If the file is damaged or of another trace. It is removed.
+    /// If the file is damaged or belongs to another trace. The file is then removed.
     pub fn find(&self, spec: &TableSpec) -> Result<Option<TableFileHandle>, Corrupt> {
         let Some(path) = self.path(spec) else {
             return Ok(None);
@@ -153,7 +153,7 @@ impl TableDir {
         }
     }
 
-    /// Returns the key that each table file names.
+    /// Returns the key that is written into each table file.
     fn key(&self) -> Option<&str> {
         match self {
             TableDir::Cached { key, .. } => Some(key),

@@ -77,8 +77,8 @@ pub struct Corrupt {
 #[derive(Serialize, Deserialize)]
 struct Footer {
     format: u32,
-    /// Key of the input files; `None` for tables outside of the cache. A table that was copied from
-    /// the folder of another key is thus noticed.
+    /// Key of the input files; `None` for tables outside of the cache. It reveals a table that was copied from the
+    /// folder of another key.
     key: Option<String>,
     table: String,
     schema: u32,
@@ -141,7 +141,7 @@ impl<W: Write> TableWriter<W> {
             .column_by_name(self.spec.sorted_by)
             .and_then(|array| array.as_primitive_opt::<Int64Type>());
         let (true, Some(sorted)) = (is_of_table, sorted) else {
-            return Err(io::Error::other("the rows are of another table"));
+            return Err(io::Error::other("the rows belong to another table"));
         };
         // Row groups are encoded in parallel, because encoding takes longer than writing.
         let starts: Vec<usize> = (0..batch.num_rows()).step_by(GROUP_ROWS).collect();
@@ -286,10 +286,10 @@ impl TableFile {
             serde_json::from_slice(&footer).map_err(|error| corrupt(&error.to_string()))?;
         let expected = (FORMAT, spec.name, fingerprint(&spec.schema));
         if (footer.format, footer.table.as_str(), footer.schema) != expected {
-            return Err(corrupt("it is of another table or another version"));
+            return Err(corrupt("it belongs to another table or another version"));
         }
         if footer.key.as_deref() != key {
-            return Err(corrupt("it is of another trace"));
+            return Err(corrupt("it belongs to another trace"));
         }
         let fits = |chunk: &ColumnChunk| {
             let end = chunk.offset.checked_add(chunk.length);
@@ -383,7 +383,7 @@ impl TableFile {
             false => None,
         };
         (chunk.packing.unpack(stored, data_type, rows))
-            .ok_or_else(|| corrupt("it holds no such column".to_owned()))
+            .ok_or_else(|| corrupt("it has no such column".to_owned()))
     }
 }
 
@@ -583,7 +583,8 @@ mod tests {
         assert!(open(file, samples_spec()).is_err());
     }
 
-    /// CRC-32 detects every change of a single byte. Only padding bytes have no checksum.
+    /// Checks that a change of one byte is detected or harmless. CRC-32 detects every such change, except in
+    /// padding bytes, which have no checksum.
     #[test]
     fn a_changed_byte_is_found_or_harmless() {
         let original = samples(0..500);

@@ -1,9 +1,9 @@
 //! Cost of formatting the names of inlined functions.
 //!
-//! The name of an inlined function is composed of records that refer to other records. The formatter
-//! follows these references recursively. So a forged PDB could make it overflow the stack or write
-//! without end. Valid records refer only to earlier records. So one pass over all records in their order
-//! computes all costs.
+//! The name of an inlined function is composed of records that refer to other records. The formatter follows these
+//! references recursively. A forged PDB could therefore overflow the stack or make the formatter write without
+//! end. Valid records refer only to earlier records, so one pass over the records in their order computes all
+//! costs.
 
 use pdb_addr2line::pdb::{
     Error, FallibleIterator, IdData, IdInformation, Item, ItemIndex, ItemInformation, TypeData,
@@ -79,9 +79,9 @@ impl Costs {
         Ok(costs)
     }
 
-    /// Returns the cost of the record at `index`. Smaller indexes than the first are built-in types. The
-    /// formatter writes indexes after the last record as missing. A reference to a record that was not
-    /// visited yet could be circular, so its cost is infinite.
+    /// Returns the cost of the record at `index`. Indexes below the first record are built-in types. For an index
+    /// after the last record, the formatter writes that the record is missing. A reference to a record that was
+    /// not visited yet could be circular, so its cost is infinite.
     fn of(&self, index: u32) -> Cost {
         let Some(at) = index.checked_sub(self.first) else {
             return Cost::ONE;
@@ -116,7 +116,7 @@ pub(crate) fn check(types: &TypeInformation<'_>, ids: &IdInformation<'_>) -> Res
     match ids.costs.iter().position(dear) {
         None => Ok(()),
         Some(at) => Err(PdbError::Unreadable(format!(
-            "the name of id {:#x} refers to itself, or to more than {} others",
+            "the name of id {:#x} refers to itself, or to more than {} other records",
             ids.first as usize + at,
             MAX.parts
         ))),

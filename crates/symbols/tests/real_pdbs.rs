@@ -25,7 +25,7 @@ fn functions_have_files_lines_and_what_is_inlined() {
     // Rust writes the qualified name into debug information, but the exported name is not qualified.
     assert_eq!(outer.function.as_deref(), Some("tiny::TinyDpcRoutine"));
     assert!(outer.file.as_ref().unwrap().ends_with("tiny.rs"));
-    // An address in the function belongs to the inlined read, with the lines of the source file.
+    // An address in the function belongs to the inlined function, with the lines of its source file.
     let inlined = (dpc..dpc + 0x40)
         .filter_map(|rva| pdb.locate(rva).unwrap())
         .filter(|location| location.function_rva == dpc)
@@ -133,7 +133,7 @@ fn names_without_end_are_refused() {
         }
     }
     let (own, function_type) = forged.expect("count_up is inlined");
-    // The LF_FUNC_ID record has the scope (which may be any), the type and the name.
+    // The LF_FUNC_ID record contains the scope (any value is valid), the type and the name.
     let tail = [&function_type.to_le_bytes()[..], b"count_up\0"].concat();
     let at = (bytes.windows(6 + tail.len()))
         .position(|window| window.starts_with(&[0x01, 0x16]) && window.ends_with(&tail))

@@ -49,7 +49,7 @@ pub enum TrimError {
     /// The files of the trace use several clocks.
     #[error(
         "these files were recorded by different systems, after another boot or with another clock, \
-         and cannot become one; trim them one by one"
+         so they cannot become one trace; trim them one by one"
     )]
     SeveralClocks,
     /// The trace contains no header at all.

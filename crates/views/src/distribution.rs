@@ -1,7 +1,7 @@
 //! Exact quantiles of weighted values, for data that fits in memory.
 
-/// Number of quantiles that represent a distribution with more values in `plus`, which adds each value of one
-/// distribution to each value of the other.
+/// Maximum number of values of a distribution in `plus`, which adds each value of one distribution to each value
+/// of the other. If a distribution has more values, this number of quantiles represents it.
 const STEPS: u64 = 1_000;
 
 /// Weighted values in ascending order. Quantiles are exact; they use the nearest-rank method.

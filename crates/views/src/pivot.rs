@@ -23,9 +23,9 @@ pub struct Pivot {
     spec: PivotSpec,
     /// Number of ids of the key column that groups the rows. The unknown id forms one more group at the end.
     bound: u32,
-    /// Number of rows of each group that the summary of the first measure does not count: the rows with an
-    /// unknown measure, or all rows if there are no measures. The number of all rows follows from both
-    /// counts, so that no separate pass has to count all rows.
+    /// Number of rows of each group that the summary of the first measure does not count. If there are no
+    /// measures, these are all rows, otherwise those in which the measure is unknown. The number of all rows is
+    /// the sum of both counts, so no separate pass counts all rows.
     uncounted: Vec<u64>,
     /// Summaries, indexed by measure and then by group.
     summaries: Vec<Vec<Summary>>,

@@ -63,7 +63,7 @@ impl Summary {
         value != NULL
     }
 
-    /// Adds a known value `times` times; `times` is at least 1.
+    /// Adds a known value several times; `times` must be at least 1.
     #[inline]
     pub(crate) fn add_times(&mut self, value: i64, times: u64) {
         self.count += times;

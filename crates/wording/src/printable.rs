@@ -58,7 +58,7 @@ pub struct MarkdownCode<'a>(pub &'a str);
 impl fmt::Display for MarkdownCode<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = Printable(self.0).to_string();
-        // The span ends at the next run of as many backquotes as it starts with.
+        // A span starts and ends with equal runs of backquotes, so these must be longer than any run in the text.
         let runs = text.split(|c| c != '`').map(str::len);
         let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
         // Readers remove one blank from each side.
@@ -92,7 +92,7 @@ pub fn csv_cell(text: &str) -> Cow<'_, str> {
 #[derive(Debug)]
 pub struct JsonText<W: Write> {
     out: W,
-    /// Beginning of a character whose end is not written yet.
+    /// Bytes of a character that is not written yet, because it is incomplete.
     begun: Vec<u8>,
 }
 

@@ -164,7 +164,7 @@ impl<R: BufRead + Seek> Read for FolderData<'_, R> {
             if self.blocks_left == 0 {
                 return Err(io::Error::new(
                     io::ErrorKind::UnexpectedEof,
-                    "its folder's data ends before it does",
+                    "its folder's data ends before the file does",
                 ));
             }
             self.read_block()?;
@@ -197,7 +197,7 @@ impl<R: BufRead + Seek> FolderData<'_, R> {
             return Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
                 format!(
-                    "the archive ends in the block at byte {}: {} of its {compressed} bytes are there",
+                    "the archive ends in the block at byte {}: it contains {} of the block's {compressed} bytes",
                     self.next_block,
                     data.len()
                 ),
@@ -251,7 +251,9 @@ impl Expander {
             _ => {
                 return Err(io::Error::new(
                     io::ErrorKind::Unsupported,
-                    format!("compression {compression:#06x} is none of stored, MSZIP and LZX"),
+                    format!(
+                        "unknown compression {compression:#06x}; expected stored, MSZIP or LZX"
+                    ),
                 ));
             }
         };

@@ -228,7 +228,7 @@ fn temporary_files_leave_space() {
     for part in [
         "needs 65 MiB",
         folder.to_str().unwrap(),
-        "320 MiB are free and 256 MiB stay free",
+        "320 MiB are free and 256 MiB must stay free",
         if cfg!(windows) {
             "set TMP to"
         } else {
@@ -237,7 +237,7 @@ fn temporary_files_leave_space() {
     ] {
         assert!(text.contains(part), "{text}");
     }
-    // One byte more is enough. Small members need no space.
+    // One more byte of free space is enough. Small members stay in memory, so they need no space.
     free.set(large + RESERVE);
     read(&mut traces, "b.etl", &vec![0; large as usize], large).unwrap();
     free.set(0);

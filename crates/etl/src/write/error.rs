@@ -7,7 +7,7 @@ use std::io;
 #[non_exhaustive]
 pub enum WriteError {
     /// The record does not fit into a buffer, or its size does not fit into the 16-bit size field.
-    #[error("event of {size} bytes is larger than the {limit} a record can have")]
+    #[error("event of {size} bytes is too large; a record has at most {limit} bytes")]
     TooLarge {
         /// Size of the record in bytes, including its header.
         size: usize,
@@ -23,7 +23,7 @@ pub enum WriteError {
         processors: u16,
     },
     /// The event's time is before that of the CPU's last event.
-    #[error("event at raw time {time} follows one at {last} on CPU {cpu}")]
+    #[error("event at raw time {time} is earlier than the previous event of CPU {cpu}, at {last}")]
     OutOfOrder {
         /// Index of the CPU.
         cpu: u16,

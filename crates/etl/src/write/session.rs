@@ -150,10 +150,10 @@ impl Session {
         let refuse = |why| Err(WriteError::BadSession(why));
         let size = self.buffer_size;
         if !size.is_power_of_two() || !(MIN_BUFFER..=MAX_BUFFER).contains(&size) {
-            return refuse("buffer size is no power of two from 1 KiB to 16 MiB");
+            return refuse("buffer size is not a power of two from 1 KiB to 16 MiB");
         }
         if self.processors == 0 || self.processors > MAX_PROCESSORS {
-            return refuse("processors are not 1 to 2047");
+            return refuse("number of processors is not 1 to 2047");
         }
         if self.clock == ClockKind::CpuCycles && self.cpu_mhz == 0 {
             return refuse("times in CPU cycles need the CPU's speed");

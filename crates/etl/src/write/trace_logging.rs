@@ -159,7 +159,7 @@ impl TraceLogging {
         let types = like.types();
         assert!(
             values.iter().all(|value| value.types() == types),
-            "the values of an array are of one type"
+            "all values of an array must have one type"
         );
         self.declare(name, types, VARIABLE_COUNT);
         let values = &values[..values.len().min(0xFFFF)];

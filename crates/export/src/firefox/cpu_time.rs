@@ -9,7 +9,7 @@ use super::threads::Who;
 use crate::Error;
 use crate::part::{Part, Rows};
 
-/// CPU time of all threads up to a current time, which can only increase.
+/// Counter of the CPU time of all threads up to a current time. The current time never decreases.
 pub(super) struct CpuTime<'p> {
     runs: Rows<'p>,
     /// Runs that were read but are not counted yet, sorted by end.

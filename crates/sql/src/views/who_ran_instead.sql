@@ -1,6 +1,6 @@
--- Threads that ran while a ready thread waited for 1 ms or more: on the CPU that the ready thread got in
--- the end, with their priority, rank and time within the wait. A thread of lower priority can run
--- because of its rank, its affinity, or because the ready time is not what it seems.
+-- Threads that ran while a ready thread waited for 1 ms or more: on the CPU that the ready thread
+-- finally got, with their priority, rank and time within the wait. A thread of lower priority can run
+-- because of its rank or its affinity. The ready time can also be wrong, for example after lost events.
 WITH waits AS (
     SELECT
         trace,
@@ -16,8 +16,8 @@ WITH waits AS (
     FROM cpu_runs
     WHERE ready_ns >= 1000000 AND thread_id <> 0
 ),
--- Every run within a wait on the same CPU also ended within the wait. By its end, each run therefore
--- belongs to one time bucket; a wait belongs to few.
+-- A run that is within a wait on the same CPU also ended within it. Its end assigns each run to one time bucket. A
+-- wait covers only a few buckets.
 stretches AS (
     SELECT
         *,

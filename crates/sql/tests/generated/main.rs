@@ -162,7 +162,7 @@ fn outcome(session: &Session, text: &str) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Returns the problem if an error is not one of the statement.
+/// Returns a description of an error that has no clear cause in the statement.
 fn unclear(error: &SqlError) -> Option<String> {
     let text = error.to_string();
     let is_ours = matches!(
