@@ -114,7 +114,7 @@ fn other_files_are_refused() {
                 "filtrace__etw.etl",
                 foreign,
             ],
-            "look at them side by side",
+            "open each file alone",
         ),
     ] {
         let output = program::laglab(args);

@@ -162,7 +162,7 @@ fn flipped_bits() {
                 Err(error) => panic!("{name} flipped at {flips:?}: {error}"),
             }
         }
-        assert!(noticed > 0, "{name}: not one of 1,000 flips was noticed");
+        assert!(noticed > 0, "{name}: none of 1,000 flips was noticed");
     });
 }
 

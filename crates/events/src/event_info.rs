@@ -73,9 +73,9 @@ pub enum EventInfoError {
         /// Index of the property.
         property: usize,
     },
-    /// The map is of a kind that does not give names to numbers.
+    /// The map is of a kind that does not map numbers to names.
     #[error(
-        "map `{name}` is of a kind that has no numbers (flags {flags:#x}, value type {value_type})"
+        "map `{name}` does not map numbers to names (flags {flags:#x}, value type {value_type})"
     )]
     UnsupportedMap {
         /// Name of the map.

@@ -69,7 +69,7 @@ pub enum ManifestFaultKind {
         expected: u16,
     },
     /// A chunk's header is invalid.
-    #[error("chunk header {0:02x?} is none of format 1")]
+    #[error("chunk header {0:02x?} is not of format 1")]
     BadChunk(Vec<u8>),
     /// The manifest exceeds the size limit, too many manifests are unfinished, or the manifests
     /// describe too many fields.

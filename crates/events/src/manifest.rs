@@ -94,10 +94,10 @@ pub enum ManifestProblem {
     #[error("no template `{0}`")]
     UnknownTemplate(String),
     /// Structs are nested too deeply.
-    #[error("more than {MAX_DEPTH} structs in each other")]
+    #[error("more than {MAX_DEPTH} nested structs")]
     TooDeep,
     /// The manifest's events have too many fields.
-    #[error("events have more than {MAX_FIELDS} fields together")]
+    #[error("all events together have more than {MAX_FIELDS} fields")]
     TooManyFields,
     /// The manifest is too long.
     #[error("manifest has {0} bytes, expected at most {MAX_SIZE}")]

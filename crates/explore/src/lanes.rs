@@ -378,7 +378,9 @@ impl<'a> IntervalRows<'a> {
     ) -> Result<IntervalRows<'a>, ExploreError> {
         let table = context.open(table.name())?;
         let selected = SelectedRows::new(&table, Within::Overlap, Some(span), filter)?;
-        let rows = table.intervals()?.expect("rows of this table last");
+        let rows = table
+            .intervals()?
+            .expect("rows of this table have a duration");
         let cpus = table.keys(table.def.key("cpu")?)?;
         Ok(IntervalRows {
             rows,

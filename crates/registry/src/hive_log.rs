@@ -437,7 +437,7 @@ mod tests {
         ];
         let notes = replay(&mut hive, || logs);
         assert_eq!(notes, [ReplayNote::Applied(Some((10, 11)))]);
-        assert_eq!(hive.len(), BASE + 3 * 4096, "it grew by a page");
+        assert_eq!(hive.len(), BASE + 3 * 4096, "the hive grew by a page");
         assert_eq!(hive[BASE], 0);
         assert_eq!(hive[BASE + 4096], 0xBB);
         assert_eq!(hive[BASE + 8192], 0xCC);

@@ -82,7 +82,7 @@ impl Stores {
 
     #[cfg_attr(
         not(feature = "network"),
-        expect(unused_variables, reason = "only servers are asked by id")
+        expect(unused_variables, reason = "only requests to servers need the id")
     )]
     fn look<T>(
         &mut self,

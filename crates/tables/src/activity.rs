@@ -68,9 +68,8 @@ impl Activity {
     }
 }
 
-/// Returns the activity of the CPUs with events. If several sessions recorded a CPU, a gap is a
-/// time without events of all these sessions. The longest gap may then be missed, because only one
-/// gap per buffer is stored.
+/// Returns the activity of the CPUs with events. If several sessions recorded a CPU, a gap is a time in which none
+/// of them has an event. The longest gap may then be missed, because only one gap per buffer is stored.
 pub(crate) fn by_cpu<'a>(
     streams: impl Iterator<Item = (u16, &'a Activity)>,
 ) -> BTreeMap<u16, CpuActivity> {

@@ -1,7 +1,7 @@
 //! Estimate of the memory that making tables needs.
 //!
-//! Only stacks grow with the trace: all of them are collected before events are joined with them. Events
-//! are read in slices.
+//! Only the memory for stacks grows with the trace, because all stacks are collected before events are joined with
+//! them. Events are read in slices of limited size.
 
 use etl::Trace;
 
@@ -11,9 +11,10 @@ use crate::plan::Plan;
 use crate::register::Incoming;
 use crate::slices::SLICE_BYTES;
 
-/// Memory of a stack event while the stacks of all CPUs are merged: its part in the stream and in the whole.
+/// Bytes per stack event while the stacks of all CPUs are merged: one entry in a CPU's list and one in the merged
+/// list.
 const MERGED_STACK: u64 = 48;
-/// Memory of a stack event afterwards: its use in the index.
+/// Bytes per stack event after the merge: one entry in the index.
 const INDEXED_STACK: u64 = 16;
 
 /// Number of slices in memory: one is read while the rows of another are made.
@@ -24,7 +25,7 @@ const SAMPLED_BUFFERS: usize = 64;
 /// Number of bytes after which no further buffer is read for the estimate.
 const SAMPLED_BYTES: u64 = 16 << 20;
 
-/// Returns about how many bytes of memory are needed to make these tables.
+/// Estimates the memory that making these tables needs, in bytes.
 pub(crate) fn needed(trace: &Trace, wanted: &[Table]) -> u64 {
     let plan = Plan::new(wanted);
     let stacks = match plan.first.has_table(Table::Stacks) {
@@ -38,9 +39,9 @@ pub(crate) fn needed(trace: &Trace, wanted: &[Table]) -> u64 {
     sum(stacks, sliced)
 }
 
-/// Returns the memory for a number of stack events, and for events of `sliced` bytes that are read in slices.
-/// The slices are read after the stacks are merged, and need about 2.5 times the size of their buffers, for
-/// columns of raw events and of rows.
+/// Returns the memory in bytes for `stacks` stack events, and for `sliced` bytes of events that are read in
+/// slices. The slices are read after the stacks are merged. A slice needs about 2.5 times the size of its buffers,
+/// for columns of raw events and of rows.
 fn sum(stacks: u64, sliced: u64) -> u64 {
     let slices = sliced.min(SLICES * SLICE_BYTES) * 5 / 2;
     let merging = stacks.saturating_mul(MERGED_STACK);

@@ -1,5 +1,5 @@
-//! Signs of each CPU in the kernel events of a trace: whether it switched threads, and what its
-//! samples show.
+//! Evidence about the activity of each CPU, from the kernel events of a trace: whether it switched threads, and
+//! which threads its samples name.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use crate::register::Incoming;
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// Time for which a recorded CPU may log no event at the ends of the trace.
+/// Maximum time without events at the end of the trace for a CPU that was recorded until the end.
 pub(crate) const LATE_NS: i64 = SECOND_NS;
 
-/// Signs of one CPU, or of one of its streams.
+/// Evidence about one CPU, or about one of its streams.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Presence {
     /// True if the CPU switched threads.
@@ -22,8 +22,8 @@ pub(crate) struct Presence {
     sampled: Sampled,
     /// Times of the first and the last kernel event.
     pub(crate) span_ns: Option<(i64, i64)>,
-    /// Number of seconds in which the CPU logged samples, DPCs or interrupts. Every recorded CPU has
-    /// these; other events may be context of other CPUs' events in a part of a trace.
+    /// Number of seconds in which the CPU logged samples, DPCs or interrupts. Every recorded CPU logs these. Other
+    /// events are not counted, because a trimmed trace keeps some of them for the events of other CPUs.
     seconds: i64,
     last_second: Option<i64>,
 }
@@ -78,7 +78,7 @@ impl Presence {
         }
     }
 
-    /// Joins the signs of two streams of one CPU.
+    /// Adds the evidence of another stream of the same CPU.
     pub(crate) fn merge(&mut self, other: &Presence) {
         self.switches |= other.switches;
         self.sampled = self.sampled.and(other.sampled);
@@ -92,8 +92,8 @@ impl Presence {
     /// thread. Returns `None` if this is unknown, because the CPU logged nothing in most seconds of
     /// `span` or at its end, or because its samples name several threads.
     ///
-    /// Without samples the thread is the idle thread: every other thread would have lost the CPU to
-    /// another at some time.
+    /// Without samples, the thread is assumed to be the idle thread, because any other thread would have lost the
+    /// CPU at some time.
     pub(crate) fn unswitched_thread(&self, span: &Range<i64>) -> Option<u32> {
         let second = |ns: i64| ns.div_euclid(SECOND_NS);
         let seconds = second(span.end).saturating_sub(second(span.start)) + 1;

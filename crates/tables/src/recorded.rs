@@ -23,9 +23,8 @@ pub(crate) struct Recorded {
     /// Processors that never switched threads, each with the thread that ran all the time (0 is the
     /// idle thread) and the time of its first event.
     unswitched: BTreeMap<u16, (u32, i64)>,
-    /// End of the last session, if all sessions have an end. Events about threads and images may be
-    /// later, because in an extract of a trace they keep the times that they have in the whole
-    /// trace.
+    /// End of the last session, if all sessions have an end. Events about threads and images may be later, because
+    /// in a trimmed trace they keep the times that they have in the whole trace.
     stopped_ns: Option<i64>,
 }
 
@@ -104,11 +103,11 @@ impl Recorded {
     }
 }
 
-/// Range of a processor of which the trace has nothing.
+/// Range of a processor whose events are missing from the trace.
 const NOTHING: Range<i64> = i64::MIN..0;
 
-/// Finds the processors that never switched threads in a trace with context switches. If the thread
-/// that ran on such a processor is unknown, its events are missing: it gets the range [`NOTHING`].
+/// Finds the processors that never switched threads in a trace with context switches. If it is unknown which
+/// thread ran on such a processor, its events are missing, and its range is [`NOTHING`].
 fn unswitched(
     streams: &[(CpuStream<'_>, Presence)],
     processors: Range<u16>,

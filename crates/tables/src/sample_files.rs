@@ -42,7 +42,7 @@ pub enum SamplesError {
     /// The file was given together with other files.
     #[error(
         "cannot open {} together with other files: its times are relative to its own measurement, \
-         whose start is unknown; look at them side by side",
+         whose start is unknown; open each file alone",
         file.display()
     )]
     NotAlone {

@@ -78,9 +78,9 @@ impl<'t> Slices<'t> {
         }
     }
 
-    /// Reads the next slice and returns its end and its data; `None` after the last slice. The data
-    /// is sorted. It is not older than the data of the slice before, unless events of the trace are
-    /// out of order by more than [`SLACK_NS`].
+    /// Reads the next slice and returns its end and its data; `None` after the last slice. The data is sorted. It
+    /// is not older than the data of the previous slice, unless events of the trace are out of order by more than
+    /// [`SLACK_NS`].
     ///
     /// # Errors
     /// If `progress` asks to stop.

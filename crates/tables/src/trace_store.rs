@@ -95,8 +95,8 @@ impl Store {
         &self.0.opened.trace
     }
 
-    /// Sets a callback for the time before tables are made. It gets an estimate of the needed memory in
-    /// bytes. Tables that exist are not made. Only the first call has an effect.
+    /// Sets a callback that is called before tables are made, with an estimate of the needed memory in bytes. It
+    /// is not called for tables that already exist. Only the first call of this function has an effect.
     pub fn before_making(&self, callback: impl Fn(u64) + Send + Sync + 'static) {
         let _ = self.0.before_making.set(Box::new(callback));
     }

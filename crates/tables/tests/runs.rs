@@ -105,7 +105,7 @@ fn a_wait_is_split_where_the_thread_became_ready() {
     log.switch(switch(100, 0, 2, 7))
         .switch(switch(200, 7, WAITING, 0))
         .switch(switch(600, 0, 2, 8))
-        // Thread 8 runs on the CPU while thread 7 is made ready there twice. The last time counts.
+        // While thread 8 runs on the CPU, thread 7 is made ready there twice. The second ready event counts.
         .ready(0, 700, 7, true)
         .ready(0, 750, 7, false)
         .switch(switch(900, 8, WAITING, 7))

@@ -164,7 +164,7 @@ fn other_parquet_files_are_refused_with_what_they_lack() {
 
     let good = write("good.parquet", &[whole]);
     let said = refusal(&[good.clone(), testdata::path("etl/filtrace__etw.etl")]);
-    assert!(said.contains("look at them side by side"), "{said}");
+    assert!(said.contains("open each file alone"), "{said}");
 
     let bytes = fs::read(good).unwrap();
     let cut = path("cut.parquet");

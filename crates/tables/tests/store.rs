@@ -285,7 +285,11 @@ fn threads_and_stores_may_make_the_same_table() {
     // On Windows, a table file that could not replace an open file keeps its temporary name until it is
     // closed.
     if !cfg!(windows) {
-        assert_eq!(left.len(), 2, "the table and when it was used: {left:?}");
+        assert_eq!(
+            left.len(),
+            2,
+            "expected the table and the file with its last use: {left:?}"
+        );
     }
 }
 

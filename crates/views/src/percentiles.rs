@@ -185,7 +185,9 @@ mod tests {
         let mut values = values.to_vec();
         values.sort_unstable();
         let reached = |at: &usize| (at + 1) as f64 >= share * values.len() as f64;
-        values[(0..values.len()).find(reached).expect("a share up to 1")]
+        values[(0..values.len())
+            .find(reached)
+            .expect("the share is at most 1")]
     }
 
     fn of(values: &[i64]) -> Percentiles {

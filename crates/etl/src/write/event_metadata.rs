@@ -137,7 +137,11 @@ impl WithStrings {
     }
 
     fn finish(mut self) -> Payload {
-        debug_assert_eq!(self.fixed.len(), self.fixed_size, "the layout's size");
+        debug_assert_eq!(
+            self.fixed.len(),
+            self.fixed_size,
+            "the fixed part has the size of the layout"
+        );
         self.fixed.bytes(&self.strings);
         self.fixed
     }

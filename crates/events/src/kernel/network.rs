@@ -71,15 +71,15 @@ pub struct NetworkEvent {
 }
 
 impl NetworkEvent {
-    /// Reads the payload of the TcpIp event `opcode`. Returns `None` if the opcode is no
-    /// [`NetworkAction`], the version is below 2, or the payload is too short.
+    /// Reads the payload of the TcpIp event `opcode`. Returns `None` if the opcode has no [`NetworkAction`], the
+    /// version is below 2, or the payload is too short.
     pub fn read_tcp(opcode: u8, payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         let (action, is_v6) = NetworkAction::of_opcode(opcode)?;
         NetworkEvent::read(action, is_v6, true, payload, version, pointer_size)
     }
 
-    /// Reads the payload of the UdpIp event `opcode`. Returns `None` if the opcode is not for
-    /// sending or receiving, and in the cases in which [`NetworkEvent::read_tcp`] does.
+    /// Reads the payload of the UdpIp event `opcode`. Returns `None` if the opcode is not for sending or
+    /// receiving, the version is below 2, or the payload is too short.
     pub fn read_udp(opcode: u8, payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         let (action, is_v6) = NetworkAction::of_opcode(opcode)?;
         if !matches!(action, NetworkAction::Send | NetworkAction::Receive) {

@@ -2,9 +2,9 @@
 
 use super::cursor::Cursor;
 
-/// ReadyThread, hook 0x0532: a waiting thread became ready. The payload does not name the thread
-/// that made it ready. That is the thread that ran on the event's CPU. If [`ReadyThread::by_dpc`]
-/// returns true, a DPC made it ready instead.
+/// ReadyThread, hook 0x0532: a waiting thread became ready. The payload does not name the thread that made it
+/// ready: this is the thread that ran on the event's CPU. If [`ReadyThread::by_dpc`] returns true, a DPC made the
+/// thread ready instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadyThread {
     /// Thread that became ready.
@@ -47,7 +47,7 @@ impl ReadyThread {
         self.flags & 4 != 0
     }
 
-    /// Returns true if the thread that made this thread ready tried to give it its own CPU at once.
+    /// Returns true if the readying thread tried to pass its CPU directly to the readied thread.
     pub fn direct_switch_attempt(&self) -> bool {
         self.flags & 8 != 0
     }

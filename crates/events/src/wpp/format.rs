@@ -3,8 +3,8 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Maximum width and precision of an insert; larger values are reduced to it. A TMF file is
-/// untrusted input, and only padding lets a few bytes of it require much memory.
+/// Maximum width and precision of an insert; larger values are reduced to it. Without this limit, a few bytes of a
+/// TMF file, which is untrusted input, could require much memory for padding.
 const MAX_PADDING: usize = 512;
 
 /// Maximum number of inserts in a format string. Further inserts stay as written in the TMF file.

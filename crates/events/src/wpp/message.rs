@@ -40,8 +40,7 @@ pub struct WppMessage<'a> {
     pub flags: Option<Arc<str>>,
 }
 
-/// Decodes a message event. Returns `None` if it is no message event, or if `tmf` does not contain
-/// its message.
+/// Decodes a message event. Returns `None` if it is not a message event, or if `tmf` does not contain its message.
 pub fn decode<'a>(tmf: &TmfSet, event: &etl::Event<'a>) -> Option<WppMessage<'a>> {
     let message = tmf.message(event.guid()?, event.message_number()?)?;
     Some(decode_payload(

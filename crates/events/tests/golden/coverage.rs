@@ -14,11 +14,11 @@ use crate::trace::Decodable;
 const INCOMPLETE: &[(&str, &str)] = &[
     (
         "Microsoft-Windows-DotNETRuntime/GC/LOHCompact",
-        "padding known for 64 bits only",
+        "the padding is known only for 64-bit payloads",
     ),
     (
         "Microsoft-Windows-DotNETRuntime/Method/MethodILToNativeMap",
-        "the built-in facts lack what version 1 added",
+        "the built-in layout lacks the fields that version 1 added",
     ),
     (
         "Microsoft-Windows-DotNETRuntimePrivate/GC/PerHeapHistory",
@@ -26,7 +26,7 @@ const INCOMPLETE: &[(&str, &str)] = &[
     ),
     (
         "PerfView/ClrEnableParameters",
-        "an enumeration described as 32 bits, written as 64",
+        "an enumeration is described with 32 bits but written with 64 bits",
     ),
 ];
 

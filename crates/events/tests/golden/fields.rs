@@ -1,10 +1,9 @@
 //! Comparison of an event's fields with the output of TraceEvent.
 //!
-//! TraceEvent's fields are defined in `TraceEvent/Parsers/*TraceEventParser.cs` of
-//! `github:microsoft/perfview` (MIT). Most fields have the same names as ours. [`RENAMED`] lists
-//! the fields with other names. [`COMPUTED`] has functions that compute TraceEvent's text from our
-//! fields. [`EXPLAINED`] lists the fields that differ, with the reasons. In this file, "they" means
-//! TraceEvent.
+//! TraceEvent's fields are defined in `TraceEvent/Parsers/*TraceEventParser.cs` of `github:microsoft/perfview`
+//! (MIT). Most fields have the same names as ours. [`RENAMED`] lists the fields with other names. [`COMPUTED`] has
+//! functions that compute TraceEvent's text from our fields. [`EXPLAINED`] lists the fields that differ, with the
+//! reasons.
 
 use etl::Event;
 use events::{Decoded, Value};
@@ -21,9 +20,9 @@ pub(crate) struct Printed<'a> {
 /// Result of comparing a field.
 pub(crate) enum Outcome {
     Equal,
-    /// The field does not exist in the event's version; TraceEvent prints it as empty or zero.
+    /// The field does not exist in the event's version, so TraceEvent prints it as empty or zero.
     Absent,
-    /// The field differs for a known reason, which this contains.
+    /// The field differs for the given known reason.
     Explained(&'static str),
     /// The field differs for an unknown reason. Contains our value.
     Different(String),
@@ -218,42 +217,42 @@ const EXPLAINED: &[(&str, &str, &str)] = &[
     (
         "KernelTraceControl/ImageID",
         "ProcessID",
-        "they print 0 for every event",
+        "TraceEvent prints 0 for every event",
     ),
     (
         "Windows Kernel/DiskIO/FlushBuffers",
         "*ID",
-        "they take half of the response time for the thread",
+        "TraceEvent reads half of the response time as the thread id",
     ),
     (
         "Windows Kernel/DiskIO/FlushBuffers",
         "PName",
-        "they take half of the response time for the thread",
+        "TraceEvent reads half of the response time as the thread id",
     ),
     (
         "Windows Kernel/SystemConfig/IRQ",
         "IRQNum",
-        "they read version 3 as version 2, whose number stood where the group is now",
+        "TraceEvent reads version 3 as version 2, so it shows the processor group as the number",
     ),
     (
         "Windows Kernel/SystemConfig/PnP",
         "PdoName",
-        "they read it from version 4 on; version 3 has it",
+        "TraceEvent reads this field only since version 4, but version 3 has it too",
     ),
     (
         "Microsoft-Windows-DotNETRuntimePrivate/GC/PerHeapHistory",
         "*",
-        "the public manifest has no template; they know the offsets by heart",
+        "the public manifest has no template; TraceEvent has built-in offsets",
     ),
     (
         "solar_system/PrimitiveTypesTest",
         "system_time_type",
-        "they print some 30 milliseconds for every event; file_time_type says the same as ours",
+        "TraceEvent prints about 30 ms for every event; file_time_type confirms our value",
     ),
     (
         "PerfView/KernelEnableParameters",
         "*",
-        "the value has a name of its own (Default); they list its bits",
+        "the whole value has the name Default; TraceEvent lists the names of its bits",
     ),
 ];
 

@@ -179,7 +179,7 @@ fn kernel_name(ours: &str) -> (String, String) {
 pub(crate) fn reason_not_in_baselines(kind: &str) -> Option<&'static str> {
     let kept = ["Image/KernelBase", "SystemConfig/Platform"];
     let own = kind.strip_prefix("MSNT_SystemTrace/")?;
-    (!kept.contains(&own)).then_some("decoded by Windows, whose builds differ")
+    (!kept.contains(&own)).then_some("Windows decodes the event, and builds of Windows differ")
 }
 
 /// Returns the reason why TraceEvent removes an event of that kind from a trace, or `None` if it

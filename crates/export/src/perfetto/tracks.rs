@@ -315,7 +315,7 @@ mod tests {
     /// Returns the start, end and name of each slice, as Perfetto reads them: events are sorted by
     /// time, then by position in the file, and an end closes the last open slice of its track.
     fn read(bytes: &[u8]) -> Vec<(u64, u64, u64)> {
-        let trace = Trace::decode(bytes).expect("packets are whole");
+        let trace = Trace::decode(bytes).expect("packets are complete");
         let mut packets = trace.packet;
         packets.sort_by_key(|packet| packet.timestamp);
         let mut open: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
@@ -329,11 +329,14 @@ mod tests {
             if event.kind == Some(SLICE_BEGIN) {
                 stack.push((time, event.name_iid.expect("a name")));
             } else {
-                let (start, name) = stack.pop().expect("what ends has begun");
+                let (start, name) = stack.pop().expect("a slice that ends has begun");
                 slices.push((start, time, name));
             }
         }
-        assert!(open.values().all(Vec::is_empty), "all that begins ends");
+        assert!(
+            open.values().all(Vec::is_empty),
+            "every slice that begins also ends"
+        );
         slices.sort_unstable();
         slices
     }
@@ -343,10 +346,12 @@ mod tests {
         let mut random = Rng(5);
         for round in 0..200 {
             let mut bytes = Vec::new();
-            let mut out = Packets::new(&mut bytes, &Category::NAMES).expect("memory is written");
+            let mut out =
+                Packets::new(&mut bytes, &Category::NAMES).expect("writing to memory cannot fail");
             let mut tracks = Tracks::default();
             let mut expected = Vec::new();
-            let names = ["a", "b", "c"].map(|name| out.name(name).expect("memory is written"));
+            let names =
+                ["a", "b", "c"].map(|name| out.name(name).expect("writing to memory cannot fail"));
             // Times come from a small range, so that many are equal. Slices of a later batch may
             // start before those of an earlier one.
             for _ in 0..3 {
@@ -369,9 +374,11 @@ mod tests {
                         }
                     })
                     .collect();
-                tracks.write(slices, &mut out).expect("memory is written");
+                tracks
+                    .write(slices, &mut out)
+                    .expect("writing to memory cannot fail");
             }
-            out.finish().expect("memory is written");
+            out.finish().expect("writing to memory cannot fail");
             expected.sort_unstable();
             assert_eq!(tracks.left_out, 0);
             assert_eq!(read(&bytes), expected, "round {round}");
@@ -381,7 +388,8 @@ mod tests {
     #[test]
     fn instants_of_a_place_share_a_track() {
         let mut bytes = Vec::new();
-        let mut out = Packets::new(&mut bytes, &Category::NAMES).expect("memory is written");
+        let mut out =
+            Packets::new(&mut bytes, &Category::NAMES).expect("writing to memory cannot fail");
         let mut tracks = Tracks::default();
         let happened = [
             (Place::Marks, Category::Mark, "begin", 7),
@@ -397,10 +405,10 @@ mod tests {
                 details: Vec::new(),
             };
             let written = tracks.write_instant(instant, &mut out);
-            written.expect("memory is written");
+            written.expect("writing to memory cannot fail");
         }
-        out.finish().expect("memory is written");
-        let trace = Trace::decode(&bytes[..]).expect("packets are whole");
+        out.finish().expect("writing to memory cannot fail");
+        let trace = Trace::decode(&bytes[..]).expect("packets are complete");
         let mut names = HashMap::new();
         let mut found = Vec::new();
         for packet in trace.packet {
@@ -420,8 +428,9 @@ mod tests {
     #[test]
     fn what_nests_shares_a_track() {
         let mut bytes = Vec::new();
-        let mut out = Packets::new(&mut bytes, &Category::NAMES).expect("memory is written");
-        let name = out.name("dpc").expect("memory is written");
+        let mut out =
+            Packets::new(&mut bytes, &Category::NAMES).expect("writing to memory cannot fail");
+        let name = out.name("dpc").expect("writing to memory cannot fail");
         let slice = |place, start_ns, end_ns| Slice {
             place,
             category: Category::Interrupt,
@@ -434,11 +443,15 @@ mod tests {
         let cpu = Place::Interrupts(3);
         // ETW logs the inner routine first, because it ends first.
         let slices = vec![slice(cpu, 12, 14), slice(cpu, 10, 20), slice(cpu, 20, 21)];
-        tracks.write(slices, &mut out).expect("memory is written");
+        tracks
+            .write(slices, &mut out)
+            .expect("writing to memory cannot fail");
         assert_eq!(tracks.lanes[&cpu].len(), 1);
         let disk = Place::Disk(0);
         let slices = vec![slice(disk, 12, 14), slice(disk, 10, 20)];
-        tracks.write(slices, &mut out).expect("memory is written");
+        tracks
+            .write(slices, &mut out)
+            .expect("writing to memory cannot fail");
         assert_eq!(tracks.lanes[&disk].len(), 2);
     }
 }

@@ -177,7 +177,7 @@ fn unclear(error: &SqlError) -> Option<String> {
 
 /// Returns the largest memory that the process had, in KiB.
 fn peak_kib() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let status = fs::read_to_string("/proc/self/status").expect("Linux has this file");
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let number = peak.and_then(|peak| peak.trim().strip_suffix(" kB"));
     number.and_then(|kib| kib.parse().ok()).expect("a number")

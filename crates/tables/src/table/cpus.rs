@@ -44,10 +44,9 @@ table! {
         /// buffer that overwrote older events, this is the time of the first event. Null if the
         /// trace has all events from its start on.
         recorded_from_ns: Nullable<i64> = "log-file header: LogFileMode; header time",
-        /// Time until which the trace has all events of the processor. If the file was truncated or
-        /// the session never stopped, this is the time of the last event. 0 if the trace has context
-        /// switches, but nothing of what this processor did. Null if the trace has all events until
-        /// its end.
+        /// Time until which the trace has all events of the processor. If the file was truncated or the session
+        /// never stopped, this is the time of the last event. 0 if the trace has context switches, but does not
+        /// show which threads this processor ran. Null if the trace has all events until its end.
         recorded_until_ns: Nullable<i64> = "log-file header: EndTime; header time",
         /// Number of events that the processor logged.
         events: Vec<u64> = "number of events",

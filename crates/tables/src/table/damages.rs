@@ -10,8 +10,8 @@ use crate::schema::table;
 use crate::unreadable::UnreadableEvents;
 
 table! {
-    /// One row per loss of events or buffers, or per fault in a file. Numbers about the time range
-    /// of a loss are doubtful.
+    /// One row per loss of events or buffers, or per fault in a file. Numbers that include the time range of a
+    /// loss are doubtful.
     ///
     /// The same loss can have several rows: for the count in the header, for marks in buffers, and
     /// for gaps in the sequence numbers of buffers.

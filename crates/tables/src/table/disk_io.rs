@@ -114,8 +114,8 @@ impl Start {
     }
 }
 
-/// Returns true if a start belongs to another request, because the request's duration by this start
-/// is not the one that the kernel measured. The two may differ by a tenth or a millisecond.
+/// Returns true if a start belongs to another request, because the duration since this start is not the duration
+/// that the kernel measured. A difference of a tenth, or of a millisecond, is accepted.
 fn contradicts(duration_ns: i64, response_ns: i64) -> bool {
     duration_ns.abs_diff(response_ns) > (response_ns.unsigned_abs() / 10).max(1_000_000)
 }
@@ -250,7 +250,7 @@ impl EventTable for DiskIo {
 }
 
 impl DiskIo {
-    /// Makes a response unknown that is longer than the trace, because it is damaged.
+    /// Sets the response time of a row to unknown if it is longer than the trace, because it is then damaged.
     fn refuse_long_response(&mut self, row: usize, length_ns: Option<i64>) {
         let longest_ns = length_ns.unwrap_or(i64::MAX);
         if self.response_ns.get(row) > Some(longest_ns) {

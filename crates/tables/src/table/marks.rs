@@ -12,8 +12,7 @@ use crate::table::Table;
 use crate::trackers::{ThreadFinder, Trackers};
 
 table! {
-    /// One row per mark. A mark is text that labels the start or end of something, or an
-    /// interesting time.
+    /// One row per mark. A mark is text that labels a moment, such as the start or end of an operation.
     Marks, MarksView = "marks" sorted by time_ns
         title "Marks"
         record "marks (xperf -m, wpr -marker)"

@@ -77,16 +77,15 @@ impl FileTracker {
         tracker
     }
 
-    /// Returns the path of the file to which a key belonged at a time. The path has a drive letter
-    /// if the trace maps the volume to a drive letter. A key belongs to a file until it belongs to
-    /// another file.
+    /// Returns the path of the file to which a key belonged at a time. The path has a drive letter if the trace
+    /// maps the volume to a drive letter. A key belongs to a file until an event gives the key to another file.
     pub(crate) fn path(&self, key: u64, time_ns: i64) -> Option<&str> {
         let namings = self.keys.get(&key)?;
         let next = namings.partition_point(|naming| naming.time_ns <= time_ns);
         let naming = match next.checked_sub(1) {
             Some(last) => namings[last],
-            // All events about the key are later. The file of the first event existed before it,
-            // unless the event is the start of the key's use.
+            // All events about the key are later. The key belonged to the first event's file already before this
+            // event, unless the event starts the use of the key.
             None => *namings.first().filter(|naming| !naming.begins)?,
         };
         self.paths.get(naming.path as usize).map(String::as_str)

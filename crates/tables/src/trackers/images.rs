@@ -35,9 +35,8 @@ struct Mapping {
 }
 
 impl ImageTracker {
-    /// Reads the lifetimes in the table. If an image has no load time, it counts as mapped since
-    /// the previous image at its address was unmapped. If there is no previous image, it counts as
-    /// always mapped.
+    /// Reads the lifetimes in the table. An image without a load time counts as mapped from the time at which the
+    /// previous image at its address was unmapped. If there is no previous image, it counts as always mapped.
     pub fn new(table: &Images) -> ImageTracker {
         let mut rows: Vec<usize> = (0..table.len()).collect();
         let place = |row: usize| (table.process_id.get(row), table.base_address[row]);

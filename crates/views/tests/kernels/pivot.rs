@@ -26,7 +26,11 @@ fn expected(aggregate: Aggregate, rows: &[usize], measures: &[Vec<i64>]) -> Opti
         Aggregate::Max(m) => some(m).map(|values| Number::Integer(values[values.len() - 1])),
         Aggregate::Percentile(m, share) => some(m).map(|values| {
             let reached = |at: &usize| (at + 1) as f64 >= share * values.len() as f64;
-            Number::Integer(values[(0..values.len()).find(reached).expect("a share up to 1")])
+            Number::Integer(
+                values[(0..values.len())
+                    .find(reached)
+                    .expect("the share is at most 1")],
+            )
         }),
     }
 }
