@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::{env, fs};
 
-/// Files and folders on which the rows of a table depend, apart from the trace. Most of them do not
-/// exist in a published package; there, the version of the package identifies the code.
+/// Files and folders on which the rows of a table depend, apart from the trace. Most of them are not part of a
+/// published package. There, the version of the package identifies the code.
 const CODE: [&str; 6] = [
     "src",
     "../store/src",

@@ -1,8 +1,6 @@
-//! `every_kind FOLDER [LOG…]` writes two small logs, `plain.etl` and `compressed.etl`, to the
-//! folder. They have events of every header kind that the writer supports. It also writes
-//! `counts.txt`, for comparison with other programs that read traces. This file has the number of
-//! events of each kind in both logs and in the other logs of the folder that the command line
-//! names.
+//! `every_kind FOLDER [LOG…]` writes two small logs, `plain.etl` and `compressed.etl`, to the folder. They have
+//! events of every header kind that the writer supports. For comparison with other programs, it also writes
+//! `counts.txt`: the number of events of each kind, in the two logs and in the given logs of the folder.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -97,9 +97,8 @@ struct Scanner<'s> {
     first_segment: u16,
     scan: Scan,
     peek: [u8; PEEK_COMPRESSED],
-    /// Bytes that were searched last. They are kept so that, in a file with many false buffers, the
-    /// search does not read the same bytes again for each of them. `window_at` is their offset in
-    /// the file.
+    /// Bytes that were searched last, and their offset `window_at` in the file. A file can have many false
+    /// buffers. Without this window, the search would read the same bytes again for each of them.
     window: Vec<u8>,
     window_at: u64,
 }
@@ -179,9 +178,9 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Returns the buffer size if the file begins like a log of a Windows version before Vista.
-    /// Such a log has a small reference count at the offset where later logs have the buffer's
-    /// size, and a log-file header as first event.
+    /// Returns the buffer size if the file begins like a log of a Windows version before Vista. The first event
+    /// of such a log is a log-file header. At the offset where later logs have the buffer's size, it has a small
+    /// reference count.
     fn pre_vista_buffer_size(&mut self) -> io::Result<Option<u32>> {
         let mut bytes = vec![0; 4096];
         let n = self.source.read_at(0, &mut bytes)?;
@@ -548,8 +547,8 @@ impl Scanner<'_> {
         self.scan.damage.missing_sequence_numbers = missing;
     }
 
-    /// Returns the largest number of buffers that the session of these buffers can have written: a
-    /// million per second, and 100,000 more because times are not exact.
+    /// Returns the largest number of buffers that the session of these buffers can have written. A session
+    /// writes at most a million per second. 100,000 are added, because times are not exact.
     fn max_buffers(&self, numbers: &[Numbered]) -> u64 {
         const PER_SECOND: u64 = 1_000_000;
         const SLACK: u64 = 100_000;

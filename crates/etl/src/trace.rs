@@ -103,7 +103,7 @@ impl Trace {
     /// A trace has a plausible log-file header or, if that is damaged, plausible events in its buffers.
     ///
     /// # Errors
-    /// Returns an error if the file has neither.
+    /// Returns an error if the file has neither a plausible header nor plausible events.
     fn refuse_foreign(&self, file: u16) -> Result<(), OpenError> {
         /// Minimum number of plausible events in a trace. A file of another format probably has
         /// fewer.

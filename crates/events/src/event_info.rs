@@ -669,8 +669,8 @@ mod tests {
 
     #[test]
     fn overlapping_strings_cannot_multiply() {
-        // The structure has 2000 properties. Their names have different starts, but all end at the
-        // same NUL far behind.
+        // The structure has 2000 properties. Their names start at different offsets, but all end at the same
+        // NUL.
         let mut builder = Builder::new(2000, 2000);
         for _ in 0..2000 {
             builder = builder.property("", 0, [8, 0], [1, 4]);

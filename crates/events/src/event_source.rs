@@ -49,7 +49,7 @@ pub struct CollectedManifests {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("manifest of provider {provider} from process {process}: {problem}")]
 pub struct ManifestFault {
-    /// Provider whose manifest it is.
+    /// Provider that the manifest describes.
     pub provider: Guid,
     /// Id of the process that wrote the manifest.
     pub process: u32,

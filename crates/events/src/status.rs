@@ -1,10 +1,9 @@
 //! Names of Windows' status and error codes.
 //!
-//! The tables have one line per code, such as `c0000022 STATUS_ACCESS_DENIED`, sorted by code. They
-//! contain the constants of type `NTSTATUS`, `HRESULT` and `WIN32_ERROR` in
-//! `Windows::Win32::Foundation` of Microsoft's `windows-sys` 0.61.2 (MIT or Apache-2.0). If a code
-//! has two names, the table has the name that starts with `STATUS_` or `ERROR_`. Names for the
-//! start or end of a code range are not used then.
+//! The tables have one line per code, such as `c0000022 STATUS_ACCESS_DENIED`, sorted by code. They contain the
+//! constants of type `NTSTATUS`, `HRESULT` and `WIN32_ERROR` in `Windows::Win32::Foundation` of Microsoft's
+//! `windows-sys` 0.61.2 (MIT or Apache-2.0). If a code has several names, the table has the name that starts
+//! with `STATUS_` or `ERROR_`, and not the name of a range's start or end.
 
 use std::sync::LazyLock;
 

@@ -98,7 +98,7 @@ pub struct FunctionWeight {
 
 /// Default of the maximum number of functions.
 const DEFAULT_FUNCTIONS: u32 = 1_000;
-/// Largest number of functions that a request can ask for.
+/// Maximum number of functions in an answer.
 const MAX_FUNCTIONS: u64 = 10_000;
 
 pub(crate) fn answer(

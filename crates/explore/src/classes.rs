@@ -93,8 +93,8 @@ impl Classes {
         })
     }
 
-    /// Returns the bounds for the kernels. The first class of a kernel is below all these classes, and the
-    /// last class is above them.
+    /// Returns the bounds for the kernels of `views`. A kernel has one class more at each end, for values below
+    /// and above all these classes.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.0.clone())
     }

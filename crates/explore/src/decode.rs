@@ -239,8 +239,7 @@ fn addresses(table: &StoredTable, name: &str, cancel: &AtomicBool) -> Result<Key
         integers(columns[0], u64::cast_signed)
     })?;
     let (places, mut chunks) = dense(chunks);
-    // These ids have the order of signed numbers, in which the upper half of all addresses is negative and
-    // so comes first.
+    // These ids have the order of signed numbers, so the upper half of all addresses comes first.
     let negative = places.partition_point(|address| *address < 0) as u32;
     let all = places.len() as u32;
     chunks.par_iter_mut().flatten().for_each(|place| {

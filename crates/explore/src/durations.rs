@@ -1,5 +1,5 @@
-//! Columns of durations: a wait, a transfer, the time that a sample represents. Over time, a duration is
-//! drawn where it happened, not at its end.
+//! Columns of durations: a wait, a transfer, the time that a sample represents. On a time line, a duration is
+//! drawn from its start to its end, not only at its end.
 
 use tables::Table;
 use views::NULL;

@@ -427,9 +427,9 @@ impl<'a> IntervalRows<'a> {
         (0..names.len() as u32).map(number).collect()
     }
 
-    /// Calls `give` for each CPU and pixel with the key that ran longest, and the share of the pixel in
-    /// which the CPU was busy. Rows of a CPU should not overlap. If they do, the part of a row that is
-    /// before the current pixel is ignored.
+    /// Calls `give` for each CPU and pixel, with the key that ran longest and the share of the pixel in which
+    /// the CPU was busy. Rows of a CPU should not overlap. If they do, the part of a row that is before the
+    /// current pixel is ignored.
     fn longest_per_pixel(
         &self,
         pixels: &TimeBuckets,

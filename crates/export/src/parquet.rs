@@ -240,7 +240,7 @@ mod tests {
             let [folder, "part-0.parquet"] = parts[..] else {
                 panic!("{name:?}: {parts:?}");
             };
-            // Windows reserves names such as CON with any extension, but none starts like this.
+            // Windows reserves names such as CON, with any extension. No reserved name starts like this.
             let written = folder.strip_prefix("trace=").unwrap();
             let is_safe = |c: char| c.is_ascii_alphanumeric() || "_-.%".contains(c);
             assert!(written.chars().all(is_safe), "{written}");

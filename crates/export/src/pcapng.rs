@@ -279,7 +279,8 @@ mod tests {
             let [(1, interface), (6, packet)] = described else {
                 panic!("{described:?}");
             };
-            // The fixed fields have 8 bytes; those of a packet 20, before its 5 bytes and 3 of padding.
+            // The fixed fields of an interface have 8 bytes. Those of a packet have 20 bytes, followed by 5
+            // bytes of data and 3 of padding.
             assert_eq!(option(&interface[8..], 2), Some(name.as_bytes()));
             assert_eq!(option(&packet[28..], 1), Some(name.as_bytes()));
         }

@@ -35,8 +35,8 @@ pub(super) struct Process {
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) thread_id: u32,
-    /// Unique id in the export: the thread id, or an unused id if an earlier thread has the same
-    /// thread id. 0 for idle threads.
+    /// Unique id in the export: the thread id, or an unused id if an earlier thread has the same thread id. Idle
+    /// threads have 0.
     pub(super) unique_id: u32,
     pub(super) process_id: u32,
     /// Row of the thread's process, if it is known.

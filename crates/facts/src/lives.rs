@@ -86,8 +86,8 @@ impl<T: Clone + PartialEq> Lives<T> {
         }
     }
 
-    /// Returns the owner of the id at that time. Events about the end of an owner are logged a little
-    /// after the end, so an owner keeps its id until the next owner starts.
+    /// Returns the owner of the id at that time. An owner keeps its id until the next owner starts, because
+    /// events about the end of an owner are logged a little after the end.
     pub(crate) fn at(&self, id: u32, time_ns: i64) -> Option<&T> {
         let lives = self.lives.get(&id)?;
         let begun = lives.partition_point(|life| life.from_ns <= time_ns);

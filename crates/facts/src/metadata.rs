@@ -85,8 +85,7 @@ impl MetadataFiles {
     }
 }
 
-/// Returns the given files, and the files with the extension in the given directories. The latter are
-/// sorted by name.
+/// Returns the given files and, in place of a directory, its files with the extension, sorted by name.
 fn files_of(paths: &[PathBuf], extension: &'static str) -> Result<Vec<PathBuf>, MetadataError> {
     let mut files = Vec::new();
     for path in paths {
@@ -114,7 +113,7 @@ fn files_of(paths: &[PathBuf], extension: &'static str) -> Result<Vec<PathBuf>, 
     Ok(files)
 }
 
-/// Reads text in UTF-8, or in UTF-16 with a byte-order mark. The tools of Windows write both.
+/// Reads text in UTF-8, or in UTF-16 with a byte-order mark. The tools of Windows write both encodings.
 fn read_text(path: &Path) -> Result<String, MetadataError> {
     let found = fs::metadata(path).map_err(|e| unreadable(path, e))?;
     if !found.is_file() || found.len() > MAX_FILE {

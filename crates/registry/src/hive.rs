@@ -1,8 +1,9 @@
 //! Reader of hive files (`regf`): finds keys by path and decodes values.
 //!
-//! Permissively licensed libraries walk the whole hive before the first lookup, refuse hives copied from a
-//! running system, or follow cycles of a damaged hive without end. This reader visits only the cells on the
-//! path to a key, checks every offset, and limits the number of visited cells.
+//! The available libraries with a permissive licence do at least one of the following: read the whole hive
+//! before the first lookup, refuse hives copied from a running system, or follow cycles of a damaged hive
+//! without end. This reader visits only the cells on the path to a key, checks every offset, and limits the
+//! number of visited cells.
 //!
 //! Format: <https://github.com/msuhanov/regf/blob/master/Windows%20registry%20file%20format%20specification.md>
 

@@ -80,8 +80,8 @@ struct Checked {
 }
 
 impl Checked {
-    /// Appends the name of a call to `name`. In each step of its planning, DataFusion asks for the names of
-    /// all levels of an expression. A copy of the name for each level would therefore take cubic time.
+    /// Appends the name of a call to `name`. In each step of its planning, DataFusion requests the names of all
+    /// levels of an expression. If each level copied the name, planning would take cubic time.
     fn write_name(&self, name: &mut String, sides: &[Expr]) -> Result<()> {
         name.push('(');
         for (index, side) in sides.iter().enumerate() {

@@ -219,7 +219,7 @@ impl SqlError {
                 Ok(error) => SqlError::from(*error),
                 Err(other) => SqlError::query(&other.to_string(), place),
             },
-            // Errors of Arrow, and those that several parts of a plan share, contain the cause.
+            // An Arrow error, and an error that several parts of a plan share, contains the cause.
             other => SqlError::of_root(other.find_root(), place),
         }
     }

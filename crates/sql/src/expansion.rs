@@ -1,8 +1,8 @@
 //! Size of expressions after the optimizer has replaced columns by the expressions that compute them.
 //!
-//! The optimizer moves filters below projections. In `SELECT a + a AS a FROM (SELECT b + b AS a …) WHERE a > 0`,
-//! each level doubles the filter, so that 30 levels would need a billion nodes, and planning cannot be
-//! cancelled.
+//! The optimizer moves filters below projections, and replaces their columns. In `SELECT a + a AS a FROM (SELECT
+//! b + b AS a …) WHERE a > 0`, each level doubles the filter. 30 levels would need a billion nodes, and planning
+//! cannot be cancelled.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};

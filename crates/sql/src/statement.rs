@@ -226,7 +226,7 @@ impl Visitor for TableCounter<'_> {
     }
 
     fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
-        // Outside of queries, names are those that the statement creates or drops.
+        // Outside of queries, the names are names of tables that the statement creates or drops.
         if self.counts.len() > 1 {
             let name = name.0.last().and_then(|part| part.as_ident());
             let name = name.map(normalized).unwrap_or_default();

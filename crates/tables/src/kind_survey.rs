@@ -55,7 +55,7 @@ pub enum EventKind {
         version: u8,
         /// Opcode.
         opcode: u8,
-        /// Hash of the name and layout that a TraceLogging event carries.
+        /// Hash of the name and layout in a TraceLogging event.
         tracelogging: Option<u64>,
     },
     /// WPP message.
@@ -355,7 +355,7 @@ impl EventKind {
     }
 }
 
-/// Returns the name and layout that a TraceLogging event carries.
+/// Returns the bytes of the name and layout in a TraceLogging event.
 pub fn tracelogging_schema<'a>(event: &Event<'a>) -> Option<&'a [u8]> {
     event
         .extended_items()

@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn measured_memory_is_estimated() {
-        // Number of stacks and size of traces of a simulated load, and the greatest memory in MB that
-        // `laglab explain` was seen to use for them.
+        // Number of stacks and size of traces of a simulated load, and the measured peak memory of `laglab
+        // explain` in MB.
         for (stacks, bytes, measured) in [
             (4_690_000, 950_000_000, 316),
             (9_380_000, 1_885_000_000, 456),

@@ -20,8 +20,8 @@ pub(crate) struct Recorded {
     /// Time ranges of the processors whose range is limited. If only one side is limited, the other
     /// side is `i64::MIN` or `i64::MAX`.
     cpus: BTreeMap<u16, Range<i64>>,
-    /// Processors that never switched threads, each with the thread that ran all the time (0 is the
-    /// idle thread) and the time of its first event.
+    /// Processors that never switched threads. For each, the thread that ran all the time (0 is the idle
+    /// thread), and the time of the processor's first event.
     unswitched: BTreeMap<u16, (u32, i64)>,
     /// End of the last session, if all sessions have an end. Events about threads and images may be later, because
     /// in a trimmed trace they keep the times that they have in the whole trace.

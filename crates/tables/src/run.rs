@@ -67,8 +67,8 @@ pub(crate) struct Run {
     pub(crate) ready: Option<Ready>,
     /// The switch that ended the run; `None` if the run ended after the trace.
     pub(crate) after: Option<SwitchOut>,
-    /// True if the trace may lack earlier runs of the thread since its last switch-out, because
-    /// switches contradict each other or a CPU was not recorded.
+    /// True if the trace may lack runs of the thread since its last switch-out. The reason is that switches
+    /// contradict each other, or that a CPU was not recorded.
     pub(crate) ran_unseen: bool,
 }
 

@@ -58,8 +58,8 @@ struct Thread {
     out: Option<SwitchOut>,
     /// The event that made the thread ready for its current or next run.
     ready: Option<Ready>,
-    /// The event that made the thread ready for its next run while the thread still runs. In this
-    /// case the wait ended before it began.
+    /// The event that made the thread ready for its next run, if the thread was still running at that time. The
+    /// wait then ended before it began.
     next_ready: Option<Ready>,
     runs: bool,
 }
@@ -67,8 +67,8 @@ struct Thread {
 impl Scheduler {
     /// Creates the state at the start of a trace.
     ///
-    /// Runs that were in progress when the recording began start at the first switch of the trace,
-    /// or at the start of their CPU's recorded time range if this is later.
+    /// A run that was in progress when the recording began starts at the first switch of the trace. If the
+    /// recorded time range of its CPU starts later, the run starts there.
     pub(crate) fn new(
         recorded: Recorded,
         makes_runs: bool,
@@ -344,8 +344,8 @@ impl Scheduler {
         ids
     }
 
-    /// Returns true if the trace may lack earlier runs of the thread since its last switch-out,
-    /// because switches contradict each other or a CPU was not recorded.
+    /// Returns true if the trace may lack runs of the thread since its last switch-out. The reason is that
+    /// switches contradict each other, or that a CPU was not recorded.
     fn may_have_run_unseen(&self, run: &Run) -> bool {
         let before = run.before.map(|out| out.time_ns);
         let Some(from) = before.or_else(|| run.ready_since()) else {

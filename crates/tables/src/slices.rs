@@ -15,9 +15,8 @@ use crate::unreadable::UnreadableEvents;
 /// Approximate size of the decompressed buffers of a slice, in bytes.
 pub(crate) const SLICE_BYTES: u64 = 64 << 20;
 
-/// Time in nanoseconds that is read beyond the end of a slice. Events can be a little older than
-/// the first event of their buffer, because a thread takes the time of its event before it reserves
-/// space in the buffer.
+/// Time in nanoseconds that is read beyond the end of a slice. An event can be a little older than the first
+/// event of its buffer: a thread reads the clock for its event before it reserves space in the buffer.
 const SLACK_NS: i64 = 10_000_000;
 
 /// Reader of a trace in slices of time, with all CPUs in parallel.

@@ -68,9 +68,9 @@ enum Half {
     User,
 }
 
-/// Thread of a stack. The idle threads of all CPUs have the id 0, so they are distinguished by CPU.
-/// For other threads the CPU is ignored, because a thread may have moved to another CPU when the
-/// user half of its stack is logged.
+/// Thread of a stack. The idle threads of all CPUs have the id 0, so they are distinguished by CPU. For other
+/// threads the CPU is ignored: the thread may have moved to another CPU before the user half of its stack is
+/// logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Owner(u32);
 

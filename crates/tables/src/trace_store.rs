@@ -75,8 +75,8 @@ impl Store {
     /// If a file cannot be read or is not a trace.
     pub fn open(files: &[PathBuf], cache: Cache) -> Result<Store, StoreError> {
         let inputs = InputFiles::inspect(files);
-        // The errors of `opened::open` say more about a missing file or a file of another format, so they are
-        // returned first.
+        // The errors of `opened::open` are more precise for a missing file or a file of another format, so they
+        // are returned first.
         let opened = opened::open(files)?;
         Ok(Store(Arc::new(Shared {
             opened,

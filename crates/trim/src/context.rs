@@ -6,9 +6,9 @@ use events::ids::hook;
 use events::ids::provider::LAGLAB_SIMULATOR;
 use facts::EventKind;
 
-/// Returns true if other events cannot be decoded without the event. These are starts and ends of
-/// processes, threads and images, names of files and registry keys, stacks, the machine's
-/// configuration, events of the logging session, and metadata.
+/// Returns true if other events cannot be decoded without the event. Such events contain starts and ends of
+/// processes, threads and images, names of files and registry keys, stacks, the machine's configuration, or
+/// metadata, or belong to the logging session.
 pub(crate) fn is_needed(event: &Event<'_>) -> bool {
     let is_mark = event.guid() == Some(LAGLAB_SIMULATOR);
     if is_mark || events::is_metadata(event) || facts::is_life(event) {

@@ -108,8 +108,8 @@ fn a_process_keeps_what_it_did_and_what_was_done_to_it() {
             },
             &[100, 120, 121, 150, 170, 200][..],
         ),
-        // Kept for process 80 (`b.exe`): the event that it was readied, its own events, and the
-        // DPC, because a DPC can delay every thread.
+        // Kept for process 80 (`b.exe`): the event that readied it, its own events, and the DPC, because a DPC
+        // can delay every thread.
         (
             Filter {
                 process_ids: vec![80],

@@ -71,8 +71,8 @@ impl Distribution {
 
 /// Returns the rank of a quantile among `count` values, counted from 1.
 pub(crate) fn nearest_rank(share: f64, count: u64) -> u64 {
-    // Shares such as 0.07 are not exact in floating point: 100 × 0.07 is slightly greater than 7. The
-    // subtraction prevents that such a result is rounded up to 8.
+    // Shares such as 0.07 are not exact in floating point: 100 × 0.07 is slightly greater than 7. Without the
+    // subtraction, this result would be rounded up to 8.
     let rank = (share * count as f64 - 1e-6).ceil() as u64;
     rank.clamp(1, count.max(1))
 }

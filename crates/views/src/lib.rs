@@ -12,9 +12,8 @@
 //! | [`HeatMap`], [`Histogram`] | distribution of values, over time or per id |
 //! | [`Percentiles`] | percentiles in bounded memory |
 //!
-//! A kernel is created once, gets chunks of rows by `add` and returns its result by `finish`.
-//! [`Rows`] selects the rows of a chunk and carries the flag that cancels a long pass. `merge` combines
-//! the kernels of two threads.
+//! A kernel is created once, gets chunks of rows by `add` and returns its result by `finish`. [`Rows`] selects
+//! the rows of a chunk, and has the flag that cancels a long pass. `merge` combines the kernels of two threads.
 //!
 //! ```
 //! use views::{Lanes, Rows, TimeBuckets, TimeRange, Timeline};

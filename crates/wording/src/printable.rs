@@ -71,8 +71,8 @@ impl fmt::Display for MarkdownCode<'_> {
     }
 }
 
-/// Returns a text as a cell of CSV, without quotes: escaped as [`Printable`], and with `'` in front if a
-/// spreadsheet would run it as a formula. Numbers stay as they are.
+/// Returns a text as a cell of CSV, without quotes. Characters are escaped as by [`Printable`]. A text that a
+/// spreadsheet would run as a formula gets a `'` in front. Numbers stay as they are.
 pub fn csv_cell(text: &str) -> Cow<'_, str> {
     let is_formula = match text.bytes().next() {
         Some(b'=' | b'@') => true,
@@ -148,8 +148,8 @@ impl<W: Write> Write for JsonText<W> {
     }
 }
 
-/// Returns false for control and format characters (such as changes of the writing direction), private
-/// use, and separators except the blank: they are invisible, or act on the text around them.
+/// Returns false for characters that are invisible or change the text around them: control and format characters
+/// (such as changes of the writing direction), private use, and separators except the blank.
 fn is_harmless(c: char) -> bool {
     match c {
         ' '..='~' => true,

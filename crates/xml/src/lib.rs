@@ -1,10 +1,10 @@
 //! XML of unknown origin, parsed into a tree within bounds.
 //!
-//! The parser, roxmltree, compares each attribute of an element with all others, and copies each namespace prefix
-//! to all inner elements that declare another prefix. A file of a few megabytes could thus take minutes or
-//! gigabytes. [`parse`] therefore counts attributes and prefixes before it parses. It also refuses document types
-//! (DTDs), because their entities can expand without limit. roxmltree does not recurse, so nesting needs no limit
-//! here.
+//! The parser, roxmltree, compares each attribute of an element with all others. It also copies each namespace
+//! prefix to all inner elements that declare another prefix. A file of a few megabytes could thus take minutes
+//! or gigabytes. [`parse`] therefore counts attributes and prefixes before it parses. It also refuses document
+//! types (DTDs), because their entities can expand without limit. roxmltree does not recurse, so nesting needs
+//! no limit here.
 
 pub use roxmltree::{Attribute, Document, Node, TextPos};
 

@@ -319,9 +319,9 @@ const BYE: &[u8] = b"See you later!\r\n";
 
 /// Returns a cabinet with hi.etl and bye.etl in one LZX folder, built field by field by [MS-CAB].
 fn lzx_cabinet() -> Vec<u8> {
-    // The LZX data begins with these bits: 1 for no x86 translation, 3 for an uncompressed LZX
-    // block, 24 for its size, and 4 that fill the word. Words are little-endian, and their highest
-    // bit comes first. Then come three recent match distances.
+    // The LZX data begins with these bits: a 1-bit 0 (no x86 translation), 3 bits for an uncompressed LZX block,
+    // 24 bits for its size, and 4 bits that fill the word. Words are little-endian, and their highest bit comes
+    // first. Then come three recent match distances.
     let mut lzx = vec![0x00, 0x30, 0xF0, 0x01, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0];
     lzx.extend([HI, BYE].concat());
     lzx.push(0);

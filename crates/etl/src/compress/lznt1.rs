@@ -38,8 +38,8 @@ fn decode_chunk(
     written: &mut usize,
 ) -> Result<(), DecompressFault> {
     let header = match le::u16(input, *at) {
-        // The data end with a header of 0, or without one. Both are errors here, because the output is not
-        // full yet.
+        // The data may end with a header of 0 or without a header. In both cases it ends too early here, because
+        // the output is not full yet.
         None | Some(0) => return Err(DecompressFault::InputEnds),
         Some(header) if header >> 12 & 7 != 3 => return Err(DecompressFault::NotAChunk(header)),
         Some(header) => header,

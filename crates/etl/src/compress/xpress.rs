@@ -298,9 +298,8 @@ impl<'a> Encoder<'a> {
         self.output[self.flags_at..][..4].copy_from_slice(&flags.to_le_bytes());
     }
 
-    /// Writes the last flag word. Its unused bits are set, as the specification requires: a decoder
-    /// that does not know the length of the data stops there, because it finds a match but no
-    /// input.
+    /// Writes the last flag word. The specification requires that its unused bits are set. A decoder that does
+    /// not know the length of the data then reads a match, finds no input for it, and stops.
     fn finish(mut self) {
         let unused = self.flags.leading_zeros() - 31;
         let flags = (self.flags << unused | ((1 << unused) - 1)) as u32;

@@ -20,8 +20,8 @@ pub fn extension(masks: [u32; 8], kernel_version: u32) -> Payload {
     payload
 }
 
-/// Returns the payload of [`hook::LAST_DROPPED_TIMES`], which sessions of Windows 11 log at their
-/// stop: one raw time per CPU, which is 0 if no event was dropped.
+/// Returns the payload of [`hook::LAST_DROPPED_TIMES`], which sessions of Windows 11 log when they stop. It has
+/// one raw time per CPU; 0 means that the CPU dropped no event.
 pub fn last_dropped_times(times: &[i64]) -> Payload {
     let mut payload = Payload::new();
     payload.u32(times.len() as u32).u32(0);

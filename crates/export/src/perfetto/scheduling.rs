@@ -30,9 +30,9 @@ struct Before {
 }
 
 impl<W: Write> Drawing<'_, W> {
-    /// Writes a context switch at the start of each CPU run. The switches are made from runs
-    /// instead of the recorded events for two reasons: runs name the thread that ran even if the
-    /// scheduler changed its decision, and they start with the trace.
+    /// Writes a context switch at the start of each CPU run. The switches are made from runs instead of the
+    /// recorded events for two reasons. Runs name the thread that really ran, even if the scheduler changed its
+    /// decision. And runs start with the trace.
     pub(super) fn write_switches(&mut self) -> Result<(), Error> {
         let columns = [
             "start_ns",

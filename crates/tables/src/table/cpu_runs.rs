@@ -30,7 +30,7 @@ table! {
         /// CPU of the run.
         cpu: Vec<u16> = "CSwitch: CPU of the buffer" wpa "CPU",
         /// Thread that ran; 0 is the CPU's idle thread.
-        thread_id: Vec<u32> = "the ending CSwitch: OldThreadId; of an open run NewThreadId"
+        thread_id: Vec<u32> = "the ending CSwitch: OldThreadId; for an open run NewThreadId"
             wpa "New Thread Id",
         /// Row of the thread in `threads`.
         thread_row: Nullable<u32> = "thread_id and start_ns in `threads`",
@@ -48,7 +48,7 @@ table! {
         planned_thread_id: Nullable<u32> = "CSwitch: NewThreadId, where it differs",
         /// Time of the thread's last switch-out before the run; unknown for the thread's first run
         /// in the trace.
-        previous_out_ns: Nullable<i64> = "the thread's CSwitch before: header time"
+        previous_out_ns: Nullable<i64> = "the thread's previous CSwitch: header time"
             wpa "Last Switch-Out Time (s)",
         /// Time at which an event made the thread ready. Unknown if the thread did not wait (it was
         /// preempted or its quantum ended), or if the trace has no such event.
@@ -141,28 +141,28 @@ table! {
         ideal_processor: Nullable<u8> = "the ending CSwitch: OldThreadIdealProcessor"
             wpa "Ideal Cpu",
         /// Priority of the thread at its last switch-out before the run.
-        previous_priority_out: Nullable<i8> = "the thread's CSwitch before: OldThreadPriority"
+        previous_priority_out: Nullable<i8> = "the thread's previous CSwitch: OldThreadPriority"
             wpa "New Prev Out Pri",
         /// State of the thread after its last switch-out before the run; values as in `state_out`.
         /// It shows why the thread did not run.
-        previous_state: Nullable<u8> = "the thread's CSwitch before: OldThreadState"
+        previous_state: Nullable<u8> = "the thread's previous CSwitch: OldThreadState"
             wpa "New Prev State",
         /// Wait reason of the thread before the run; values as in `wait_reason_out`.
-        previous_wait_reason: Nullable<u8> = "the thread's CSwitch before: OldThreadWaitReason"
+        previous_wait_reason: Nullable<u8> = "the thread's previous CSwitch: OldThreadWaitReason"
             wpa "New Prev Wait Reason",
         /// Mode in which the thread waited before the run; values as in `wait_mode_out`.
-        previous_wait_mode: Nullable<u8> = "the thread's CSwitch before: OldThreadWaitMode"
+        previous_wait_mode: Nullable<u8> = "the thread's previous CSwitch: OldThreadWaitMode"
             wpa "New Prev Wait Mode",
         /// Rank of the thread at its last switch-out before the run; values as in `rank_out`.
-        previous_rank: Nullable<u8> = "the thread's CSwitch before: byte 10"
+        previous_rank: Nullable<u8> = "the thread's previous CSwitch: byte 10"
             wpa "New Prev Thread Rank",
         /// Remaining quantum of the thread at its last switch-out before the run; values as in
         /// `remaining_quantum_out`.
         previous_remaining_quantum: Nullable<i32> =
-            "the thread's CSwitch before: OldThreadRemainingQuantum"
+            "the thread's previous CSwitch: OldThreadRemainingQuantum"
             in "1024 CPU cycles" wpa "New Prev Remaining Quantum",
         /// CPU of the thread's previous run.
-        previous_cpu: Nullable<u16> = "the thread's CSwitch before: CPU of the buffer"
+        previous_cpu: Nullable<u16> = "the thread's previous CSwitch: CPU of the buffer"
             wpa "New Prev CPU",
         /// Stack of the thread when it was switched in. It shows where the thread waited and where
         /// it continues.

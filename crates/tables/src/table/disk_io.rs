@@ -28,7 +28,7 @@ table! {
             wpa "Init Time (s)",
         /// Time that the disk worked on the request. It begins at the start of the request or at
         /// the previous completion on the same disk, whichever is later.
-        service_ns: Nullable<i64> = "time_ns - max(init_ns, the disk's completion before)"
+        service_ns: Nullable<i64> = "time_ns - max(init_ns, the disk's previous completion)"
             wpa "Disk Service Time",
         /// Time that the request waited in the disk's queue.
         queue_ns: Nullable<i64> = "duration_ns - service_ns",

@@ -73,7 +73,7 @@ pub enum EventFormat {
     Classic,
     /// Event of a provider, described by a manifest or by other events.
     Manifest,
-    /// Event that carries its own description.
+    /// Event that contains its own description.
     Tracelogging,
     /// WPP message.
     Wpp,

@@ -39,14 +39,14 @@ table! {
         duration_ns: Nullable<i64> = "header time - InitialTime" wpa "Inclusive Duration",
         /// Duration without the routines that ran inside this routine on the same CPU. Preemption
         /// of `threaded_dpc` and `passive_isr`, which run in threads, is not subtracted.
-        exclusive_ns: Nullable<i64> = "duration_ns less nested rows of the CPU"
+        exclusive_ns: Nullable<i64> = "duration_ns minus the nested rows of the CPU"
             wpa "Exclusive Duration",
         /// Number of fragments into which other routines split this routine. WPA has one row per
         /// fragment, whose mean duration is `exclusive_ns / fragments`.
-        fragments: Nullable<u32> = "1 and one for each nested row of the CPU within it"
+        fragments: Nullable<u32> = "1 + number of nested rows of the CPU"
             wpa "Count (Fragments)",
         /// Duration of the longest fragment of the routine.
-        longest_fragment_ns: Nullable<i64> = "exclusive_ns, piece by piece"
+        longest_fragment_ns: Nullable<i64> = "exclusive_ns of each fragment"
             wpa "Duration (Fragmented)",
         /// Row in `images` of the kernel module that contains the routine.
         image_row: Nullable<u32> = "routine and start_ns in `images`" wpa "Module",

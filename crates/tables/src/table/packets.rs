@@ -55,7 +55,7 @@ table! {
         /// Identifier of the outer VLAN.
         vlan: Nullable<u16> = "IEEE 802.1Q: VLAN identifier",
         /// Protocol of the frame's content: 2048 IPv4, 34525 IPv6, 2054 ARP.
-        ethertype: Nullable<u16> = "EtherType; without a link header by IP's version",
+        ethertype: Nullable<u16> = "EtherType; without a link header, the IP version",
         /// IP address of the sender.
         source_address: Text = "IP: source address",
         /// IP address of the receiver.
@@ -82,7 +82,7 @@ table! {
         /// Receive window of the sender, before scaling.
         tcp_window: Nullable<u16> = "TCP: window",
         /// Bytes of TCP or UDP data, computed from the length in the IP header.
-        payload_bytes: Nullable<u32> = "IP: length, less the headers",
+        payload_bytes: Nullable<u32> = "IP: length minus the headers",
         /// Identifier of the packet. `pktmon` may report one packet several times.
         packet_id: Nullable<u64> = "PktMon: PktGroupId",
         /// Reason for dropping the packet; null if it was not dropped.

@@ -39,7 +39,7 @@ table! {
         /// Time that the sample represents: the time since the previous sample of the CPU.
         /// Therefore the time of late and lost timer ticks is part of the next sample's weight. The
         /// weight of a CPU's first sample is the profiling interval.
-        weight_ns: Nullable<i64> = "time_ns less that of the CPU's sample before"
+        weight_ns: Nullable<i64> = "time_ns minus that of the CPU's previous sample"
             wpa "Weight (in view)",
         /// Stack of the thread.
         stack_id: Nullable<u32> = "the stack of the SampledProfile" wpa "Stack",

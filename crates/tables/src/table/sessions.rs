@@ -43,7 +43,7 @@ table! {
         /// Clock of the event times: `QPC`, `system time` or `CPU cycles`.
         clock: Text = "log-file header: ReservedFlags",
         /// Frequency of the clock.
-        clock_hz: Nullable<u64> = "log-file header: PerfFreq; CpuSpeedInMHz; 10 MHz of system time"
+        clock_hz: Nullable<u64> = "log-file header: PerfFreq; CpuSpeedInMHz; 10 MHz for system time"
             in "Hz",
         /// Time between two clock interrupts at the start of the session.
         clock_interrupt_ns: Nullable<i64> = "log-file header: TimerResolution",

@@ -31,7 +31,7 @@ table! {
         /// … The rows of `KernelFlags` name the kinds of kernel events that sessions enabled.
         item: Text = "name of the SystemConfig, SysConfigEx or BuildLab event; group masks of Extension",
         /// Number of the thing among all things of the same kind, counted from 0.
-        number: Vec<u32> = "count of events of that name before",
+        number: Vec<u32> = "number of earlier events of that name",
         /// Name of the property: `ComputerName`, `MemSize`, `VbsEnabled`, …
         key: Text = "name of the field",
         /// Value of the property: text, or a number in its usual notation.

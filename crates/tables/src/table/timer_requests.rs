@@ -25,7 +25,7 @@ table! {
         /// request.
         resolution_ns: Nullable<i64> = "RequestedResolution, NewResolution",
         /// Process that makes the request.
-        process_id: Nullable<u32> = "Pid; before version 1 the header's process",
+        process_id: Nullable<u32> = "Pid; before version 1, the process in the header",
         /// Row of the process in `processes`.
         process_row: Nullable<u32> = "process_id and time_ns in `processes`",
         /// NT path of the image of the process.

@@ -1,8 +1,8 @@
 //! Redaction, which makes a trace safe to share: names and addresses become pseudonyms of the same
 //! length.
 //!
-//! The schema of an event tells the meaning of each value. Events without a schema are left out,
-//! and bytes of unknown meaning within an event become zeros.
+//! The schema of an event states the meaning of each value. Events without a schema are left out, and bytes of
+//! unknown meaning within an event become zeros.
 
 mod known;
 mod pseudonyms;

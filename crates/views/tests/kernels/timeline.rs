@@ -194,8 +194,8 @@ fn hostile_intervals_do_no_harm() {
     let mut timeline = Timeline::new(buckets, Lanes::every(2)).expect("few cells");
     assert_eq!(timeline.add_intervals(intervals, &Rows::of(0..6)), Ok(()));
     let series = timeline.finish();
-    // Two intervals count: one from the minimum to the maximum, whose length is greater than the maximum of a
-    // sum, and one of 1 ns. Three intervals are invalid, and one starts at the end of the range.
+    // Two intervals count. One lasts from the minimum to the maximum; it is longer than the maximum of a sum.
+    // The other lasts 1 ns. Three intervals are invalid, and one starts at the end of the range.
     let sums: Vec<_> = series.iter().map(|s| (s.lane, s.total.sum())).collect();
     assert_eq!(
         sums,
