@@ -239,7 +239,10 @@ impl fmt::Display for FaultKind {
                 "raw time {time} is far outside the session; the previous event's time was used"
             ),
             FaultKind::ClockInversion { by } => {
-                write!(f, "event is {by} ticks older than the one before it")
+                write!(
+                    f,
+                    "event is {by} ticks older than the previous event of the buffer"
+                )
             }
             FaultKind::OutOfOrder { by } => {
                 write!(

@@ -50,7 +50,9 @@ pub enum EventInfoError {
         offset: usize,
     },
     /// A property refers to another property that does not exist or is already used.
-    #[error("property {property} refers to property {found}, of {count}")]
+    #[error(
+        "property {property} of {count} refers to property {found}, which does not exist or is already used"
+    )]
     BadReference {
         /// Index of the property with the reference.
         property: usize,

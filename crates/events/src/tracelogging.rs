@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceLoggingError {
     /// The size that the blob states exceeds its real size.
-    #[error("TraceLogging schema says it has {declared} bytes, found {found}")]
+    #[error("TraceLogging schema states a size of {declared} bytes, found {found}")]
     Size {
         /// Size that the blob states.
         declared: usize,

@@ -31,13 +31,13 @@ pub enum MetadataError {
         source: io::Error,
     },
     /// The path is a device, or the file is too large.
-    #[error("{}: not a file of at most 64 MiB", path.display())]
+    #[error("{}: expected a file of at most 64 MiB", path.display())]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
     /// The directory has no file with the expected extension.
-    #[error("{}: no .{extension} file in it", path.display())]
+    #[error("{}: the folder has no .{extension} file", path.display())]
     EmptyDirectory {
         /// Path of the directory.
         path: PathBuf,

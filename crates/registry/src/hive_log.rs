@@ -72,7 +72,7 @@ impl fmt::Display for ReplayNote {
             }
             Self::LogDamaged { log, at } => write!(
                 f,
-                "the log {log} is damaged at byte {at:#x}: entries from there on were not read"
+                "the log {log} is damaged at byte {at:#x}: its entries from there on were not read"
             ),
             Self::ChangesMissing => f.write_str(
                 "the hive was copied while in use and lacks its last changes, and no log next to it has \
@@ -91,8 +91,8 @@ impl fmt::Display for ReplayNote {
             ),
             Self::PageOutOfRange { at } => write!(
                 f,
-                "a page in the logs belongs to byte {at:#x}, far beyond the end of the hive: it and the \
-                 pages after it were not read"
+                "a page in the logs belongs to byte {at:#x}, far beyond the end of the hive: this \
+                 page and the pages after it were not read"
             ),
         }
     }

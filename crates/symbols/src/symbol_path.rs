@@ -90,7 +90,9 @@ pub enum SymbolPathError {
     )]
     NoStore(String),
     /// A store follows a server. It could not store the downloads of the server.
-    #[error("`{0}` in the symbol path has a store after a server: a server can only be the last")]
+    #[error(
+        "`{0}` in the symbol path has a store after a server: a server must be the last element"
+    )]
     ServerNotLast(String),
     /// The word before `*` is unknown.
     #[error(

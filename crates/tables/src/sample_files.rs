@@ -137,7 +137,7 @@ fn walk<E: From<SamplesError>>(
         let batch = batch.map_err(|error| damaged(&error))?;
         let columns = wanted.iter().map(|name| {
             column(&batch, name)
-                .ok_or_else(|| not_samples(format!("its column `{name}` has an unknown name")))
+                .ok_or_else(|| not_samples(format!("its column `{name}` contains an unknown name")))
         });
         let columns = columns.collect::<Result<Vec<ArrayRef>, SamplesError>>()?;
         let batch = RecordBatch::try_new(Arc::clone(&schema), columns)

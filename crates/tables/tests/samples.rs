@@ -187,7 +187,10 @@ fn names_that_are_not_known_are_refused() {
     let store = Store::open(&[write("bear.parquet", &[batch])], Cache::Off).unwrap();
     let said = store.table(Table::LatencySamples, Options::default());
     let said = said.unwrap_err().to_string();
-    assert!(said.contains("`outcome` has an unknown name"), "{said}");
+    assert!(
+        said.contains("`outcome` contains an unknown name"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -73,7 +73,7 @@ pub enum DecompressFault {
     #[error("the input ends before the output is full")]
     InputEnds,
     /// The distance of a match is so large that it would copy bytes before the start of the data.
-    #[error("a match reaches {distance} bytes back, past the start of the data")]
+    #[error("a match copies from {distance} bytes back, before the start of the data")]
     DistanceTooFar {
         /// Distance of the match in bytes.
         distance: usize,
@@ -90,10 +90,10 @@ pub enum DecompressFault {
     #[error("the Huffman code lengths do not form a complete code")]
     IncompleteCode,
     /// An LZNT1 chunk header does not have the signature 3 in its bits 12 to 14.
-    #[error("{0:#06x} is not a chunk header: bits 12 to 14 must hold 3")]
+    #[error("{0:#06x} is not a chunk header: bits 12 to 14 must be 3")]
     NotAChunk(u16),
     /// An LZNT1 chunk before the last one has not exactly 4096 bytes.
-    #[error("a chunk before the last holds {0} bytes, expected 4096")]
+    #[error("a chunk before the last one has {0} bytes, expected 4096")]
     ChunkSize(usize),
 }
 

@@ -15,7 +15,7 @@ pub enum WriteError {
         limit: usize,
     },
     /// The session does not have this CPU.
-    #[error("CPU {cpu} is not one of the session's {processors}")]
+    #[error("the session has no CPU {cpu}; it has {processors} CPUs")]
     NoSuchCpu {
         /// Index of the requested CPU.
         cpu: u16,
