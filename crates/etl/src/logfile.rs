@@ -212,15 +212,15 @@ impl LogFileHeader {
         }
     }
 
-    /// Returns true if the raw time of the start is near the start as system time. Otherwise, the kind of
-    /// clock is damaged.
+    /// Returns true if the raw start time and the start time as FILETIME are less than a year apart. Raw times
+    /// of a system-time clock are FILETIMEs, so a greater difference means that the kind of clock is damaged.
     fn starts_at_system_time(&self) -> bool {
         const YEAR: u64 = 365 * 864_000_000_000;
         self.raw_start.abs_diff(self.start) < YEAR
     }
 
-    /// Returns the frequency of the performance counter; 0 if it is damaged. A frequency below 1 MHz is
-    /// damaged if the counter would then have run far longer than the machine.
+    /// Returns the frequency of the performance counter; 0 if it is damaged. A frequency below 1 MHz is damaged
+    /// if it implies that the counter ran at least a day longer than the machine.
     fn believed_frequency(&self) -> u64 {
         const LOWEST: u64 = 1_000_000;
         const DAY_SECONDS: u64 = 86_400;
@@ -251,7 +251,8 @@ impl SessionTimes {
     }
 
     /// Returns the first and the last plausible raw time. The range covers the session and all `times`, at which
-    /// buffers begin, and 10 s before and after them: the last buffer's events are later than its start.
+    /// buffers begin. It also covers 10 s before and after them, because events of the last buffer are later
+    /// than its start.
     pub(crate) fn extended<'t>(&self, times: impl Iterator<Item = &'t i64>) -> (i64, i64) {
         const ROOM_NS: i64 = 10_000_000_000;
         let (mut first_ns, mut last_ns) = (0, self.end_ns);

@@ -151,8 +151,8 @@ fn traces_without_a_header_are_read() {
     assert_eq!(open(damaged).unwrap().buffers().len(), 1);
 
     for (name, truth) in testdata::traces() {
-        // Traces with very few events are skipped, because they have too few events without the
-        // header event.
+        // Traces with fewer than four events are skipped, because too few events remain without the header
+        // event.
         if truth["total_events"].as_u64() < Some(4) {
             continue;
         }

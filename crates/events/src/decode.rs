@@ -211,9 +211,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns `value` if it used bytes of the payload, which is so if fewer bytes remain than in
-    /// `before`. Otherwise counts it as an empty value, and returns `None` if the payload already
-    /// has too many.
+    /// Returns `value` if it used bytes of the payload, that is, if fewer bytes remain than in `before`.
+    /// Otherwise counts it as an empty value, and returns `None` if the payload already has too many empty
+    /// values.
     fn bounded(&mut self, before: &[u8], value: Option<Value<'a>>) -> Option<Value<'a>> {
         if value.is_some() && self.rest.len() == before.len() {
             self.empty_values = self.empty_values.checked_sub(1)?;

@@ -12,7 +12,7 @@ use crate::ExploreError;
 
 /// Name of the computed column whose value is the part of a row's duration within the requested time range.
 pub(crate) const TIME: &str = "time";
-/// Name of the number of rows, where a request names a measure or an aggregate.
+/// Name by which a request selects the number of rows as a measure or aggregate.
 pub(crate) const ROWS: &str = "rows";
 
 /// A table that views can show.

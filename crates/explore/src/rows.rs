@@ -197,7 +197,7 @@ fn sorted(
             rows.truncate(wanted);
         }
     };
-    // Rows that are not needed are dropped only after many were collected, because this requires sorting.
+    // Dropping the rows that are not needed requires sorting, so it happens only after many rows were collected.
     let most = wanted.saturating_mul(2).max(1 << 16);
     let make = || Ok((0u64, Vec::new()));
     let add = |(count, kept): &mut (u64, Vec<Keyed>), chunk: usize, rows: &Rows<'_>| {

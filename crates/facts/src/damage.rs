@@ -23,8 +23,7 @@ pub struct DamageReport {
     pub buffers_marking_lost_buffers: u64,
     /// Number of events that report a loss in a real-time session.
     pub loss_events: u64,
-    /// Number of buffers that are missing in the sequence of numbers. Absent if it is unknown because
-    /// some numbers are damaged.
+    /// Number of missing sequence numbers of buffers. Absent if it is unknown because some numbers are damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_sequence_numbers: Option<u64>,
     /// Number of zero bytes at the ends of preallocated files.

@@ -219,7 +219,7 @@ impl SqlError {
                 Ok(error) => SqlError::from(*error),
                 Err(other) => SqlError::query(&other.to_string(), place),
             },
-            // An Arrow error, and an error that several parts of a plan share, contains the cause.
+            // Arrow errors and shared errors of a plan contain the cause.
             other => SqlError::of_root(other.find_root(), place),
         }
     }

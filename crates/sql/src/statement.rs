@@ -197,7 +197,8 @@ struct TableCounter<'v> {
     of_view: &'v dyn Fn(&str) -> Option<usize>,
     /// Names of the views that were found.
     views: BTreeSet<String>,
-    /// Numbers of tables of `WITH` queries. If several have the same name, the largest number.
+    /// Number of tables of each `WITH` query, by name. If several queries have the same name, the largest
+    /// number.
     of_with: BTreeMap<String, usize>,
     /// Names of `WITH` queries, by the address of the query.
     names: BTreeMap<*const Query, String>,
@@ -318,7 +319,8 @@ fn complexities(text: &str) -> Vec<usize> {
                 continue;
             }
             Token::Word(word) => weight(word.keyword),
-            // Commas can separate the tables of a join. Lists of numbers and texts do not add nesting.
+            // A comma before a word can separate tables of a join. Commas between numbers and texts do not add
+            // nesting.
             Token::Comma if matches!(tokens.peek(), Some(Token::Word(_))) => 4,
             Token::Comma => 0,
             Token::Number(..)

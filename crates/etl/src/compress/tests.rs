@@ -234,8 +234,8 @@ fn refuses_what_the_specification_forbids() {
         fault(Xpress, b"\0\0\0\x80\x08\0", 9),
         DecompressFault::DistanceTooFar { distance: 2 }
     );
-    // The length has 3 bits, half a byte and a byte with all bits set. The 16-bit length after them
-    // is so small that it did not need 16 bits.
+    // The length has 3 bits, half a byte and a byte with all bits set. The value of the 16-bit length after them
+    // would fit into the shorter form, so it is invalid.
     assert_eq!(
         fault(Xpress, b"\0\0\0\x40a\x07\0\x0F\xFF\x15\0", 100),
         DecompressFault::LengthTooSmall {

@@ -68,8 +68,8 @@ impl Decoder<'_> {
         output: &mut [u8],
         written: &mut usize,
     ) -> Result<(), DecompressFault> {
-        // Most runs are short. A copy of the maximum of 32 bytes is faster than a loop, and the
-        // next item overwrites the bytes that are too many.
+        // Most runs are short. A copy of the maximum of 32 bytes is faster than a loop, and the next item
+        // overwrites the surplus bytes.
         let source = self
             .input
             .get(self.at..)

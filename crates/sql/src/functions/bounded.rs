@@ -103,8 +103,8 @@ impl ScalarUDFImpl for Bounded {
     }
 }
 
-/// Returns an upper bound of the size of the result, in bytes. It saturates. Returns 0 for arguments of
-/// other types, which the function itself refuses.
+/// Returns an upper bound of the size of the result, in bytes, limited to the maximum of `i64`. Returns 0 for
+/// arguments of other types, which the function itself refuses.
 fn result_bytes(name: &str, arguments: &[ArrayRef]) -> i64 {
     let rows = arguments.first().map_or(0, |first| first.len());
     let number = |at: usize| arguments.get(at).and_then(numbers);

@@ -62,9 +62,9 @@ pub(super) fn container(streams: &[Payload]) -> Vec<u8> {
     head.u32(directory.len() as u32).u32(0);
     numbers(&mut head, &directory_at);
 
-    // In a map, the bits of used pages are 0 (not free). A map consists of all its pages in the file,
-    // one after another. Each of them has bits for eight times as many pages as there are from one map
-    // page to the next.
+    // In a map, the bits of used pages are 0 (not free). A map consists of one page in every 4096 pages, and its
+    // pages are read as one bit set. This bit set is eight times as long as needed, so only the first of the
+    // map's pages have bits of existing pages.
     let count = pages.count() as usize;
     let mut file = pages.bytes;
     file[..head.len()].copy_from_slice(&head);

@@ -172,8 +172,8 @@ fn buffer_rows(trace: &Trace) -> Vec<Row> {
             let segment = &trace.segments()[usize::from(buffer.segment)];
             let first_ns = |i: usize| Some(segment.clock.to_ns(buffers.get(i)?.first_time));
             for (flag, kind, from, until) in [
-                // Events were lost while the buffer was filled. Buffers were lost before the
-                // buffer.
+                // A mark of lost events means a loss while the buffer was filled. A mark of lost buffers means a
+                // loss before the buffer.
                 (
                     buffer_flag::EVENTS_LOST,
                     "buffer_marks_lost_events",

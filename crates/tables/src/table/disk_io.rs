@@ -57,7 +57,7 @@ table! {
         /// Key of the file. Unknown for a flush.
         file_object: Nullable<u64> = "FileObject",
         /// Thread that made the request. Since version 3 (Windows 8), the id is in the completion
-        /// event; before, it is in the init event.
+        /// event; in earlier versions, it is in the init event.
         thread_id: Nullable<u32> = "IssuingThreadId; init event: header thread" wpa "Thread ID",
         /// Row of the thread in `threads`.
         thread_row: Nullable<u32> = "thread_id and time_ns in `threads`",

@@ -84,8 +84,8 @@ impl FileTracker {
         let next = namings.partition_point(|naming| naming.time_ns <= time_ns);
         let naming = match next.checked_sub(1) {
             Some(last) => namings[last],
-            // All events about the key are later. The key belonged to the first event's file already before this
-            // event, unless the event starts the use of the key.
+            // All events about the key are later than the time. The key already belonged to the file of the
+            // first event, unless this event gave the key to the file.
             None => *namings.first().filter(|naming| !naming.begins)?,
         };
         self.paths.get(naming.path as usize).map(String::as_str)
