@@ -1,4 +1,4 @@
-//! Time ranges in which a trace has all events of its processors.
+//! Time ranges in which a trace has all events of its CPUs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,19 +9,19 @@ use rustc_hash::FxHashMap;
 use crate::presence::Presence;
 use crate::table::cpus::MAX_CPUS;
 
-/// Time ranges in which a trace has all events of each processor.
+/// Time ranges in which a trace has all events of each CPU.
 ///
 /// For most traces, this is the whole time of the trace. But a ring buffer overwrites its oldest
-/// buffers, so the events of one processor may start later than the events of another processor. If
-/// a file was truncated or its session never stopped, the last buffers of each processor are
+/// buffers, so the events of one CPU may start later than the events of another CPU. If
+/// a file was truncated or its session never stopped, the last buffers of each CPU are
 /// missing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
-    /// Time ranges of the processors whose range is limited. If only one side is limited, the other
+    /// Time ranges of the CPUs whose range is limited. If only one side is limited, the other
     /// side is `i64::MIN` or `i64::MAX`.
     cpus: BTreeMap<u16, Range<i64>>,
-    /// Processors that never switched threads. For each, the thread that ran all the time (0 is the idle
-    /// thread), and the time of the processor's first event.
+    /// CPUs that never switched threads. For each, the thread that ran all the time (0 is the idle
+    /// thread), and the time of the CPU's first event.
     unswitched: BTreeMap<u16, (u32, i64)>,
     /// End of the last session, if all sessions have an end. Events about threads and images may be later, because
     /// in a trimmed trace they keep the times that they have in the whole trace.
@@ -45,8 +45,8 @@ impl Recorded {
             let cpu = cpus.entry(stream.cpu()).or_insert(from..until);
             *cpu = cpu.start.min(from)..cpu.end.max(until);
         }
-        // If the first buffer of a processor was written after the end of a truncated file, the
-        // file has no buffer of the processor.
+        // If the first buffer of a CPU was written after the end of a truncated file, the
+        // file has no buffer of the CPU.
         let headers = trace.segments().iter().filter_map(|s| s.header.as_ref());
         let processors = headers.map(|header| header.processors).max().unwrap_or(0);
         let processors = 0..processors.min(MAX_CPUS) as u16;
@@ -76,26 +76,26 @@ impl Recorded {
         last_ns.min(stopped_ns.max(last_switch_ns))
     }
 
-    /// Returns the start of a processor's range, if it is later than the start of the trace.
+    /// Returns the start of a CPU's range, if it is later than the start of the trace.
     pub(crate) fn begin_ns(&self, cpu: u16) -> Option<i64> {
         let from = self.cpus.get(&cpu)?.start;
         (from != i64::MIN).then_some(from)
     }
 
-    /// Returns the end of a processor's range, if it is earlier than the end of the trace.
+    /// Returns the end of a CPU's range, if it is earlier than the end of the trace.
     pub(crate) fn end_ns(&self, cpu: u16) -> Option<i64> {
         let until = self.cpus.get(&cpu)?.end;
         (until != i64::MAX).then_some(until)
     }
 
-    /// Returns the processors that never switched threads, each with the thread that ran all the
+    /// Returns the CPUs that never switched threads, each with the thread that ran all the
     /// time and the time of its first event.
     pub(crate) fn unswitched(&self) -> impl Iterator<Item = (u16, u32, i64)> + '_ {
         let all = self.unswitched.iter();
         all.map(|(cpu, (thread_id, first_ns))| (*cpu, *thread_id, *first_ns))
     }
 
-    /// Returns the time range in which the trace has the events of all processors.
+    /// Returns the time range in which the trace has the events of all CPUs.
     pub(crate) fn complete_range(&self) -> Range<i64> {
         let from = self.cpus.values().map(|cpu| cpu.start).max();
         let until = self.cpus.values().map(|cpu| cpu.end).min();
@@ -103,11 +103,11 @@ impl Recorded {
     }
 }
 
-/// Range of a processor whose events are missing from the trace.
+/// Range of a CPU whose events are missing from the trace.
 const NOTHING: Range<i64> = i64::MIN..0;
 
-/// Finds the processors that never switched threads in a trace with context switches. If it is unknown which
-/// thread ran on such a processor, its events are missing, and its range is [`NOTHING`].
+/// Finds the CPUs that never switched threads in a trace with context switches. If it is unknown which
+/// thread ran on such a CPU, its events are missing, and its range is [`NOTHING`].
 fn unswitched(
     streams: &[(CpuStream<'_>, Presence)],
     processors: Range<u16>,

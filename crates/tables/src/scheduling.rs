@@ -146,8 +146,8 @@ impl Scheduler {
         runs
     }
 
-    /// Adds the runs on processors that never switched threads. They begin with the trace's first
-    /// switch, or with the processor's events if these begin later, and last until the trace's end.
+    /// Adds the runs on CPUs that never switched threads. They begin with the trace's first
+    /// switch, or with the CPU's events if these begin later, and last until the trace's end.
     fn end_unswitched(&mut self, end_ns: i64, trackers: &Trackers<'_>) {
         let Some((begin_ns, _)) = self.switched_ns else {
             return;
