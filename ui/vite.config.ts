@@ -3,12 +3,13 @@ import { defineConfig } from "vitest/config";
 import { proxy } from "./dev/proxy.ts";
 
 export default defineConfig({
-  // The address contains a token that changes with each start: all addresses are relative.
+  // The address contains a token that changes with each start, so all addresses are relative.
   base: "./",
   plugins: [svelte(), proxy()],
   build: {
     target: "es2023",
-    // No data: addresses in styles or scripts: the policy allows them for images only.
+    // Assets are not inlined as `data:` addresses, because the content policy allows these for
+    // images only.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     // Licences of dependencies require that their texts are distributed.

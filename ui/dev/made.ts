@@ -341,7 +341,7 @@ export const madeCatalogue: SqlCatalogue = {
     {
       name: "bucket",
       signature: "bucket(ns, width_ns)",
-      about: "Where the stretch of that width begins which the time lies in.",
+      about: "Start of the time bucket that contains a time.",
     },
     { name: "process", signature: "process(process_row)", about: "Name and id of a process: `chrome.exe (144)`." },
   ],

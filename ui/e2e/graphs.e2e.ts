@@ -55,7 +55,8 @@ async function shown<Answer>(
   await page.getByRole("application").waitFor();
   await page.waitForLoadState("networkidle");
   await expect.poll(() => answer !== undefined, { timeout: 30_000 }).toBe(true);
-  // It is drawn two frames later. Read the canvas once: the browser draws often-read canvases differently.
+  // The graph is drawn two frames later. Read the canvas once, because browsers draw a canvas
+  // differently if it is read often.
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
   expect(await isDrawn(page, "[role=application]")).toBe(true);
   return { page, answer: answer!, graph: page.getByRole("application").last() };
@@ -163,7 +164,7 @@ describe("a flame graph", () => {
       0,
     );
     await page.getByLabel("Find frames").fill(text);
-    await expect.poll(() => page.getByText("in stacks with it").textContent()).toContain(percent(weight / total));
+    await expect.poll(() => page.getByText("in matching stacks").textContent()).toContain(percent(weight / total));
   });
 
   test("shows callers and callees of a function", async () => {

@@ -18,7 +18,7 @@ export class Folder {
     return trace;
   }
 
-  /** Creates a folder in it. */
+  /** Creates a folder in the temporary folder. */
   folder(name: string): string {
     const path = join(this.path, name);
     mkdirSync(path, { recursive: true });
@@ -36,7 +36,7 @@ export function run(args: string[]): string {
   return execFileSync(program, args, { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
 }
 
-/** Returns the rows of a query by `laglab sql`; `null` in a build without it. */
+/** Returns the rows of a query by `laglab sql`; `null` in a build without SQL. */
 export function sql<Row>(trace: string, query: string): Row[] | null {
   if (!/^\s+sql\s/m.test(run(["--help"]))) return null;
   const lines = run(["sql", trace, query, "--format", "jsonl", "--all"]).trim().split("\n");

@@ -492,7 +492,7 @@ describe("the stall by rank", () => {
     const again = await rows(page, "By thread", (rows) => rows.length >= 7 && rows.some(([first]) => first === ""));
     expect(again.slice(0, 7)).toEqual(opened.slice(0, 7));
     await page.getByText(/1 selected/).waitFor();
-    // Its line is highlighted.
+    // The line of the selected row is highlighted.
     await page.locator(".legend li.bright").waitFor();
   });
 
@@ -654,7 +654,7 @@ describe("several traces", () => {
           .locator("section.panel .frame")
           .evaluateAll((frames) => frames.map((frame) => (frame as HTMLElement).dataset["top"]));
       await expect.poll(async () => new Set(await tops()).size).toBe(1);
-      // So do the small graphs of the overview, which have labels.
+      // The small graphs of the overview also have a common axis.
       await seen.page.getByRole("navigation", { name: "Pages" }).getByText("Overview").click();
       const small = seen.page.getByRole("figure", { name: "Utilization by process, thread" });
       // Graphs appear once their tables are built.

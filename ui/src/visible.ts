@@ -5,14 +5,14 @@
 const HARMFUL = /(?![\t\n])\p{Cc}|[\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/u;
 const EACH_HARMFUL = new RegExp(HARMFUL, "gu");
 
-/** Escapes of JSON that can stand for harmful characters, and `\u{` as text. */
+/** Escapes of JSON that can represent harmful characters, and `\u{` as text. */
 const ESCAPES = /(?<!\\)(?:\\\\)*\\[bfru]|\\\\u\{/;
 
 const escaped = (text: string) => `\\u{${text.codePointAt(0)!.toString(16)}}`;
 
 /** Escapes the harmful characters of a text. */
 export function visible(text: string): string {
-  // Without the first step, a name with the letters `\u{7f}` would look like the character.
+  // Without the first step, a name with the letters `\u{7f}` would look like the escaped character.
   return text.replace(/\\(?=u\{)/g, escaped).replace(EACH_HARMFUL, escaped);
 }
 
@@ -26,7 +26,8 @@ export function original(text: string): string {
 
 /** Parses an answer of the server, with visible texts. */
 export function parse(json: string): unknown {
-  // Almost no answer has such texts, and large ones are read faster without a function for each value.
+  // Almost no answer has harmful characters. Large answers are parsed faster without a function for
+  // each value.
   const isPlain = !ESCAPES.test(json) && !HARMFUL.test(json);
   return isPlain
     ? JSON.parse(json)
