@@ -636,7 +636,8 @@ describe("several traces", () => {
       await expect
         .poll(() => isDrawn(seen.page, "section.panel .trace:nth-child(2) .plot"), { timeout: 30_000 })
         .toBe(true);
-      // New answers replace plots, which have no size at first: measure both at once.
+      // New answers replace the plots, and a new plot has no size at first. So both are measured at
+      // the same time.
       const boxes = () =>
         seen.page
           .locator("section.panel .u-over")

@@ -12,7 +12,7 @@ use crate::{apt, browser, built, deny, exports, page, peers, same_bytes, tidy};
 /// Target for macOS. The sources must compile for it.
 const MACOS: &str = "aarch64-apple-darwin";
 
-/// Target of the driver that tests of `symbols` compile. With it, they get PDBs of a real linker.
+/// Target of a driver that tests of `symbols` compile, to get PDBs of a real linker.
 const DRIVERS: &str = "x86_64-pc-windows-msvc";
 
 /// Options of cargo for builds without SQL, whose engine takes longer to compile than everything else.
@@ -30,8 +30,8 @@ const WORKSPACE_WITHOUT_SQL: &[&str] = &[
 
 /// Packages whose tests also run as Windows programs, because these packages call the system: files, folders
 /// shared with other processes, servers, consoles, the registry, sockets, clocks, rings. All other packages
-/// only compute on bytes. For them it is enough that they compile for Windows and that [`same_bytes()`] finds
-/// the same results of arithmetic.
+/// only compute on bytes. They must compile for Windows, and [`same_bytes()`] checks that their arithmetic
+/// has the same results.
 const ON_WINDOWS: &[&str] = &[
     "adapters", "app", "etl", "ioring", "measure", "pgm", "record", "serve", "session", "store",
     "symbols", "tables", "tune",

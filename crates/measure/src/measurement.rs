@@ -37,7 +37,7 @@ pub struct Measurement {
 pub struct SettingGrants {
     /// Name of the setting, as in [`Series::setting`].
     pub setting: String,
-    /// Carriers of packets for which the grants hold; empty if they hold for everything measured
+    /// Carriers of packets to which the grants apply; empty if they apply to everything measured
     /// under the setting.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub of: Vec<String>,

@@ -133,9 +133,9 @@ impl Plan {
     }
 }
 
-/// Probability with which the interval that ends a measurement contains the true value. It is greater than
-/// the 95 % that are reported, because a measurement that stops when its interval is narrow stops too often
-/// at intervals that are narrow by chance: 95 % would contain the true value in only 92.0 to 93.2 % of cases.
+/// Confidence of the interval that may end a measurement. It is greater than the reported 95 %. A measurement
+/// that stops when its interval is narrow stops too often at intervals that are narrow by chance: with 95 %,
+/// the interval would contain the true value in only 92.0 to 93.2 % of cases.
 const STOP_CONFIDENCE: f64 = 0.97;
 
 /// Returns whether the median of each method is known to this fraction. Ignores methods without a

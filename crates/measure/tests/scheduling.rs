@@ -1,4 +1,4 @@
-//! Checks with Linux itself that granted requests hold.
+//! Checks that granted requests are in effect: Linux reports the properties of the threads.
 #![cfg(target_os = "linux")]
 
 use std::time::Duration;

@@ -155,8 +155,8 @@ fn a_hundred_simultaneous_requests_get_one_confirmation() {
     let statistics = source.statistics();
     assert_eq!((statistics.naks, statistics.ncfs), (100, 1));
     assert!(statistics.repairs > 0);
-    // A receiver that requests the packet again after 2 ms did not get the confirmation, so it is
-    // repeated.
+    // A receiver that requests the packet again after 2 ms did not get the confirmation, so the
+    // confirmation is repeated.
     source.handle(milliseconds(2), &request);
     while source.poll_transmit(milliseconds(2), &mut bytes).is_some() {}
     assert_eq!(source.statistics().ncfs, 2);

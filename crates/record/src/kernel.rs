@@ -9,7 +9,7 @@ macro_rules! named {
         }
 
         impl $name {
-            /// All values, which are those that laglab uses.
+            /// All values that laglab uses.
             pub const ALL: [$name; [$($name::$value),+].len()] = [$($name::$value),+];
 
             /// Returns the name on the command line of xperf.

@@ -52,8 +52,8 @@ fn an_interrupt_wakes_its_processor_first() {
     }
 }
 
-/// The interrupt level of a device follows from its vector. That of the network adapter is below
-/// that of the other device.
+/// The interrupt level of a device follows from its vector. The level of the network adapter is
+/// below the level of the other device.
 #[test]
 fn a_higher_level_interrupts_a_lower_one() {
     let found = routines(

@@ -523,8 +523,8 @@ impl<'m> Run<'m> {
         all
     }
 
-    /// Checks that a ready thread gets an idle processor that it may use, after the latency of work
-    /// in progress. Threads whose group may be capped are not checked.
+    /// Checks that no processor that a ready thread may use stays idle, except for the latency of
+    /// work in progress. Threads whose group may be capped are not checked.
     fn waits_for_no_idle_processor(&self, name: &str, wait: &Wait) {
         let thread = &self.made.threads[name];
         if self.may_be_held(name) || wait.span.length() <= self.made.slack_ns {

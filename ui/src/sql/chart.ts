@@ -73,8 +73,8 @@ export function longestStep(x: readonly number[]): number {
 }
 
 /**
- * Returns, for each series, whether it is shown initially. These are the series with the same unit as the
- * first.
+ * Returns, for each series, whether it is shown initially. Only series with the unit of the first series are
+ * shown.
  */
 export function initiallyShown(series: ChartSeries[]): boolean[] {
   return series.map(({ unit }) => unit === series[0].unit);

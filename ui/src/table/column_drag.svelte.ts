@@ -10,7 +10,10 @@ interface Dragged {
 /** Minimum distance of a drag, in pixels. A shorter movement is a click. */
 const CLICK = 5;
 
-/** Table whose columns can be dragged: functions that return its geometry, and functions that are called. */
+/**
+ * Functions of a table whose columns can be dragged. They return its geometry, or are called at the end of a
+ * drag.
+ */
 export interface DragTable {
   /** Element that contains the table. */
   holder: () => HTMLElement;

@@ -26,7 +26,7 @@ pub(super) fn grant(socket: &Socket, asked: Option<usize>) -> io::Result<Buffers
         socket.set_recv_buffer_size(bytes)?;
         force(socket, bytes);
     }
-    // Linux grants and reports double the size; half of it is its overhead (socket(7)).
+    // Linux reports twice the size for data, because it includes its overhead (socket(7)).
     let counted = if cfg!(target_os = "linux") { 2 } else { 1 };
     Ok(Buffers {
         asked,

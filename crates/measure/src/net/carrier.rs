@@ -76,9 +76,8 @@ impl Carrier {
     /// between machines. Returns the name and version of the library that carries the packets, if
     /// there is one.
     ///
-    /// # Errors
-    /// Returns an error if the library is not installed, or if it does not support the size or two
-    /// ends on the loopback interface.
+    /// # Errors Returns an error if the library is not installed, if it does not support the size,
+    /// or if it does not support two ends on the loopback interface.
     #[cfg_attr(
         not(target_os = "linux"),
         expect(unused_variables, reason = "only carriers of Linux need a check")

@@ -39,7 +39,7 @@ pub enum Route {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetSetting {
     /// Scheduling requests of each thread that sends or receives. If both ends are on this machine,
-    /// they hold for both.
+    /// they apply to the threads of both ends.
     pub scheduling: Scheduling,
     /// Socket options.
     pub udp: UdpOptions,
@@ -144,7 +144,7 @@ impl RoundTripReport {
     /// # Errors
     /// Returns an error if there are too few common runs.
     pub fn compared_to_peer(&self, method: &str) -> Result<Comparison, Incomparable> {
-        // The peer uses UDP, so it is compared under the first setting that holds for UDP.
+        // The peer uses UDP, so it is compared under the first setting that applies to UDP.
         let is_of = |of: &String| of == Carrier::Udp.name();
         let mut settings = self.measurement.settings.iter();
         let first = settings.find(|entry| entry.of.is_empty() || entry.of.iter().any(is_of));

@@ -38,8 +38,8 @@ impl Family {
 /// Test bed: the location of both ends of a test.
 ///
 /// Namespaces are created for the test bed and vanish with it, even if the program crashes, because
-/// only open files hold them. A socket belongs to the namespace in which it was created. Therefore
-/// only the creation of sockets and programs must happen in the namespace.
+/// only open files keep them alive. A socket belongs to the namespace in which it was created.
+/// Therefore only the creation of sockets and programs must happen in the namespace.
 #[derive(Debug)]
 pub struct Testbed(Kind);
 

@@ -313,8 +313,8 @@ fn join(socket: &Socket, group: SocketAddr, interface: Option<&Interface>) -> Re
         (true, IpAddr::V6(_)) => (Ipv6Addr::UNSPECIFIED, group.port()).into(),
     };
     bind(socket, local)?;
-    // Packets loop back to this machine only on the loopback interface, where the other end needs
-    // it. An end on this interface therefore also receives its own packets.
+    // Packets loop back to this machine only on the loopback interface, because there the other end
+    // is on this machine. An end on this interface therefore also receives its own packets.
     let hears_itself = interface.is_some_and(Interface::is_loopback);
     match group.ip() {
         IpAddr::V4(address) => {

@@ -53,7 +53,7 @@ impl HeldResolution {
 
 /// Requests a timer resolution and, if `without_throttling` is true, that Windows keeps it while no
 /// window of the program is visible. The requests last until the result is dropped. Systems other
-/// than Windows refuse both.
+/// than Windows refuse both requests.
 ///
 /// Since Windows 10 2004, a request affects only the timers of the requesting program.
 pub fn hold_resolution(resolution: Option<Resolution>, without_throttling: bool) -> HeldResolution {

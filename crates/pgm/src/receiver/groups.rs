@@ -263,7 +263,8 @@ impl ReceiveWindow {
     }
 
     /// Returns the number of missing packets of a group, and the number of absent packets. Absent
-    /// packets include those that were given up, because parity must replace these too.
+    /// packets are the missing packets and the packets that were given up. Parity must replace all
+    /// of them.
     fn missing_and_absent(&self, group: Sqn) -> (usize, usize) {
         let size = self.groups.session.map_or(0, |s| s.parameters.group_size);
         let size = self.shortened(group).unwrap_or(size);

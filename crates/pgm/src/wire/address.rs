@@ -16,7 +16,8 @@ pub(super) fn family(address: IpAddr) -> u16 {
 }
 
 /// Reads an address family, the 16-bit field after it, and the address. Returns the address and the
-/// field. In most packets the field is reserved; in the others, it has a meaning.
+/// field. In most packets the field is reserved; in the others, its meaning depends on the packet
+/// type.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(IpAddr, u16), WireError> {
     let offset = cursor.offset();
     let family = cursor.u16("an address family")?;

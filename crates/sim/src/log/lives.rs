@@ -183,9 +183,9 @@ impl<W: Write + Seek> Log<W> {
         self.kernel(kind, cpu, time, Some(who), &payload, None);
     }
 
-    /// Logs an event for each image in a process. Process 0 stands for the kernel's images. For
-    /// `Life::Start` and `Life::RundownStart`, the identities of each image and its PDB follow.
-    /// `by` is the thread that logs a start or an end.
+    /// Logs an event for each image in a process. For process 0, these are the images of the
+    /// kernel. For `Life::Start` and `Life::RundownStart`, the identities of each image and its PDB
+    /// follow. `by` is the thread that logs a start or an end.
     pub(crate) fn images(&mut self, cpu: u16, time: Time, life: Life, process: u32, by: Who) {
         let kind = match life {
             Life::Start => EventKind::ImageLoad,

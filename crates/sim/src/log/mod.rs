@@ -89,7 +89,7 @@ pub(crate) struct Log<W> {
     /// Number of all events written: the sum of `counts`.
     events: u64,
     lost: u64,
-    /// Group masks of the session, which tell readers the enabled kernel keywords.
+    /// Group masks of the session, from which readers learn the enabled kernel keywords.
     group_masks: [u32; 8],
     /// Paths of files. A file's index determines its key in events.
     files: Vec<String>,

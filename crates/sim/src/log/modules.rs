@@ -16,7 +16,7 @@ use crate::windows::Windows;
 const FIRST_RVA: u32 = 0x1000;
 /// Size of each function in bytes.
 const FUNCTION_SIZE: u32 = 0x200;
-/// Offset of a frame's return address from the start of its function, in bytes. It stands for the
+/// Offset of a frame's return address from the start of its function, in bytes. It represents the
 /// instruction after a call.
 const RETURN_OFFSET: u64 = 0x4A;
 /// Address space reserved for each module, in bytes.

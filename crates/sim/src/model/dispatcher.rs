@@ -1,10 +1,10 @@
 //! The dispatcher: selects the threads that run on each processor.
 //!
 //! Rank precedes priority. A thread that becomes ready takes an idle processor that it may use. If
-//! there is none, it is compared only with the thread that its ideal processor runs: it preempts
-//! that thread or is queued. A processor that would become idle takes a thread from any queue.
-//! (Source: Windows Internals, 7th edition, part 1, chapter 4; `docs/scenarios.md` separates known
-//! rules from invented ones.)
+//! no such processor is idle, the thread is compared only with the running thread of its ideal
+//! processor: it preempts that thread or is queued. A processor that would become idle takes a
+//! thread from any queue. (Source: Windows Internals, 7th edition, part 1, chapter 4;
+//! `docs/scenarios.md` separates known rules from invented ones.)
 
 use std::io::{Seek, Write};
 
@@ -453,9 +453,9 @@ impl<W: Write + Seek> Model<W> {
         group.update() || group.is_capped()
     }
 
-    /// Computes again when the processors that run other threads of a group need attention, after a
-    /// thread of the group stopped. The group's time now lasts longer, and the stopped thread's
-    /// processor no longer watches it.
+    /// Schedules the processors that run threads of a group again, because a thread of the group
+    /// stopped. The remaining time of the group now lasts longer, and the processor of the stopped
+    /// thread no longer checks it.
     fn look_after(&mut self, group: GroupId) {
         let users: Vec<usize> = self.users_of(group).collect();
         for c in users {

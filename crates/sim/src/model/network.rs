@@ -103,8 +103,8 @@ impl Flow {
     }
 }
 
-/// Returns the address and port of a flow's `n`th peer. The address counts up for 251 peers; then
-/// it starts again with the next port.
+/// Returns the address and port of a flow's `n`th peer. Each peer has the next address. After 251
+/// peers, the addresses repeat with the next port.
 pub(crate) fn peer_address(first: SocketAddr, n: u32) -> SocketAddr {
     let port = first.port().wrapping_add((n / 251) as u16);
     match first {

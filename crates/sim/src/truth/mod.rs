@@ -194,7 +194,8 @@ pub(crate) struct Gap {
 }
 
 impl Gap {
-    /// Ends the gap, because a watched thread of the process runs again or the trace ends.
+    /// Ends the gap. Called when a watched thread of the process runs again, and at the end of the
+    /// trace.
     pub(crate) fn end_at(&mut self, time: Time) {
         let (from, to) = self.longest;
         if self.running == 0 && time - self.since > to - from {

@@ -15,8 +15,8 @@ pub(crate) struct Made {
     /// True for each group that has a cap.
     pub(crate) capped: Vec<bool>,
     /// Maximum time in nanoseconds, without DPCs, until an idle processor runs a ready thread. It
-    /// is the sum of the inter-processor interrupt, the waking and the unlogged work of clock
-    /// interrupts, of which each thread can cause one at the same moment. The sum is doubled,
+    /// is the sum of three times: the inter-processor interrupt, the waking, and the unlogged work
+    /// of clock interrupts. Each thread can cause such work at the same moment. The sum is doubled,
     /// because the thread can be given another processor during that time.
     pub(crate) slack_ns: i64,
 }

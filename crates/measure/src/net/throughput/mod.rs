@@ -1,8 +1,9 @@
 //! Throughput in packets per second from one end to the other, by method of sending and receiving.
 //!
 //! Each method has a module, which sends bursts and receives packets. Foreign packets do not count:
-//! both ends of UDP use connected sockets, except for `group`, and PGM has sessions. Both ends are
-//! on this machine ([`measure`]), or the other end is a [`Counter`] on another machine.
+//! UDP uses connected sockets at both ends (except for the method `group`), and PGM identifies
+//! packets by their session. Both ends are on this machine ([`measure`]), or the other end is a
+//! [`Counter`] on another machine.
 
 mod blocking;
 mod control;

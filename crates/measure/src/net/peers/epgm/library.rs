@@ -18,8 +18,8 @@ pub(super) const SUB: c_int = 2;
 /// Flag that makes a call return instead of waiting.
 pub(super) const DONTWAIT: c_int = 1;
 
-/// Numbers of options. The first two options are of contexts, the others of sockets. All values are
-/// integers, except for `SUBSCRIBE`, whose value is bytes.
+/// Numbers of options. The first two options belong to contexts, the others to sockets. All values
+/// are integers, except for `SUBSCRIBE`, whose value is bytes.
 pub(super) mod option {
     use std::ffi::c_int;
 

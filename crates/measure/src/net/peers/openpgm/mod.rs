@@ -52,9 +52,8 @@ impl fmt::Debug for OpenPgm {
 impl OpenPgm {
     /// Opens an end and returns the grants of its options.
     ///
-    /// # Errors
-    /// Returns an error if the library is not installed, the place is not a group, there is no such
-    /// interface or route, or the library refuses.
+    /// # Errors Returns an error if the library is not installed, the place is not a group, there
+    /// is no such interface or route, or the library refuses to open a socket.
     pub fn open(place: &Place, options: &UdpOptions) -> Result<(OpenPgm, UdpGrants), NetError> {
         let (group, interface) = place.group()?;
         let buffer_bytes = options.buffer_bytes.or(Some(BUFFER));

@@ -71,9 +71,8 @@ impl OpenPgmSocket {
     /// Opens a socket for a group. The group's port is used both for packets to the group and for
     /// repair requests, because the library's requests are lost if the ports differ.
     ///
-    /// # Errors
-    /// Returns an error if the library is not installed, there is no such interface, or the library
-    /// refuses.
+    /// # Errors Returns an error if the library is not installed, there is no such interface, or
+    /// the library refuses to open a socket.
     pub(in crate::net) fn open(
         interface: &Interface,
         group: SocketAddr,
