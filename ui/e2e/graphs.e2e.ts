@@ -45,7 +45,7 @@ async function shown<Answer>(
   };
   watched = await watch(browser, server.address);
   const { page } = watched;
-  // A panel repeats its request when it knows its width: the last answer is shown.
+  // A panel sends its request again when it knows its width, so only the last answer is shown.
   let answer: Answer | undefined;
   page.on("response", async (response) => {
     if (response.url().endsWith(`/${what}`))
@@ -176,7 +176,7 @@ describe("a flame graph", () => {
     const butterfly = (await (await answered).json()) as ButterflyAnswer;
     const frame = answer.frames[answer.nodes.frame[0]];
     await page.getByText(frame, { exact: true }).first().waitFor();
-    // The outermost call has no callers: the totals of graph and table agree.
+    // The outermost call has no callers, so the totals of the graph and of the table agree.
     expect(butterfly.callees!.total[0]).toBeGreaterThanOrEqual(answer.nodes.total[0]);
     expect(await page.getByRole("treegrid", { name: /^(Callers|Callees)/ }).count()).toBe(2);
     await page.getByRole("button", { name: "All functions" }).click();

@@ -147,7 +147,7 @@ impl Answer {
         }
     }
 
-    /// Returns the value of a header, whose name is in lower case.
+    /// Returns the value of a header. `name` must be in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         let (_, value) = headers.find(|(other, _)| other == name)?;

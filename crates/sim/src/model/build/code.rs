@@ -5,8 +5,8 @@ use crate::model::{Body, BodyId, RoutineId, Site, Source};
 use crate::scenario::{Fault, Frames, Routine};
 
 impl Builder<'_> {
-    /// Returns the body with one stack for each part of some work. `owner` is the id of the process
-    /// that executes the code, or `None` for kernel code.
+    /// Returns the index of a body, which has one stack for each part of the work. `owner` is the
+    /// id of the process that executes the code, or `None` for kernel code.
     pub(super) fn body(&mut self, owner: Option<u32>, parts: Vec<Frames>) -> Result<BodyId, Fault> {
         let key = (owner, parts);
         if let Some(body) = self.by_frames.get(&key) {

@@ -162,7 +162,8 @@ impl OpenPgmLibrary {
                 error_free: library.find("pgm_error_free")?,
                 _library: library,
             };
-            // Without a handler, the library logs to standard output, where laglab's results go.
+            // Without a handler, the library logs to standard output, to which laglab writes its
+            // results.
             set_handler(Some(silence), ptr::null_mut());
             let mut fault = ptr::null_mut();
             match init(&mut fault) {
