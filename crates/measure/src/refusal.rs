@@ -5,7 +5,7 @@ use std::io;
 /// Reason why the system refused a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The request exists on other systems only. The text also gives advice.
+    /// Only other systems support the request. The text also gives advice.
     #[error("{0}")]
     Unsupported(&'static str),
     /// A value in the request is invalid. The text gives the reason.

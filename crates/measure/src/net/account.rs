@@ -50,7 +50,7 @@ pub(super) fn seen_classes(trips: &[Trip], arrivals: &[Arrival]) -> Vec<(u8, u64
     classes
 }
 
-/// Number of packets per fate.
+/// Numbers of packets that were sent, returned, lost, duplicated or reordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Tally {
     /// Number of packets that the system accepted.

@@ -79,7 +79,7 @@ pub struct Fates {
     pub setting: String,
     /// Number of the run, from 0.
     pub run: u32,
-    /// Number of packets per fate.
+    /// Numbers of packets that were sent, lost, duplicated and so on.
     pub tally: Tally,
     /// DSCP marks with which packets reached the reflector, each with its number of packets. The
     /// list is empty if the reflector's system does not report marks.

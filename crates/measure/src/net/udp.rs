@@ -402,8 +402,8 @@ fn mark(socket: &Socket, is_v4: bool, class: u8) -> io::Result<()> {
     }
 }
 
-/// Returns an error, because Windows ignores the socket option. It marks only flows of qWAVE, which
-/// needs an administrator.
+/// Returns an error, because Windows ignores the socket option. Windows marks only flows of qWAVE,
+/// and qWAVE needs an administrator.
 #[cfg(windows)]
 fn mark(_: &Socket, _: bool, _: u8) -> io::Result<()> {
     Err(io::Error::new(

@@ -111,7 +111,7 @@ pub enum Ended {
 pub struct RoundTrips {
     /// Packets in order of sending, without the warm-up.
     pub trips: Vec<Trip>,
-    /// Number of packets per fate.
+    /// Numbers of packets that were sent, lost, duplicated and so on.
     pub tally: Tally,
     /// Traffic classes with which packets reached the reflector, each with its number of returned
     /// packets. The list is empty if the reflector's system does not report classes.
@@ -201,7 +201,7 @@ impl Books {
         });
     }
 
-    /// Drops the warm-up and counts the fates of the other packets.
+    /// Drops the packets of the warm-up and counts the other packets by fate: returned, lost and so on.
     fn closed(mut self, warm_up: Duration) -> RoundTrips {
         let start_ns = self.trips.first().map_or(0, |trip| trip.intended_ns);
         let end_ns = start_ns.saturating_add(nanoseconds(warm_up));
