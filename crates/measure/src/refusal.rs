@@ -5,7 +5,7 @@ use std::io;
 /// Reason why the system refused a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// Only other systems support the request. The text also gives advice.
+    /// The request is supported only on other systems. The text also gives advice.
     #[error("{0}")]
     Unsupported(&'static str),
     /// A value in the request is invalid. The text gives the reason.
