@@ -171,8 +171,8 @@ fn throughput(report: &mut String, laglab: &Path) -> Outcome<()> {
     let udp = "sendto,blocking,poll,mmsg,io_uring,gso,gso_gro";
     ways(report, laglab, "udp", udp, "blocking")?;
     *report += "\nPGM, compared with `sendto` and `recvmsg` in the same group and with OpenPGM. Limits: with one \
-        call per message, at least as many packets as `sendto` and 1.5 times as many as OpenPGM; with GSO to a receiver without GRO, \
-        4 times; with GRO, 20 times. ZeroMQ packs many small messages into one packet.\n\n";
+        call per message, at least as many packets as `sendto` and 1.5 times as many as OpenPGM; with GSO to a \
+        receiver without GRO, 4 times; with GRO, 20 times. ZeroMQ packs many small messages into one packet.\n\n";
     let pgm = "group,pgm,pgm_gso,pgm_many,openpgm,epgm";
     ways(report, laglab, "pgm", pgm, "openpgm")
 }
