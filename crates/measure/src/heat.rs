@@ -1,10 +1,12 @@
 //! Heat maps of samples. Time is to the right, latency is upward, and density shows the number of
 //! samples.
 
+use std::ops::Range;
+
 use serde::Serialize;
 use views::{Bounds, Rows, TimeBuckets, TimeRange};
 
-use crate::{Group, Sample, Series};
+use crate::{Group, Series};
 
 /// Scale of the latency axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -55,7 +57,18 @@ impl HeatAxes {
             // Latencies up to 0 have no logarithm. They count in the lowest row.
             HeatScale::Logarithmic => known().filter(|ns| *ns > 0).min().unwrap_or(1),
         };
-        let high_ns = known().max().unwrap_or(0).max(low_ns.saturating_add(1));
+        let high_ns = known().max().unwrap_or(0);
+        HeatAxes::new(low_ns..high_ns, scale, columns, rows)
+    }
+
+    /// Returns axes for latencies of a range. The numbers of columns and rows are limited to 1 to 2,000. A
+    /// logarithmic axis begins above 0.
+    pub fn new(latencies: Range<i64>, scale: HeatScale, columns: usize, rows: usize) -> HeatAxes {
+        let low_ns = match scale {
+            HeatScale::Linear => latencies.start,
+            HeatScale::Logarithmic => latencies.start.max(1),
+        };
+        let high_ns = latencies.end.max(low_ns.saturating_add(1));
         let rows = rows.clamp(1, 2_000);
         let edge = |row: usize| {
             let share = row as f64 / rows as f64;
@@ -92,44 +105,86 @@ impl HeatAxes {
     /// Returns the map of a group.
     pub fn map(&self, group: &Group<'_>, title: &str) -> HeatMap {
         let lengths = group.runs.iter().map(|run| length_ns(run));
-        let span_ns = lengths.fold(0, i64::saturating_add).max(1);
-        let range = TimeRange::new(0, span_ns);
+        let mut growing = self.begin(lengths.fold(0, i64::saturating_add));
+        for run in &group.runs {
+            let samples = run.samples.iter();
+            growing.add_run(samples.map(|sample| (sample.start_ns, sample.latency_ns)));
+        }
+        growing.finish(title)
+    }
+
+    /// Begins a map of runs that take this time together. Runs are added one by one.
+    pub fn begin(&self, span_ns: i64) -> GrowingHeatMap<'_> {
+        let span_ns = span_ns.max(1);
+        let buckets = TimeBuckets::new(TimeRange::new(0, span_ns), self.columns);
         let bounds = Bounds::new(self.upper_ns.clone());
-        let classes: Vec<usize> = self.upper_ns.iter().map(|ns| bounds.class(*ns)).collect();
+        GrowingHeatMap {
+            axes: self,
+            classes: self.upper_ns.iter().map(|ns| bounds.class(*ns)).collect(),
+            // The numbers of columns and rows are far below the limits of `views`.
+            map: views::HeatMap::new(buckets, bounds).expect("at most 2,000 by 2,000 cells"),
+            span_ns,
+            offset_ns: 0,
+            unknown: 0,
+        }
+    }
+}
+
+/// Heat map to which runs are added.
+#[derive(Debug)]
+pub struct GrowingHeatMap<'a> {
+    axes: &'a HeatAxes,
+    /// Class of each upper bound of a row.
+    classes: Vec<usize>,
+    map: views::HeatMap,
+    span_ns: i64,
+    /// Place of the next run on the time axis, on which the runs follow each other without gaps.
+    offset_ns: i64,
+    unknown: u64,
+}
+
+impl GrowingHeatMap<'_> {
+    /// Adds the samples of a run: start and latency, in order of time.
+    pub fn add_run(&mut self, samples: impl Iterator<Item = (i64, Option<i64>)> + Clone) {
+        let length = run_length_ns(samples.clone());
+        let first = samples.clone().next().map_or(0, |(start, _)| start);
         let mut known = (Vec::new(), Vec::new());
-        let mut unknown = 0;
-        for (ns, sample) in in_a_row(group) {
-            match sample.latency_ns {
+        for (start, latency) in samples {
+            let since = start.saturating_sub(first).clamp(0, length - 1);
+            match latency {
                 Some(latency) => {
-                    known.0.push(ns);
+                    known.0.push(self.offset_ns.saturating_add(since));
                     known.1.push(latency);
                 }
-                None => unknown += 1,
+                None => self.unknown += 1,
             }
         }
-        // The numbers of columns and rows are far below the limits of `views`, and the computation
-        // is never cancelled.
-        let buckets = TimeBuckets::new(range, self.columns);
-        let mut map = views::HeatMap::new(buckets, bounds).expect("at most 2,000 by 2,000 cells");
-        map.add(&known.0, &known.1, &Rows::of(0..known.0.len()))
-            .expect("not cancelled");
+        // The computation is never cancelled.
+        let rows = Rows::of(0..known.0.len());
+        (self.map.add(&known.0, &known.1, &rows)).expect("not cancelled");
+        self.offset_ns = self.offset_ns.saturating_add(length);
+    }
+
+    /// Returns the map.
+    pub fn finish(self, title: &str) -> HeatMap {
+        let rows = self.axes.rows();
         let spread = |column: Vec<u64>| {
-            let mut rows = vec![0; self.rows()];
+            let mut spread = vec![0; rows];
             for (class, count) in column.into_iter().enumerate() {
                 // If several rows share a bound, the first of them gets the count. The last class,
                 // which is above all bounds, belongs to the last row.
-                let row = classes.iter().position(|of| *of == class);
-                rows[row.unwrap_or(self.rows() - 1)] += count;
+                let row = self.classes.iter().position(|of| *of == class);
+                spread[row.unwrap_or(rows - 1)] += count;
             }
-            rows
+            spread
         };
-        let mut counts: Vec<Vec<u64>> = map.finish().into_iter().map(spread).collect();
-        counts.resize(self.columns, vec![0; self.rows()]);
+        let mut counts: Vec<Vec<u64>> = self.map.finish().into_iter().map(spread).collect();
+        counts.resize(self.axes.columns, vec![0; rows]);
         HeatMap {
             title: title.to_owned(),
-            span_ns,
+            span_ns: self.span_ns,
             counts,
-            unknown,
+            unknown: self.unknown,
         }
     }
 }
@@ -141,39 +196,27 @@ impl HeatMap {
     }
 }
 
-/// Returns the duration of a run, at least 1 ns: the time from the start of its first sample to the
-/// end of its last. The end matters because all samples may start at once, for example queued
-/// reads.
 fn length_ns(run: &Series) -> i64 {
-    let first = run.samples.first().map_or(0, |sample| sample.start_ns);
-    let end = |sample: &Sample| {
-        let late = sample.latency_ns.unwrap_or(0).max(0);
-        sample.start_ns.saturating_sub(first).saturating_add(late)
-    };
-    let last = run.samples.iter().map(end).max().unwrap_or(0);
-    last.max(0).saturating_add(1)
+    let samples = run.samples.iter();
+    run_length_ns(samples.map(|sample| (sample.start_ns, sample.latency_ns)))
 }
 
-/// Returns the samples of a group's runs with their times on the joined axis, on which the runs
-/// follow each other without gaps.
-fn in_a_row<'g>(group: &'g Group<'_>) -> impl Iterator<Item = (i64, &'g Sample)> {
-    let mut offset_ns = 0i64;
-    group.runs.iter().flat_map(move |run| {
-        let first = run.samples.first().map_or(0, |sample| sample.start_ns);
-        let begin = offset_ns;
-        let length = length_ns(run);
-        offset_ns = begin.saturating_add(length);
-        run.samples.iter().map(move |sample| {
-            let since = sample.start_ns.saturating_sub(first);
-            (begin.saturating_add(since.clamp(0, length - 1)), sample)
-        })
-    })
+/// Returns the duration of a run from the starts and latencies of its samples, at least 1 ns: the time from the start
+/// of its first sample to the end of its last. The end matters because all samples may start at once, for example
+/// queued reads.
+pub fn run_length_ns(samples: impl Iterator<Item = (i64, Option<i64>)>) -> i64 {
+    let (mut first, mut last) = (None, 0);
+    for (start, latency) in samples {
+        let since = start.saturating_sub(*first.get_or_insert(start));
+        last = last.max(since.saturating_add(latency.unwrap_or(0).max(0)));
+    }
+    last.saturating_add(1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Probe;
+    use crate::{Probe, Sample};
 
     /// Returns two runs that start one hour apart. Each run has one sample per latency, and its
     /// samples start every millisecond.

@@ -47,7 +47,7 @@ pub use files::{
     CHUNK, CacheState, FileSet, FileSizes, FilesError, FilesMeasured, FilesMethod, FilesPhase,
     FilesProbe, UringMode,
 };
-pub use heat::{HeatAxes, HeatMap, HeatScale};
+pub use heat::{GrowingHeatMap, HeatAxes, HeatMap, HeatScale, run_length_ns};
 pub use machine::{Machine, Virtualised};
 pub use measurement::{Group, Measurement, SettingGrants, Unavailable};
 pub use pacing::{Lateness, Pacing, Slot};
