@@ -71,6 +71,23 @@ fn two_sleeps_of_a_measurement_are_compared_by_their_runs() {
         text.contains("of runs that were measured next to each other"),
         "{text}"
     );
+    // The page also has heat maps, because the file has the starts of the samples.
+    let page = folder.path().join("page.html");
+    printed(&[&compare[..], &["-o", page.to_str().unwrap()]].concat());
+    let html = fs::read_to_string(page).unwrap();
+    assert!(html.contains("Latency over time") && html.contains("before the change"));
+    assert!(!html.contains("NaN") && !html.contains("<script"));
+    let plan = ["prove", "plan", file, "--before", first, "--after", second];
+    let text = printed(&plan);
+    assert!(
+        text.contains("To tell a change of 2 % in 90 % of cases") || text.contains("does not tell"),
+        "{text}"
+    );
+    let json: Value = serde_json::from_str(&printed(&[&plan[..], &["--json"]].concat())).unwrap();
+    // Runs of 40 sleeps in 10 rounds with two methods, every 20 ms.
+    let pair_ns = json["pair_ns"].as_f64().unwrap();
+    assert!((1e8..1e9).contains(&pair_ns), "{pair_ns}");
+    assert_eq!(json["plan"]["lines"].as_array().unwrap().len(), 4);
     // Each side in a file: the same runs, without pairs, are the same.
     let text = printed(&["prove", "compare", file, "--", file]);
     assert!(
@@ -162,6 +179,86 @@ fn a_csv_file_of_another_program_has_a_verdict() {
         error.contains("expected a percentage from 0.01 to 100"),
         "{error}"
     );
+}
+
+#[test]
+fn metrics_of_traces_are_compared() {
+    let (slow, fast) = (
+        Simulated::new("usb-wdf01000", &[]),
+        Simulated::new("usb-amdxhc31", &[]),
+    );
+    let side = |trace: &str| vec![trace.to_owned(); 6];
+    let compare = |options: &[&str]| -> Vec<String> {
+        let options = options.iter().map(|option| (*option).to_owned());
+        let command = ["prove", "compare"].map(str::to_owned).into_iter();
+        let command = command.chain(options).chain(side(&slow.trace));
+        command
+            .chain(["--".to_owned()])
+            .chain(side(&fast.trace))
+            .collect()
+    };
+    let run = |options: &[&str]| {
+        let args = compare(options);
+        printed(&args.iter().map(String::as_str).collect::<Vec<&str>>())
+    };
+    let refuse = |options: &[&str]| {
+        let args = compare(options);
+        let output = program::laglab(&args.iter().map(String::as_str).collect::<Vec<&str>>());
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let text = run(&["--metric", "dpc"]);
+    assert!(text.starts_with("DPCs\n  After the change, p50"), "{text}");
+    assert!(
+        text.contains("lower") && text.contains("6 runs before and 6 after"),
+        "{text}"
+    );
+    let error = refuse(&["--metric", "dpc:wdf0100.sys"]);
+    assert!(
+        error.contains("no trace has any; the traces have `Wdf01000.sys`"),
+        "{error}"
+    );
+    let error = refuse(&["--metric", "input-to-focus"]);
+    assert!(error.contains("the trace holds no"), "{error}");
+    let error = refuse(&["--metric", "latency"]);
+    assert!(error.contains("known are ready"), "{error}");
+    if cfg!(feature = "sql") {
+        let query = "sql:SELECT count(*) AS dpcs FROM interrupts WHERE kind = 'dpc'";
+        let text = run(&["--metric", query]);
+        assert!(text.contains("value is the same within 2 %"), "{text}");
+        let error = refuse(&["--metric", "sql:SELECT 1, 2"]);
+        assert!(
+            error.contains("the result has 2 columns; write a query with one number"),
+            "{error}"
+        );
+        let error = refuse(&["--metric", "sql:SELECT kind FROM interrupts LIMIT 1"]);
+        assert!(error.contains("the result has the type"), "{error}");
+    }
+}
+
+#[test]
+fn a_history_shows_when_it_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("builds.csv");
+    let mut rows = String::from("build,frame_ms\n");
+    for build in 0..24 {
+        let frame = if build < 12 { 16.0 } else { 18.0 };
+        rows += &format!("b{build},{}\n", frame + f64::from(build % 5) * 0.1);
+    }
+    fs::write(&file, rows).unwrap();
+    let file = file.to_str().unwrap();
+    let history = [
+        "prove", "history", file, "--value", "frame_ms", "--run", "build",
+    ];
+    let text = printed(&history);
+    // The medians of 12 builds each are 16.1 and 18.2 ms.
+    assert!(text.contains("In 24 points, value changed once."), "{text}");
+    assert!(text.contains("b12") && text.contains("× 1.130"), "{text}");
+    let json: Value =
+        serde_json::from_str(&printed(&[&history[..], &["--json"]].concat())).unwrap();
+    let segments = &json["histories"][0]["lines"][0]["segments"];
+    assert_eq!(segments[1]["first"], 12);
+    assert!(refused(&["prove", "history", "missing.csv", "--value", "x"]).contains("no such file"));
 }
 
 #[test]

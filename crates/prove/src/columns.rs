@@ -1,8 +1,9 @@
-//! Runs from columns of CSV files that other programs wrote.
+//! Runs from columns of CSV and Parquet files that other programs wrote.
 
 use std::path::Path;
 
-use crate::{Error, Group, Unit};
+use crate::runs::Growing;
+use crate::{Error, Group, Run, Unit, stored};
 
 /// Columns of a file.
 #[derive(Clone, Debug, Default)]
@@ -15,22 +16,29 @@ pub struct Columns {
     pub by: Option<String>,
 }
 
-/// Reads the runs of a CSV file with a header line. Empty values are unknown.
+/// Reads the runs of a Parquet file, or of a CSV file with a header line. Empty values are unknown. The samples
+/// of a Parquet file stay in the file until they are needed.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, lacks a column, or has a value that is not a number.
+/// Returns an error if the file cannot be read, lacks a column, or has a column of another type or a value that
+/// is not a number.
 pub fn read(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
-    let failed = |what: String| Error::Csv {
-        file: file.to_owned(),
-        what,
-    };
-    let csv_failed = |error: csv::Error| match error.into_kind() {
+    match tables::is_parquet(file) {
+        true => stored::read(file, columns),
+        false => read_csv(file, columns),
+    }
+}
+
+fn read_csv(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
+    let failed = |what: String| Error::format(file, what);
+    let csv_failed = |error: csv::Error| {
+        match error.into_kind() {
         csv::ErrorKind::Io(source) => Error::Io {
             file: file.to_owned(),
             source,
         },
         csv::ErrorKind::Utf8 { .. } => failed(
-            "it is not UTF-8 text; give a CSV file, or a file that `laglab measure … -o \
+            "it is not UTF-8 text; give a CSV or Parquet file, or a file that `laglab measure … -o \
              FILE.parquet` wrote"
                 .to_owned(),
         ),
@@ -44,48 +52,35 @@ pub fn read(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
             wording::counted(len, "value", "values")
         )),
         kind => failed(format!("{kind:?}; give a CSV file with a header line")),
+    }
     };
     let mut reader = csv::Reader::from_path(file).map_err(csv_failed)?;
     let headings = reader.headers().map_err(csv_failed)?.clone();
     let place = |name: &str| {
         let found = headings.iter().position(|heading| heading.trim() == name);
-        found.ok_or_else(|| {
-            let known: Vec<&str> = headings.iter().map(str::trim).take(MAX_NAMED).collect();
-            failed(format!(
-                "it has no column `{name}`; its columns are {}",
-                known.join(", ")
-            ))
-        })
+        found.ok_or_else(|| failed(no_column(name, headings.iter().map(str::trim))))
     };
     let value_at = place(&columns.value)?;
     let run_at = columns.run.as_deref().map(place).transpose()?;
     let by_at = columns.by.as_deref().map(place).transpose()?;
     let (unit, factor) = unit_of(&columns.value);
-    let mut groups: Vec<Group> = Vec::new();
+    let mut growing = Growing::default();
     let mut row = csv::StringRecord::new();
     let mut number = 0_u64;
     while reader.read_record(&mut row).map_err(csv_failed)? {
         let cell = |at: usize| row.get(at).unwrap_or_default().trim();
-        let name = by_at.map_or(columns.value.as_str(), cell);
-        let at = groups.iter().rposition(|group| group.name == name);
-        let at = at.unwrap_or_else(|| {
-            groups.push(Group {
-                name: name.to_owned(),
-                unit,
-                runs: Vec::new(),
-            });
-            groups.len() - 1
-        });
+        let group = growing.group(by_at.map_or(columns.value.as_str(), cell), unit);
+        let new = |name| Run::new(name, Vec::new(), 0);
         let run = match run_at {
-            Some(run) => groups[at].run(cell(run)),
+            Some(run) => growing.run(group, cell(run), new),
             // Rows of different groups have different names, so they make no pairs.
-            None => groups[at].push_run(number.to_string()),
+            None => growing.run(group, &number.to_string(), new),
         };
         number += 1;
         let text = cell(value_at);
-        match text.parse::<f64>() {
-            _ if text.is_empty() => run.unknown += 1,
-            Ok(value) if value.is_finite() => run.values.push(value * factor),
+        let value = match text.parse::<f64>() {
+            _ if text.is_empty() => None,
+            Ok(value) if value.is_finite() => Some(value * factor),
             _ => {
                 let line = row.position().map_or(number + 1, csv::Position::line);
                 return Err(failed(format!(
@@ -94,16 +89,30 @@ pub fn read(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
                     columns.value
                 )));
             }
-        }
+        };
+        growing.groups[group].runs[run].push(value);
     }
-    Ok(groups)
+    Ok(growing.groups)
 }
 
-/// Maximum number of columns that an error lists.
-const MAX_NAMED: usize = 20;
+/// Describes a missing column, for an error.
+pub(crate) fn no_column<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
+    /// Maximum number of columns that an error lists.
+    const MOST: usize = 20;
+
+    let known: Vec<String> = known
+        .take(MOST)
+        .map(|name| wording::Printable(name).to_string())
+        .collect();
+    format!(
+        "it has no column `{}`; its columns are {}",
+        wording::Printable(name),
+        known.join(", ")
+    )
+}
 
 /// Returns the unit of a column, and the number by which its values are multiplied.
-fn unit_of(column: &str) -> (Unit, f64) {
+pub(crate) fn unit_of(column: &str) -> (Unit, f64) {
     let times = [("_ns", 1.0), ("_us", 1e3), ("_ms", 1e6), ("_s", 1e9)];
     let time = times.iter().find(|(suffix, _)| column.ends_with(suffix));
     time.map_or((Unit::Other, 1.0), |(_, factor)| {

@@ -1,17 +1,11 @@
 //! Reasons why nothing can be compared.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Reason why measurements cannot be compared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file of `laglab measure` cannot be read.
-    #[error(transparent)]
-    Samples(#[from] tables::StoreError),
-    /// A file of `laglab measure` has a column of another type.
-    #[error(transparent)]
-    Type(#[from] tables::WrongType),
     /// The operating system did not let the program read a file.
     #[error("cannot read {}: {source}", file.display())]
     Io {
@@ -20,9 +14,9 @@ pub enum Error {
         /// Reason given by the operating system.
         source: std::io::Error,
     },
-    /// A file is no CSV file with the requested columns.
+    /// A file has another format, or lacks a requested column.
     #[error("cannot read {}: {what}", file.display())]
-    Csv {
+    Format {
         /// Path of the file.
         file: PathBuf,
         /// Cause, and advice.
@@ -31,4 +25,13 @@ pub enum Error {
     /// The groups of runs to compare cannot be selected.
     #[error("{0}")]
     Sides(String),
+}
+
+impl Error {
+    pub(crate) fn format(file: &Path, what: impl Into<String>) -> Error {
+        Error::Format {
+            file: file.to_owned(),
+            what: what.into(),
+        }
+    }
 }

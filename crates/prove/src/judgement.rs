@@ -2,15 +2,14 @@
 
 use serde::Serialize;
 use statistics::counts::{Count, RateRatio, rates};
-use statistics::dependence::samples_per_independent_at;
-use statistics::modes::{Move, moves};
+use statistics::modes::{Bars, Move, moves};
 use statistics::{
-    Comparison, Design, Incomparable, Margin, Scale, Verdict, clusters, compare, multiple,
-    planning, quantile,
+    Comparison, Design, Incomparable, Margin, Order, Scale, Verdict, clusters, compare, multiple,
+    order, planning,
 };
 
-use crate::runs::sorted;
-use crate::{Run, Sides, Unit};
+use crate::summary::{Side, in_waves, median};
+use crate::{Error, Group, Sides, Summary, Unit};
 
 /// Question to the measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -27,6 +26,16 @@ pub enum Metric {
     Value,
     /// Quantile of the samples of the run, as the share of samples that do not exceed it.
     Quantile(f64),
+}
+
+impl Metric {
+    /// Returns the share of the quantile. One value is each of its quantiles.
+    pub(crate) fn share(self) -> f64 {
+        match self {
+            Metric::Value => 0.5,
+            Metric::Quantile(share) => share,
+        }
+    }
 }
 
 /// Comparison of one thing before and after a change.
@@ -54,6 +63,8 @@ pub struct Judgement {
     pub stalls: Option<Stalls>,
     /// Changes of the shares of the modes, if the distribution has several.
     pub modes: Vec<Move>,
+    /// Part of the samples that moved from one mode to another one.
+    pub moved: Option<Moved>,
     /// Number of neighbouring samples that count as one independent sample, of the run with the strongest
     /// dependence. `None` if runs have one value.
     pub samples_per_independent: Option<f64>,
@@ -79,8 +90,22 @@ pub struct Line {
     /// Number of further pairs or runs that would probably tell a change of the margin, if the verdict is
     /// unknown.
     pub more: Option<u64>,
+    /// Effect of the order within pairs; `None` if the order is unknown, or if a side began too rarely.
+    pub order: Option<OrderEffect>,
     /// Reason why the runs do not allow a comparison.
     pub not_compared: Option<String>,
+}
+
+/// Effect of the order within pairs, and its conclusion.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OrderEffect {
+    /// The effect.
+    #[serde(flatten)]
+    pub order: Order,
+    /// Probability of such an effect by chance, corrected for the number of metrics (Holm).
+    pub adjusted_p: f64,
+    /// True if chance hardly explains the effect.
+    pub matters: bool,
 }
 
 /// Stalls: groups of neighbouring samples above a threshold.
@@ -102,77 +127,98 @@ pub struct Stalls {
     pub rates: RateRatio,
 }
 
+/// Samples that moved from one mode to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Moved {
+    /// Peak of the mode that lost most samples.
+    pub from: f64,
+    /// Peak of the mode that gained most samples.
+    pub to: f64,
+    /// Share of all samples that moved.
+    pub share: f64,
+}
+
+impl Moved {
+    /// Finds the modes that lost and gained most. Returns `None` if chance explains the change of one of them.
+    fn of(modes: &[Move]) -> Option<Moved> {
+        let all_p: Vec<f64> = modes.iter().map(|of| of.odds.p).collect();
+        let adjusted = multiple::holm(&all_p);
+        let sure = modes.iter().zip(adjusted).filter(|(_, p)| *p <= ALPHA);
+        let gain = |of: &Move| of.after - of.before;
+        let sure = sure.map(|(of, _)| of);
+        let by_gain = |a: &&Move, b: &&Move| gain(a).total_cmp(&gain(b));
+        let (from, to) = (sure.clone().min_by(by_gain)?, sure.max_by(by_gain)?);
+        (gain(from) < 0.0 && gain(to) > 0.0).then(|| Moved {
+            from: from.mode.peak,
+            to: to.mode.peak,
+            share: gain(to).min(-gain(from)),
+        })
+    }
+}
+
 /// Quantiles that are compared.
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 /// Probability of an error that a verdict allows.
 const ALPHA: f64 = 0.05;
 
-/// Maximum number of samples of a run in which dependence is searched. The search takes time that grows with
-/// the square of the number of samples in the worst case.
-const SEARCHED: usize = 50_000;
-
-/// Compares both sides.
-pub fn judge(sides: &Sides, question: Question) -> Judgement {
-    let (before, after) = (&sides.before.runs, &sides.after.runs);
-    let is_single = sides.before.has_one_value_per_run() && sides.after.has_one_value_per_run();
-    let (sorted_before, sorted_after) = (sorted(before), sorted(after));
+/// Compares both sides, of which `summary` is the summary.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn judge(sides: &Sides, summary: &Summary, question: Question) -> Result<Judgement, Error> {
+    let [before, after] = &summary.sides;
+    let is_single = summary.has_one_value_per_run();
     let metrics: &[Metric] = match is_single {
         true => &[Metric::Value],
         false => &QUANTILES.map(Metric::Quantile),
     };
     let lines = metrics
         .iter()
-        .filter_map(|metric| line(*metric, &sorted_before, &sorted_after, sides.design));
+        .filter_map(|metric| line(*metric, before, after, sides.design));
     let mut lines: Vec<Line> = lines.collect();
     conclude(&mut lines, question);
-    let samples = |runs: &[Run]| runs.iter().map(|run| run.values.len() as u64).sum();
-    let dependences = before.iter().chain(after).map(|run| {
-        let some = &run.values[..run.values.len().min(SEARCHED)];
-        let mut sorted = some.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let median = quantile::of_sorted(&sorted, 0.5);
-        median.map_or(1.0, |median| samples_per_independent_at(some, median))
-    });
+    let began = before_began(sides);
+    if let Some(began) = &began {
+        add_orders(&mut lines, before, after, began);
+    }
+    let runs = || before.runs.iter().chain(&after.runs);
+    let dependence = runs().map(|run| run.samples_per_independent);
+    let bars =
+        |side: &Side| -> Vec<Bars> { side.runs.iter().map(|run| run.bars.clone()).collect() };
     let modes = match is_single {
         true => Vec::new(),
-        false => moves(&sorted_before, &sorted_after, sides.design).unwrap_or_default(),
+        false => moves(&bars(before), &bars(after), sides.design).unwrap_or_default(),
     };
-    Judgement {
+    Ok(Judgement {
         name: sides.name.clone(),
         unit: sides.before.unit,
         design: sides.design,
-        runs_before: before.len(),
-        runs_after: after.len(),
-        samples_before: samples(before),
-        samples_after: samples(after),
-        unknown: before.iter().chain(after).map(|run| run.unknown).sum(),
-        stalls: stalls(before, after, &sorted_before),
+        runs_before: before.runs.len(),
+        runs_after: after.runs.len(),
+        samples_before: before.samples() as u64,
+        samples_after: after.samples() as u64,
+        unknown: runs().map(|run| run.unknown).sum(),
+        stalls: stalls(sides, before, after)?,
+        moved: Moved::of(&modes),
         modes: if modes.len() > 1 { modes } else { Vec::new() },
-        samples_per_independent: (!is_single).then(|| dependences.fold(1.0, f64::max)),
-        doubts: doubts(sides),
+        samples_per_independent: (!is_single).then(|| dependence.fold(1.0, f64::max)),
+        doubts: doubts(sides.design, before, after, began.as_deref()),
         lines,
-    }
+    })
 }
 
 /// Compares one metric, without its verdict. Returns `None` if no run has a value.
-fn line(metric: Metric, before: &[Vec<f64>], after: &[Vec<f64>], design: Design) -> Option<Line> {
-    let share = match metric {
-        Metric::Value => 0.5,
-        Metric::Quantile(share) => share,
-    };
-    let of = |runs: &[Vec<f64>]| -> Vec<f64> {
-        let each = runs.iter().map(|run| quantile::of_sorted(run, share));
+fn line(metric: Metric, before: &Side, after: &Side, design: Design) -> Option<Line> {
+    let share = metric.share();
+    let of = |side: &Side| -> Vec<f64> {
+        let each = side.runs.iter().map(|run| run.quantiles.at(share));
         each.flatten().collect()
     };
     let (firsts, seconds) = (of(before), of(after));
-    let median = |values: &[f64]| {
-        let mut values = values.to_vec();
-        values.sort_unstable_by(f64::total_cmp);
-        quantile::of_sorted(&values, 0.5)
-    };
     let (middle_before, middle_after) = (median(&firsts)?, median(&seconds)?);
-    let shortest = before.iter().chain(after).map(Vec::len).min().unwrap_or(0);
+    let runs = before.runs.iter().chain(&after.runs);
+    let shortest = runs.map(|run| run.quantiles.samples).min().unwrap_or(0);
     let needed = match metric {
         Metric::Value => 1,
         Metric::Quantile(share) => planning::samples_per_run(share),
@@ -193,6 +239,7 @@ fn line(metric: Metric, before: &[Vec<f64>], after: &[Vec<f64>], design: Design)
         adjusted_p: None,
         verdict: None,
         more: None,
+        order: None,
         not_compared: compared.err().map(|reason| reason.to_string()),
     })
 }
@@ -238,28 +285,35 @@ fn more(comparison: &Comparison, margin: Margin, have: u64) -> Option<u64> {
 }
 
 /// Counts the stalls. The threshold is the greatest of p99.9 and p99 that has at least ten samples above it.
-fn stalls(before: &[Run], after: &[Run], sorted_before: &[Vec<f64>]) -> Option<Stalls> {
-    let mut all: Vec<f64> = sorted_before.iter().flatten().copied().collect();
-    all.sort_unstable_by(f64::total_cmp);
-    let is_enough = |share: &f64| all.len() >= planning::samples_per_run(*share);
-    let share = [0.999, 0.99].into_iter().find(is_enough)?;
-    let above = quantile::of_sorted(&all, share)?;
-    let count = |runs: &[Run]| {
-        let found = runs.iter().map(|run| clusters::beyond(&run.values, above));
-        found.fold((0, 0), |(stalls, late), one| {
-            (stalls + one.stalls as u64, late + one.late as u64)
-        })
+fn stalls(sides: &Sides, before: &Side, after: &Side) -> Result<Option<Stalls>, Error> {
+    let is_enough = |share: &f64| before.samples() >= planning::samples_per_run(*share);
+    let share = [0.999, 0.99].into_iter().find(is_enough);
+    let Some((share, above)) = share.and_then(|share| Some((share, before.high(share)?))) else {
+        return Ok(None);
     };
-    let exposure = |runs: &[Run]| runs.iter().map(|run| run.values.len()).sum::<usize>() as f64;
-    let ((before_stalls, late_before), (after_stalls, late_after)) = (count(before), count(after));
-    if exposure(after) == 0.0 || before_stalls + after_stalls == 0 {
-        return None;
+    let count = |group: &Group| {
+        let mut sum = (0, 0);
+        let found = in_waves(
+            &group.runs,
+            |run| Ok(clusters::beyond(&run.values()?.known, above)),
+            |found| {
+                let found = found?;
+                sum = (sum.0 + found.stalls as u64, sum.1 + found.late as u64);
+                Ok(())
+            },
+        );
+        found.map(|()| sum)
+    };
+    let (before_stalls, late_before) = count(&sides.before)?;
+    let (after_stalls, late_after) = count(&sides.after)?;
+    if after.samples() == 0 || before_stalls + after_stalls == 0 {
+        return Ok(None);
     }
-    let of = |events, runs: &[Run]| Count {
+    let of = |events, side: &Side| Count {
         events,
-        exposure: exposure(runs),
+        exposure: side.samples() as f64,
     };
-    Some(Stalls {
+    Ok(Some(Stalls {
         above,
         share,
         before: before_stalls,
@@ -271,33 +325,85 @@ fn stalls(before: &[Run], after: &[Run], sorted_before: &[Vec<f64>]) -> Option<S
             of(after_stalls, after),
             statistics::CONFIDENCE,
         ),
-    })
+    }))
+}
+
+/// Number of pairs from which on it is a doubt if the same side always began.
+const MIN_ALWAYS: usize = 3;
+
+/// Returns for each pair whether the run before the change began; `None` if a pair has no known order.
+fn before_began(sides: &Sides) -> Option<Vec<bool>> {
+    if sides.design == Design::Unpaired {
+        return None;
+    }
+    let pairs = sides.before.runs.iter().zip(&sides.after.runs);
+    let began = pairs.map(|(before, after)| {
+        let (before, after) = (before.began?, after.began?);
+        (before != after).then_some(before < after)
+    });
+    began.collect()
+}
+
+/// Adds the effects of the order within pairs.
+fn add_orders(lines: &mut [Line], before: &Side, after: &Side, began: &[bool]) {
+    let effect = |line: &Line| {
+        let of = |side: &Side| -> Option<Vec<f64>> {
+            let runs = side.runs.iter();
+            runs.map(|run| run.quantiles.at(line.metric.share()))
+                .collect()
+        };
+        line.comparison?;
+        order(&of(before)?, &of(after)?, began).ok()
+    };
+    let orders: Vec<Option<Order>> = lines.iter().map(effect).collect();
+    let all_p: Vec<f64> = orders.iter().flatten().map(|order| order.p).collect();
+    let mut adjusted = multiple::holm(&all_p).into_iter();
+    for (line, order) in lines.iter_mut().zip(orders) {
+        line.order = order.map(|order| {
+            let adjusted_p = adjusted.next().unwrap_or(1.0);
+            OrderEffect {
+                order,
+                adjusted_p,
+                matters: adjusted_p <= ALPHA,
+            }
+        });
+    }
 }
 
 /// Returns reasons to doubt the comparison.
-fn doubts(sides: &Sides) -> Vec<String> {
+fn doubts(design: Design, before: &Side, after: &Side, began: Option<&[bool]>) -> Vec<String> {
     let mut doubts = Vec::new();
-    if sides.design == Design::Unpaired {
+    if design == Design::Unpaired {
         doubts.push(
             "The runs of both sides did not alternate: whatever else changed on the machine between them \
              looks like an effect of the change."
                 .to_owned(),
         );
     }
-    let lost = |runs: &[Run]| runs.iter().map(|run| run.unknown).sum::<u64>();
-    let (before, after) = (lost(&sides.before.runs), lost(&sides.after.runs));
-    if before + after > 0 {
+    if let Some(began) = began
+        && began.len() >= MIN_ALWAYS
+        && let [first, ..] = began
+        && began.iter().all(|one| one == first)
+    {
         doubts.push(format!(
-            "{} before the change and {after} after it have no value, and are left out.",
-            wording::counted(before, "sample", "samples")
+            "The run {} the change began in every pair: an effect of the order looks like an effect of the change.",
+            if *first { "before" } else { "after" }
         ));
     }
-    let empty = |runs: &[Run]| runs.iter().filter(|run| run.values.is_empty()).count() as u64;
-    let runs = empty(&sides.before.runs) + empty(&sides.after.runs);
-    if runs > 0 {
+    let unknown = |side: &Side| side.runs.iter().map(|run| run.unknown).sum::<u64>();
+    if unknown(before) + unknown(after) > 0 {
+        doubts.push(format!(
+            "{} before the change and {} after it have no value, and are left out.",
+            wording::counted(unknown(before), "sample", "samples"),
+            unknown(after)
+        ));
+    }
+    let runs = before.runs.iter().chain(&after.runs);
+    let empty = runs.filter(|run| run.quantiles.samples == 0).count() as u64;
+    if empty > 0 {
         doubts.push(format!(
             "{} without any value.",
-            wording::counted(runs, "run is", "runs are")
+            wording::counted(empty, "run is", "runs are")
         ));
     }
     doubts

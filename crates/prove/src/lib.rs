@@ -1,23 +1,33 @@
 //! Did a change help? Compares measurements before and after it.
 //!
-//! [`measured`] reads files of `laglab measure`, and [`columns`] reads CSV files of other programs. Both
-//! return [`Group`]s of runs. [`sides`] selects the groups before and after the change, and [`judge`]
-//! compares them with the methods of the crate `statistics`.
+//! [`measured`] reads files of `laglab measure`, and [`columns`] reads CSV and Parquet files of other programs.
+//! Both return [`Group`]s of runs. [`traces`] reads a [`TraceMetric`] of a trace, which is one run. [`sides`] selects the groups before and after the change. [`Summary`] reads
+//! each run once, and [`judge`] compares the summaries with the methods of the crate `statistics`.
 //!
 //! The unit of evidence is a run. The samples of a run depend on each other, so each run counts as one
 //! number for each quantile.
 
 pub mod columns;
 mod error;
+mod history;
 mod judgement;
 pub mod measured;
 mod picture;
+mod plan;
 mod runs;
 pub mod sides;
+mod stored;
+mod summary;
+mod trace_metric;
+pub mod traces;
 
 pub use error::Error;
-pub use judgement::{Judgement, Line, Metric, Question, Stalls, judge};
+pub use history::{History, HistoryLine, Segment, histories};
+pub use judgement::{Judgement, Line, Metric, Moved, OrderEffect, Question, Stalls, judge};
 pub use picture::{Histogram, Picture, picture};
-pub use runs::{Group, Run, Unit};
+pub use plan::{Detectable, Plan, PlanLine, plan};
+pub use runs::{Group, Run, TimedSamples, Unit};
 pub use sides::Sides;
-pub use statistics::{Comparison, Design, Interval, Scale, Verdict};
+pub use statistics::{Comparison, Design, Interval, Order, Scale, Verdict};
+pub use summary::Summary;
+pub use trace_metric::{Routine, Threads, TraceMetric, UnknownMetric};

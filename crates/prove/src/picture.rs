@@ -1,10 +1,9 @@
 //! Numbers of the pictures of a comparison.
 
-use statistics::quantile;
-use statistics::shift_function::{SHARES, Shift, shifts};
+use statistics::shift_function::{RunQuantiles, Shift, shifts};
 
-use crate::runs::sorted;
-use crate::{Run, Sides};
+use crate::summary::{Side, in_waves};
+use crate::{Error, Group, Sides, Summary};
 
 /// Numbers of the pictures of one comparison.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +23,8 @@ pub struct Histogram {
     pub low: f64,
     /// Upper end of the last bin. Greater values are in this bin, too.
     pub high: f64,
+    /// Greatest value.
+    pub greatest: f64,
     /// True if the bins are equally wide on a logarithmic axis.
     pub is_logarithmic: bool,
     /// Share of the values in each bin, before and after the change.
@@ -37,79 +38,82 @@ const BINS: usize = 64;
 /// others into one bin.
 const REACH: f64 = 0.999;
 
-/// Returns the numbers of the pictures.
-pub fn picture(sides: &Sides) -> Picture {
-    let both = [&sides.before, &sides.after];
-    let is_single = both.iter().all(|side| side.has_one_value_per_run());
-    let runs = both.map(|side| sorted(&side.runs));
-    let shown = match is_single {
+/// Returns the numbers of the pictures. `summary` is the summary of both sides.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn picture(sides: &Sides, summary: &Summary) -> Result<Picture, Error> {
+    let [before, after] = summary.sides.each_ref().map(|side: &Side| {
+        let quantiles = side.runs.iter().map(|run| run.quantiles);
+        quantiles.collect::<Vec<RunQuantiles>>()
+    });
+    let shown = match summary.has_one_value_per_run() {
         true => Vec::new(),
-        false => shifts(&runs[0], &runs[1], &SHARES, sides.design),
+        false => shifts(&before, &after, sides.design),
     };
-    Picture {
+    Ok(Picture {
         shifts: shown.into_iter().flatten().collect(),
-        runs: runs.map(|runs| {
-            runs.iter()
-                .map(|run| quantile::of_sorted(run, 0.5))
-                .collect()
-        }),
-        histogram: Histogram::of(both.map(|side| side.runs.as_slice())),
-    }
+        runs: [before, after].map(|runs| runs.iter().map(|run| run.at(0.5)).collect()),
+        histogram: Histogram::of(sides, summary)?,
+    })
 }
 
 impl Histogram {
-    fn of(sides: [&[Run]; 2]) -> Option<Histogram> {
-        let mut all: Vec<f64> = values(sides[0]).chain(values(sides[1])).collect();
-        all.sort_unstable_by(f64::total_cmp);
-        let low = *all.first()?;
-        let high = quantile::of_sorted(&all, REACH)?;
-        let (low, high) = match low < high {
-            true => (low, high),
-            false => (low, *all.last()?),
+    fn of(sides: &Sides, summary: &Summary) -> Result<Option<Histogram>, Error> {
+        let runs = summary.sides.iter().flat_map(|side| &side.runs);
+        let low = runs.filter_map(|run| run.least).reduce(f64::min);
+        let high = summary.high(REACH).zip(summary.high(1.0));
+        let Some((low, (high, greatest))) = low.zip(high) else {
+            return Ok(None);
         };
+        let high = if low < high { high } else { greatest };
         if low >= high {
-            return None;
+            return Ok(None);
         }
         let is_logarithmic = low > 0.0;
         let scale = |value: f64| if is_logarithmic { value.ln() } else { value };
-        let width = (scale(high) - scale(low)) / BINS as f64;
-        let bins = |runs: &[Run]| {
-            let mut bins = vec![0.0; BINS];
-            let mut count = 0.0_f64;
-            for value in values(runs) {
-                let bin = (scale(value) - scale(low)) / width;
-                bins[(bin as usize).min(BINS - 1)] += 1.0;
-                count += 1.0;
-            }
-            bins.iter_mut().for_each(|bin| *bin /= count.max(1.0));
-            bins
+        let (start, width) = (scale(low), (scale(high) - scale(low)) / BINS as f64);
+        let bins = |group: &Group| {
+            let (mut bins, mut count) = (vec![0_u64; BINS], 0_u64);
+            let counted = in_waves(
+                &group.runs,
+                |run| {
+                    let mut bins = vec![0_u64; BINS];
+                    for value in run.values()?.known.iter() {
+                        let bin = (scale(*value) - start) / width;
+                        bins[(bin as usize).min(BINS - 1)] += 1;
+                    }
+                    Ok(bins)
+                },
+                |more| {
+                    for (sum, more) in bins.iter_mut().zip(more?) {
+                        *sum += more;
+                        count += more;
+                    }
+                    Ok(())
+                },
+            );
+            let share = |bin: u64| bin as f64 / count.max(1) as f64;
+            counted.map(|()| bins.into_iter().map(share).collect::<Vec<f64>>())
         };
-        Some(Histogram {
+        Ok(Some(Histogram {
             low,
             high,
+            greatest,
             is_logarithmic,
-            shares: sides.map(bins),
-        })
+            shares: [bins(&sides.before)?, bins(&sides.after)?],
+        }))
     }
-}
-
-/// Returns the values of all runs.
-fn values(runs: &[Run]) -> impl Iterator<Item = f64> {
-    runs.iter().flat_map(|run| run.values.iter().copied())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Group, Unit};
+    use crate::{Run, Unit};
     use statistics::Design;
 
     fn side(values: &[&[f64]]) -> Group {
-        let run = |(n, values): (usize, &&[f64])| Run {
-            name: n.to_string(),
-            values: values.to_vec(),
-            unknown: 0,
-        };
+        let run = |(n, values): (usize, &&[f64])| Run::new(n.to_string(), values.to_vec(), 0);
         Group {
             name: "side".to_owned(),
             unit: Unit::Other,
@@ -126,7 +130,7 @@ mod tests {
             before: side(&[&slow[..]; 6]),
             after: side(&[&fast[..]; 6]),
         };
-        let picture = picture(&sides);
+        let picture = picture(&sides, &Summary::read(&sides).unwrap()).unwrap();
         assert_eq!(picture.runs, [vec![Some(8.0); 6], vec![Some(2.0); 6]]);
         // Nine quantiles; p99 and p99.9 need more samples.
         assert_eq!(picture.shifts.len(), 9);
@@ -146,8 +150,14 @@ mod tests {
     #[test]
     fn equal_or_missing_values_have_no_histogram() {
         for values in [&[5.0, 5.0][..], &[]] {
-            let runs = side(&[values]).runs;
-            assert_eq!(Histogram::of([&runs, &runs]), None);
+            let sides = Sides {
+                name: String::new(),
+                design: Design::Paired,
+                before: side(&[values]),
+                after: side(&[values]),
+            };
+            let summary = Summary::read(&sides).unwrap();
+            assert_eq!(Histogram::of(&sides, &summary).unwrap(), None);
         }
     }
 }

@@ -1,9 +1,15 @@
 //! Runs of a measurement.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use serde::Serialize;
 
+use crate::Error;
+use crate::stored::StoredRun;
+
 /// Runs that measured the same thing.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Group {
     /// Name of the measured thing: method and setting, or the value of a column.
     pub name: String,
@@ -14,14 +20,34 @@ pub struct Group {
 }
 
 /// One run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Run {
     /// Name, which is unique within its group. Runs of two groups with equal names make a pair.
     pub name: String,
+    /// Position in the order in which runs began, if it is known. It is comparable between the groups of a
+    /// comparison.
+    pub began: Option<i64>,
+    samples: Samples,
+}
+
+/// Samples of a run, in order of time.
+#[derive(Clone, Debug)]
+enum Samples {
+    Held(Values<'static>),
+    /// Samples that are read from a file when they are needed.
+    Stored(StoredRun),
+}
+
+/// Start of each sample in nanoseconds, and its value, if it is known.
+pub type TimedSamples = Vec<(i64, Option<f64>)>;
+
+/// Values of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Values<'v> {
     /// Known values, in order of time.
-    pub values: Vec<f64>,
+    pub(crate) known: Cow<'v, [f64]>,
     /// Number of samples without a value.
-    pub unknown: u64,
+    pub(crate) unknown: u64,
 }
 
 /// Unit of values.
@@ -34,38 +60,108 @@ pub enum Unit {
     Other,
 }
 
-impl Group {
-    /// Returns the run with this name, which is added if it is new. Most rows belong to the run of the row
-    /// before, so the search begins at the end.
-    pub(crate) fn run(&mut self, name: &str) -> &mut Run {
-        let place = self.runs.iter().rposition(|run| run.name == name);
-        match place {
-            Some(place) => &mut self.runs[place],
-            None => self.push_run(name.to_owned()),
+impl Run {
+    /// Creates a run from its known values, in order of time, and the number of samples without a value.
+    pub fn new(name: String, values: Vec<f64>, unknown: u64) -> Run {
+        let known = Cow::Owned(values);
+        Run {
+            name,
+            began: None,
+            samples: Samples::Held(Values { known, unknown }),
         }
     }
 
-    /// Adds a run.
-    pub(crate) fn push_run(&mut self, name: String) -> &mut Run {
-        self.runs.push_mut(Run {
+    pub(crate) fn stored(name: String, began: Option<i64>, run: StoredRun) -> Run {
+        Run {
             name,
-            values: Vec::new(),
-            unknown: 0,
-        })
+            began,
+            samples: Samples::Stored(run),
+        }
     }
 
-    /// Returns true if each run has one value.
-    pub fn has_one_value_per_run(&self) -> bool {
-        self.runs.iter().all(|run| run.values.len() == 1)
+    /// Adds a sample to a run whose samples are in memory.
+    pub(crate) fn push(&mut self, value: Option<f64>) {
+        let Samples::Held(values) = &mut self.samples else {
+            return;
+        };
+        match value {
+            Some(value) => values.known.to_mut().push(value),
+            None => values.unknown += 1,
+        }
+    }
+
+    /// Returns the number of samples, including those without a value.
+    pub fn samples(&self) -> u64 {
+        match &self.samples {
+            Samples::Held(values) => values.known.len() as u64 + values.unknown,
+            Samples::Stored(run) => run.rows(),
+        }
+    }
+
+    /// Returns the samples with their starts, in order of time; `None` if the starts are unknown.
+    ///
+    /// # Errors
+    /// If the samples are in a file that cannot be read.
+    pub fn timed(&self) -> Result<Option<TimedSamples>, Error> {
+        match &self.samples {
+            Samples::Held(_) => Ok(None),
+            Samples::Stored(run) => run.timed(),
+        }
+    }
+
+    /// Returns the samples.
+    ///
+    /// # Errors
+    /// If the samples are in a file that cannot be read.
+    pub(crate) fn values(&self) -> Result<Values<'_>, Error> {
+        match &self.samples {
+            Samples::Held(values) => Ok(Values {
+                known: Cow::Borrowed(&values.known),
+                unknown: values.unknown,
+            }),
+            Samples::Stored(run) => run.values(),
+        }
     }
 }
 
-/// Returns the values of each run, sorted.
-pub(crate) fn sorted(runs: &[Run]) -> Vec<Vec<f64>> {
-    let sort = |run: &Run| {
-        let mut values = run.values.clone();
-        values.sort_unstable_by(f64::total_cmp);
-        values
-    };
-    runs.iter().map(sort).collect()
+/// Groups that grow while rows are read. Groups and runs are found by their names.
+#[derive(Default)]
+pub(crate) struct Growing {
+    pub(crate) groups: Vec<Group>,
+    by_name: HashMap<String, usize>,
+    runs_by_name: Vec<HashMap<String, usize>>,
+}
+
+impl Growing {
+    /// Returns the place of a group, which is added if it is new.
+    pub(crate) fn group(&mut self, name: &str, unit: Unit) -> usize {
+        if let Some(known) = self.by_name.get(name) {
+            return *known;
+        }
+        let place = self.groups.len();
+        self.by_name.insert(name.to_owned(), place);
+        self.runs_by_name.push(HashMap::new());
+        self.groups.push(Group {
+            name: name.to_owned(),
+            unit,
+            runs: Vec::new(),
+        });
+        place
+    }
+
+    /// Returns the place of a run in its group. If the name is new, the run is `make`d.
+    pub(crate) fn run(
+        &mut self,
+        group: usize,
+        name: &str,
+        make: impl FnOnce(String) -> Run,
+    ) -> usize {
+        if let Some(known) = self.runs_by_name[group].get(name) {
+            return *known;
+        }
+        let runs = &mut self.groups[group].runs;
+        self.runs_by_name[group].insert(name.to_owned(), runs.len());
+        runs.push(make(name.to_owned()));
+        runs.len() - 1
+    }
 }

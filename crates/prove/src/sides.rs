@@ -1,11 +1,13 @@
 //! Selection of the groups before and after a change.
 
+use std::collections::HashMap;
+
 use statistics::Design;
 
-use crate::{Error, Group};
+use crate::{Error, Group, Run};
 
 /// Runs of one thing before and after a change.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Sides {
     /// Name of the measured thing. If both sides have different names, it has both.
     pub name: String,
@@ -154,6 +156,8 @@ pub fn joined(files: Vec<Vec<Group>>) -> Vec<Group> {
         for mut group in file {
             for run in &mut group.runs {
                 run.name = format!("{number}:{}", run.name);
+                // The clocks of two measurements begin at different times.
+                run.began = None;
             }
             match all.iter_mut().find(|known| known.name == group.name) {
                 Some(known) => known.runs.append(&mut group.runs),
@@ -165,20 +169,21 @@ pub fn joined(files: Vec<Vec<Group>>) -> Vec<Group> {
 }
 
 /// Keeps the runs that have a pair, in the same order. If no names are equal, the runs have no pairs.
-fn by_name(before: Group, after: Group) -> (Group, Group, Design) {
-    let (mut first, mut second) = (Vec::new(), Vec::new());
-    let mut others = after.runs.clone();
-    for run in &before.runs {
-        if let Some(at) = others.iter().position(|other| other.name == run.name) {
-            first.push(run.clone());
-            second.push(others.remove(at));
-        }
-    }
-    if first.is_empty() {
+fn by_name(mut before: Group, mut after: Group) -> (Group, Group, Design) {
+    let places: HashMap<&str, usize> = (after.runs.iter().enumerate())
+        .map(|(place, run)| (run.name.as_str(), place))
+        .collect();
+    let pair = |run: &Run| places.get(run.name.as_str()).copied();
+    let pairs: Vec<Option<usize>> = before.runs.iter().map(pair).collect();
+    if pairs.iter().all(Option::is_none) {
         return (before, after, Design::Unpaired);
     }
-    let with = |group: Group, runs| Group { runs, ..group };
-    (with(before, first), with(after, second), Design::Paired)
+    let mut others: Vec<Option<Run>> = after.runs.into_iter().map(Some).collect();
+    let partners = pairs.iter().flatten().map(|place| others[*place].take());
+    after.runs = partners.flatten().collect();
+    let mut has_pair = pairs.iter().map(Option::is_some);
+    before.runs.retain(|_| has_pair.next() == Some(true));
+    (before, after, Design::Paired)
 }
 
 /// Lists names for an error.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use prove::columns::{self, Columns};
 use prove::{
-    Design, Error, Group, Judgement, Metric, Question, Run, Sides, Unit, Verdict, judge, sides,
+    Design, Error, Group, Judgement, Metric, Question, Run, Sides, Summary, Unit, Verdict, judge,
+    sides,
 };
 use testdata::Rng;
 
@@ -44,7 +45,7 @@ fn pairs_of_a_csv_file_give_the_published_result() {
         (both.design, both.before.unit),
         (Design::Paired, Unit::Nanoseconds)
     );
-    let judgement = judge(&both, QUESTION);
+    let judgement = judgement(&both, QUESTION);
     let [line] = judgement.lines.as_slice() else {
         panic!("{:?}", judgement.lines);
     };
@@ -60,40 +61,50 @@ fn pairs_of_a_csv_file_give_the_published_result() {
     }
     assert_eq!(line.verdict, Some(Verdict::SlightlyHigher));
     // With a smaller margin, the change matters; with a greater one, it does not.
-    let with = |margin| judge(&both, Question { margin }).lines[0].verdict;
+    let with = |margin| self::judgement(&both, Question { margin }).lines[0].verdict;
     assert_eq!(with(0.005), Some(Verdict::Higher));
     assert_eq!(with(0.05), Some(Verdict::Same));
 }
 
+fn uniform(rng: &mut Rng) -> f64 {
+    (rng.below(1 << 20) as f64 + 0.5) / f64::from(1 << 20)
+}
+
 /// Returns runs of samples whose logarithms have this spread. `late` changes the slowest 2 %.
-fn group(rng: &mut Rng, runs: u32, samples: usize, median: f64, late: f64) -> Group {
-    let uniform = |rng: &mut Rng| (rng.below(1 << 20) as f64 + 0.5) / f64::from(1 << 20);
-    let run = |number: u32| Run {
-        name: number.to_string(),
-        values: (0..samples)
-            .map(|_| {
-                let place = uniform(rng);
-                let tail = if place > 0.98 { late } else { 1.0 };
-                median * (0.5 * (place / (1.0 - place)).ln()).exp() * tail
-            })
-            .collect(),
-        unknown: 0,
+fn runs(rng: &mut Rng, runs: u32, samples: usize, median: f64, late: f64) -> Vec<Vec<f64>> {
+    let sample = |rng: &mut Rng| {
+        let place = uniform(rng);
+        let tail = if place > 0.98 { late } else { 1.0 };
+        median * (0.5 * (place / (1.0 - place)).ln()).exp() * tail
     };
+    let runs = 0..runs;
+    runs.map(|_| (0..samples).map(|_| sample(rng)).collect())
+        .collect()
+}
+
+fn group(runs: Vec<Vec<f64>>) -> Group {
+    let runs = runs.into_iter().enumerate();
     Group {
         name: "frames".to_owned(),
         unit: Unit::Nanoseconds,
-        runs: (0..runs).map(run).collect(),
+        runs: runs
+            .map(|(number, values)| Run::new(number.to_string(), values, 0))
+            .collect(),
     }
 }
 
-fn judged(before: Group, after: Group, design: Design) -> Judgement {
+fn judged(before: Vec<Vec<f64>>, after: Vec<Vec<f64>>, design: Design) -> Judgement {
     let sides = Sides {
         name: "frames".to_owned(),
         design,
-        before,
-        after,
+        before: group(before),
+        after: group(after),
     };
-    judge(&sides, QUESTION)
+    judgement(&sides, QUESTION)
+}
+
+fn judgement(sides: &Sides, question: Question) -> Judgement {
+    judge(sides, &Summary::read(sides).unwrap(), question).unwrap()
 }
 
 fn verdicts(judgement: &Judgement) -> Vec<Option<Verdict>> {
@@ -105,16 +116,56 @@ fn a_change_of_the_tail_only_is_found_there_only() {
     let mut rng = Rng(5);
     let mut found = 0;
     for _ in 0..20 {
-        let before = group(&mut rng, 20, 2_000, 1e6, 1.0);
-        let after = group(&mut rng, 20, 2_000, 1e6, 2.0);
-        let judgement = judged(before, after, Design::Paired);
-        let verdicts = verdicts(&judgement);
-        assert_ne!(verdicts[0], Some(Verdict::Higher));
-        // 2,000 samples are too few for p99.9, of which ten must be beyond it.
-        assert_eq!(verdicts[3], None);
+        let before = runs(&mut rng, 20, 10_000, 1e6, 1.0);
+        let after = runs(&mut rng, 20, 10_000, 1e6, 2.0);
+        let verdicts = verdicts(&judged(before, after, Design::Paired));
+        assert!(!matches!(
+            verdicts[0],
+            Some(Verdict::Higher | Verdict::Lower)
+        ));
         found += u32::from(verdicts[2] == Some(Verdict::Higher));
     }
     assert!(found >= 18, "{found} of 20");
+}
+
+#[test]
+fn too_short_runs_have_no_high_quantiles() {
+    let mut rng = Rng(5);
+    let mut one = || runs(&mut rng, 6, 2_000, 1e6, 1.0);
+    let verdicts = verdicts(&judged(one(), one(), Design::Paired));
+    // Ten of 10,000 samples are beyond p99.9.
+    assert!(verdicts[2].is_some());
+    assert_eq!(verdicts[3], None);
+}
+
+/// Returns runs with two modes, at 1 ms and at 4 ms. `share` of the samples are in the second.
+fn two_modes(rng: &mut Rng, share: f64) -> Vec<Vec<f64>> {
+    let mut all = runs(rng, 20, 1_000, 1.0, 1.0);
+    for value in all.iter_mut().flatten() {
+        let place = if uniform(rng) < share { 4e6 } else { 1e6 };
+        // A narrow distribution around each place.
+        *value = place * value.powf(0.1);
+    }
+    all
+}
+
+#[test]
+fn a_move_between_two_modes_is_named() {
+    let mut rng = Rng(12);
+    let (mut named, mut wrong) = (0, 0);
+    for _ in 0..20 {
+        let before = two_modes(&mut rng, 0.30);
+        let after = two_modes(&mut rng, 0.35);
+        if let Some(moved) = judged(before, after, Design::Paired).moved {
+            assert!((0.8e6..1.25e6).contains(&moved.from), "{moved:?}");
+            assert!((3.2e6..5e6).contains(&moved.to), "{moved:?}");
+            assert!((moved.share - 0.05).abs() < 0.02, "{moved:?}");
+            named += 1;
+        }
+        let (before, after) = (two_modes(&mut rng, 0.3), two_modes(&mut rng, 0.3));
+        wrong += u32::from(judged(before, after, Design::Paired).moved.is_some());
+    }
+    assert!(named >= 18 && wrong <= 4, "{named} and {wrong} of 20");
 }
 
 #[test]
@@ -123,7 +174,7 @@ fn equal_systems_differ_as_rarely_as_stated() {
     for design in [Design::Paired, Design::Unpaired] {
         let mut wrong = 0;
         for _ in 0..200 {
-            let mut one = || group(&mut rng, 10, 100, 1e6, 1.0);
+            let mut one = || runs(&mut rng, 10, 100, 1e6, 1.0);
             let (before, after) = (one(), one());
             let judgement = judged(before, after, design);
             let is_wrong = |verdict: &Option<Verdict>| {
@@ -139,11 +190,10 @@ fn equal_systems_differ_as_rarely_as_stated() {
 #[test]
 fn a_second_mode_is_named_with_its_share() {
     let mut rng = Rng(7);
-    let before = group(&mut rng, 8, 1_000, 1e6, 1.0);
-    let mut after = group(&mut rng, 8, 1_000, 1e6, 1.0);
-    for run in &mut after.runs {
-        run.values
-            .iter_mut()
+    let before = runs(&mut rng, 8, 1_000, 1e6, 1.0);
+    let mut after = runs(&mut rng, 8, 1_000, 1e6, 1.0);
+    for run in &mut after {
+        run.iter_mut()
             .step_by(5)
             .for_each(|value| *value *= 1_000.0);
     }
@@ -159,22 +209,20 @@ fn a_second_mode_is_named_with_its_share() {
 fn a_stall_counts_once_however_many_samples_it_delays() {
     let mut rng = Rng(8);
     let calm = |rng: &mut Rng| {
-        let mut calm = group(rng, 6, 1_000, 1e6, 1.0);
-        for run in &mut calm.runs {
-            run.values
-                .iter_mut()
-                .for_each(|value| *value = value.min(9e6));
+        let mut calm = runs(rng, 6, 1_000, 1e6, 1.0);
+        for run in &mut calm {
+            run.iter_mut().for_each(|value| *value = value.min(9e6));
         }
         calm
     };
     let (mut before, mut after) = (calm(&mut rng), calm(&mut rng));
     // Two stalls in each run before the change, one after it.
-    for run in &mut before.runs {
-        run.values[100..103].fill(1e9);
-        run.values[700..703].fill(1e9);
+    for run in &mut before {
+        run[100..103].fill(1e9);
+        run[700..703].fill(1e9);
     }
-    for run in &mut after.runs {
-        run.values[400..403].fill(1e9);
+    for run in &mut after {
+        run[400..403].fill(1e9);
     }
     let stalls = judged(before, after, Design::Paired).stalls.unwrap();
     assert_eq!((stalls.before, stalls.after), (12, 6));
@@ -184,8 +232,8 @@ fn a_stall_counts_once_however_many_samples_it_delays() {
 #[test]
 fn too_few_runs_have_no_verdict() {
     let mut rng = Rng(9);
-    for (design, runs) in [(Design::Paired, 5), (Design::Unpaired, 3)] {
-        let mut one = |median| group(&mut rng, runs, 2_000, median, 1.0);
+    for (design, count) in [(Design::Paired, 5), (Design::Unpaired, 3)] {
+        let mut one = |median| runs(&mut rng, count, 2_000, median, 1.0);
         let judgement = judged(one(1e6), one(9e6), design);
         for line in &judgement.lines {
             assert_eq!(line.verdict, None, "{line:?}");
@@ -216,7 +264,7 @@ fn broken_files_are_errors_that_say_what_to_do() {
     }
     let (_folder, path) = file(b"run,driver,frame_ms\n1,old,1\n1,new,2\n1,newer,3\n2,old,\n");
     let groups = columns::read(&path, &columns()).unwrap();
-    assert_eq!(groups[0].runs[1].unknown, 1);
+    assert_eq!(groups[0].runs[1].samples(), 1);
     let sides_of = |before, after| sides::within(groups.clone(), before, after);
     for (before, after, expected) in [
         (None, None, "choose two with --before and --after"),
@@ -242,4 +290,125 @@ fn broken_files_are_errors_that_say_what_to_do() {
     );
     let none = sides::between(groups[..1].to_vec(), groups[1..].to_vec(), false);
     assert!(matches!(none, Err(Error::Sides(_))));
+}
+
+/// Runs of a pair in which the second takes 10 % longer, with other noise of 1 %.
+#[test]
+fn an_effect_of_the_order_is_found() {
+    let mut rng = Rng(14);
+    let mut found = |order: f64, alternates: bool| {
+        let mut groups = [Vec::new(), Vec::new()];
+        for pair in 0..12_i64 {
+            for (side, runs) in groups.iter_mut().enumerate() {
+                let is_second = (side == 1) == (pair % 2 == 0 || !alternates);
+                let slower = if is_second { 1.0 + order } else { 1.0 };
+                let noise = 1.0 + 0.01 * (uniform(&mut rng) - 0.5);
+                let mut run = Run::new(pair.to_string(), vec![1e6 * slower * noise], 0);
+                run.began = Some(2 * pair + i64::from(is_second));
+                runs.push(run);
+            }
+        }
+        let [before, after] = groups.map(|runs| Group {
+            name: "frames".to_owned(),
+            unit: Unit::Nanoseconds,
+            runs,
+        });
+        let sides = Sides {
+            name: "frames".to_owned(),
+            design: Design::Paired,
+            before,
+            after,
+        };
+        judgement(&sides, QUESTION)
+    };
+    let with = found(0.1, true);
+    let effect = with.lines[0].order.unwrap();
+    assert!(effect.matters, "{effect:?}");
+    let counts = (effect.order.before_began, effect.order.after_began);
+    assert_eq!(counts, (6, 6));
+    assert!(
+        (effect.order.second.centre - 1.1).abs() < 0.01,
+        "{effect:?}"
+    );
+    assert!(!found(0.0, true).lines[0].order.unwrap().matters);
+    // If the same side always begins, the effect looks like one of the change.
+    let always = found(0.1, false);
+    assert_eq!(always.lines[0].order, None);
+    let doubt = "The run before the change began in every pair";
+    assert!(always.doubts[0].starts_with(doubt), "{:?}", always.doubts);
+}
+
+#[test]
+fn a_pilot_plans_the_pairs() {
+    let mut rng = Rng(15);
+    let mut pilot = |pairs: u32, samples: usize| {
+        let before = group(runs(&mut rng, pairs, samples, 1e6, 1.0));
+        let after = group(runs(&mut rng, pairs, samples, 1e6, 1.0));
+        let sides = Sides {
+            name: "frames".to_owned(),
+            design: Design::Paired,
+            before,
+            after,
+        };
+        prove::plan(&sides, &Summary::read(&sides).unwrap(), QUESTION).unwrap()
+    };
+    let plan = pilot(32, 1_000);
+    let median = &plan.lines[0];
+    // The logarithms of samples are 0.5 times a logistic number, whose density at the median is 1/4. So the median of
+    // 1,000 samples scatters by 0.5 · 2 / √1,000, and the difference of two by √2 times that.
+    let scatter = 2.0_f64.sqrt() / 1_000.0_f64.sqrt();
+    let found = median.forecast.unwrap().scatter;
+    assert!(
+        (found / scatter - 1.0).abs() < 0.45,
+        "{found}, not {scatter}"
+    );
+    // All of it is chance within the runs.
+    assert!(median.within_runs.unwrap() > 0.4, "{median:?}");
+    let half = median.half_width.unwrap();
+    assert!(half.low < half.centre && half.centre < half.high);
+    assert!(median.detectable.is_sorted_by(|a, b| a.change > b.change));
+    // p99.9 needs 10,000 samples.
+    assert!(plan.lines[3].not_planned.is_some() && plan.lines[3].pairs.is_none());
+    let few = pilot(5, 1_000);
+    let reason = few.lines[0].not_planned.as_deref().unwrap();
+    assert!(reason.starts_with("too few pairs of runs: 5"), "{reason}");
+}
+
+/// A history that changes by 10 % at its 13th point.
+#[test]
+fn a_change_in_a_history_is_found() {
+    let mut rng = Rng(16);
+    let mut file = |number: usize| {
+        let median = if number < 12 { 1e6 } else { 1.1e6 };
+        let runs = group(runs(&mut rng, 3, 1_000, median, 1.0));
+        (format!("{number}.csv"), vec![runs])
+    };
+    let files: Vec<(String, Vec<Group>)> = (0..24).map(&mut file).collect();
+    let histories = prove::histories(files).unwrap();
+    let [history] = histories.as_slice() else {
+        panic!("{histories:?}");
+    };
+    assert_eq!(history.points.len(), 24);
+    let median = &history.lines[0];
+    assert_eq!(median.metric, Metric::Quantile(0.5));
+    let ends: Vec<(usize, usize)> = median
+        .segments
+        .iter()
+        .map(|it| (it.first, it.last))
+        .collect();
+    assert_eq!(ends, [(0, 11), (12, 23)]);
+    let ratio = median.segments[1].median / median.segments[0].median;
+    assert!((ratio - 1.1).abs() < 0.03, "{ratio}");
+    // Nine points are too few.
+    let few = prove::histories((0..9).map(&mut file).collect()).unwrap();
+    let reason = few[0].lines[0].not_searched.as_deref().unwrap();
+    assert!(reason.starts_with("too few points: 9"), "{reason}");
+    // With one file, its runs are the points.
+    let one = vec![(
+        "a.csv".to_owned(),
+        vec![group(runs(&mut rng, 12, 100, 1e6, 1.0))],
+    )];
+    let one = prove::histories(one).unwrap();
+    assert_eq!((one[0].points.len(), one[0].lines.len()), (12, 2));
+    assert!(prove::histories(Vec::new()).is_err());
 }

@@ -25,6 +25,33 @@ pub enum Scale {
     Difference,
 }
 
+impl Scale {
+    /// Returns the scale on which numbers are compared: ratios if all are positive.
+    pub(crate) fn of(before: &[f64], after: &[f64]) -> Scale {
+        match before.iter().chain(after).all(|value| *value > 0.0) {
+            true => Scale::Ratio,
+            false => Scale::Difference,
+        }
+    }
+
+    /// Returns numbers whose differences are the changes.
+    pub(crate) fn apply(self, values: &[f64]) -> Vec<f64> {
+        let on_scale = values.iter().map(|value| match self {
+            Scale::Ratio => value.ln(),
+            Scale::Difference => *value,
+        });
+        on_scale.collect()
+    }
+
+    /// Returns the change that a difference on this scale means.
+    pub(crate) fn undo(self, difference: Interval) -> Interval {
+        match self {
+            Scale::Ratio => difference.map(f64::exp),
+            Scale::Difference => difference,
+        }
+    }
+}
+
 /// Comparison of one number per run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Comparison {
@@ -52,20 +79,9 @@ pub fn compare(before: &[f64], after: &[f64], design: Design) -> Result<Comparis
     if !before.iter().chain(after).all(|value| value.is_finite()) {
         return Err(Incomparable::NotFinite);
     }
-    let is_positive = before.iter().chain(after).all(|value| *value > 0.0);
-    let scale = match is_positive {
-        true => Scale::Ratio,
-        false => Scale::Difference,
-    };
-    let on_scale = |values: &[f64]| -> Vec<f64> {
-        let on_scale = values.iter().map(|value| match scale {
-            Scale::Ratio => value.ln(),
-            Scale::Difference => *value,
-        });
-        on_scale.collect()
-    };
+    let scale = Scale::of(before, after);
     let runs = before.len().min(after.len());
-    let (before, after) = (on_scale(before), on_scale(after));
+    let (before, after) = (scale.apply(before), scale.apply(after));
     let (change, p, deviation) = match design {
         Design::Paired if before.len() != after.len() => {
             return Err(Incomparable::Unequal {
@@ -90,10 +106,7 @@ pub fn compare(before: &[f64], after: &[f64], design: Design) -> Result<Comparis
         design,
         runs,
         scale,
-        change: match scale {
-            Scale::Ratio => change.map(f64::exp),
-            Scale::Difference => change,
-        },
+        change: scale.undo(change),
         p,
         deviation,
     })

@@ -1,5 +1,7 @@
 //! Modes of a distribution of positive values: peaks of its histogram over logarithms.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use crate::{Comparison, Design, Incomparable, compare};
@@ -30,47 +32,101 @@ struct Hill {
     mass: f64,
 }
 
-/// Returns the modes of the positive ones of all values, in ascending order. A valley separates two
-/// modes if it is below half of the lower of the two peaks.
-pub fn modes<'v>(values: impl Iterator<Item = &'v f64>) -> Vec<Mode> {
-    let logs: Vec<f64> = values
-        .filter(|it| **it > 0.0 && it.is_finite())
-        .map(|it| it.ln())
-        .collect();
-    let Some(least) = logs.iter().copied().min_by(f64::total_cmp) else {
-        return Vec::new();
-    };
-    // One empty bar at each end is a valley.
-    let first = (least / WIDTH).floor() as i64 - 1;
-    let bar = |log: &f64| ((log / WIDTH).floor() as i64 - first) as usize;
-    let bars = logs.iter().map(bar).max().unwrap_or(0) + 2;
-    let mut counts = vec![0.0; bars];
-    for log in &logs {
-        counts[bar(log)] += 1.0;
-    }
-    let at = |bar: usize| counts.get(bar).copied().unwrap_or(0.0);
-    // Rounded clocks leave gaps between bars, so neighbours count a little.
-    let smooth: Vec<f64> = (0..bars)
-        .map(|n| (n.checked_sub(1).map_or(0.0, at) + 2.0 * at(n) + at(n + 1)) / 4.0)
-        .collect();
-    let mut hills = hills(&smooth, &counts);
-    let least_mass = LEAST_SHARE * logs.len() as f64;
-    while let Some(at) = weakest(&hills, &smooth, least_mass) {
-        let next = hills.remove(at + 1);
-        let hill = &mut hills[at];
-        hill.end = next.end;
-        hill.mass += next.mass;
-        if smooth[next.top] > smooth[hill.top] {
-            hill.top = next.top;
+/// Histogram of a run or of several: numbers of values by their logarithm.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bars {
+    /// Number of the first bar: the logarithm of its lower end, divided by the width of a bar.
+    first: i64,
+    counts: Vec<u64>,
+    /// Number of all values, including those without a bar.
+    all: u64,
+}
+
+impl Bars {
+    /// Counts values. Values that are not positive or not finite have no bar.
+    pub fn of(values: &[f64]) -> Bars {
+        let positive = || values.iter().filter(|it| **it > 0.0 && it.is_finite());
+        let (least, greatest) = positive().fold((f64::INFINITY, 0.0), |(least, greatest), it| {
+            (it.min(least), it.max(greatest))
+        });
+        let mut bars = Bars {
+            all: values.len() as u64,
+            ..Bars::default()
+        };
+        if least > greatest {
+            return bars;
         }
+        let bar = |value: f64| (value.ln() / WIDTH).floor() as i64;
+        bars.first = bar(least);
+        bars.counts = vec![0; (bar(greatest) - bars.first) as usize + 1];
+        for value in positive() {
+            bars.counts[(bar(*value) - bars.first) as usize] += 1;
+        }
+        bars
     }
-    let place = |bar: usize, half: f64| ((first + bar as i64) as f64 + half) * WIDTH;
-    let modes = hills.iter().map(|hill| Mode {
-        low: place(hill.start, 0.0).exp(),
-        high: place(hill.end, 0.0).exp(),
-        peak: place(hill.top, 0.5).exp(),
-    });
-    modes.collect()
+
+    /// Returns the histogram of the values of several histograms.
+    pub fn joined<'b>(all: impl Iterator<Item = &'b Bars> + Clone) -> Bars {
+        let filled = || all.clone().filter(|bars| !bars.counts.is_empty());
+        let first = filled().map(|bars| bars.first).min().unwrap_or(0);
+        let end = filled().map(|bars| bars.first + bars.counts.len() as i64);
+        let mut joined = Bars {
+            first,
+            counts: vec![0; (end.max().unwrap_or(first) - first) as usize],
+            all: all.clone().map(|bars| bars.all).sum(),
+        };
+        for bars in filled() {
+            let from = (bars.first - first) as usize;
+            let counts = joined.counts[from..].iter_mut().zip(&bars.counts);
+            counts.for_each(|(sum, count)| *sum += count);
+        }
+        joined
+    }
+
+    /// Returns the number of values in the bars of this range.
+    fn within(&self, range: &Range<i64>) -> u64 {
+        let bars = (self.first..).zip(&self.counts);
+        let inside = bars.filter(|(bar, _)| range.contains(bar));
+        inside.map(|(_, count)| count).sum()
+    }
+
+    /// Returns the modes in ascending order, each with its bars. A valley separates two modes if it is below
+    /// half of the lower of the two peaks.
+    fn modes(&self) -> Vec<(Mode, Range<i64>)> {
+        if self.counts.is_empty() {
+            return Vec::new();
+        }
+        // One empty bar at each end is a valley.
+        let first = self.first - 1;
+        let inner = self.counts.iter().map(|count| *count as f64);
+        let counts: Vec<f64> = std::iter::once(0.0).chain(inner).chain([0.0]).collect();
+        let at = |bar: usize| counts.get(bar).copied().unwrap_or(0.0);
+        // Rounded clocks leave gaps between bars, so neighbours count a little.
+        let smooth: Vec<f64> = (0..counts.len())
+            .map(|n| (n.checked_sub(1).map_or(0.0, at) + 2.0 * at(n) + at(n + 1)) / 4.0)
+            .collect();
+        let mut hills = hills(&smooth, &counts);
+        let least_mass = LEAST_SHARE * counts.iter().sum::<f64>();
+        while let Some(at) = weakest(&hills, &smooth, least_mass) {
+            let next = hills.remove(at + 1);
+            let hill = &mut hills[at];
+            hill.end = next.end;
+            hill.mass += next.mass;
+            if smooth[next.top] > smooth[hill.top] {
+                hill.top = next.top;
+            }
+        }
+        let place = |bar: usize, half: f64| (((first + bar as i64) as f64 + half) * WIDTH).exp();
+        let modes = hills.iter().map(|hill| {
+            let mode = Mode {
+                low: place(hill.start, 0.0),
+                high: place(hill.end, 0.0),
+                peak: place(hill.top, 0.5),
+            };
+            (mode, first + hill.start as i64..first + hill.end as i64)
+        });
+        modes.collect()
+    }
 }
 
 /// Splits the histogram at every local minimum.
@@ -126,29 +182,20 @@ pub struct Move {
     pub odds: Comparison,
 }
 
-/// Compares for each mode the share of samples that it has.
+/// Compares for each mode the share of samples that it has. Each run has a histogram.
 ///
 /// # Errors
 /// Returns an error if the runs cannot be compared.
-pub fn moves(
-    before: &[Vec<f64>],
-    after: &[Vec<f64>],
-    design: Design,
-) -> Result<Vec<Move>, Incomparable> {
-    let modes = modes(before.iter().chain(after).flatten());
-    let of_mode = |mode: Mode| {
-        let inside = |run: &Vec<f64>| {
-            let held = run
-                .iter()
-                .filter(|value| (mode.low..mode.high).contains(value));
-            (held.count() as f64, run.len() as f64)
-        };
-        let odds = |runs: &[Vec<f64>]| -> Vec<f64> {
+pub fn moves(before: &[Bars], after: &[Bars], design: Design) -> Result<Vec<Move>, Incomparable> {
+    let compared = Bars::joined(before.iter().chain(after)).modes();
+    let compared = compared.into_iter().map(|(mode, bars)| {
+        let inside = |run: &Bars| (run.within(&bars) as f64, run.all as f64);
+        let odds = |runs: &[Bars]| -> Vec<f64> {
             let odds = runs.iter().map(inside);
             odds.map(|(held, all)| (held + 0.5) / (all - held + 0.5))
                 .collect()
         };
-        let share = |runs: &[Vec<f64>]| {
+        let share = |runs: &[Bars]| {
             let sums = runs.iter().map(inside);
             let (held, all) = sums.fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
             held / all
@@ -159,6 +206,6 @@ pub fn moves(
             after: share(after),
             odds: compare(&odds(before), &odds(after), design)?,
         })
-    };
-    modes.into_iter().map(of_mode).collect()
+    });
+    compared.collect()
 }

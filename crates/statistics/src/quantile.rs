@@ -54,9 +54,16 @@ pub fn least_samples(share: f64, confidence: f64) -> u64 {
     (tail.ln() / share.max(1.0 - share).ln() - 1e-9).ceil() as u64
 }
 
-/// Returns the quantile of sorted values by its nearest rank, of which there is at least one.
-pub fn of_sorted<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
+/// Returns the nearest rank of a quantile among this number of values, counted from 1.
+pub fn rank(count: usize, share: f64) -> usize {
     // 100 × 0.07 is slightly greater than 7 in floating point.
-    let rank = (share * sorted.len() as f64 - 1e-6).ceil().max(1.0) as usize;
-    sorted.get(rank.min(sorted.len()).checked_sub(1)?).copied()
+    let rank = (share * count as f64 - 1e-6).ceil().max(1.0) as usize;
+    rank.min(count)
+}
+
+/// Returns the quantile of sorted values by its nearest rank; `None` without values.
+pub fn of_sorted<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
+    sorted
+        .get(rank(sorted.len(), share).checked_sub(1)?)
+        .copied()
 }

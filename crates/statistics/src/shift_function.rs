@@ -19,25 +19,71 @@ pub struct Shift {
     pub adjusted_p: f64,
 }
 
-/// Compares the quantiles of runs, whose values are sorted. Quantiles for which a run is too short have
-/// the reason instead.
+/// Quantiles of one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RunQuantiles {
+    /// Number of samples.
+    pub samples: usize,
+    /// Quantiles at [`SHARES`]; `None` without samples.
+    at: Option<[f64; SHARES.len()]>,
+}
+
+impl RunQuantiles {
+    /// Returns the quantiles of a run, whose samples change their order.
+    pub fn of(samples: &mut [f64]) -> RunQuantiles {
+        let mut at = [0.0; SHARES.len()];
+        let ranks = SHARES.map(|share| quantile::rank(samples.len(), share));
+        if !samples.is_empty() {
+            select(samples, 0, &ranks, &mut at);
+        }
+        RunQuantiles {
+            samples: samples.len(),
+            at: (!samples.is_empty()).then_some(at),
+        }
+    }
+
+    /// Returns a quantile, whose share is one of [`SHARES`].
+    pub fn at(&self, share: f64) -> Option<f64> {
+        let place = SHARES.iter().position(|known| *known == share)?;
+        Some(self.at?[place])
+    }
+}
+
+/// Finds the values of ascending ranks, of which there is at least one. `start` is the number of lesser values
+/// that `values` lacks.
+fn select(values: &mut [f64], start: usize, ranks: &[usize], found: &mut [f64]) {
+    let middle = ranks.len() / 2;
+    let place = ranks[middle] - 1 - start;
+    let (less, value, greater) = values.select_nth_unstable_by(place, f64::total_cmp);
+    let value = *value;
+    // Equal ranks have equal values; they are in neither part.
+    let low = ranks.partition_point(|rank| *rank < ranks[middle]);
+    let high = ranks.partition_point(|rank| *rank <= ranks[middle]);
+    found[low..high].fill(value);
+    if low > 0 {
+        select(less, start, &ranks[..low], &mut found[..low]);
+    }
+    if high < ranks.len() {
+        let start = ranks[middle];
+        select(greater, start, &ranks[high..], &mut found[high..]);
+    }
+}
+
+/// Compares the quantiles of runs at [`SHARES`]. Quantiles for which a run is too short have the reason instead.
 pub fn shifts(
-    before: &[Vec<f64>],
-    after: &[Vec<f64>],
-    shares: &[f64],
+    before: &[RunQuantiles],
+    after: &[RunQuantiles],
     design: Design,
 ) -> Vec<Result<Shift, Incomparable>> {
-    let shortest = before.iter().chain(after).map(Vec::len).min().unwrap_or(0);
-    let compared = shares.iter().map(|share| {
+    let shortest = before.iter().chain(after).map(|run| run.samples).min();
+    let found = shortest.unwrap_or(0);
+    let compared = SHARES.iter().map(|share| {
         let needed = planning::samples_per_run(share.max(1.0 - share));
-        if *share > 0.9 && shortest < needed {
-            let found = shortest;
+        if *share > 0.9 && found < needed {
             return Err(Incomparable::TooShort { found, needed });
         }
-        let of = |runs: &[Vec<f64>]| -> Option<Vec<f64>> {
-            runs.iter()
-                .map(|run| quantile::of_sorted(run, *share))
-                .collect()
+        let of = |runs: &[RunQuantiles]| -> Option<Vec<f64>> {
+            runs.iter().map(|run| run.at(*share)).collect()
         };
         match (of(before), of(after)) {
             (Some(before), Some(after)) => compare(&before, &after, design),
@@ -50,7 +96,7 @@ pub fn shifts(
     let compared: Vec<Result<Comparison, Incomparable>> = compared.collect();
     let shown: Vec<f64> = compared.iter().flatten().map(|it| it.p).collect();
     let mut adjusted = multiple::holm(&shown).into_iter();
-    let with_share = shares.iter().zip(compared);
+    let with_share = SHARES.iter().zip(compared);
     with_share
         .map(|(share, comparison)| {
             comparison.map(|comparison| Shift {
@@ -60,4 +106,29 @@ pub fn shifts(
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testdata::Rng;
+
+    #[test]
+    fn quantiles_are_those_of_sorted_samples() {
+        let mut rng = Rng(3);
+        for count in [1, 2, 3, 7, 10, 100, 1_001, 20_000] {
+            // Few distinct values, so that many ranks have equal ones.
+            for distinct in [1, 3, 1 << 30] {
+                let mut samples: Vec<f64> =
+                    (0..count).map(|_| rng.below(distinct) as f64).collect();
+                let mut sorted = samples.clone();
+                sorted.sort_unstable_by(f64::total_cmp);
+                let run = RunQuantiles::of(&mut samples);
+                for share in SHARES {
+                    assert_eq!(run.at(share), quantile::of_sorted(&sorted, share));
+                }
+            }
+        }
+        assert_eq!(RunQuantiles::of(&mut []).at(0.5), None);
+    }
 }

@@ -11,7 +11,7 @@ use statistics::dependence::{Sums, autocorrelation, by_batches, samples_per_inde
 use statistics::looks::{Looks, Spending, sign_evidence};
 use statistics::{
     Design, Incomparable, Interval, Scale, change_points, clusters, compare, levels, multiple,
-    paired, planning, quantile, ratio_of_means, unpaired,
+    order, paired, planning, quantile, ratio_of_means, unpaired,
 };
 use testdata::Rng;
 
@@ -349,6 +349,15 @@ fn plans() {
         assert_eq!(planning::pairs(change, 0.8), Some(at_80), "{change}");
     }
     assert_eq!(planning::pairs(0.0, 0.9), None);
+    // The least change that the planned pairs find is the planned one.
+    for (change, at_90, _) in needed {
+        let found = planning::detectable(at_90, 0.9).unwrap();
+        assert!(
+            found <= change && found > 0.9 * change || at_90 < 20,
+            "{change}: {found}"
+        );
+    }
+    assert_eq!(planning::detectable(5, 0.9), None);
     assert_eq!(
         (
             planning::samples_per_run(0.99),
@@ -356,6 +365,27 @@ fn plans() {
         ),
         (1_000, 10_000)
     );
+}
+
+/// Pairs with a change of 0.5 and an effect of the order of 0.1, in logarithms, without noise but for ties.
+#[test]
+fn effects_of_the_order() {
+    let began: Vec<bool> = (0..8).map(|pair| pair % 2 == 0).collect();
+    let after: Vec<f64> = (began.iter().enumerate())
+        .map(|(pair, before_began)| {
+            let noise = pair as f64 * 1e-9;
+            let order = if *before_began { 0.1 } else { -0.1 };
+            f64::exp(0.5 + order + noise)
+        })
+        .collect();
+    let it = order(&[1.0; 8], &after, &began).unwrap();
+    assert_eq!((it.before_began, it.after_began), (4, 4));
+    interval(it.second, [0.1_f64.exp(); 3], 1e-6);
+    // Two of the 70 ways to choose 4 of 8 are as extreme.
+    near(it.p, 2.0 / 70.0, 1e-12);
+    let always = order(&[1.0; 8], &after, &[true; 8]);
+    assert!(matches!(always, Err(Incomparable::TooFewRuns { .. })));
+    assert!(order(&[1.0; 8], &after, &[true; 7]).is_err());
 }
 
 /// A benchmark of 4 pairs, and two lists of sleeps that were published without runs.

@@ -83,7 +83,7 @@ pub use intervals::span_of;
 pub use kind_survey::{EventKind, KindCount, KindSurvey, learn, tracelogging_schema};
 pub use labels::Functions;
 pub use reference::reference;
-pub use sample_files::{SamplesError, is_parquet};
+pub use sample_files::{SamplesError, check_parquet, is_parquet};
 pub use schema::{ColumnSchema, RowInterval, TableSchema, WrongType};
 pub use store::{CacheFolder, CacheUsage, RowGroup};
 pub use store_error::StoreError;

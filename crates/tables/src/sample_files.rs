@@ -11,6 +11,7 @@ use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::metadata::ParquetMetaData;
 
 use crate::column::Named;
 use crate::{LatencySamples, Probe, SampleOutcome};
@@ -175,16 +176,28 @@ fn check(
             ));
         }
     }
-    // Every sample takes at least one byte. If a file claims to have more rows than bytes, reading
-    // it could take forever.
-    let rows = builder.metadata().file_metadata().num_rows();
-    if u64::try_from(rows).is_ok_and(|rows| rows > file_bytes) {
+    // Every sample takes at least one byte.
+    check_parquet(builder.metadata(), file_bytes)
+}
+
+/// Checks what the reader of Parquet files does not: the number of rows, and the places of columns. `most_rows` is
+/// the number of rows that the size of the file allows. If a file claims to have more, reading it could take forever.
+///
+/// # Errors
+/// Describes the first fault.
+pub fn check_parquet(metadata: &ParquetMetaData, most_rows: u64) -> Result<(), String> {
+    let rows = metadata.file_metadata().num_rows();
+    let groups = metadata.row_groups().iter();
+    let mut of_groups = groups.clone().map(|group| u64::try_from(group.num_rows()));
+    let sum = of_groups.try_fold(0_u64, |sum, rows| sum.checked_add(rows.ok()?));
+    if sum.is_none_or(|sum| sum > most_rows)
+        || u64::try_from(rows).is_ok_and(|rows| rows > most_rows)
+    {
         return Err(format!(
-            "it claims to have {rows} rows in {file_bytes} bytes"
+            "it claims to have {rows} rows, which do not fit into its size"
         ));
     }
     // The reader panics if an offset or a length is negative.
-    let groups = builder.metadata().row_groups().iter();
     let is_negative = groups.flat_map(|group| group.columns()).any(|column| {
         let start = column.dictionary_page_offset();
         start.unwrap_or(column.data_page_offset()) < 0 || column.compressed_size() < 0

@@ -54,7 +54,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "session",
         &["etl", "record", "symbols", "tables", "wording"],
     ),
-    ("prove", &["statistics", "tables", "wording"]),
+    ("prove", &["explain", "statistics", "tables", "wording"]),
     ("diff", &["explain", "facts", "statistics", "tables"]),
     ("trim", &["etl", "events", "facts", "tables"]),
     ("export", &["etl", "session", "tables", "wording"]),
@@ -81,7 +81,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "bench",
-        &["etl", "statistics", "tables", "testdata", "views"],
+        &["etl", "prove", "statistics", "tables", "testdata", "views"],
     ),
 ];
 

@@ -136,7 +136,6 @@ impl From<report::Error> for Failure {
 impl From<prove::Error> for Failure {
     fn from(error: prove::Error) -> Failure {
         match error {
-            prove::Error::Samples(error) => error.into(),
             prove::Error::Io { file, source } => Failure::reading(&file, &source),
             other => Failure::Input(other.to_string()),
         }

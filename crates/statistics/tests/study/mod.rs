@@ -2,7 +2,8 @@
 
 use statistics::counts::{Count, rates};
 use statistics::looks::{Looks, Spending};
-use statistics::shift_function::{SHARES, shifts};
+use statistics::planning::Forecast;
+use statistics::shift_function::{RunQuantiles, shifts};
 use statistics::{CONFIDENCE, Design, compare};
 use testdata::Rng;
 
@@ -180,7 +181,11 @@ pub(crate) fn errors(machine: &Machine, rounds: u32, seed: u64) -> Errors {
                 wrong[place] += u32::from(!change.contains(factor));
             }
             if factor == 1.0 {
-                let shown = shifts(&before, &after, &SHARES[..9], Design::Paired);
+                // p99 and p99.9 need longer runs.
+                let [old, new] = [before, after].map(|mut runs| -> Vec<RunQuantiles> {
+                    runs.iter_mut().map(|run| RunQuantiles::of(run)).collect()
+                });
+                let shown = shifts(&old, &new, Design::Paired);
                 let is_wrong = shown.iter().flatten().any(|shift| shift.adjusted_p <= 0.05);
                 wrong[4] += u32::from(is_wrong);
             }
@@ -261,4 +266,39 @@ pub(crate) fn power(rounds: u32, seed: u64) -> f64 {
             > 1.0
     });
     100.0 * found.count() as f64 / f64::from(rounds)
+}
+
+/// Accuracy of forecasts of the half width of an interval, in percent of the plans.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Forecasts {
+    /// Half widths within 30 % of the forecast.
+    pub(crate) near: f64,
+    /// Half widths in the range of the forecast, which should contain 90 %.
+    pub(crate) in_range: f64,
+}
+
+/// Forecasts the half width of 48 pairs from pilots of this size, and compares it with what comes.
+pub(crate) fn forecasts(pilot: usize, rounds: u32, seed: u64) -> Forecasts {
+    const PAIRS: usize = 48;
+    let mut random = Random::new(seed);
+    let (mut near, mut in_range) = (0, 0);
+    for _ in 0..rounds {
+        let mut measure = |pairs: usize| -> [Vec<f64>; 2] {
+            let after = (0..pairs).map(|_| (0.05 * random.normal()).exp());
+            [vec![1.0; pairs], after.collect()]
+        };
+        let [before, after] = measure(pilot);
+        let forecast = Forecast::of(&before, &after).expect("enough pairs");
+        let forecast = forecast.half_width(PAIRS as u64);
+        let [before, after] = measure(PAIRS);
+        let change = compare(&before, &after, Design::Paired).expect("enough pairs");
+        let came = (change.change.high / change.change.low).ln() / 2.0;
+        near += u32::from((came / forecast.centre - 1.0).abs() <= 0.3);
+        in_range += u32::from((forecast.low..=forecast.high).contains(&came));
+    }
+    let percent = |count: u32| 100.0 * f64::from(count) / f64::from(rounds);
+    Forecasts {
+        near: percent(near),
+        in_range: percent(in_range),
+    }
 }

@@ -2,6 +2,8 @@
 
 mod compare;
 mod diff;
+mod history;
+mod plan;
 
 use clap::Subcommand;
 
@@ -20,11 +22,17 @@ enum Command {
     Compare(compare::Args),
     /// Compare traces before and after a change
     Diff(diff::Args),
+    /// Find changes in a history of measurements
+    History(history::Args),
+    /// Plan a comparison from a pilot: pairs of runs, precision and time
+    Plan(plan::Args),
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     match &args.command {
         Command::Compare(args) => compare::run(args, json),
         Command::Diff(args) => diff::run(args, json),
+        Command::History(args) => history::run(args, json),
+        Command::Plan(args) => plan::run(args, json),
     }
 }

@@ -1,14 +1,20 @@
 //! `laglab prove compare`.
 
+#[cfg(feature = "measure")]
+mod heat;
+mod inputs;
 mod page;
+#[cfg(feature = "sql")]
+mod sql_metric;
+
+pub(super) use inputs::groups;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use prove::columns::{self, Columns};
 use prove::{
-    Comparison, Design, Group, Judgement, Line, Metric, Question, Scale, Sides, Stalls, Unit,
-    Verdict, judge, measured, sides,
+    Comparison, Design, Interval, Judgement, Line, Metric, Order, Question, Scale, Stalls, Summary,
+    Unit, Verdict, judge, picture,
 };
 use serde::Serialize;
 use session::NewFile;
@@ -27,11 +33,16 @@ use crate::output::{self, Columns as Aligned, Side, counted, duration, grouped, 
     laglab prove compare before.parquet -- after.parquet\n  \
     laglab prove compare m.parquet --before nanosleep --after timerfd\n  \
     laglab prove compare m.parquet -o pictures.html\n  \
-    laglab prove compare runs.csv --value frame_ms --run run --by driver --before old --after new"
+    laglab prove compare runs.csv --value frame_ms --run run --by driver --before old --after new\n  \
+    laglab prove compare --metric dpc:ndis.sys old1.etl old2.etl old3.etl old4.etl -- new*.etl\n  \
+    laglab prove compare --metric \"sql:SELECT avg(ready_ns) AS ready_ns FROM cpu_runs\" old*.etl -- new*.etl\n\n\
+    Metrics of traces: ready[:PROGRAM[/THREAD]] (waits for a CPU), sleep[:PROGRAM[/THREAD]], \
+    dpc[:MODULE[+0xOFFSET]], isr[:MODULE[+0xOFFSET]], disk[:read|write|flush][:NUMBER], \
+    input-to-focus[:PROGRAM], sql:QUERY with one number as its result."
 )]
 pub(super) struct Args {
-    /// Files before the change, of `laglab measure … -o FILE.parquet`, or CSV files. Without files after --,
-    /// one file that has both sides
+    /// Files before the change: of `laglab measure … -o FILE.parquet`, other Parquet or CSV files, or traces.
+    /// Without files after --, one file that has both sides
     #[arg(value_name = "BEFORE", required = true)]
     files: Vec<PathBuf>,
     /// Files after the change
@@ -54,16 +65,29 @@ pub(super) struct Args {
     /// Smallest change that matters, in percent of the value before
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = parse_percent)]
     margin: f64,
-    /// Column of the values in CSV files; a name that ends with _ns, _us, _ms or _s means a time
+    /// Compare traces by this metric (see below); each trace is a run. Several metrics are compared one by one
+    #[arg(
+        long,
+        value_name = "METRIC",
+        value_parser = inputs::Metric::parse,
+        conflicts_with_all = ["value", "before"],
+        requires = "files_after"
+    )]
+    metric: Vec<inputs::Metric>,
+    /// With --metric: rebuild the tables of traces, and do not cache them
+    #[arg(long, requires = "metric")]
+    no_cache: bool,
+    /// Column of the values in other files; a name that ends with _ns, _us, _ms or _s means a time
     #[arg(long, value_name = "COLUMN")]
     value: Option<String>,
-    /// Column of the names of runs in CSV files [default: each row is a run]
+    /// Column of the names of runs in other files [default: each row is a run]
     #[arg(long, value_name = "COLUMN", requires = "value")]
     run: Option<String>,
-    /// Column in CSV files that names what was measured
+    /// Column in other files that names what was measured
     #[arg(long, value_name = "COLUMN", requires = "value")]
     by: Option<String>,
-    /// Also write a page with pictures: shift function, runs and distributions (.html)
+    /// Also write a page with pictures: shift function, runs, distributions and, for `laglab
+    /// measure`, latency over time (.html)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -82,11 +106,22 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let output = args.output.as_deref();
     let page = output.map(|path| Ok::<_, Failure>((path, new_page(path)?)));
     let page = page.transpose()?;
-    let pairs = pairs(args)?;
-    let compared = pairs.iter().map(|both| judge(both, question)).collect();
+    let pairs = inputs::read(args)?;
+    let (mut compared, mut pictures) = (Vec::new(), Vec::new());
+    for both in &pairs {
+        let summary = Summary::read(both)?;
+        compared.push(judge(both, &summary, question)?);
+        if page.is_some() {
+            #[cfg(feature = "measure")]
+            let heat = heat::maps(both)?;
+            #[cfg(not(feature = "measure"))]
+            let heat = None;
+            pictures.push((picture(both, &summary)?, heat));
+        }
+    }
     let answer = Answer { question, compared };
     if let Some((path, new)) = page {
-        let page = page::page(&answer.compared, &pairs, question);
+        let page = page::page(&answer.compared, &pictures, question);
         let written = new.file().write_all(page.as_bytes());
         written.map_err(|error| Failure::writing(path, &error))?;
         new.finish()?;
@@ -110,50 +145,6 @@ fn new_page(path: &Path) -> Result<NewFile, Failure> {
     match extension.map(str::to_ascii_lowercase).as_deref() {
         Some("html" | "htm") => Ok(NewFile::create(path)?),
         _ => Err(Failure::input(path, "unknown format; use .html")),
-    }
-}
-
-/// Reads the files and matches both sides.
-fn pairs(args: &Args) -> Result<Vec<Sides>, Failure> {
-    let columns = args.value.as_ref().map(|value| Columns {
-        value: value.clone(),
-        run: args.run.clone(),
-        by: args.by.clone(),
-    });
-    let read = |file: &PathBuf| read(file, columns.as_ref());
-    let all = |files: &[PathBuf]| -> Result<Vec<Vec<Group>>, Failure> {
-        files.iter().map(read).collect()
-    };
-    let before = all(&args.files)?;
-    if !args.files_after.is_empty() {
-        let after = all(&args.files_after)?;
-        let [before, after] = [before, after].map(sides::joined);
-        return Ok(sides::between(before, after, args.paired)?);
-    }
-    let [file]: [Vec<Group>; 1] = before.try_into().map_err(|several: Vec<_>| {
-        Failure::Input(format!(
-            "cannot tell which of {} were measured after the change; give these after --",
-            counted(several.len() as u64, "file", "files")
-        ))
-    })?;
-    let both = sides::within(file, args.before.as_deref(), args.after.as_deref())?;
-    Ok(vec![both])
-}
-
-fn read(file: &Path, columns: Option<&Columns>) -> Result<Vec<Group>, Failure> {
-    if let Err(error) = std::fs::File::open(file) {
-        return Err(Failure::reading(file, &error));
-    }
-    if let Some(columns) = columns {
-        return Ok(columns::read(file, columns)?);
-    }
-    match tables::is_parquet(file) {
-        true => Ok(measured::read(file)?),
-        false => Err(Failure::input(
-            file,
-            "was not written by `laglab measure … -o FILE.parquet`; if it is a CSV file, name its columns with \
-             --value and --run",
-        )),
     }
 }
 
@@ -204,14 +195,14 @@ fn headline(judgement: &Judgement, question: Question) -> String {
             None => "not compared".to_owned(),
             Some(verdict) => in_words(verdict, question),
         };
-        let name = metric(line.metric);
+        let name = metric_name(line.metric);
         match verdicts.iter_mut().find(|(known, _)| *known == verdict) {
             Some((_, names)) => names.push(name),
             None => verdicts.push((verdict, vec![name])),
         }
     }
     if verdicts.is_empty() {
-        return "Nothing to compare: no run has a value.".to_owned();
+        return "Nothing to compare: the runs of a side have no values.".to_owned();
     }
     let parts = verdicts.iter().map(|(verdict, names)| {
         let verb = if names.len() == 1 { "is" } else { "are" };
@@ -255,7 +246,7 @@ fn cells(line: &Line, unit: Unit, question: Question) -> [String; 6] {
         (None, reason) => format!("not compared: {}", reason.as_deref().unwrap_or("no values")),
     };
     [
-        metric(line.metric).to_owned(),
+        metric_name(line.metric).to_owned(),
         value(line.before),
         value(line.after),
         change,
@@ -298,6 +289,15 @@ fn remarks(judgement: &Judgement) -> Vec<String> {
             .stalls
             .map(|stalls| stall_text(&stalls, judgement.unit)),
     );
+    remarks.extend(order_text(judgement));
+    if let Some(moved) = &judgement.moved {
+        remarks.push(format!(
+            "{:.1} % of the samples moved from the mode at {} to the mode at {}.",
+            moved.share * 100.0,
+            value_text(moved.from, judgement.unit),
+            value_text(moved.to, judgement.unit)
+        ));
+    }
     for mode in &judgement.modes {
         let part = |share: f64| format!("{:.1} %", share * 100.0);
         remarks.push(format!(
@@ -308,6 +308,39 @@ fn remarks(judgement: &Judgement) -> Vec<String> {
         ));
     }
     remarks
+}
+
+/// Describes the effects of the order within pairs that matter.
+fn order_text(judgement: &Judgement) -> Option<String> {
+    let effects = judgement.lines.iter().filter_map(|line| {
+        let effect = line.order.filter(|effect| effect.matters)?;
+        let Interval { centre, low, high } = effect.order.second;
+        let text = |value: f64| match effect.order.scale {
+            Scale::Ratio => format!("{value:.3}"),
+            Scale::Difference => value_text(value, judgement.unit),
+        };
+        let change = format!("{} ({} to {})", text(centre), text(low), text(high));
+        let change = match effect.order.scale {
+            Scale::Ratio => format!("{} {change} times", metric_name(line.metric)),
+            Scale::Difference => format!("{} by {change}", metric_name(line.metric)),
+        };
+        Some((change, effect.order))
+    });
+    let effects: Vec<(String, Order)> = effects.collect();
+    let (_, order) = effects.first()?;
+    let changes = wording::listed(effects.iter().map(|(change, _)| change));
+    let meaning = match order.before_began.abs_diff(order.after_began) {
+        0 | 1 => {
+            "Both sides began equally often, so this widens the intervals of the change and does not shift them"
+        }
+        _ => "The sides began unequally often, so a part of the change may be this effect",
+    };
+    Some(format!(
+        "The order within pairs matters: the run that begins second changes {changes}. {meaning} (the run before the \
+         change began in {} of {} pairs).",
+        order.before_began,
+        order.before_began + order.after_began
+    ))
 }
 
 fn stall_text(stalls: &Stalls, unit: Unit) -> String {
@@ -329,7 +362,8 @@ fn stall_text(stalls: &Stalls, unit: Unit) -> String {
     )
 }
 
-fn metric(metric: Metric) -> &'static str {
+/// Returns the short name of a metric.
+pub(super) fn metric_name(metric: Metric) -> &'static str {
     match metric {
         Metric::Value => "value",
         Metric::Quantile(share) if share > 0.99 => "p99.9",
@@ -352,7 +386,7 @@ fn in_words(verdict: Verdict, question: Question) -> String {
 }
 
 /// Formats a value with its unit. Values of an unknown unit have four significant digits.
-fn value_text(value: f64, unit: Unit) -> String {
+pub(super) fn value_text(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Nanoseconds => duration(value.round() as i64),
         Unit::Other if value == 0.0 => "0".to_owned(),

@@ -1,25 +1,30 @@
 //! Comparison as one HTML file with pictures.
 
 use maud::{Markup, html};
-use prove::{Design, Histogram, Judgement, Picture, Question, Scale, Sides, Unit, picture};
+use prove::{Design, Histogram, Judgement, Picture, Question, Scale, Unit};
 use report::still_page;
 
 use super::{cells, headings, headline, remarks, value_text};
 use crate::output::Printable;
 
-/// Formats comparisons as an HTML page.
-pub(super) fn page(compared: &[Judgement], sides: &[Sides], question: Question) -> String {
+/// Formats comparisons as an HTML page. Each has its pictures, and heat maps if the starts of samples are known.
+pub(super) fn page(
+    compared: &[Judgement],
+    drawn: &[(Picture, Option<Markup>)],
+    question: Question,
+) -> String {
     let header = html! {
         p.what { "Did the change help?" }
         h1 { "laglab prove compare" }
     };
     let main = html! {
-        @for (judgement, sides) in compared.iter().zip(sides) {
+        @for (judgement, (picture, heat)) in compared.iter().zip(drawn) {
             section {
                 h2 { (Printable(&judgement.name)) }
                 p { (headline(judgement, question)) }
                 (table(judgement, question))
-                (pictures(&picture(sides), judgement))
+                (pictures(picture, judgement))
+                @if let Some(heat) = heat { (heat) }
                 @for remark in remarks(judgement) { p.note { (Printable(&remark)) } }
                 @for doubt in &judgement.doubts { p.warning { "Doubt: " (Printable(doubt)) } }
             }
@@ -30,7 +35,7 @@ pub(super) fn page(compared: &[Judgement], sides: &[Sides], question: Question) 
 
 const STYLE: &str = "figure { display: inline-block; width: min(100%, 40rem); vertical-align: top; \
      margin: 0.8rem 1rem 0 0; break-inside: avoid; } figure svg { display: block; width: 100%; height: auto; } \
-     svg text { font: 11px system-ui, sans-serif; fill: var(--ink-2); } .axis { stroke: var(--ink-2); } \
+     figure.heat { width: 100%; } figure:not(.heat) svg text { font: 11px system-ui, sans-serif; fill: var(--ink-2); } .axis { stroke: var(--ink-2); } \
      .before { fill: var(--thread); stroke: var(--thread); } .after { fill: var(--more); stroke: var(--more); } \
      .pair { stroke: var(--ink-2); opacity: 0.35; } \
      .bounds { stroke: var(--ink); stroke-width: 2; } .centre { fill: var(--ink); }";
@@ -238,6 +243,9 @@ fn back_to_back(histogram: &Histogram, unit: Unit) -> Markup {
         text x=(MARGINS[0] - 6.0) y=(round(middle - half / 2.0)) text-anchor="end" { "before" }
         text x=(MARGINS[0] - 6.0) y=(round(middle + half / 2.0)) text-anchor="end" { "after" }
     };
-    let note = "Distribution of all samples; the last bar includes all greater ones.";
-    figure("Distributions", &content, note)
+    let note = format!(
+        "Distribution of all samples; the last bar includes all greater ones, up to {}.",
+        value_text(histogram.greatest, unit)
+    );
+    figure("Distributions", &content, &note)
 }

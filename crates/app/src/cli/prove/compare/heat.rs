@@ -1,0 +1,65 @@
+//! Heat maps of both sides: latency over time, side by side.
+
+use maud::{Markup, PreEscaped, html};
+use measure::{HeatAxes, HeatMap, HeatScale, run_length_ns};
+use prove::{Error, Group, Sides, Unit};
+
+/// Number of columns and rows of a map.
+const SIZE: (usize, usize) = (120, 80);
+
+/// Draws the maps of both sides; `None` if the starts of samples are unknown.
+///
+/// # Errors
+/// If a file cannot be read.
+pub(super) fn maps(sides: &Sides) -> Result<Option<Markup>, Error> {
+    if sides.before.unit != Unit::Nanoseconds {
+        return Ok(None);
+    }
+    // Least latency above 0, and greatest.
+    let mut latencies: Option<(i64, i64)> = None;
+    let mut spans = [0_i64; 2];
+    let both = [&sides.before, &sides.after];
+    for (group, span) in both.into_iter().zip(&mut spans) {
+        for run in &group.runs {
+            let Some(samples) = run.timed()? else {
+                return Ok(None);
+            };
+            *span = span.saturating_add(run_length_ns(whole(&samples)));
+            let known = whole(&samples).filter_map(|(_, latency)| latency);
+            for latency in known.filter(|latency| *latency > 0) {
+                let (low, high) = latencies.unwrap_or((latency, latency));
+                latencies = Some((low.min(latency), high.max(latency)));
+            }
+        }
+    }
+    let Some((low, high)) = latencies else {
+        return Ok(None);
+    };
+    let axes = HeatAxes::new(low..high, HeatScale::Logarithmic, SIZE.0, SIZE.1);
+    let map = |group: &Group, span: i64, title: &str| -> Result<HeatMap, Error> {
+        let mut growing = axes.begin(span);
+        for run in &group.runs {
+            let samples = run.timed()?.unwrap_or_default();
+            growing.add_run(whole(&samples));
+        }
+        Ok(growing.finish(title))
+    };
+    let maps = [
+        map(&sides.before, spans[0], "before the change")?,
+        map(&sides.after, spans[1], "after the change")?,
+    ];
+    Ok(Some(html! {
+        figure.heat {
+            h3 { "Latency over time" }
+            // The text needs no further escaping: the titles are constant.
+            @for row in measure::heat_svg_rows(&axes, &maps) { (PreEscaped(row)) }
+            p.note { "Time is to the right, latency is upward; the runs of a side follow each other without gaps." }
+        }
+    }))
+}
+
+/// Returns the samples with whole nanoseconds.
+fn whole(samples: &[(i64, Option<f64>)]) -> impl Iterator<Item = (i64, Option<i64>)> + Clone {
+    let samples = samples.iter();
+    samples.map(|(start, value)| (*start, value.map(|ns| ns.round() as i64)))
+}

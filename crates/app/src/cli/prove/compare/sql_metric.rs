@@ -1,0 +1,64 @@
+//! Metrics that are SQL queries.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use prove::{Group, traces};
+use session::TraceTables;
+use sql::{NamedTrace, Session, Settings, Statement};
+use tables::Options;
+
+use crate::cli::Failure;
+use crate::watch::{self, Watch};
+
+/// Runs a query on each trace. Its only value is the value of the run.
+pub(super) fn group(query: &str, traces: &[(PathBuf, TraceTables)]) -> Result<Group, Failure> {
+    let statements = sql::parse(query)?;
+    let [statement] = statements.as_slice() else {
+        return Err(Failure::Input(format!(
+            "--metric sql: needs one query, and there are {}",
+            statements.len()
+        )));
+    };
+    let mut values = Vec::new();
+    for (file, tables) in traces {
+        let value = value(statement, tables)?.map_err(|what| {
+            Failure::Input(format!(
+                "cannot compare a query: {}: {what}; write a query with one number as its result",
+                file.display()
+            ))
+        })?;
+        values.push((file.display().to_string(), value));
+    }
+    Ok(traces::group_of_values(query, values))
+}
+
+/// Runs a query on one trace. The inner error describes a result that is no single number.
+fn value(
+    statement: &Statement,
+    tables: &TraceTables,
+) -> Result<Result<traces::SingleValue, String>, Failure> {
+    let trace = NamedTrace {
+        name: "trace".to_owned(),
+        store: Arc::clone(tables.store()),
+    };
+    let session = Session::new(vec![trace], Settings::default())?;
+    let watch = Watch::new("building tables", session.size_bytes());
+    let progress = |done: u64| watch.reach(done).is_ok();
+    let options = Options {
+        progress: &progress,
+    };
+    let query = session.prepare(statement, options)?;
+    drop(watch);
+    let go_on = || watch::check().is_ok();
+    let mut found = traces::SingleValue::default();
+    for batch in query.batches(&go_on)? {
+        if let Err(what) = found.add(&batch?) {
+            return Ok(Err(what));
+        }
+    }
+    Ok(match found.is_complete() {
+        true => Ok(found),
+        false => Err("the result has no row".to_owned()),
+    })
+}

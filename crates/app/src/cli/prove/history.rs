@@ -1,0 +1,158 @@
+//! `laglab prove history`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use prove::columns::Columns;
+use prove::{History, HistoryLine, histories};
+use serde::Serialize;
+
+use super::compare::{groups, metric_name, value_text};
+use crate::cli::Failure;
+use crate::output::{self, Columns as Aligned, Printable, Side, counted};
+
+/// Searches a history of measurements for changes: when did p50 grow? At least 5 points are on each side of a change.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "laglab prove history [OPTIONS] FILE…",
+    after_help = "Examples:\n  \
+    laglab prove history nightly-*.parquet\n  \
+    laglab prove history builds.csv --value frame_ms --run build\n\n\
+    Each file is a point, in the given order. With one file, each run is a point, in the order of the file."
+)]
+pub(super) struct Args {
+    /// Files of `laglab measure … -o FILE.parquet`, other Parquet files or CSV files, the oldest first
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Column of the values in files of other programs; a name that ends with _ns, _us, _ms or _s means a time
+    #[arg(long, value_name = "COLUMN")]
+    value: Option<String>,
+    /// Column of the names of runs in files of other programs [default: each row is a run]
+    #[arg(long, value_name = "COLUMN", requires = "value")]
+    run: Option<String>,
+    /// Column in files of other programs that names what was measured
+    #[arg(long, value_name = "COLUMN", requires = "value")]
+    by: Option<String>,
+}
+
+/// JSON output of `laglab prove history`. Programs rely on its fields.
+#[derive(Serialize)]
+struct Answer {
+    histories: Vec<History>,
+}
+
+pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    let columns = args.value.as_ref().map(|value| Columns {
+        value: value.clone(),
+        run: args.run.clone(),
+        by: args.by.clone(),
+    });
+    let read = |file: &PathBuf| {
+        let groups = groups(file, columns.as_ref())?;
+        Ok((file.display().to_string(), groups))
+    };
+    let files = args.files.iter().map(read);
+    let answer = Answer {
+        histories: histories(files.collect::<Result<_, Failure>>()?)?,
+    };
+    if json {
+        return Ok(output::json(&answer)?);
+    }
+    let mut out = output::for_people();
+    for (number, history) in answer.histories.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        write(&mut out, history)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn write(out: &mut dyn Write, history: &History) -> io::Result<()> {
+    output::first_heading(out, &history.name)?;
+    output::paragraph(out, &headline(history))?;
+    if history.lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let sides = [
+        Side::Left,
+        Side::Left,
+        Side::Left,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+    ];
+    let mut table = Aligned::new(&sides);
+    table.row(["", "from", "to", "points", "median", "change"]);
+    for line in &history.lines {
+        rows(line, history, &mut table);
+    }
+    table.write(out)?;
+    for line in &history.lines {
+        if let Some(reason) = &line.not_searched {
+            let name = metric_name(line.metric);
+            output::paragraph(
+                out,
+                &format!("{name}: changes were not searched: {reason}."),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the answer in one sentence: the changes of each metric.
+fn headline(history: &History) -> String {
+    let points = counted(history.points.len() as u64, "point", "points");
+    let searched = || {
+        let lines = history.lines.iter();
+        lines.filter(|line| line.not_searched.is_none())
+    };
+    let names = |lines: &mut dyn Iterator<Item = &HistoryLine>| {
+        wording::listed(lines.map(|line| metric_name(line.metric)))
+    };
+    let changed = searched().filter(|line| line.segments.len() > 1);
+    let changed = changed.map(|line| {
+        let often = match line.segments.len() {
+            2 => "once".to_owned(),
+            segments => counted(segments as u64 - 1, "time", "times"),
+        };
+        format!("{} changed {often}", metric_name(line.metric))
+    });
+    let changed: Vec<String> = changed.collect();
+    match (changed.is_empty(), searched().next()) {
+        (false, _) => format!("In {points}, {}.", wording::listed(changed)),
+        (true, Some(_)) => format!("In {points}, {} did not change.", names(&mut searched())),
+        (true, None) if history.lines.is_empty() => {
+            "The runs are too short for any quantile.".to_owned()
+        }
+        (true, None) => format!("{points}: changes were not searched."),
+    }
+}
+
+/// Adds a row for each part of a metric's history.
+fn rows(line: &HistoryLine, history: &History, table: &mut Aligned) {
+    let mut before: Option<f64> = None;
+    for (number, segment) in line.segments.iter().enumerate() {
+        let name = |at: usize| {
+            let name = history.points.get(at).map_or("", String::as_str);
+            Printable(name).to_string()
+        };
+        let change = before.map(|before| match before > 0.0 && segment.median > 0.0 {
+            true => format!("× {:.3}", segment.median / before),
+            false => format!("+ {}", value_text(segment.median - before, history.unit)),
+        });
+        before = Some(segment.median);
+        table.row([
+            match number {
+                0 => metric_name(line.metric).to_owned(),
+                _ => String::new(),
+            },
+            name(segment.first),
+            name(segment.last),
+            (segment.last + 1 - segment.first).to_string(),
+            value_text(segment.median, history.unit),
+            change.unwrap_or_default(),
+        ]);
+    }
+}

@@ -1,0 +1,169 @@
+//! When did a measurement change? Change points in a history of measurements.
+
+use serde::Serialize;
+use statistics::change_points::changes;
+use statistics::planning::samples_per_run;
+use statistics::shift_function::RunQuantiles;
+
+use crate::summary::{median, quantiles};
+use crate::{Error, Group, Metric, Run, Unit};
+
+/// History of one measured thing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct History {
+    /// Name of the measured thing.
+    pub name: String,
+    /// Unit of the values.
+    pub unit: Unit,
+    /// Names of the points, in order: files, or runs of one file.
+    pub points: Vec<String>,
+    /// History of each metric.
+    pub lines: Vec<HistoryLine>,
+}
+
+/// History of one metric.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HistoryLine {
+    /// Number that each run counts as.
+    pub metric: Metric,
+    /// Value of each point: the median of its runs.
+    pub values: Vec<f64>,
+    /// Parts between changes, in order; without changes, there is one.
+    pub segments: Vec<Segment>,
+    /// Reason why no changes were searched.
+    pub not_searched: Option<String>,
+}
+
+/// Part of a history in which a metric did not change.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Segment {
+    /// Index of the first point.
+    pub first: usize,
+    /// Index of the last point.
+    pub last: usize,
+    /// Median of the points.
+    pub median: f64,
+}
+
+/// Points of one thing, each with its runs.
+struct Points {
+    name: String,
+    unit: Unit,
+    points: Vec<(String, Vec<Run>)>,
+}
+
+/// Least number of points in which a change can be found: 5 on each side.
+const LEAST_POINTS: usize = 10;
+
+/// Greatest number of points. The search takes time that grows with its square.
+const MOST_POINTS: usize = 1_000;
+
+/// Quantiles whose histories are shown.
+const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
+
+/// Probability of a change in a history without changes, over all metrics of all things.
+const ALPHA: f64 = 0.05;
+
+/// Searches changes in the histories of all things. Each file, given with its name, is a point. With a single file,
+/// each of its runs is a point.
+///
+/// # Errors
+/// If a file cannot be read, or if there is nothing in the files.
+pub fn histories(files: Vec<(String, Vec<Group>)>) -> Result<Vec<History>, Error> {
+    let is_single = files.len() == 1;
+    let mut all: Vec<Points> = Vec::new();
+    for (file, groups) in files {
+        for group in groups {
+            let points = match is_single {
+                true => (group.runs.into_iter())
+                    .map(|run| (run.name.clone(), vec![run]))
+                    .collect(),
+                false => vec![(file.clone(), group.runs)],
+            };
+            match all.iter_mut().find(|known| known.name == group.name) {
+                Some(known) => known.points.extend(points),
+                None => all.push(Points {
+                    name: group.name,
+                    unit: group.unit,
+                    points,
+                }),
+            }
+        }
+    }
+    if all.is_empty() {
+        return Err(Error::Sides("there are no runs in the files".to_owned()));
+    }
+    let read = all.into_iter().map(|of| {
+        let runs = of.points.iter().map(|(_, runs)| quantiles(runs));
+        let runs: Vec<Vec<RunQuantiles>> = runs.collect::<Result<_, Error>>()?;
+        Ok((of, runs))
+    });
+    let read: Vec<(Points, Vec<Vec<RunQuantiles>>)> = read.collect::<Result<_, Error>>()?;
+    let count: usize = read.iter().map(|(_, runs)| metrics(runs).len()).sum();
+    let alpha = ALPHA / count.max(1) as f64;
+    let history = |(of, runs): (Points, Vec<Vec<RunQuantiles>>)| History {
+        lines: (metrics(&runs).into_iter())
+            .map(|metric| HistoryLine::of(metric, &runs, alpha))
+            .collect(),
+        name: of.name,
+        unit: of.unit,
+        points: of.points.into_iter().map(|(name, _)| name).collect(),
+    };
+    Ok(read.into_iter().map(history).collect())
+}
+
+/// Returns the metrics that every run allows.
+fn metrics(points: &[Vec<RunQuantiles>]) -> Vec<Metric> {
+    let samples = || points.iter().flatten().map(|run| run.samples);
+    if samples().all(|samples| samples == 1) {
+        return vec![Metric::Value];
+    }
+    let shortest = samples().min().unwrap_or(0);
+    let allowed = QUANTILES.into_iter();
+    let allowed = allowed.filter(|share| shortest >= samples_per_run(*share));
+    allowed.map(Metric::Quantile).collect()
+}
+
+impl HistoryLine {
+    fn of(metric: Metric, points: &[Vec<RunQuantiles>], alpha: f64) -> HistoryLine {
+        let value = |runs: &Vec<RunQuantiles>| {
+            let each = runs.iter().filter_map(|run| run.at(metric.share()));
+            median(&each.collect::<Vec<f64>>())
+        };
+        // Each point has a run with a sample, because every run allows the metric.
+        let values: Vec<f64> = points.iter().filter_map(value).collect();
+        let not_searched = match values.len() {
+            few @ 0..LEAST_POINTS => Some(format!(
+                "too few points: {few}; a change needs 5 on each side"
+            )),
+            many if many > MOST_POINTS => Some(format!(
+                "too many points: {many}; the maximum is {MOST_POINTS}"
+            )),
+            _ => None,
+        };
+        let is_positive = values.iter().all(|value| *value > 0.0);
+        let on_scale = values.iter().map(|value| match is_positive {
+            true => value.ln(),
+            false => *value,
+        });
+        let found = match not_searched {
+            Some(_) => Vec::new(),
+            None => changes(&on_scale.collect::<Vec<f64>>(), alpha),
+        };
+        let starts = std::iter::once(0).chain(found.iter().copied());
+        let ends = found.iter().copied().chain([values.len()]);
+        let segment = |(start, end): (usize, usize)| {
+            Some(Segment {
+                first: start,
+                last: end.checked_sub(1)?,
+                median: median(&values[start..end])?,
+            })
+        };
+        HistoryLine {
+            metric,
+            segments: starts.zip(ends).filter_map(segment).collect(),
+            values,
+            not_searched,
+        }
+    }
+}

@@ -1,0 +1,476 @@
+//! Runs whose samples stay in a Parquet file until they are needed. A comparison of many long runs therefore
+//! needs the memory of a few of them.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::fmt;
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_cast::cast;
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_ord::partition::partition;
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
+};
+use parquet::file::statistics::Statistics;
+
+use crate::columns::{Columns, no_column, unit_of};
+use crate::runs::{Growing, Run, TimedSamples, Values};
+use crate::{Error, Group, Unit};
+
+/// Number of rows that are decoded at once.
+const BATCH_ROWS: usize = 1 << 16;
+
+/// Parquet file, and its column of values.
+pub(crate) struct StoredFile {
+    path: PathBuf,
+    metadata: ArrowReaderMetadata,
+    /// Index of the column of values.
+    value: usize,
+    /// Number by which values are multiplied.
+    factor: f64,
+    /// Index of the column of the starts of samples, in nanoseconds. Rows are in its order.
+    time: Option<usize>,
+}
+
+/// Samples of a run: rows of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredRun {
+    file: Arc<StoredFile>,
+    parts: Vec<Part>,
+}
+
+/// Neighbouring rows of a row group.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    row_group: u32,
+    start: u32,
+    len: u32,
+}
+
+/// Columns that tell the run of a row.
+pub(crate) struct Keys<'k> {
+    /// Column of the values.
+    pub(crate) value: &'k str,
+    /// Columns that tell the group.
+    pub(crate) group: &'k [&'k str],
+    /// Column that tells the run.
+    pub(crate) run: &'k str,
+    /// Function that names the group of a row from the columns of `group`.
+    pub(crate) name: &'k dyn Fn(&[ArrayRef], usize) -> String,
+    /// Column of the starts of samples, if rows are in its order.
+    pub(crate) time: Option<&'k str>,
+}
+
+/// Reads the runs of a file that another program wrote.
+pub(crate) fn read(path: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
+    let by: Vec<&str> = columns.by.as_deref().into_iter().collect();
+    let name = |of: &[ArrayRef], row: usize| match of.first() {
+        Some(by) => text(by, row),
+        None => columns.value.clone(),
+    };
+    let Some(run) = &columns.run else {
+        return each_row_a_run(path, columns, &by, &name);
+    };
+    let keys = Keys {
+        value: &columns.value,
+        group: &by,
+        run,
+        name: &name,
+        time: None,
+    };
+    read_runs(path, &keys)
+}
+
+/// Finds the rows of each run. The values are not read yet.
+pub(crate) fn read_runs(path: &Path, keys: &Keys<'_>) -> Result<Vec<Group>, Error> {
+    let (mut file, unit) = StoredFile::open(path, keys.value)?;
+    file.time = keys.time.map(|name| file.key(name)).transpose()?;
+    let file = Arc::new(file);
+    let mut indices = vec![file.key(keys.run)?];
+    for name in keys.group {
+        indices.push(file.key(name)?);
+    }
+    // Parts of each run, by group and run.
+    let mut parts: Vec<Vec<Vec<Part>>> = Vec::new();
+    let mut growing = Growing::default();
+    let mut began = 0;
+    for row_group in 0..file.row_groups() {
+        let mut last = None;
+        let mut start = 0_usize;
+        let rows = file.rows_of(row_group);
+        let batches = file.batches(&indices, vec![row_group], None)?;
+        for batch in batches {
+            let columns = batch?;
+            let ranges = partition(&columns).map_err(|error| file.damaged(&error))?;
+            for range in ranges.ranges() {
+                let name = (keys.name)(&columns[1..], range.start);
+                let group = growing.group(&name, unit);
+                let run = text(&columns[0], range.start);
+                let run = growing.run(group, &run, |name| {
+                    let run = StoredRun {
+                        file: Arc::clone(&file),
+                        parts: Vec::new(),
+                    };
+                    Run::stored(name, keys.time.map(|_| began), run)
+                });
+                began += 1;
+                parts.resize_with(growing.groups.len(), Vec::new);
+                let of_group = &mut parts[group];
+                of_group.resize_with(growing.groups[group].runs.len(), Vec::new);
+                let of_run = &mut of_group[run];
+                match of_run.last_mut() {
+                    Some(part) if last == Some((group, run)) => part.len += range.len() as u32,
+                    _ => of_run.push(Part {
+                        row_group: row_group as u32,
+                        start: (start + range.start) as u32,
+                        len: range.len() as u32,
+                    }),
+                }
+                last = Some((group, run));
+            }
+            start += columns[0].len();
+        }
+        if start != rows {
+            return Err(file.damaged(&format!("a row group has {start} rows, not {rows}")));
+        }
+    }
+    for (group, parts) in growing.groups.iter_mut().zip(parts) {
+        for (run, parts) in group.runs.iter_mut().zip(parts) {
+            let stored = StoredRun {
+                file: Arc::clone(&file),
+                parts,
+            };
+            *run = Run::stored(std::mem::take(&mut run.name), run.began, stored);
+        }
+    }
+    Ok(growing.groups)
+}
+
+/// Returns the difference of the greatest and the least value of a column of whole numbers, as the file states them.
+pub(crate) fn span(path: &Path, column: &str) -> Result<Option<i64>, Error> {
+    let (file, _) = StoredFile::open(path, column)?;
+    let mut range: Option<(i64, i64)> = None;
+    for group in file.metadata.metadata().row_groups() {
+        let mut chunks = group.columns().iter();
+        let chunk = chunks.find(|chunk| chunk.column_path().string() == column);
+        let Some(Statistics::Int64(stated)) = chunk.and_then(|chunk| chunk.statistics()) else {
+            return Ok(None);
+        };
+        let (Some(least), Some(greatest)) = (stated.min_opt(), stated.max_opt()) else {
+            return Ok(None);
+        };
+        let (low, high) = range.unwrap_or((*least, *greatest));
+        range = Some((low.min(*least), high.max(*greatest)));
+    }
+    Ok(range.and_then(|(low, high)| high.checked_sub(low)))
+}
+
+/// Reads a file in which each row is a run.
+fn each_row_a_run(
+    path: &Path,
+    columns: &Columns,
+    by: &[&str],
+    name: &dyn Fn(&[ArrayRef], usize) -> String,
+) -> Result<Vec<Group>, Error> {
+    let (file, unit) = StoredFile::open(path, &columns.value)?;
+    let mut indices = vec![file.value];
+    for name in by {
+        indices.push(file.key(name)?);
+    }
+    let all: Vec<usize> = (0..file.row_groups()).collect();
+    let mut growing = Growing::default();
+    let mut number = 0_u64;
+    for batch in file.batches(&indices, all, None)? {
+        let batch = batch?;
+        let mut values = Values::default();
+        for row in 0..batch[0].len() {
+            let group = growing.group(&name(&batch[1..], row), unit);
+            file.add(&batch[0].slice(row, 1), &mut values)?;
+            let known = std::mem::take(&mut values.known).into_owned();
+            let unknown = std::mem::take(&mut values.unknown);
+            // Rows of different groups have different names, so they make no pairs.
+            growing.groups[group]
+                .runs
+                .push(Run::new(number.to_string(), known, unknown));
+            number += 1;
+        }
+    }
+    Ok(growing.groups)
+}
+
+/// Returns a cell as text. A cell without a value is empty.
+pub(crate) fn text(column: &ArrayRef, row: usize) -> String {
+    let options = FormatOptions::default();
+    let formatter = ArrayFormatter::try_new(column.as_ref(), &options);
+    formatter.map_or_else(|_| String::new(), |text| text.value(row).to_string())
+}
+
+impl StoredFile {
+    fn open(path: &Path, value: &str) -> Result<(StoredFile, Unit), Error> {
+        let io = |source| Error::Io {
+            file: path.to_owned(),
+            source,
+        };
+        let failed = |what: String| Error::format(path, what);
+        let file = File::open(path).map_err(io)?;
+        let bytes = file.metadata().map_err(io)?.len();
+        let options = ArrowReaderOptions::new();
+        let metadata = contained(|| ArrowReaderMetadata::load(&file, options).map_err(text_of))
+            .map_err(|error| failed(format!("it is a damaged Parquet file ({error})")))?;
+        /// Maximum number of rows for each byte of the file. Equal values take less than a bit.
+        const ROWS_PER_BYTE: u64 = 64;
+        tables::check_parquet(metadata.metadata(), bytes.saturating_mul(ROWS_PER_BYTE))
+            .map_err(failed)?;
+        let mut groups = metadata.metadata().row_groups().iter();
+        if groups.any(|group| u32::try_from(group.num_rows()).is_err()) {
+            return Err(failed("a row group has too many rows".to_owned()));
+        }
+        let index = column(metadata.schema(), value).map_err(failed)?;
+        let (unit, factor) = match metadata.schema().field(index).data_type() {
+            DataType::Duration(TimeUnit::Second) => (Unit::Nanoseconds, 1e9),
+            DataType::Duration(TimeUnit::Millisecond) => (Unit::Nanoseconds, 1e6),
+            DataType::Duration(TimeUnit::Microsecond) => (Unit::Nanoseconds, 1e3),
+            DataType::Duration(TimeUnit::Nanosecond) => (Unit::Nanoseconds, 1.0),
+            numeric if numeric.is_numeric() => unit_of(value),
+            other => {
+                return Err(failed(format!(
+                    "its column `{}` has the type {other}; give a column of numbers or durations with --value",
+                    wording::Printable(value)
+                )));
+            }
+        };
+        let metadata = with_dictionaries(metadata);
+        let file = StoredFile {
+            path: path.to_owned(),
+            metadata,
+            value: index,
+            factor,
+            time: None,
+        };
+        Ok((file, unit))
+    }
+
+    /// Returns the index of a column that names groups or runs.
+    fn key(&self, name: &str) -> Result<usize, Error> {
+        let schema = self.metadata.schema();
+        let index = column(schema, name).map_err(|what| Error::format(&self.path, what))?;
+        let kind = schema.field(index).data_type();
+        let is_nested = kind.is_nested() && !matches!(kind, DataType::Dictionary(..));
+        match is_nested {
+            false => Ok(index),
+            true => Err(Error::format(
+                &self.path,
+                format!(
+                    "its column `{}` has the type {kind}; give a column of text or numbers with --run and --by",
+                    wording::Printable(name)
+                ),
+            )),
+        }
+    }
+
+    fn row_groups(&self) -> usize {
+        self.metadata.metadata().num_row_groups()
+    }
+
+    fn rows_of(&self, row_group: usize) -> usize {
+        let rows = self.metadata.metadata().row_group(row_group).num_rows();
+        usize::try_from(rows).unwrap_or(0)
+    }
+
+    fn damaged(&self, error: &dyn fmt::Display) -> Error {
+        Error::format(
+            &self.path,
+            format!("it cannot be read to its end ({error})"),
+        )
+    }
+
+    /// Reads columns of some row groups in batches, each column in the order of `indices`.
+    fn batches<'f>(
+        &'f self,
+        indices: &'f [usize],
+        row_groups: Vec<usize>,
+        selection: Option<RowSelection>,
+    ) -> Result<impl Iterator<Item = Result<Vec<ArrayRef>, Error>> + 'f, Error> {
+        // Each reader has its own position in the file, because runs are read in parallel.
+        let file = File::open(&self.path).map_err(|source| Error::Io {
+            file: self.path.clone(),
+            source,
+        })?;
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+                .with_row_groups(row_groups)
+                .with_batch_size(BATCH_ROWS);
+        if let Some(selection) = selection {
+            builder = builder.with_row_selection(selection);
+        }
+        let mask = ProjectionMask::roots(builder.parquet_schema(), indices.iter().copied());
+        let reader = contained(|| builder.with_projection(mask).build().map_err(text_of));
+        let mut reader = reader.map_err(|error| self.damaged(&error))?;
+        let mut sorted = indices.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let in_order = move |batch: RecordBatch| -> Option<Vec<ArrayRef>> {
+            let place = |index: &usize| sorted.binary_search(index).ok();
+            let column = |index| batch.columns().get(place(index)?).map(Arc::clone);
+            indices.iter().map(column).collect()
+        };
+        let mut is_over = false;
+        let next = move || {
+            if is_over {
+                return None;
+            }
+            let batch = contained(|| reader.next().transpose().map_err(text_of));
+            is_over = batch.is_err();
+            let batch = batch.map_err(|error| self.damaged(&error)).transpose()?;
+            Some(batch.and_then(|batch| {
+                in_order(batch).ok_or_else(|| self.damaged(&"a column is missing"))
+            }))
+        };
+        Ok(std::iter::from_fn(next))
+    }
+
+    /// Adds the values of an array.
+    fn add(&self, array: &ArrayRef, values: &mut Values<'static>) -> Result<(), Error> {
+        let numbers = match array.data_type() {
+            DataType::Duration(_) => cast(array, &DataType::Int64),
+            _ => Ok(Arc::clone(array)),
+        };
+        let numbers = numbers.and_then(|numbers| cast(&numbers, &DataType::Float64));
+        let numbers = numbers.map_err(|error| self.damaged(&error))?;
+        let numbers = numbers.as_primitive::<Float64Type>();
+        let known = values.known.to_mut();
+        let before = known.len();
+        match numbers.null_count() {
+            0 => known.extend(numbers.values().iter().map(|value| value * self.factor)),
+            missing => {
+                let present = numbers.iter().flatten();
+                known.extend(present.map(|value| value * self.factor));
+                values.unknown += missing as u64;
+            }
+        }
+        match known[before..].iter().find(|value| !value.is_finite()) {
+            None => Ok(()),
+            Some(odd) => Err(Error::format(
+                &self.path,
+                format!("a value is {odd}; give finite numbers, and leave unknown values empty"),
+            )),
+        }
+    }
+}
+
+/// Runs code that decodes Parquet, and converts its panics to errors. The decoder trusts numbers in the file and
+/// panics on some damaged files. Such a panic must not end the program.
+fn contained<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    let caught = |panic: Box<dyn Any + Send>| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied());
+        Err(text.unwrap_or("the decoder gave up").to_owned())
+    };
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(caught)
+}
+
+fn text_of(error: impl fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Returns the index of a column.
+fn column(schema: &Schema, name: &str) -> Result<usize, String> {
+    let fields = schema.fields().iter();
+    let found = schema.index_of(name);
+    found.map_err(|_| no_column(name, fields.map(|field| field.name().as_str())))
+}
+
+/// Lets the reader keep the dictionaries of text columns, so that equal neighbours are found quickly.
+fn with_dictionaries(metadata: ArrowReaderMetadata) -> ArrowReaderMetadata {
+    let fields = metadata.schema().fields().iter().map(|field| {
+        let kind = match field.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+            }
+            other => other.clone(),
+        };
+        Field::new(field.name(), kind, field.is_nullable()).with_metadata(field.metadata().clone())
+    });
+    let schema = Schema::new_with_metadata(
+        fields.collect::<Vec<Field>>(),
+        metadata.schema().metadata().clone(),
+    );
+    let options = ArrowReaderOptions::new().with_schema(SchemaRef::new(schema));
+    ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options).unwrap_or(metadata)
+}
+
+impl StoredRun {
+    pub(crate) fn rows(&self) -> u64 {
+        self.parts.iter().map(|part| u64::from(part.len)).sum()
+    }
+
+    /// Reads columns of the rows, batch by batch.
+    fn batches<'f>(
+        &'f self,
+        indices: &'f [usize],
+    ) -> Result<impl Iterator<Item = Result<Vec<ArrayRef>, Error>> + 'f, Error> {
+        let groups = self.parts.iter().map(|part| part.row_group as usize);
+        let mut groups: Vec<usize> = groups.collect();
+        groups.dedup();
+        let mut offset = 0;
+        let mut ranges = Vec::with_capacity(self.parts.len());
+        for parts in self.parts.chunk_by(|a, b| a.row_group == b.row_group) {
+            ranges.extend(parts.iter().map(|part| {
+                let start = offset + part.start as usize;
+                start..start + part.len as usize
+            }));
+            offset += self.file.rows_of(parts[0].row_group as usize);
+        }
+        let selection = RowSelection::from_consecutive_ranges(ranges.into_iter(), offset);
+        self.file.batches(indices, groups, Some(selection))
+    }
+
+    /// Reads the values from the file.
+    pub(crate) fn values(&self) -> Result<Values<'static>, Error> {
+        let mut values = Values {
+            known: Cow::Owned(Vec::new()),
+            unknown: 0,
+        };
+        for batch in self.batches(&[self.file.value])? {
+            self.file.add(&batch?[0], &mut values)?;
+        }
+        Ok(values)
+    }
+
+    /// Reads starts and values; `None` if the file has no starts.
+    pub(crate) fn timed(&self) -> Result<Option<TimedSamples>, Error> {
+        let Some(time) = self.file.time else {
+            return Ok(None);
+        };
+        let mut samples = Vec::new();
+        for batch in self.batches(&[time, self.file.value])? {
+            let batch = batch?;
+            let numbers = cast(&batch[1], &DataType::Float64);
+            let numbers = numbers.map_err(|error| self.file.damaged(&error))?;
+            let numbers = numbers.as_primitive::<Float64Type>().iter();
+            let Some(starts) = batch[0].as_primitive_opt::<Int64Type>() else {
+                return Ok(None);
+            };
+            let values = numbers.map(|value| value.map(|value| value * self.file.factor));
+            samples.extend(starts.values().iter().copied().zip(values));
+        }
+        Ok(Some(samples))
+    }
+}
+
+impl fmt::Debug for StoredFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredFile")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
