@@ -48,6 +48,18 @@ pub(crate) fn all(report: &mut String) -> Outcome<()> {
     }
     let counts = study::errors_of_counts(ROUNDS, 3);
     writeln!(report, "| counts of 20 | {counts:.1} | {counts:.1} |")?;
+    writeln!(
+        report,
+        "\n| pilot, pairs | half width of 48 pairs within 30 % of the forecast | in the range of the forecast (aim: 90) |\n|---|---|---|"
+    )?;
+    for pilot in [6, 12, 24, 32, 48] {
+        let found = study::forecasts(pilot, ROUNDS, 5);
+        writeln!(
+            report,
+            "| {pilot} | {:.1} | {:.1} |",
+            found.near, found.in_range
+        )?;
+    }
     let power = study::power(ROUNDS, 4);
     writeln!(
         report,

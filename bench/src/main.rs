@@ -4,6 +4,7 @@
 //! machines.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod comparison;
 mod error_rates;
 mod file_reads;
 mod hives;
@@ -35,6 +36,13 @@ fn main() -> Outcome<()> {
     let given: Vec<PathBuf> = std::env::args().skip(1).map(PathBuf::from).collect();
     match given.as_slice() {
         [what] if what == Path::new("error-rates") => error_rates::all(&mut report)?,
+        [what, scratch] if what == Path::new("comparison") => {
+            comparison::all(&mut report, scratch)?;
+        }
+        [what, file] if what == Path::new("comparison-make") => comparison::make(file)?,
+        [what, file] if what == Path::new("comparison-judge") => comparison::compare(file)?,
+        [what, file] if what == Path::new("comparison-read") => comparison::read(file, false)?,
+        [what, file] if what == Path::new("comparison-sort") => comparison::read(file, true)?,
         [what] if what == Path::new("views") => views::kernels(&mut report)?,
         [what, laglab, trace] if what == Path::new("page") => {
             page::requests(&mut report, laglab, trace)?;
@@ -53,8 +61,8 @@ fn main() -> Outcome<()> {
         _ => {
             let usage = "usage: bench LAGLAB SCRATCH_FOLDER DATA_FOLDER [PEERS_PYTHON], \
                          bench page LAGLAB TRACE, bench hives LAGLAB SCRATCH_FOLDER, \
-                         bench files LAGLAB SCRATCH_FOLDER, bench probes LAGLAB, bench error-rates, or \
-                         bench views";
+                         bench files LAGLAB SCRATCH_FOLDER, bench probes LAGLAB, bench comparison \
+                         SCRATCH_FOLDER, bench error-rates, or bench views";
             return Err(usage.into());
         }
     }
@@ -76,6 +84,7 @@ fn everything(
     // that this process had when it started the child.
     let files = load::files(report, laglab, scratch)?;
     memory(report, laglab, &files)?;
+    comparison::all(report, scratch)?;
     hives::audit(report, laglab, scratch)?;
     let large = reports::large(scratch, laglab)?;
     reports::commands(report, laglab, &large)?;
