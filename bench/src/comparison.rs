@@ -1,6 +1,6 @@
 //! `laglab prove compare` of many long runs: time and memory, next to reading and sorting the same samples.
 //!
-//! Each task is a process of its own, so that its peak memory is known.
+//! Each task is a separate process, so that its peak memory is known.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! When did a measurement change? Change points in a history of measurements.
+//! Changes in a history of measurements.
 
 use serde::Serialize;
 use statistics::change_points::changes;

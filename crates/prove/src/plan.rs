@@ -1,4 +1,4 @@
-//! How many pairs of runs tell a change? Plans from a pilot.
+//! Plans of comparisons from a pilot: the number of pairs of runs that tells a change.
 
 use serde::Serialize;
 use statistics::paired::MOST;
