@@ -219,7 +219,7 @@ fn metrics_of_traces_are_compared() {
         "{error}"
     );
     let error = refuse(&["--metric", "input-to-focus"]);
-    assert!(error.contains("the trace holds no"), "{error}");
+    assert!(error.contains("the trace has no input events"), "{error}");
     let error = refuse(&["--metric", "latency"]);
     assert!(error.contains("known are ready"), "{error}");
     if cfg!(feature = "sql") {
