@@ -49,6 +49,31 @@ impl Metric {
             Metric::Sql(query) => super::sql_metric::group(query, traces),
         }
     }
+
+    /// Returns the error for a metric that no trace has. It names what the first trace has instead.
+    fn without_samples(&self, opened: &[(PathBuf, TraceTables)]) -> Result<Failure, Failure> {
+        let similar = |tables: &TraceTables| match self {
+            Metric::Tables(metric) => {
+                tables.watched(|options| traces::similar_name(tables.store(), metric, options))
+            }
+            #[cfg(feature = "sql")]
+            Metric::Sql(_) => Ok(None),
+        };
+        let name = match self {
+            Metric::Tables(metric) => metric.to_string(),
+            #[cfg(feature = "sql")]
+            Metric::Sql(query) => query.clone(),
+        };
+        let similar = match opened.first() {
+            None => None,
+            Some((_, tables)) => similar(tables)?,
+        };
+        let advice = similar.map(|name| format!("; the traces have `{name}`"));
+        Ok(Failure::Input(format!(
+            "cannot compare {name}: no trace has any{}",
+            advice.unwrap_or_default()
+        )))
+    }
 }
 
 /// Reads the files and matches both sides.
@@ -115,11 +140,9 @@ fn of_traces(args: &Args) -> Result<Vec<Sides>, Failure> {
     let mut all = Vec::new();
     for metric in &args.metric {
         let groups = [metric.group(&before)?, metric.group(&after)?];
-        if let Metric::Tables(metric) = metric {
-            let mut runs = groups.iter().flat_map(|group| &group.runs);
-            if runs.all(|run| run.samples() == 0) {
-                return Err(without_samples(metric, &before)?);
-            }
+        let mut runs = groups.iter().flat_map(|group| &group.runs);
+        if runs.all(|run| run.samples() == 0) {
+            return Err(metric.without_samples(&before)?);
         }
         let [before, after] = groups.map(|group| vec![group]);
         all.extend(sides::between(before, after, args.paired)?);
@@ -137,23 +160,4 @@ fn run(metric: &TraceMetric, file: &Path, tables: &TraceTables) -> Result<Run, F
             missing_rows(table)
         ))
     })
-}
-
-/// Returns the error for a metric that no trace has.
-fn without_samples(
-    metric: &TraceMetric,
-    traces: &[(PathBuf, TraceTables)],
-) -> Result<Failure, Failure> {
-    let mut similar = None;
-    if let Some((_, tables)) = traces.first() {
-        similar =
-            tables.watched(|options| traces::similar_name(tables.store(), metric, options))?;
-    }
-    let advice = match similar {
-        Some(name) => format!("; the traces have `{name}`"),
-        None => String::new(),
-    };
-    Ok(Failure::Input(format!(
-        "cannot compare {metric}: no trace has any{advice}"
-    )))
 }
