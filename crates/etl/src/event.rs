@@ -341,7 +341,8 @@ impl<'a> Iterator for ExtendedItems<'a> {
     }
 }
 
-/// Position of an event in a trace, for error messages.
+/// Position of an event in a trace, for error messages. Within the events of a CPU, the order of
+/// positions is the order in which the events were logged, unless a ring buffer was overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Index of the segment in [`crate::Trace::segments`].

@@ -104,21 +104,35 @@ impl Scheduler {
             runs.reserve(switches.rows());
         }
         let mut switches = switches.0.iter().peekable();
-        let mut readied = readied.0.iter().peekable();
-        loop {
-            // If a thread is made ready and switched in at the same time, it was made ready first.
-            let next_ready = readied.peek().map(|(time_ns, _)| *time_ns);
-            let switch = switches
-                .next_if(|(time_ns, _)| next_ready.is_none_or(|ready_ns| *time_ns < ready_ns));
-            if let Some((time_ns, switch)) = switch {
-                self.switch(*time_ns, switch, trackers);
+        // Switches at the time of the current ready event.
+        let mut together: Vec<&(i64, Switch)> = Vec::new();
+        for (time_ns, ready) in &readied.0 {
+            for (at_ns, switch) in together.extract_if(.., |(at_ns, _)| at_ns < time_ns) {
+                self.switch(*at_ns, switch, trackers);
+            }
+            while let Some((at_ns, switch)) = switches.next_if(|(at_ns, _)| at_ns < time_ns) {
+                self.switch(*at_ns, switch, trackers);
                 if self.ended.len() == RUNS_AT_ONCE {
                     self.move_ended(&mut runs);
                 }
-            } else if let Some((time_ns, ready)) = readied.next() {
-                self.ready(*time_ns, ready, ready_rows, trackers);
-            } else {
-                break;
+            }
+            while let Some(switch) = switches.next_if(|(at_ns, _)| at_ns == time_ns) {
+                together.push(switch);
+            }
+            // At equal times, the order of the events decides if they are of the same CPU.
+            // Otherwise, the thread was made ready first.
+            let is_before = |(_, switch): &mut &(i64, Switch)| {
+                switch.cpu == ready.cpu && switch.place < ready.place
+            };
+            for (at_ns, switch) in together.extract_if(.., is_before) {
+                self.switch(*at_ns, switch, trackers);
+            }
+            self.ready(*time_ns, ready, ready_rows, trackers);
+        }
+        for (at_ns, switch) in together.into_iter().chain(switches) {
+            self.switch(*at_ns, switch, trackers);
+            if self.ended.len() == RUNS_AT_ONCE {
+                self.move_ended(&mut runs);
             }
         }
         self.move_ended(&mut runs);
@@ -191,7 +205,7 @@ impl Scheduler {
         rows: &mut ReadyThreads,
         trackers: &Trackers<'_>,
     ) {
-        let Readied { cpu, payload } = *readied;
+        let Readied { cpu, payload, .. } = *readied;
         let index = self.index(payload.thread_id);
         let thread = &mut self.threads[index as usize];
         let ids = thread.known.ids_at(trackers, payload.thread_id, time_ns);

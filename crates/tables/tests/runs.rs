@@ -247,6 +247,49 @@ fn a_thread_may_be_readied_before_it_has_left() {
     assert_eq!(runs.readied_ns.get(run(&runs, 7, 100)), None);
 }
 
+/// A switch and a ready event of a CPU at the same time count in the order in which they were logged.
+#[test]
+fn at_equal_times_the_order_of_a_cpus_events_decides() {
+    let switch = |cpu, at, old, state, new| Switch {
+        cpu,
+        at,
+        old,
+        state,
+        new,
+    };
+    let by = |runs: &CpuRuns| runs.readying_thread_id.get(run(runs, 9, 700));
+    for (first, expected) in [(true, Some(8)), (false, Some(7))] {
+        let mut log = Log::new();
+        log.thread(0, 77, 7).thread(0, 88, 8).thread(0, 99, 9);
+        log.switch(switch(0, 100, 0, 2, 7))
+            .switch(switch(1, 100, 0, 2, 9))
+            .switch(switch(1, 200, 9, WAITING, 0));
+        if first {
+            log.switch(switch(0, 600, 7, WAITING, 8));
+        }
+        log.ready(0, 600, 9, false);
+        if !first {
+            log.switch(switch(0, 600, 7, WAITING, 8));
+        }
+        log.switch(switch(1, 700, 0, 2, 9))
+            .switch(switch(1, 800, 9, WAITING, 0))
+            .switch(switch(0, 900, 8, WAITING, 0));
+        assert_eq!(by(&log.runs()), expected);
+    }
+    // A thread that is switched in on one CPU at the time at which another CPU readied it was ready before.
+    let mut log = Log::new();
+    log.switch(switch(0, 100, 0, 2, 7))
+        .switch(switch(1, 100, 0, 2, 9))
+        .switch(switch(1, 200, 9, WAITING, 0))
+        .switch(switch(1, 700, 0, 2, 9))
+        .ready(0, 700, 9, false)
+        .switch(switch(1, 800, 9, WAITING, 0));
+    let runs = log.runs();
+    let row = run(&runs, 9, 700);
+    assert_eq!(by(&runs), Some(7));
+    assert_eq!(runs.ready_ns.get(row), Some(0));
+}
+
 #[test]
 fn runs_at_the_ends_are_cut() {
     let mut log = Log::new();

@@ -1,5 +1,6 @@
 //! `context_switches`: switches of CPUs from one thread to another.
 
+use etl::Place;
 use events::ids::hook;
 use events::kernel::ContextSwitch;
 
@@ -86,6 +87,7 @@ table! {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Switch {
     pub(crate) cpu: u16,
+    pub(crate) place: Place,
     pub(crate) version: u8,
     pub(crate) payload: ContextSwitch,
 }
@@ -115,6 +117,7 @@ impl EventTable for ContextSwitches {
         let version = event.version()?;
         let switch = Switch {
             cpu: event.cpu(),
+            place: event.place(),
             version,
             payload: ContextSwitch::read(event.payload(), version, event.pointer_size())?,
         };

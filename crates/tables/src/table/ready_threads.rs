@@ -1,5 +1,6 @@
 //! `ready_threads`: waiting threads that become ready to run.
 
+use etl::Place;
 use events::ids::hook;
 use events::kernel::ReadyThread;
 
@@ -65,6 +66,7 @@ table! {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Readied {
     pub(crate) cpu: u16,
+    pub(crate) place: Place,
     pub(crate) payload: ReadyThread,
 }
 
@@ -89,6 +91,7 @@ impl EventTable for ReadyThreads {
         let event = incoming.event;
         let readied = Readied {
             cpu: event.cpu(),
+            place: event.place(),
             payload: ReadyThread::read(event.payload(), event.version()?, event.pointer_size())?,
         };
         raw.0.push((event.time_ns(), readied));
@@ -100,7 +103,7 @@ impl EventTable for ReadyThreads {
     fn join(raw: &mut Timed<Readied>, (): &mut (), _: &Trackers<'_>) -> ReadyThreads {
         let mut rows = ReadyThreads::default();
         rows.reserve(raw.rows());
-        for (time_ns, Readied { cpu, payload }) in &raw.0 {
+        for (time_ns, Readied { cpu, payload, .. }) in &raw.0 {
             rows.time_ns.push(*time_ns);
             rows.cpu.push(*cpu);
             rows.thread_id.push(payload.thread_id);

@@ -64,8 +64,8 @@ impl Walk {
         let mut walk = Walk::default();
         // Raw time and id of the last event of each CPU. The stack of this event may follow.
         let mut last: HashMap<u16, (u64, u16)> = HashMap::new();
-        // Raw time of the first context switch of each CPU.
-        let mut switched: HashMap<u16, u64> = HashMap::new();
+        // CPUs that have switched.
+        let mut switched: BTreeSet<u16> = BTreeSet::new();
         while let Some(event) = events.next() {
             let payload = event.payload();
             match event.hook() {
@@ -90,7 +90,7 @@ impl Walk {
                     let time = event.raw_time() as u64;
                     let is_switch = hook == CONTEXT_SWITCH;
                     if is_switch {
-                        switched.entry(event.cpu()).or_insert(time);
+                        switched.insert(event.cpu());
                     }
                     // Idle threads do not wait, so the report leaves out their stacks.
                     if is_switch && u32_at(payload, 0) == 0 {
@@ -101,8 +101,7 @@ impl Walk {
                     last.insert(event.cpu(), (time, hook));
                     // Before the first switch of a CPU, it is unknown which thread runs there and makes
                     // others ready.
-                    let first = switched.get(&event.cpu());
-                    if hook == READY_THREAD && first.is_none_or(|first| *first >= time) {
+                    if hook == READY_THREAD && !switched.contains(&event.cpu()) {
                         last.remove(&event.cpu());
                     }
                 }
