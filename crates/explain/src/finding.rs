@@ -50,7 +50,7 @@ pub struct Finding {
     #[ts(optional = nullable)]
     pub doubts: Vec<String>,
     /// Published sources of the facts that the finding uses.
-    pub sources: &'static [Source],
+    pub sources: Vec<Source>,
 }
 
 /// Importance of a finding.
@@ -140,7 +140,7 @@ impl Finding {
             weighed: Vec::new(),
             remedies: Vec::new(),
             doubts: Vec::new(),
-            sources: theory.sources,
+            sources: theory.sources.to_vec(),
         }
     }
 

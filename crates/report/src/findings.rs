@@ -77,7 +77,7 @@ fn card(number: usize, finding: &Finding) -> Markup {
                     div.tables { @for table in &finding.evidence { (evidence(table)) } }
                 }
             }
-            (sources(finding.sources))
+            (sources(&finding.sources))
         }
     }
 }

@@ -157,7 +157,7 @@ pub(super) fn write_finding(
         for evidence in finding.evidence.iter().chain(weighed) {
             write_evidence(out, evidence)?;
         }
-        for source in finding.sources {
+        for source in &finding.sources {
             let url = source.url.map_or_else(String::new, |url| format!(" {url}"));
             output::quiet(out, &format!("  Source: {}{url}", source.title))?;
         }

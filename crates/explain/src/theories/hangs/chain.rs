@@ -8,6 +8,7 @@ use tables::StoreError;
 
 use super::details::{Details, FromDisk};
 use super::pick::{Candidate, Kind};
+use super::wakers::{Waker, Wakers};
 use crate::Case;
 use crate::theories::long_waits::path::{self, Leg, Run, Runs, Thread};
 
@@ -21,6 +22,10 @@ pub(super) enum What {
     Ready,
     Disk(u32),
     Page,
+    /// Waited for data from the network. The number is an index of [`Wakers::remotes`].
+    Network(u32),
+    /// Waited until a DPC of a driver readied it. The number is the row of its module in `images`.
+    Driver(u32),
     /// Waited for this reason; 255 if the reason is unknown.
     Waited(u8),
     MachineSuspended,
@@ -64,18 +69,23 @@ fn who(run: &Run) -> Who {
 }
 
 impl<'c> Chain<'c> {
-    /// Follows a wait back.
-    pub(super) fn follow(
-        runs: &mut Runs<'_>,
-        details: &Details,
-        of: Candidate<'c>,
-    ) -> Result<Chain<'c>, StoreError> {
-        let range = of.range();
+    /// Follows a wait back. Returns the steps of the chain, the latest first.
+    pub(super) fn follow(runs: &mut Runs<'_>, of: &Candidate<'_>) -> Result<Vec<Leg>, StoreError> {
         let thread = Thread {
             id: of.wait.thread_id,
             row: of.wait.thread_row,
         };
-        let legs = path::path(runs, thread, &range, LEGS)?;
+        path::path(runs, thread, &of.range(), LEGS)
+    }
+
+    /// Divides a chain into parts.
+    pub(super) fn new(
+        of: Candidate<'c>,
+        legs: Vec<Leg>,
+        details: &Details,
+        wakers: &Wakers,
+    ) -> Chain<'c> {
+        let range = of.range();
         let mut parts: Vec<Part> = Vec::new();
         let mut add = |who: Who, what: What, ns: i64| {
             if ns <= 0 {
@@ -92,7 +102,7 @@ impl<'c> Chain<'c> {
         for leg in &legs {
             let [waited, was_ready, ran] = leg.parts();
             let who = who(&leg.run);
-            add(who, waited_for(leg, details), waited);
+            add(who, waited_for(leg, details, wakers), waited);
             add(who, What::Ready, was_ready);
             add(who, What::Ran, ran);
             add(who, What::MachineSuspended, leg.slept_ns());
@@ -106,7 +116,7 @@ impl<'c> Chain<'c> {
         let covered: i64 = legs.iter().map(|leg| leg.range.end - leg.range.start).sum();
         add(own, What::Unknown, range.end - range.start - covered);
         parts.sort_by_key(|part| Reverse((part.ns, part.who, part.what)));
-        Ok(Chain { of, legs, parts })
+        Chain { of, legs, parts }
     }
 
     /// Returns the length of the wait without suspend gaps, in nanoseconds.
@@ -179,7 +189,7 @@ impl<'c> Chain<'c> {
 }
 
 /// Returns the cause of the time in which the thread of a step waited.
-fn waited_for(leg: &Leg, details: &Details) -> What {
+fn waited_for(leg: &Leg, details: &Details, wakers: &Wakers) -> What {
     let until = leg.run.since_ns().min(leg.range.end);
     let range: Range<i64> = leg.range.start..until;
     if range.is_empty() {
@@ -188,7 +198,11 @@ fn waited_for(leg: &Leg, details: &Details) -> What {
     match details.of_wait(leg.run.thread_id, &range) {
         Some(FromDisk::Request(disk)) => What::Disk(disk),
         Some(FromDisk::Page) => What::Page,
-        None => What::Waited(leg.run.previous_wait_reason.unwrap_or(u8::MAX)),
+        None => match wakers.of(leg) {
+            Some(Waker::Network(remote)) => What::Network(remote),
+            Some(Waker::Driver(image_row)) => What::Driver(image_row),
+            None => What::Waited(leg.run.previous_wait_reason.unwrap_or(u8::MAX)),
+        },
     }
 }
 

@@ -4,6 +4,8 @@
 mod chain;
 mod details;
 mod pick;
+mod stacks;
+mod wakers;
 mod words;
 
 use std::cmp::Reverse;
@@ -11,10 +13,10 @@ use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 use selection::{Condition, Expression, Order, Selection};
-use tables::{StoreError, Table};
+use tables::{ImageTracker, StoreError, Table};
 
 use super::freezes::{self, Freeze};
-use super::long_waits::path::{self, Runs, Thread};
+use super::long_waits::path::{self, Leg, Runs, Thread};
 use super::long_waits::starved::Starved;
 use crate::ranges::{overlap, union};
 use crate::survey::RATE_CONTROL;
@@ -27,6 +29,7 @@ use chain::{Chain, What, Who};
 use details::Details;
 use pick::{Candidate, Edge, Kind};
 pub(super) use pick::{Noticed, is_asked};
+use wakers::Wakers;
 
 /// Theory about waits for something other than a CPU.
 pub(crate) struct Hangs;
@@ -42,7 +45,9 @@ static ABOUT: About = About {
         Table::DiskIo,
         Table::HardFaults,
         Table::Interrupts,
+        Table::Network,
         Table::ProcessFreezes,
+        Table::Stacks,
     ],
     sources: &[
         Source {
@@ -92,16 +97,27 @@ impl Theory for Hangs {
         let ranges = candidates.iter().map(Candidate::range).collect();
         let details = Details::read(case, ranges)?;
         let mut runs = Runs::new(case)?;
-        let mut chains = Vec::new();
-        for candidate in candidates {
-            let chain = Chain::follow(&mut runs, &details, candidate)?;
-            if chain.is_hang() {
-                chains.push(chain);
-            }
-        }
+        let followed = candidates.into_iter().map(|candidate| {
+            let legs = Chain::follow(&mut runs, &candidate)?;
+            Ok((candidate, legs))
+        });
+        let followed: Vec<(Candidate<'_>, Vec<Leg>)> =
+            followed.collect::<Result<_, StoreError>>()?;
+        let wakers = Wakers::read(case, followed.iter().flat_map(|(_, legs)| legs))?;
+        let chains = followed
+            .into_iter()
+            .map(|(candidate, legs)| Chain::new(candidate, legs, &details, &wakers))
+            .filter(Chain::is_hang);
+        let groups = Group::of(chains.collect());
+        let facts = Facts {
+            details,
+            wakers,
+            images: (!groups.is_empty()).then(|| ImageTracker::new(&case.names.images)),
+            focus_is_known: noticed.knows_focus(),
+        };
         let mut found = Vec::new();
-        for group in Group::of(chains) {
-            found.extend(group.finding(case, &details, noticed.knows_focus())?);
+        for group in groups {
+            found.extend(group.finding(case, &facts)?);
         }
         found.extend(rate_controlled(case));
         found.sort_by_key(|finding: &Finding| Reverse((finding.severity, finding.delay_ns())));
@@ -118,6 +134,15 @@ impl Theory for Hangs {
         }
         Ok(Outcome::For(found))
     }
+}
+
+/// Facts with which findings are described.
+struct Facts {
+    details: Details,
+    wakers: Wakers,
+    /// Images by address; `None` if there is no finding.
+    images: Option<ImageTracker>,
+    focus_is_known: bool,
 }
 
 /// Waits of a process with the same kind and the same cause.
@@ -215,12 +240,7 @@ impl<'c> Group<'c> {
         case.survey.threads.iter().filter(is_fellow).count()
     }
 
-    fn finding(
-        &self,
-        case: &Case<'_>,
-        details: &Details,
-        focus_is_known: bool,
-    ) -> Result<Option<Finding>, StoreError> {
+    fn finding(&self, case: &Case<'_>, facts: &Facts) -> Result<Option<Finding>, StoreError> {
         let worst = self.worst();
         let Some(blamed) = worst.blamed() else {
             return Ok(None);
@@ -241,13 +261,12 @@ impl<'c> Group<'c> {
         let told = words::Told {
             case,
             group: self,
-            details,
+            facts,
             starved: starved.as_ref(),
-            focus_is_known,
         };
         let mut finding = Finding::new(
             &ABOUT,
-            self.severity(delay_ns, focus_is_known),
+            self.severity(delay_ns, facts.focus_is_known),
             told.sentence(),
         )
         .subjects(self.subjects(case))
@@ -276,8 +295,24 @@ impl<'c> Group<'c> {
                 .subjects([Subject::Disk { number: disk }])
                 .with(details::evidence(case, disk, &range)?);
         }
+        if let What::Network(remote) = blamed.what {
+            let remote = &facts.wakers.remotes[remote as usize];
+            let row = blamed.who.process_row;
+            finding = finding.with(wakers::evidence(case, row, remote, &range)?);
+        }
+        if let What::Driver(image_row) = blamed.what {
+            let name = case.module_label(Some(image_row)).map(str::to_owned);
+            finding = finding.subjects(name.map(|name| Subject::Module { name }));
+        }
         finding.remedies = told.remedies();
         finding.doubts = told.doubts();
+        if let Some(images) = &facts.images
+            && let Some(shown) = stacks::shown(case, images, worst)?
+        {
+            finding.why.push(shown.sentence);
+            finding.remedies.insert(0, shown.remedy);
+            finding.sources.push(shown.source);
+        }
         if let Some(starved) = starved {
             finding.evidence.extend(starved.evidence);
         }

@@ -1,9 +1,8 @@
 //! Sentences, remedies and doubts about hangs.
 
-use super::Group;
 use super::chain::{Part, What, named};
-use super::details::Details;
 use super::pick::{Edge, Kind};
+use super::{Facts, Group};
 use crate::theories::long_waits::TICK_NS;
 use crate::theories::long_waits::starved::Starved;
 use crate::thresholds::BLAME_PERCENT;
@@ -17,10 +16,9 @@ const NAMED: usize = 4;
 pub(super) struct Told<'t, 'c> {
     pub(super) case: &'t Case<'t>,
     pub(super) group: &'t Group<'c>,
-    pub(super) details: &'t Details,
+    pub(super) facts: &'t Facts,
     /// Time without a CPU of the threads of the chain, if it is much of the wait.
     pub(super) starved: Option<&'t Starved>,
-    pub(super) focus_is_known: bool,
 }
 
 impl Told<'_, '_> {
@@ -82,6 +80,12 @@ impl Told<'_, '_> {
             (_, _, Some((What::Page, id))) if is_own(id) => {
                 "waited for a page from disk".to_owned()
             }
+            (_, None, Some((What::Network(remote), id))) if is_own(id) => {
+                format!("waited for data from {} ({reason})", self.remote(remote))
+            }
+            (_, None, Some((What::Driver(row), id))) if is_own(id) => {
+                format!("waited for {} ({reason})", self.driver(row))
+            }
             (Kind::Call, Some(by), _) => {
                 format!("waited for the answer to a call ({reason}), which {by} gave")
             }
@@ -128,6 +132,9 @@ impl Told<'_, '_> {
         );
         if let What::Disk(disk) = blamed.what {
             first += &self.queue(blamed.who.thread_id, disk);
+        }
+        if let What::Network(remote) = blamed.what {
+            first += &self.answer(blamed, remote);
         }
         why.push(first);
         let parts = worst.parts.iter().filter(|part| {
@@ -187,6 +194,8 @@ impl Told<'_, '_> {
             What::Ready => format!("{who} was ready without a CPU"),
             What::Disk(disk) => format!("{who} waited for disk {disk}"),
             What::Page => format!("{who} waited for pages from disk"),
+            What::Network(remote) => format!("{who} waited for data from {}", self.remote(remote)),
+            What::Driver(row) => format!("{who} waited for {}", self.driver(row)),
             What::MachineSuspended => "the machine was suspended".to_owned(),
             What::Unknown => format!("what {who} waited for is not known"),
             What::Waited(reason) => {
@@ -203,10 +212,61 @@ impl Told<'_, '_> {
         }
     }
 
+    /// Returns the name of the other end of a connection.
+    fn remote(&self, remote: u32) -> String {
+        let remote = &self.facts.wakers.remotes[remote as usize];
+        match remote.address.contains(':') {
+            true => format!(
+                "[{}]:{} ({})",
+                remote.address, remote.port, remote.transport
+            ),
+            false => format!("{}:{} ({})", remote.address, remote.port, remote.transport),
+        }
+    }
+
+    /// Returns words for a device, by the driver whose DPC ended the wait.
+    fn driver(&self, image_row: u32) -> String {
+        let module = self.case.module_label(Some(image_row));
+        format!(
+            "a device, whose driver {} ended the wait",
+            module.unwrap_or("?")
+        )
+    }
+
+    /// Returns sentences about the answer of another machine.
+    fn answer(&self, part: &Part, remote: u32) -> String {
+        let worst = self.group.worst();
+        let end = worst
+            .legs
+            .iter()
+            .find(|leg| leg.run.thread_id == part.who.thread_id);
+        let range = worst.of.range();
+        let end = end.map_or(range.end, |leg| leg.run.since_ns());
+        let wakers = &self.facts.wakers;
+        let (asked, resent) = wakers.asked(part.who.process_row, remote, &(range.start..end));
+        let asked = asked.map_or(String::new(), |asked| {
+            format!(
+                " The process had last sent data there {} before the answer came.",
+                duration(end - asked)
+            )
+        });
+        match resent {
+            0 => asked,
+            resent => format!(
+                "{asked} In this time, {}: packets were lost.",
+                counted(
+                    resent as u64,
+                    "packet was sent again",
+                    "packets were sent again"
+                )
+            ),
+        }
+    }
+
     /// Returns a sentence about the queue of a disk.
     fn queue(&self, thread_id: u32, disk: u32) -> String {
         let range = self.group.worst().of.range();
-        let (count, total_ns, queue_ns) = self.details.queued(thread_id, disk, &range);
+        let (count, total_ns, queue_ns) = self.facts.details.queued(thread_id, disk, &range);
         if count == 0 {
             return String::new();
         }
@@ -219,7 +279,7 @@ impl Told<'_, '_> {
                 percent(total_ns - queue_ns, total_ns)
             );
         }
-        let who = self.details.who_filled(disk, &range);
+        let who = self.facts.details.who_filled(disk, &range);
         let who = who.map_or(String::new(), |(row, count)| {
             format!(
                 ", which {} filled with {}",
@@ -277,6 +337,15 @@ impl Told<'_, '_> {
             What::Page => "Find the files that were read (`laglab hardfault`): reads of the page \
                 file mean that memory is short"
                 .to_owned(),
+            What::Network(remote) => format!(
+                "Find out why {} answered late: the machine, or the network to it. A window must not \
+                 wait for the network",
+                self.remote(remote)
+            ),
+            What::Driver(row) => format!(
+                "Update {} or check its device",
+                self.case.module_label(Some(row)).unwrap_or("the driver")
+            ),
             What::Ready => format!(
                 "Raise the priority of {process}, or let less run at higher priority: its thread was \
                  waited for and got no CPU"
@@ -324,7 +393,7 @@ impl Told<'_, '_> {
                     .to_owned(),
             );
         }
-        if !self.focus_is_known {
+        if !self.facts.focus_is_known {
             doubts.push("The trace does not record which program had the focus".to_owned());
         }
         if self.case.survey.clocks_apart_ns() > 0 {

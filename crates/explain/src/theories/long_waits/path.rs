@@ -39,6 +39,9 @@ pub(in crate::theories) struct Run {
     pub(in crate::theories) readied_by_dpc: Option<bool>,
     pub(in crate::theories) previous_wait_reason: Option<u8>,
     pub(in crate::theories) priority: Option<i8>,
+    pub(in crate::theories) readying_cpu: Option<u16>,
+    /// Stack at which the thread had waited.
+    pub(in crate::theories) stack_id: Option<u32>,
 }
 
 impl Run {
@@ -166,7 +169,7 @@ pub(in crate::theories) fn path(
     Ok(path)
 }
 
-const COLUMNS: [&str; 17] = [
+const COLUMNS: [&str; 19] = [
     "start_ns",
     "end_ns",
     "cpu",
@@ -184,6 +187,8 @@ const COLUMNS: [&str; 17] = [
     "readied_by_dpc",
     "previous_wait_reason",
     "priority",
+    "readying_cpu",
+    "stack_id",
 ];
 
 /// Number of chunks kept in memory, because the next steps are usually in the same chunks.
@@ -318,6 +323,8 @@ fn read(runs: &CpuRunsView<'_>, row: usize) -> Run {
         readied_by_dpc: runs.readied_by_dpc.get(row),
         previous_wait_reason: runs.previous_wait_reason.get(row),
         priority: runs.priority.get(row),
+        readying_cpu: runs.readying_cpu.get(row),
+        stack_id: runs.stack_id.get(row),
     }
 }
 

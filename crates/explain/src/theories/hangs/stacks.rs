@@ -1,0 +1,268 @@
+//! Causes of waits that the stacks of the waiting threads show.
+
+use rustc_hash::FxHashSet;
+use tables::{ImageTracker, StoreError};
+
+use super::chain::{Chain, What, named};
+use crate::theories::long_waits::path::Leg;
+use crate::{Case, Source};
+
+/// Cause that a stack shows.
+pub(super) struct Shown {
+    /// Sentence about it.
+    pub(super) sentence: String,
+    pub(super) remedy: String,
+    pub(super) source: Source,
+}
+
+/// Cause that frames of a stack show.
+struct Known {
+    /// File names of modules, in lower case.
+    modules: &'static [&'static str],
+    /// Parts of functions' names. If there are none, the module suffices.
+    functions: &'static [&'static str],
+    /// Continuation of “The stack shows that it waited …”.
+    waited: &'static str,
+    remedy: &'static str,
+    source: Source,
+}
+
+const FILTERS: Source = Source {
+    title: "Microsoft: Filter Manager Concepts (minifilter drivers, fltmgr.sys)",
+    url: Some("https://learn.microsoft.com/windows-hardware/drivers/ifs/filter-manager-concepts"),
+};
+
+/// Causes in the order in which they are looked for: the first that a stack shows is reported.
+const KNOWN: [Known; 8] = [
+    Known {
+        modules: &["ntdll.dll"],
+        functions: &[
+            "LdrpAcquireLoaderLock",
+            "LdrLockLoaderLock",
+            "LdrpDrainWorkQueue",
+        ],
+        waited: "for the loader lock, which a thread holds while a DLL is loaded, unloaded or initialized",
+        remedy: "Find the DLL that did long work in DllMain or was read slowly: the thread that held the \
+            lock is in the chain above, and its stack has the name",
+        source: Source {
+            title: "Microsoft: Dynamic-Link Library Best Practices (loader lock)",
+            url: Some(
+                "https://learn.microsoft.com/windows/win32/dlls/dynamic-link-library-best-practices",
+            ),
+        },
+    },
+    Known {
+        modules: &["clr.dll", "coreclr.dll", "clrgc.dll"],
+        functions: &[
+            "gc_heap::",
+            "GCHeap::",
+            "SuspendEE",
+            "RareDisablePreemptiveGC",
+        ],
+        waited: "for a garbage collection of .NET",
+        remedy: "Let the program allocate less, or let it collect in the background (concurrent \
+            collection); record the provider Microsoft-Windows-DotNETRuntime for the number and the \
+            lengths of its pauses",
+        source: Source {
+            title: "Microsoft: Fundamentals of garbage collection (.NET)",
+            url: Some(
+                "https://learn.microsoft.com/dotnet/standard/garbage-collection/fundamentals",
+            ),
+        },
+    },
+    Known {
+        modules: &["mrxsmb.sys", "mrxsmb10.sys", "mrxsmb20.sys", "rdbss.sys"],
+        functions: &[],
+        waited: "for a file server: the SMB redirector is on it",
+        remedy: "Look at the file server and the network to it. A window should not wait for files of a \
+            server",
+        source: Source {
+            title: "Microsoft: The Redirected Drive Buffering Subsystem (rdbss.sys)",
+            url: Some(
+                "https://learn.microsoft.com/windows-hardware/drivers/ifs/the-redirected-drive-buffering-subsystem",
+            ),
+        },
+    },
+    Known {
+        modules: &["dnsapi.dll"],
+        functions: &[],
+        waited: "for the resolution of a name (DNS)",
+        remedy: "Check the DNS servers of the machine, or the name that the program looks up",
+        source: Source {
+            title: "Microsoft: DnsQuery_W (windns.h)",
+            url: Some("https://learn.microsoft.com/windows/win32/api/windns/nf-windns-dnsquery_w"),
+        },
+    },
+    Known {
+        modules: &["winhttp.dll", "wininet.dll"],
+        functions: &[],
+        waited: "for an answer from the web (WinHTTP or WinINet)",
+        remedy: "A window must not wait for the network: let another thread do this request",
+        source: Source {
+            title: "Microsoft: About WinHTTP",
+            url: Some("https://learn.microsoft.com/windows/win32/winhttp/about-winhttp"),
+        },
+    },
+    Known {
+        modules: &["winspool.drv"],
+        functions: &[],
+        waited: "for the print spooler",
+        remedy: "Check the printers and their drivers, above all network printers that do not answer",
+        source: Source {
+            title: "Microsoft: Print Spooler Architecture",
+            url: Some(
+                "https://learn.microsoft.com/windows-hardware/drivers/print/introduction-to-spooler-components",
+            ),
+        },
+    },
+    Known {
+        modules: &["dxgkrnl.sys", "dxgmms1.sys", "dxgmms2.sys"],
+        functions: &[],
+        waited: "for the graphics adapter (DirectX graphics kernel)",
+        remedy: "Update the graphics driver. Record the provider Microsoft-Windows-DxgKrnl to see the \
+            queues of the adapter",
+        source: Source {
+            title: "Microsoft: Windows Display Driver Model (WDDM) architecture",
+            url: Some(
+                "https://learn.microsoft.com/windows-hardware/drivers/display/windows-vista-and-later-display-driver-model-architecture",
+            ),
+        },
+    },
+    Known {
+        modules: &["win32kfull.sys", "win32k.sys"],
+        functions: &["xxxInterSendMsgEx", "xxxSendMessage"],
+        waited: "for another window, to which it had sent a message (SendMessage)",
+        remedy: "Find the thread of the other window in the chain above: it did not handle its messages",
+        source: Source {
+            title: "Microsoft: About Messages and Message Queues (sent messages)",
+            url: Some(
+                "https://learn.microsoft.com/windows/win32/winmsg/about-messages-and-message-queues",
+            ),
+        },
+    },
+];
+
+/// Drivers of Windows that may be inside the filter manager without being filters of others.
+const FILE_SYSTEMS: [&str; 12] = [
+    "ntoskrnl.exe",
+    "ntkrnlmp.exe",
+    "ntkrnlpa.exe",
+    "hal.dll",
+    "fltmgr.sys",
+    "ntfs.sys",
+    "refs.sys",
+    "fastfat.sys",
+    "exfat.sys",
+    "rdbss.sys",
+    "mup.sys",
+    "npfs.sys",
+];
+
+/// Frame of a stack: the row of its module in `images`, its module in lower case, and its function.
+struct Frame {
+    module: String,
+    symbol: String,
+}
+
+/// Returns the cause that the stacks of a chain show: that of the waiting thread itself or, if it shows
+/// none, that of the thread that is blamed.
+pub(super) fn shown(
+    case: &Case<'_>,
+    images: &ImageTracker,
+    chain: &Chain<'_>,
+) -> Result<Option<Shown>, StoreError> {
+    let me = chain.of.wait.thread_id;
+    let own = chain.legs.iter().find(|leg| leg.run.thread_id == me);
+    let blamed = chain.blamed().filter(|part| {
+        !matches!(part.what, What::Ran | What::Ready | What::Unknown) && part.who.thread_id != me
+    });
+    let blamed = blamed.and_then(|part| {
+        let of_it = chain
+            .legs
+            .iter()
+            .filter(|leg| leg.run.thread_id == part.who.thread_id);
+        of_it.max_by_key(|leg| leg.parts()[0])
+    });
+    let legs: Vec<&Leg> = own.into_iter().chain(blamed).collect();
+    let wanted: FxHashSet<u32> = legs.iter().filter_map(|leg| leg.run.stack_id).collect();
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    let stacks = case.stacks(&wanted)?;
+    for leg in legs {
+        let Some(addresses) = leg.run.stack_id.and_then(|id| stacks.get(&id)) else {
+            continue;
+        };
+        let process_id = leg.run.process_id.unwrap_or(0);
+        let frames: Vec<Frame> = addresses
+            .iter()
+            .filter_map(|address| {
+                let row = images.lookup(process_id, *address, leg.run.start_ns)?;
+                let row = u32::try_from(row).ok();
+                Some(Frame {
+                    module: case.module_label(row)?.to_lowercase(),
+                    symbol: case.symbol(row, *address),
+                })
+            })
+            .collect();
+        let who = match leg.run.thread_id == me {
+            true => "Its stack".to_owned(),
+            false => {
+                let part = chain.blamed().map(|part| named(case, &part.who));
+                format!("The stack of {}", part.unwrap_or_default())
+            }
+        };
+        if let Some(shown) = of_frames(&who, &frames) {
+            return Ok(Some(shown));
+        }
+    }
+    Ok(None)
+}
+
+fn of_frames(who: &str, frames: &[Frame]) -> Option<Shown> {
+    if let Some(filter) = filter(frames) {
+        return Some(Shown {
+            sentence: format!(
+                "{who} shows that it waited in {filter}, a driver that filters the file system: \
+                 fltmgr.sys had called it for a request to a file."
+            ),
+            remedy: format!(
+                "Update or remove the program of {filter}, or exclude these files from it; record \
+                 again without it"
+            ),
+            source: FILTERS,
+        });
+    }
+    KNOWN.iter().find_map(|known| {
+        let is_of_it = |frame: &&Frame| {
+            let function = frame
+                .symbol
+                .split_once('!')
+                .map_or("", |(_, function)| function);
+            known.modules.contains(&frame.module.as_str())
+                && (known.functions.is_empty()
+                    || known.functions.iter().any(|part| function.contains(part)))
+        };
+        let frame = frames.iter().find(is_of_it)?;
+        Some(Shown {
+            sentence: format!(
+                "{who} shows that it waited {} ({}).",
+                known.waited, frame.symbol
+            ),
+            remedy: known.remedy.to_owned(),
+            source: known.source,
+        })
+    })
+}
+
+/// Returns the driver of the innermost frame that the filter manager called, if it is not a part of the
+/// kernel or a file system.
+fn filter(frames: &[Frame]) -> Option<String> {
+    let manager = frames
+        .iter()
+        .position(|frame| frame.module == "fltmgr.sys")?;
+    let inside = frames.get(manager.checked_sub(1)?)?;
+    let is_filter =
+        !FILE_SYSTEMS.contains(&inside.module.as_str()) && inside.module.ends_with(".sys");
+    is_filter.then(|| inside.module.clone())
+}
