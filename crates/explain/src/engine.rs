@@ -93,13 +93,13 @@ impl Explanation {
         let is_open = |verdict: &&Verdict| verdict.judgement == Judgement::NotRecorded;
         let open = self.theories.iter().filter(is_open).count();
         let all = self.theories.len();
-        let kept_ns: i64 = self.survey.cpus.iter().map(|cpu| cpu.busy_ns).sum();
+        let kept_ns = self.survey.kept_ns();
         let left_out_ns = self.survey.doubtful.cpu_ns;
         let is_incomplete =
             (self.findings.iter()).any(|finding| finding.severity > Severity::Information);
         Some(match self.span.is_empty() {
             true => Conclusion::CannotAnswer(open, all),
-            false if left_out_ns > kept_ns => Conclusion::Unusable(left_out_ns, kept_ns),
+            false if self.survey.lacks_switches() => Conclusion::Unusable(left_out_ns, kept_ns),
             // The check above excludes all other warnings, so this warning is about the capture.
             false if is_incomplete => Conclusion::Incomplete,
             false => Conclusion::NothingNoticeable(open, all),

@@ -73,6 +73,12 @@ thresholds! {
     CAUSE_PERCENT: i64 = 50 Percent, OWN;
     /// Least share of a wait for which a cause counts as a part of its explanation.
     PARTIAL_CAUSE_PERCENT: i64 = 10 Percent, OWN;
+    /// Least share of the CPUs' time during a wait that the trace must show. If it shows less, the wait is
+    /// doubtful.
+    RECORDED_PERCENT: i64 = 50 Percent, OWN;
+    /// Longest time from when data arrives from the network to when the thread that waits for it is
+    /// readied.
+    NETWORK_WAKE_NS: i64 = 1_000_000 Duration, OWN;
     /// Longest time that a processor takes to leave an idle state.
     IDLE_EXIT_NS: i64 = 1_000_000 Duration, OWN;
     /// Time after which Windows may raise the priority of a ready thread that gets no CPU.

@@ -238,6 +238,17 @@ impl Survey {
         most_ns.max().unwrap_or(0).saturating_mul(2)
     }
 
+    /// Returns the CPU time of threads that counts, without doubtful runs, in nanoseconds.
+    pub fn kept_ns(&self) -> i64 {
+        self.cpus.iter().map(|cpu| cpu.busy_ns).sum()
+    }
+
+    /// Returns true if most CPU time is in doubtful runs, because the trace lacks switches everywhere. A
+    /// part of a trace with the events of one program is an example.
+    pub fn lacks_switches(&self) -> bool {
+        self.doubtful.cpu_ns > self.kept_ns()
+    }
+
     /// Returns the length of the trace's time span in nanoseconds.
     pub fn span_ns(&self) -> i64 {
         self.span.end.saturating_sub(self.span.start)

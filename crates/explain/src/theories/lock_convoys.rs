@@ -5,16 +5,17 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use selection::{Condition, Expression, Order, Selection};
-use tables::{CpuRunsView, StoreError, Table};
+use tables::{CpuRunsView, HardFaultsView, StoreError, Table};
 
+use crate::ranges::{overlap, union};
 use crate::suspend_gaps::asleep_sql;
 use crate::thresholds::{
-    CONVOY_HANDOVERS, CONVOY_THREADS, DISRUPTIVE_NS, LOCK_HELD_NS, LOCK_WAIT_NS, NOTICED_NS,
-    STARVED_HOLDER_PERCENT, is_share,
+    CAUSE_PERCENT, CONVOY_HANDOVERS, CONVOY_THREADS, DISRUPTIVE_NS, LOCK_HELD_NS, LOCK_WAIT_NS,
+    NOTICED_NS, STARVED_HOLDER_PERCENT, is_share,
 };
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, SuspendGaps, Theory, Unit,
-    duration, grouped, labels,
+    duration, grouped, labels, percent,
 };
 
 use super::long_waits::starved::Starved;
@@ -27,7 +28,7 @@ static ABOUT: About = About {
     id: "lock-convoy",
     name: "lock convoys",
     question: "Did threads of one program wait for each other, one after the other?",
-    tables: &[Table::CpuRuns],
+    tables: &[Table::CpuRuns, Table::HardFaults],
     sources: &[Source {
         title: "Microsoft: wait reasons (KWAIT_REASON)",
         url: Some(
@@ -388,6 +389,14 @@ fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
     sentence += &starved
         .as_ref()
         .map_or_else(String::new, |starved| starved.sentence(case));
+    let pages = pages(case, convoy)?;
+    let is_paging = is_share(pages.0, (end - start - asleep_ns).max(1), CAUSE_PERCENT);
+    if is_paging {
+        sentence += &format!(
+            " The lock is not the cause: in {} of this time, one of them waited for a page from disk.",
+            percent(pages.0, end - start - asleep_ns)
+        );
+    }
     let mut how = format!("of thread {thread_id}, which waited for other threads of its program");
     if starved.is_some() {
         how += " (without the time that these were ready and got no CPU)";
@@ -399,11 +408,17 @@ fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
         .subjects(case.process_subject(Some(convoy.process_row), None))
         .subjects(convoy.subjects(&waiters.waits))
         .delay(delay_ns, how)
-        .remedy(format!(
+        .remedy(match is_paging {
+            true => format!(
+                "Let {process} read its pages before it needs the lock, or from a faster disk: the finding \
+                 about hard faults has the files"
+            ),
+            false => format!(
             "Make threads of {process} hold the lock for a shorter time: not while they read, write or \
              compute. `laglab explain TRACE --thread {thread_id} --between {from_ms}ms {to_ms}ms` shows \
              what they did"
-        ))
+            ),
+        })
         .doubt(
             "A trace shows that threads waited and what readied them, not what they waited for: locks \
              and condition variables look alike",
@@ -411,6 +426,9 @@ fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
     finding.evidence.extend(waiters.evidence(case));
     if asleep_ns > 0 {
         finding = finding.with(case.survey.suspend_gaps.evidence(&convoy.during));
+    }
+    if is_paging {
+        finding = finding.with(pages.1);
     }
     if let Some(starved) = starved {
         finding.evidence.extend(starved.evidence);
@@ -420,6 +438,57 @@ fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
         ));
     }
     Ok(finding)
+}
+
+/// Returns the time during which at least one thread of the convoy waited for a page from disk, in
+/// nanoseconds, and evidence with the hard faults of its process in this time.
+fn pages(case: &Case<'_>, convoy: &Convoy) -> Result<(i64, Evidence), StoreError> {
+    let within = convoy.during.start..convoy.during.end.saturating_add(1);
+    let (mut waits, mut sums) = (Vec::new(), (0_u64, None::<i64>));
+    let table = case.table(Table::HardFaults)?;
+    let columns = [
+        "time_ns",
+        "start_ns",
+        "thread_id",
+        "process_row",
+        "duration_ns",
+    ];
+    for batch in case.batches(&table, within.clone(), &columns) {
+        let batch = batch?;
+        let view = HardFaultsView::new(&batch)?;
+        for row in 0..view.len() {
+            let at = view.time_ns[row];
+            if !within.contains(&at) || view.process_row.get(row) != Some(convoy.process_row) {
+                continue;
+            }
+            sums.0 += 1;
+            if let Some(ns) = view.duration_ns.get(row) {
+                sums.1 = Some(sums.1.unwrap_or(0).saturating_add(ns));
+            }
+            let start = view.start_ns.get(row);
+            let is_of_convoy = convoy.threads.contains(&view.thread_id[row]);
+            let wait = start.filter(|_| is_of_convoy).map(|start| start..at);
+            waits.extend(wait.and_then(|wait| overlap(&wait, &convoy.during)));
+        }
+    }
+    let waits = union(waits);
+    let gaps = &case.survey.suspend_gaps;
+    let waited = waits
+        .iter()
+        .map(|wait| wait.end - wait.start - gaps.asleep_ns(wait));
+    let selection = Selection::of(Table::HardFaults)
+        .within("time_ns", within)
+        .filter(Condition::is("process_row", convoy.process_row));
+    let evidence = Evidence::of("Hard faults of the program in this time", selection)
+        .column("faults", "faults", Unit::Count, Expression::Count)
+        .column(
+            "waited_ns",
+            "waited",
+            Unit::Duration,
+            Expression::Sum("duration_ns"),
+        )
+        .row([Some(sums.0.into()), sums.1.map(Into::into)]);
+    Ok((waited.sum(), evidence))
 }
 
 /// Finds the time during which a thread waited for other threads that were ready and got no CPU.

@@ -1,13 +1,18 @@
 //! Theory: threads waited for pages from disk.
 
-use rustc_hash::FxHashMap;
-use selection::{Expression, Order, Selection};
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use selection::{Condition, Expression, Order, Selection};
 use tables::{HardFaultsView, StoreError, Table};
 
-use crate::thresholds::HARD_FAULTS_NS;
+use super::hangs::Noticed;
+use crate::ranges::union;
+use crate::thresholds::{CAUSE_PERCENT, DISRUPTIVE_NS, HARD_FAULTS_NS, is_share};
 use crate::{
-    About, Case, Evidence, Finding, Outcome, Severity, Subject, Theory, Unit, duration, grouped,
-    size,
+    About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, counted,
+    duration, percent, size,
 };
 
 /// Theory about hard page faults, which make threads wait for a disk.
@@ -17,12 +22,24 @@ static ABOUT: About = About {
     id: "hard-faults",
     name: "paging",
     question: "Did threads wait for pages to be read from disk?",
-    tables: &[Table::HardFaults],
-    sources: &[],
+    tables: &[Table::HardFaults, Table::Focus],
+    sources: &[Source {
+        title: "Microsoft: Introduction to the page file (hard faults, page file, memory pressure)",
+        url: Some(
+            "https://learn.microsoft.com/troubleshoot/windows-client/performance/introduction-to-the-page-file",
+        ),
+    }],
 };
 
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
+/// Maximum number of findings.
+const TOLD: usize = 3;
+/// Files to which Windows moves pages if memory is short, in lower case.
+const PAGE_FILES: [&str; 2] = ["pagefile.sys", "swapfile.sys"];
+
+/// Row of a process in `processes`, if it is known.
+type ProcessRow = Option<u32>;
 
 #[derive(Clone, Copy, Default)]
 struct Faults {
@@ -32,102 +49,280 @@ struct Faults {
     longest_ns: Option<i64>,
 }
 
+impl Faults {
+    fn add(&mut self, bytes: u32, duration_ns: Option<i64>) {
+        self.count += 1;
+        self.bytes += u64::from(bytes);
+        if let Some(ns) = duration_ns {
+            self.waited_ns = Some(self.waited_ns.unwrap_or(0).saturating_add(ns));
+            self.longest_ns = self.longest_ns.max(Some(ns));
+        }
+    }
+}
+
+/// Hard faults of a process.
+#[derive(Default)]
+struct OfProcess {
+    all: Faults,
+    by_thread: FxHashMap<u32, Faults>,
+    by_file: FxHashMap<Option<String>, Faults>,
+    waits: Vec<Range<i64>>,
+    /// Waits of threads that handle messages of windows.
+    of_windows: Vec<Range<i64>>,
+}
+
+impl OfProcess {
+    /// Returns the time that threads waited for pages of the page file, in nanoseconds.
+    fn page_file_ns(&self) -> i64 {
+        let is_page_file = |path: &str| {
+            let path = path.to_lowercase();
+            PAGE_FILES.iter().any(|name| path.ends_with(name))
+        };
+        let files = self.by_file.iter();
+        files
+            .filter(|(path, _)| path.as_deref().is_some_and(is_page_file))
+            .map(|(_, faults)| faults.waited_ns.unwrap_or(0))
+            .sum()
+    }
+}
+
 impl Theory for Paging {
     fn about(&self) -> &'static About {
         &ABOUT
     }
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
-        let mut threads: FxHashMap<(Option<u32>, u32), Faults> = FxHashMap::default();
-        let table = case.table(Table::HardFaults)?;
-        let columns = [
-            "time_ns",
-            "thread_id",
-            "process_row",
-            "duration_ns",
-            "size_bytes",
-        ];
-        for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
-            let batch = batch?;
-            let view = HardFaultsView::new(&batch)?;
-            for row in 0..view.len() {
-                let key = (view.process_row.get(row), view.thread_id[row]);
-                let faults = threads.entry(key).or_default();
-                faults.count += 1;
-                faults.bytes += u64::from(view.size_bytes[row]);
-                if let Some(ns) = view.duration_ns.get(row) {
-                    faults.waited_ns = Some(faults.waited_ns.unwrap_or(0).saturating_add(ns));
-                    faults.longest_ns = faults.longest_ns.max(Some(ns));
-                }
-            }
-        }
-        if threads.is_empty() {
+        let mut processes = read(case)?;
+        if processes.is_empty() {
             let what = "there are no hard faults: either none happened, or they were not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
-        let mut threads: Vec<((Option<u32>, u32), Faults)> = threads.into_iter().collect();
-        threads.sort_by_key(|((row, id), faults)| (std::cmp::Reverse(faults.waited_ns), *id, *row));
-        let selection = Selection::of(Table::HardFaults)
-            .group_by(&["process_row", "thread_id"])
-            .order(&[
-                Order::descending("waited_ns"),
-                Order::ascending("thread_id"),
-                Order::ascending("process_row").unknown_first(),
-            ])
-            .limit(SHOWN);
-        let (process, sum) = (Expression::Process("process_row"), Expression::Sum);
-        let longest = Expression::Max("duration_ns");
-        let mut evidence = Evidence::of("Hard faults by thread", selection)
-            .column("process", "process", Unit::None, process)
-            .stored("thread_id", "thread", Unit::None)
-            .column("faults", "faults", Unit::Count, Expression::Count)
-            .column("size_bytes", "read", Unit::Bytes, sum("size_bytes"))
-            .column("waited_ns", "waited", Unit::Duration, sum("duration_ns"))
-            .column("longest_ns", "longest", Unit::Duration, longest);
-        for ((row, id), faults) in threads.iter().take(SHOWN) {
-            evidence = evidence.row([
-                case.process_label(*row).map(Into::into),
-                Some((*id).into()),
-                Some(faults.count.into()),
-                Some(faults.bytes.into()),
-                faults.waited_ns.map(Into::into),
-                faults.longest_ns.map(Into::into),
-            ]);
-        }
-        let ((row, id), most) = threads[0];
-        let waited_ns = most.waited_ns.unwrap_or(0);
-        let told = format!(
-            "thread {id} of {} waited {} for {} hard faults ({} read), {} at most",
-            case.process(row, None),
-            duration(waited_ns),
-            grouped(most.count),
-            size(most.bytes),
-            duration(most.longest_ns.unwrap_or(0))
-        );
-        if waited_ns < HARD_FAULTS_NS {
-            let because = format!("no thread waited long for hard faults; the longest: {told}");
+        processes.sort_by_key(|(row, of)| (Reverse(of.all.waited_ns), *row));
+        let evidence = by_process(case, &processes);
+        let is_long = |(_, of): &&(ProcessRow, OfProcess)| of.all.waited_ns >= Some(HARD_FAULTS_NS);
+        let long: Vec<_> = processes.iter().filter(is_long).take(TOLD).collect();
+        if long.is_empty() {
+            let (row, most) = &processes[0];
+            let because = format!(
+                "threads of no process waited long for pages; the longest: {}",
+                told(case, *row, most)
+            );
             return Ok(Outcome::Against(because, vec![evidence]));
         }
-        let finding = Finding::new(
-            &ABOUT,
-            Severity::Warning,
-            format!("Threads waited for pages from disk: {told}."),
-        )
-        .subjects([Subject::Thread {
-            id,
-            row: None,
-            process_row: row,
-        }])
+        let noticed = Noticed::read(case)?;
+        let found = long.into_iter().map(|(row, of)| {
+            let finding = found(case, &noticed, *row, of);
+            finding.with(evidence.clone())
+        });
+        Ok(Outcome::For(found.collect()))
+    }
+}
+
+/// Reads the hard faults of all processes.
+fn read(case: &Case<'_>) -> Result<Vec<(ProcessRow, OfProcess)>, StoreError> {
+    let mut processes: FxHashMap<ProcessRow, OfProcess> = FxHashMap::default();
+    let threads = case.survey.threads.iter();
+    let windows: FxHashSet<u32> = threads
+        .filter(|thread| Noticed::has_window(thread))
+        .map(|thread| thread.thread_id)
+        .collect();
+    let table = case.table(Table::HardFaults)?;
+    let columns = [
+        "time_ns",
+        "start_ns",
+        "thread_id",
+        "process_row",
+        "duration_ns",
+        "size_bytes",
+        "path",
+    ];
+    for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
+        let batch = batch?;
+        let view = HardFaultsView::new(&batch)?;
+        for row in 0..view.len() {
+            let of = processes.entry(view.process_row.get(row)).or_default();
+            let (bytes, ns) = (view.size_bytes[row], view.duration_ns.get(row));
+            of.all.add(bytes, ns);
+            let of_thread = of.by_thread.entry(view.thread_id[row]).or_default();
+            of_thread.add(bytes, ns);
+            let path = view.path.get(row).map(str::to_owned);
+            of.by_file.entry(path).or_default().add(bytes, ns);
+            let wait = view.start_ns.get(row).map(|start| start..view.time_ns[row]);
+            if windows.contains(&view.thread_id[row]) {
+                of.of_windows.extend(wait.clone());
+            }
+            of.waits.extend(wait);
+        }
+    }
+    Ok(processes.into_iter().collect())
+}
+
+/// Describes the hard faults of a process.
+fn told(case: &Case<'_>, row: ProcessRow, of: &OfProcess) -> String {
+    format!(
+        "{} of {} waited {} for {} ({} read), {} at most",
+        counted(of.by_thread.len() as u64, "thread", "threads"),
+        case.process(row, None),
+        duration(of.all.waited_ns.unwrap_or(0)),
+        counted(of.all.count, "hard fault", "hard faults"),
+        size(of.all.bytes),
+        duration(of.all.longest_ns.unwrap_or(0))
+    )
+}
+
+/// Describes the hard faults of a process. If it had the focus while its window waited for a disruptive time, a
+/// user waited.
+fn found(case: &Case<'_>, noticed: &Noticed, row: ProcessRow, of: &OfProcess) -> Finding {
+    let waited_ns = of.all.waited_ns.unwrap_or(0);
+    let waits = union(of.waits.clone());
+    let gaps = &case.survey.suspend_gaps;
+    let lengths = waits
+        .iter()
+        .map(|wait| wait.end - wait.start - gaps.asleep_ns(wait));
+    let delay_ns: i64 = lengths.sum();
+    let of_windows = union(of.of_windows.clone());
+    let noticed_ns: i64 = (of_windows.iter())
+        .map(|wait| noticed.noticed_ns(row, wait))
+        .sum();
+    let severity = match noticed_ns {
+        DISRUPTIVE_NS.. if noticed.knows_focus() => Severity::Problem,
+        _ => Severity::Warning,
+    };
+    let process = case.process(row, None);
+    let mut threads: Vec<(u32, Faults)> = of.by_thread.iter().map(|(id, of)| (*id, *of)).collect();
+    threads.sort_by_key(|(id, faults)| (Reverse(faults.waited_ns), *id));
+    let sentence = format!(
+        "Threads waited for pages from disk: {}.",
+        told(case, row, of)
+    );
+    let mut finding = Finding::new(&ABOUT, severity, sentence);
+    let page_file_ns = of.page_file_ns();
+    let remedy = match is_share(page_file_ns, waited_ns.max(1), CAUSE_PERCENT) {
+        true => {
+            finding = finding.because(format!(
+                "{} of this time was for pages in the page file: memory was short, so Windows had \
+                 moved them there.",
+                percent(page_file_ns, waited_ns)
+            ));
+            "Use less memory, or add some: find the programs with most private memory (Task Manager, \
+             Commit size). A faster disk for the page file makes the waits shorter"
+        }
+        false => {
+            "Find the files that they came from (`laglab hardfault`): the first start of a program \
+             reads its own files; reads of the page file mean that memory is short"
+        }
+    };
+    let subjects = threads.iter().take(SHOWN).map(|(id, _)| Subject::Thread {
+        id: *id,
+        row: None,
+        process_row: row,
+    });
+    let mut finding = finding
+        .subjects(subjects)
         .subjects(case.process_subject(row, None))
         .delay(
-            waited_ns,
-            format!("of thread {id}, which waited for the pages"),
+            delay_ns,
+            format!("of {process}, whose threads waited for pages, overlaps counted once"),
         )
-        .with(evidence)
-        .remedy(
-            "Find the files that they came from (`laglab hardfault`): the first start of a program \
-             reads its own files; reads of the page file mean that memory is short",
-        );
-        Ok(Outcome::For(vec![finding]))
+        .remedy(remedy);
+    if let Some((first, last)) = waits.first().zip(waits.last()) {
+        finding = finding.during(first.start..last.end);
     }
+    finding
+        .with(by_thread(row, &threads))
+        .with(by_file(row, of))
+}
+
+/// Adds the columns that all evidence has.
+fn with_sums(evidence: Evidence) -> Evidence {
+    let sum = Expression::Sum;
+    evidence
+        .column("faults", "faults", Unit::Count, Expression::Count)
+        .column("size_bytes", "read", Unit::Bytes, sum("size_bytes"))
+        .column("waited_ns", "waited", Unit::Duration, sum("duration_ns"))
+        .column(
+            "longest_ns",
+            "longest",
+            Unit::Duration,
+            Expression::Max("duration_ns"),
+        )
+}
+
+/// Returns the cells of the columns that all evidence has.
+fn sums(faults: &Faults) -> [Option<crate::Value>; 4] {
+    [
+        Some(faults.count.into()),
+        Some(faults.bytes.into()),
+        faults.waited_ns.map(Into::into),
+        faults.longest_ns.map(Into::into),
+    ]
+}
+
+fn by_process(case: &Case<'_>, processes: &[(ProcessRow, OfProcess)]) -> Evidence {
+    let selection = Selection::of(Table::HardFaults)
+        .group_by(&["process_row"])
+        .order(&[
+            Order::descending("waited_ns"),
+            Order::ascending("process_row").unknown_first(),
+        ])
+        .limit(SHOWN);
+    let evidence = Evidence::of("Hard faults by process", selection)
+        .column(
+            "process",
+            "process",
+            Unit::None,
+            Expression::Process("process_row"),
+        )
+        .column(
+            "threads",
+            "threads",
+            Unit::Count,
+            Expression::CountDistinct("thread_id"),
+        );
+    let processes = processes.iter().take(SHOWN);
+    processes.fold(with_sums(evidence), |evidence, (row, of)| {
+        let process = case.process_label(*row).map(Into::into);
+        let threads = Some((of.by_thread.len() as u64).into());
+        evidence.row([process, threads].into_iter().chain(sums(&of.all)))
+    })
+}
+
+fn by_thread(row: ProcessRow, threads: &[(u32, Faults)]) -> Evidence {
+    let selection = Selection::of(Table::HardFaults)
+        .filter(Condition::is_or_unknown("process_row", row))
+        .group_by(&["thread_id"])
+        .order(&[
+            Order::descending("waited_ns"),
+            Order::ascending("thread_id"),
+        ])
+        .limit(SHOWN);
+    let evidence = Evidence::of("Its hard faults by thread", selection).stored(
+        "thread_id",
+        "thread",
+        Unit::None,
+    );
+    let threads = threads.iter().take(SHOWN);
+    threads.fold(with_sums(evidence), |evidence, (id, faults)| {
+        evidence.row([Some((*id).into())].into_iter().chain(sums(faults)))
+    })
+}
+
+fn by_file(row: ProcessRow, of: &OfProcess) -> Evidence {
+    let mut files: Vec<(&Option<String>, &Faults)> = of.by_file.iter().collect();
+    files.sort_by_key(|(path, faults)| (Reverse(faults.waited_ns), *path));
+    let selection = Selection::of(Table::HardFaults)
+        .filter(Condition::is_or_unknown("process_row", row))
+        .group_by(&["path"])
+        .order(&[
+            Order::descending("waited_ns"),
+            Order::ascending("path").unknown_first(),
+        ])
+        .limit(SHOWN);
+    let evidence =
+        Evidence::of("Its hard faults by file", selection).stored("path", "file", Unit::None);
+    let files = files.into_iter().take(SHOWN);
+    files.fold(with_sums(evidence), |evidence, (path, faults)| {
+        let path = path.as_deref().map(Into::into);
+        evidence.row([path].into_iter().chain(sums(faults)))
+    })
 }

@@ -8,7 +8,7 @@ use tables::{StoreError, Table};
 
 use crate::ranges::overlap;
 use crate::survey::{interrupted_runs, selected_runs, totals};
-use crate::thresholds::{SATURATED_NS, SATURATED_PERCENT, is_share};
+use crate::thresholds::{NORMAL_PRIORITY, SATURATED_NS, SATURATED_PERCENT, is_share};
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, counted, duration,
     percent, runs,
@@ -127,6 +127,16 @@ impl Used {
         Ok(used)
     }
 
+    /// Returns the time of threads below normal priority, which give way to all others, in
+    /// nanoseconds.
+    fn low_ns(&self) -> i64 {
+        let low = self
+            .priorities
+            .iter()
+            .filter(|(priority, _)| priority.is_some_and(|priority| priority < NORMAL_PRIORITY));
+        low.map(|(_, ns)| *ns).sum()
+    }
+
     fn evidence(&self, case: &Case<'_>, range: &Range<i64>) -> [Evidence; 3] {
         let runs = interrupted_runs(case, Some(range));
         let time = Column::new("cpu_ns", "CPU time", Unit::Duration);
@@ -172,6 +182,8 @@ impl Used {
     }
 }
 
+/// Describes the ranges in which all CPUs were busy. If threads below normal priority had much of the time,
+/// no program of normal priority had to wait for them, and it is only information.
 fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used) -> Finding {
     let cpus = case.survey.cpus.len();
     let long_ns = longest.end - longest.start;
@@ -202,13 +214,27 @@ fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used)
         );
     }
     let subjects = first.filter_map(|((row, id), _)| case.process_subject(*row, *id));
-    let mut finding = Finding::new(&ABOUT, Severity::Warning, sentence)
+    let low_ns = used.low_ns();
+    let others_ns = used.busy_ns.saturating_sub(low_ns);
+    let is_urgent = is_share(others_ns, cpus_ns, SATURATED_PERCENT);
+    let severity = match is_urgent {
+        true => Severity::Warning,
+        false => Severity::Information,
+    };
+    let mut finding = Finding::new(&ABOUT, severity, sentence)
         .during(longest.clone())
-        .subjects(subjects)
-        .remedy(
+        .subjects(subjects);
+    finding = match is_urgent {
+        true => finding.remedy(
             "Find out which of these programs need to run at all, or at the same time. Give a lower \
              priority to those that may wait",
-        );
+        ),
+        false => finding.because(format!(
+            "Threads below normal priority had {} of this time. They give way to all others, so the \
+             CPUs were free for programs of normal priority.",
+            percent(low_ns, cpus_ns)
+        )),
+    };
     finding.evidence.extend(used.evidence(case, longest));
     finding
 }

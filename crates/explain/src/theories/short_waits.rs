@@ -12,7 +12,8 @@ use super::hangs::Noticed;
 use super::long_waits::{Examined, examine};
 use crate::ranges::union;
 use crate::thresholds::{
-    DISRUPTIVE_NS, MISSED_PERCENT, MISSED_PERIODS, NORMAL_PRIORITY, PERIODS, is_share,
+    CAUSE_PERCENT, DISRUPTIVE_NS, MISSED_PERCENT, MISSED_PERIODS, NORMAL_PRIORITY, PERIODS,
+    is_share,
 };
 use crate::{
     About, Case, Evidence, Finding, LostSecond, Outcome, Severity, Subject, Theory, ThreadWaits,
@@ -69,6 +70,7 @@ impl Theory for ShortWaits {
         let in_scope = |thread: &&ThreadWaits| super::hangs::is_asked(&case.scope, &asked, thread);
         let threads: Vec<&ThreadWaits> = case.survey.threads.iter().filter(in_scope).collect();
         let mut found = missed(case, &threads)?;
+        found.extend(woken_late(case, &threads)?);
         found.extend(lost(case, &noticed, &threads)?);
         if found.is_empty() {
             let because = "no thread that users notice lost much time to short waits for a CPU or \
@@ -86,24 +88,27 @@ struct Missed<'c> {
     late: Vec<(i64, i64)>,
 }
 
+/// Returns the period with which a real-time thread usually runs, in nanoseconds.
+fn period_ns(thread: &ThreadWaits) -> Option<i64> {
+    if thread.process_id == Some(SYSTEM) || thread.wakes.len() <= PERIODS {
+        return None;
+    }
+    let pairs = thread.wakes.windows(2);
+    let mut apart: Vec<i64> = pairs
+        .map(|pair| pair[1].0.saturating_sub(pair[0].0))
+        .collect();
+    apart.sort_unstable();
+    let period_ns = apart[apart.len() / 2];
+    let is_near = |ns: &&i64| (**ns - period_ns).abs() <= period_ns / 4;
+    let near = apart.iter().filter(is_near).count();
+    let is_regular = near * 10 >= apart.len() * 6;
+    (is_regular && (1..=LONGEST_PERIOD_NS).contains(&period_ns)).then_some(period_ns)
+}
+
 impl<'c> Missed<'c> {
     /// Returns the missed periods of a real-time thread that usually runs with a period.
     fn of(thread: &'c ThreadWaits) -> Option<Missed<'c>> {
-        if thread.process_id == Some(SYSTEM) || thread.wakes.len() <= PERIODS {
-            return None;
-        }
-        let pairs = thread.wakes.windows(2);
-        let mut apart: Vec<i64> = pairs
-            .map(|pair| pair[1].0.saturating_sub(pair[0].0))
-            .collect();
-        apart.sort_unstable();
-        let period_ns = apart[apart.len() / 2];
-        let is_near = |ns: &&i64| (**ns - period_ns).abs() <= period_ns / 4;
-        let near = apart.iter().filter(is_near).count();
-        let is_regular = near * 10 >= apart.len() * 6;
-        if !is_regular || !(1..=LONGEST_PERIOD_NS).contains(&period_ns) {
-            return None;
-        }
+        let period_ns = period_ns(thread)?;
         let late = thread.wakes.iter().copied();
         let late = late.filter(|(_, ready_ns)| is_share(*ready_ns, period_ns, MISSED_PERCENT));
         let late: Vec<(i64, i64)> = late.collect();
@@ -158,6 +163,61 @@ fn missed(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, Sto
             );
         let ranges = waits.iter().map(Wait::range).collect();
         findings.push(with_cause(case, finding, &waits, ranges, false)?);
+    }
+    Ok(findings)
+}
+
+/// Returns findings about real-time threads that were woken late, because DPCs and ISRs delayed what wakes
+/// them: after a long time between two wakes, the next wake came early.
+fn woken_late(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, StoreError> {
+    let mut all: Vec<(i64, i64, &ThreadWaits, Vec<Range<i64>>)> = Vec::new();
+    for thread in threads {
+        let Some(period_ns) = period_ns(thread) else {
+            continue;
+        };
+        let late = thread.wakes.windows(3).filter_map(|wakes| {
+            let apart = |a: usize, b: usize| wakes[b].0.saturating_sub(wakes[a].0);
+            let late_ns = apart(0, 1) - period_ns;
+            let is_late = is_share(late_ns, period_ns, MISSED_PERCENT) && late_ns <= period_ns;
+            let is_early = apart(1, 2) <= period_ns - late_ns / 2;
+            (is_late && is_early).then_some(wakes[1].0 - late_ns..wakes[1].0)
+        });
+        let late: Vec<Range<i64>> = late.collect();
+        let ns: i64 = late.iter().map(|range| range.end - range.start).sum();
+        if late.len() >= MISSED_PERIODS {
+            all.push((ns, period_ns, thread, late));
+        }
+    }
+    all.sort_by_key(|(ns, _, thread, _)| Reverse((*ns, thread.thread_id)));
+    let mut findings = Vec::new();
+    for (ns, period_ns, thread, late) in all.into_iter().take(FINDINGS) {
+        let routines = Routines::read(case, late.clone())?;
+        // Something else delayed the wakes, such as a timer or a device.
+        if !is_share(routines.most_ns(), ns, CAUSE_PERCENT) {
+            continue;
+        }
+        let severity = match ns {
+            DISRUPTIVE_NS.. => Severity::Problem,
+            _ => Severity::Warning,
+        };
+        let longest_ns = late.iter().map(|range| range.end - range.start).max();
+        let sentence = format!(
+            "{}, a real-time thread that runs every {}, was woken late {}: {} late at most.",
+            wording::capitalized(&named(case, thread)),
+            duration(period_ns),
+            counted(late.len() as u64, "time", "times"),
+            duration(longest_ns.unwrap_or(0))
+        );
+        let during = late[0].start..late[late.len() - 1].end;
+        let finding = Finding::new(&ABOUT, severity, sentence)
+            .subjects(subjects(case, thread))
+            .during(during)
+            .delay(ns, format!("of {}: its late wakes together", named(case, thread)))
+            .doubt(
+                "The period is that of the thread's own wakes: the trace does not say when its work \
+                 had to be done",
+            );
+        findings.push(routines.blamed(case, finding));
     }
     Ok(findings)
 }
@@ -349,6 +409,11 @@ impl Routines {
             )
         });
         Ok(Routines { ranges, rows })
+    }
+
+    /// Returns the CPU time of the first row, in nanoseconds.
+    fn most_ns(&self) -> i64 {
+        self.rows.first().map_or(0, |row| row.4)
     }
 
     /// Blames the routine with most CPU time.

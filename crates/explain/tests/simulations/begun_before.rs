@@ -24,11 +24,16 @@ struct Part {
 impl Part {
     /// Cuts a trace. The times are milliseconds since its start.
     fn of(simulated: &Simulated, from: Option<i64>, to: Option<i64>) -> Part {
+        Part::filtered(simulated, from, to, Filter::default())
+    }
+
+    /// Cuts a trace like [`Part::of`], and keeps only the events that the filter selects.
+    fn filtered(simulated: &Simulated, from: Option<i64>, to: Option<i64>, filter: Filter) -> Part {
         let moment = |ms: i64| Moment::SinceStart(ms * 1_000_000);
         let filter = Filter {
             from: from.map(moment),
             to: to.map(moment),
-            ..Filter::default()
+            ..filter
         };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("part.etl");
@@ -157,4 +162,32 @@ fn a_hang_from_before_the_recording_answers_a_question() {
         ],
     );
     assert!((delay_ms(first) - 2_000).abs() <= 20, "{told}");
+}
+
+/// A part with the events of one program lacks most switches of the others.
+#[test]
+fn a_part_of_one_program_makes_no_waits_of_others() {
+    let stall = Simulated::new("rank-stall", &["seed=7"]);
+    for program in ["chrome.exe", "explorer.exe", "LockApp.exe", "csrss.exe"] {
+        let filter = Filter {
+            process_names: vec![program.to_owned()],
+            ..Filter::default()
+        };
+        let part = Part::filtered(&stall, Some(35_000), Some(40_000), filter);
+        let explained = Explained::new(&part.trace);
+        for theory in [
+            "long-waits",
+            "hangs",
+            "short-waits",
+            "lock-convoy",
+            "saturation",
+        ] {
+            let found = explained.of(theory);
+            let grave = found
+                .iter()
+                .filter(|finding| finding["severity"] != "information");
+            let told: Vec<String> = grave.map(|finding| told(finding)).collect();
+            assert_eq!(told, [""; 0], "{program}");
+        }
+    }
 }

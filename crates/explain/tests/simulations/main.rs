@@ -1,5 +1,6 @@
 //! Explanations of simulated traces, compared with the truth about the simulations.
 
+mod answers;
 mod begun_before;
 mod causes;
 mod damaged;

@@ -77,6 +77,8 @@ pub static THEORIES: [Needs; 22] = [
             DiskRequests,
             DiskStarts,
             HardFaults,
+            Traffic,
+            Dpcs,
             SwitchStacks,
             ReadyStacks,
         ],
@@ -148,7 +150,7 @@ pub static THEORIES: [Needs; 22] = [
     Needs {
         theory: "lock-convoy",
         each_of: SWITCHES_AND_READY,
-        better_with: &[Processes, Images, SwitchStacks, ReadyStacks],
+        better_with: &[Processes, Images, HardFaults, SwitchStacks, ReadyStacks],
         ..NOTHING
     },
     Needs {
@@ -206,7 +208,7 @@ pub static THEORIES: [Needs; 22] = [
     Needs {
         theory: "hard-faults",
         each_of: &[&[HardFaults]],
-        better_with: &[Processes, FileNames, FaultStacks, Images],
+        better_with: &[Processes, Focus, FileNames, FaultStacks, Images],
         only_if_any: true,
         ..NOTHING
     },

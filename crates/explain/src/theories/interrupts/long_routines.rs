@@ -42,7 +42,9 @@ impl Theory for LongRoutines {
             let missing = "the trace has no DPCs and ISRs";
             return Ok(Outcome::NotRecorded(missing.to_owned()));
         }
-        let runs: i64 = routines.iter().map(|used| used.times).sum();
+        // Threaded DPCs and passive ISRs run in threads, and no guidance limits them.
+        let limited = || routines.iter().filter(|used| limit_ns(used.kind).is_some());
+        let runs: i64 = limited().map(|used| used.times).sum();
         let over: i64 = routines.iter().map(|used| used.over_limit).sum();
         let all = by_routine(case, "DPCs and ISRs", None, routines);
         if over == 0 {
@@ -50,7 +52,7 @@ impl Theory for LongRoutines {
                 "none of {} runs exceeded its limit, 100 µs for a DPC and 25 µs for an ISR\
                  {}",
                 grouped(runs.unsigned_abs()),
-                longest(case, routines)
+                longest(case, limited().next())
             );
             return Ok(Outcome::Against(because, vec![all]));
         }
@@ -61,8 +63,8 @@ impl Theory for LongRoutines {
 }
 
 /// Describes the routine with most CPU time.
-fn longest(case: &Case<'_>, routines: &[RoutineUse]) -> String {
-    let Some(first) = routines.first() else {
+fn longest(case: &Case<'_>, first: Option<&RoutineUse>) -> String {
+    let Some(first) = first else {
         return String::new();
     };
     let Some((total_ns, longest_ns)) = first.exclusive_ns.zip(first.longest_ns) else {

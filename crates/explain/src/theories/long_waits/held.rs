@@ -8,6 +8,7 @@ use tables::Table;
 
 use super::holders::{Holders, What};
 use super::waiter::Waiter;
+use crate::thresholds::{RECORDED_PERCENT, is_share};
 use crate::{Case, Column, Evidence, SuspendGaps, Unit, Value};
 
 /// User of CPU time that kept a waiting thread off a CPU.
@@ -123,6 +124,13 @@ impl Held {
     /// Returns the CPU time of a user, in nanoseconds.
     pub(super) fn by(&self, by: By) -> i64 {
         self.ns[by as usize]
+    }
+
+    /// Returns true if the trace shows what the CPUs did for at least half of the wait. A part of a trace
+    /// with the events of one program does not.
+    pub(super) fn is_recorded(&self) -> bool {
+        let known: i64 = self.ns.iter().sum();
+        is_share(known, self.all_ns, RECORDED_PERCENT)
     }
 
     /// Returns the time of all CPUs that the thread may use together, in nanoseconds. Suspend gaps
@@ -262,6 +270,8 @@ pub(super) struct WhoRan {
     pub(super) evidence: Evidence,
     /// The process with most CPU time.
     pub(super) most: Option<Most>,
+    /// The process with second most CPU time.
+    pub(super) second: Option<Most>,
     /// CPU time of the waiting process itself.
     pub(super) own_ns: i64,
 }
@@ -314,11 +324,12 @@ pub(super) fn by_process(
     let mut evidence = Evidence::of("Threads that ran instead, by process", selection)
         .column("process", "process", Unit::None, process)
         .column("cpu_ns", "CPU time", Unit::Duration, Expression::TimeWithin);
-    let most = sums.first().map(|((row, id), ns)| Most {
+    let mut first = sums.iter().map(|((row, id), ns)| Most {
         process_row: *row,
         process_id: *id,
         ns: *ns,
     });
+    let (most, second) = (first.next(), first.next());
     let own_row = waiter.and_then(|waiter| waiter.process_row);
     let is_own = |row: Option<u32>| row.is_some() && row == own_row;
     let own = sums.iter().find(|((row, _), _)| is_own(*row));
@@ -330,6 +341,7 @@ pub(super) fn by_process(
     WhoRan {
         evidence,
         most,
+        second,
         own_ns,
     }
 }

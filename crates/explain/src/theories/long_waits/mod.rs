@@ -11,6 +11,7 @@ mod readier;
 pub(super) mod starved;
 mod still_waiting;
 pub mod story;
+mod threaded;
 mod waiter;
 mod weigh;
 mod words;
@@ -406,8 +407,10 @@ fn finding(
             finding.weighed.push(waker);
         }
     }
-    for remedy in words::remedies(case, group) {
-        finding = finding.remedy(remedy);
+    if let Some(threaded) = threaded::of(case, waiter)? {
+        finding = words::with_threaded(finding, threaded);
+    } else {
+        finding.remedies = words::remedies(case, group);
     }
     for doubt in words::doubts(case, worst) {
         finding = finding.doubt(doubt);

@@ -8,7 +8,9 @@ use tables::{DamagesView, ProcessFreezesView, StoreError, Table};
 use super::held::{self, By, Held, Most, WhoRan};
 use super::holders::Holders;
 use super::waiter::Waiter;
-use crate::thresholds::{CAUSE_PERCENT, NOTICED_NS, PARTIAL_CAUSE_PERCENT, is_share};
+use crate::thresholds::{
+    BLAME_PERCENT, CAUSE_PERCENT, NOTICED_NS, PARTIAL_CAUSE_PERCENT, is_share,
+};
 use crate::{About, Case, Evidence, Judgement, Unit, Value, Verdict, duration, grouped, percent};
 
 /// Cause of a wait. If several causes explain half of the wait or more, the first of them in this
@@ -220,6 +222,8 @@ pub(super) struct Weighed {
     pub(super) asleep_ns: i64,
     /// Process with most CPU time during the wait.
     pub(super) most: Option<Most>,
+    /// Process with second most CPU time during the wait, if it is much.
+    pub(super) second: Option<Most>,
     /// Ideal processor of the thread, and the time of DPCs and service routines on it in
     /// nanoseconds. It is set if these had most of the processor's time.
     pub(super) locked_ideal: Option<(u16, i64)>,
@@ -254,7 +258,13 @@ pub(super) fn weigh(
         held,
     };
     let stretch = [waiter.range.clone()];
-    let WhoRan { most, own_ns, .. } = held::by_process(case, Some(waiter), &stretch, holders);
+    let WhoRan {
+        most,
+        second,
+        own_ns,
+        ..
+    } = held::by_process(case, Some(waiter), &stretch, holders);
+    let is_large = |of: &Most| is_share(of.ns, held.awake_ns(), BLAME_PERCENT);
     let mut weighed: Vec<(Cause, Verdict)> = Vec::new();
 
     let its_cpus = match &waiter.limited_to {
@@ -299,6 +309,7 @@ pub(super) fn weigh(
     weighed.push((Cause::Frozen, frozen(case, facts, waiter, &scales)));
     weighed.push((Cause::Suspended, suspended(case, waiter, &scales)));
     let is_doubtful = waiter.ran_unseen
+        || !held.is_recorded()
         || facts.may_be_of_run_before(waiter)
         || facts.may_have_lost(waiter, held);
     weighed.push((Cause::LostEvents, lost(facts, waiter, is_doubtful, &scales)));
@@ -322,6 +333,7 @@ pub(super) fn weigh(
         not_delay_ns,
         asleep_ns,
         most,
+        second: second.filter(is_large),
         locked_ideal: ideal
             .filter(AtIdeal::is_locked)
             .map(|ideal| (ideal.cpu, ideal.interrupts_ns())),

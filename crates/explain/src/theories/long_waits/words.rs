@@ -4,9 +4,10 @@ use super::Argued;
 use super::group::Group;
 use super::held::By;
 use super::still_waiting::TICK_NS;
+use super::threaded::Threaded;
 use super::weigh::Cause;
-use crate::thresholds::{IDLE_EXIT_NS, NOTICED_NS};
-use crate::{Case, Subject, counted, duration, grouped, listed, moment, percent};
+use crate::thresholds::{IDLE_EXIT_NS, NOTICED_NS, PARTIAL_CAUSE_PERCENT, is_share};
+use crate::{Case, Finding, Subject, counted, duration, grouped, listed, moment, percent};
 
 /// Maximum number of other processes that a sentence names.
 const NAMED: usize = 4;
@@ -212,9 +213,15 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             ", above all {} with {} of CPU time",
             case.processes(most.process_row, most.process_id),
             duration(most.ns)
-        )
+        ) + &weighed.second.as_ref().map_or(String::new(), |second| {
+            format!(
+                ", then {} with {}",
+                case.processes(second.process_row, second.process_id),
+                duration(second.ns)
+            )
+        })
     });
-    match weighed.cause {
+    let clause = match weighed.cause {
         Some(Cause::Rank) => {
             let rank = waiter.rank.unwrap_or(0);
             let by = held.outranked_by.map_or(String::new(), |by| {
@@ -315,6 +322,37 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             share(By::Idle),
             unknown(case, argued)
         ),
+    };
+    clause + &partly(argued, its_cpus)
+}
+
+/// Returns the other kinds of threads that had a part of the CPUs, as the end of a clause about a cause that
+/// is a kind of threads.
+fn partly(argued: &Argued, its_cpus: &str) -> String {
+    let of_kind = match argued.weighed.cause {
+        Some(Cause::Rank) => By::Rank,
+        Some(Cause::HigherPriority) => By::Priority,
+        Some(Cause::EqualPriority) => By::EqualPriority,
+        _ => return String::new(),
+    };
+    let held = &argued.held;
+    let kinds = [
+        (By::Priority, "higher priority"),
+        (By::Rank, "better rank"),
+        (By::EqualPriority, "the same priority"),
+    ];
+    let others = kinds.into_iter().filter(|(by, _)| {
+        *by != of_kind && is_share(held.by(*by), held.awake_ns(), PARTIAL_CAUSE_PERCENT)
+    });
+    let others: Vec<String> = others
+        .map(|(by, name)| {
+            let share = percent(held.by(by), held.awake_ns());
+            format!("threads of {name} had {share} of {its_cpus}")
+        })
+        .collect();
+    match others.is_empty() {
+        true => String::new(),
+        false => format!("; {}", listed(others)),
     }
 }
 
@@ -469,6 +507,27 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
         Some(Cause::Suspended | Cause::Frozen | Cause::Dispatcher) | None => {}
     }
     remedies
+}
+
+/// Adds the driver whose threaded DPCs had the CPU, and what to do about it.
+pub(super) fn with_threaded(finding: Finding, threaded: Threaded) -> Finding {
+    let Threaded {
+        module,
+        times,
+        evidence,
+    } = threaded;
+    finding
+        .because(format!(
+            "It was {module}: {} of it ran in this time, in the process System, and a thread of normal \
+             priority does not preempt them.",
+            counted(times, "threaded DPC", "threaded DPCs")
+        ))
+        .subjects([Subject::Module { name: module.clone() }])
+        .with(evidence)
+        .remedy(format!(
+            "Update {module}, or the firmware of its device: its DPCs take too long. Other drivers and \
+             threads of this CPU wait as well"
+        ))
 }
 
 /// Returns the uncertainties of a wait.

@@ -1,0 +1,393 @@
+//! Scenarios with the answer that an expert gives, in `tests/answers`. Each is explained with several seeds,
+//! releases of Windows and sizes of the machine, and with parts of the recording removed.
+//!
+//! `LAGLAB_ANSWERS` sets the number of seeds of each scenario. With it, all releases and sizes of each seed and
+//! all removals are tested; without it, one of each.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use explain::Scope;
+use rayon::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
+use simulated::{Simulated, text};
+use toml::Table;
+
+use super::explained::Explained;
+use super::hangs::told;
+
+/// Answer that an expert gives.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Answer {
+    /// Theory of the first finding; empty if nothing is wrong.
+    theory: String,
+    /// Least severity of the first finding.
+    severity: String,
+    /// Texts that the first finding contains.
+    says: Vec<String>,
+    /// Further findings that must exist, warnings or problems.
+    also: Vec<Told>,
+    /// Theories that may have warnings and problems too, because they are true.
+    may: Vec<String>,
+    /// Texts that no warning and no problem contains.
+    never: Vec<String>,
+    /// Answers to questions about a program or a time.
+    ask: Vec<Asked>,
+    /// Numbers of processors.
+    sizes: Vec<u32>,
+}
+
+impl Default for Answer {
+    fn default() -> Answer {
+        Answer {
+            theory: String::new(),
+            severity: "warning".to_owned(),
+            says: Vec::new(),
+            also: Vec::new(),
+            may: Vec::new(),
+            never: Vec::new(),
+            ask: Vec::new(),
+            sizes: vec![8, 12, 16],
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Told {
+    theory: String,
+    says: Vec<String>,
+}
+
+/// Question about a process, or about a moment in milliseconds, with the first finding of its answer.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    process: Option<String>,
+    at_ms: Option<i64>,
+    theory: String,
+    says: Vec<String>,
+}
+
+/// Scenario with its answer.
+struct Known {
+    name: String,
+    scenario: String,
+    answer: Answer,
+}
+
+const WINDOWS: [&str; 4] = ["10-22H2", "11-25H2", "11-23H2", "7"];
+
+const KERNEL: [&str; 15] = [
+    "PROC_THREAD",
+    "LOADER",
+    "CSWITCH",
+    "DISPATCHER",
+    "PRIORITY",
+    "ANTI_STARVATION",
+    "DPC",
+    "INTERRUPT",
+    "PROFILE",
+    "DISK_IO",
+    "DISK_IO_INIT",
+    "FILENAME",
+    "HARD_FAULTS",
+    "NETWORKTRACE",
+    "POWER",
+];
+
+const STACKS: [&str; 3] = ["CSwitch", "ReadyThread", "Profile"];
+
+const PROVIDERS: [&str; 5] = [
+    "Microsoft-Windows-Win32k",
+    "Microsoft-Windows-Kernel-Process",
+    "Microsoft-Windows-Kernel-Power",
+    "Microsoft-Windows-NDIS-PacketCapture",
+    "Multi-Input",
+];
+
+/// Returns the settings of which each removes a part of the recording.
+fn removals() -> Vec<String> {
+    let without = |list: &str, all: &[&str]| -> Vec<String> {
+        let names = (0..all.len()).map(|gone| {
+            let kept = (0..all.len()).filter(|place| *place != gone);
+            let kept: Vec<String> = kept.map(|place| format!("\"{}\"", all[place])).collect();
+            format!("record.{list}=[{}]", kept.join(","))
+        });
+        names.collect()
+    };
+    let mut all = without("kernel", &KERNEL);
+    all.extend(without("stacks", &STACKS));
+    all.extend(without("providers", &PROVIDERS));
+    all.extend([
+        "record.stacks=[]".to_owned(),
+        "record.providers=[]".to_owned(),
+    ]);
+    all
+}
+
+/// Reads the scenarios, in the order of their names.
+fn known() -> Vec<Known> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/answers");
+    let files = fs::read_dir(folder).unwrap();
+    let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    files.sort();
+    let all = files.iter().map(|path| {
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let mut scenario: Table = fs::read_to_string(path).unwrap().parse().unwrap();
+        let answer = scenario.remove("answer").expect("an answer");
+        let answer = answer.try_into();
+        let answer = answer.unwrap_or_else(|error| panic!("{name}: {error}"));
+        Known {
+            name,
+            scenario: toml::to_string(&scenario).unwrap(),
+            answer,
+        }
+    });
+    all.collect()
+}
+
+/// Returns the text of all problems and warnings: the theory, the sentence and the reasons of each.
+fn complaints(explained: &Explained) -> Vec<(String, String)> {
+    let findings = explained.findings().iter();
+    let grave = findings.filter(|finding| finding["severity"] != "information");
+    grave
+        .map(|finding| (text(&finding["theory"]), whole(finding)))
+        .collect()
+}
+
+/// Returns the sentences of a finding and its remedies.
+fn whole(finding: &Value) -> String {
+    let remedies = finding["remedies"].as_array().into_iter().flatten();
+    let remedies: Vec<String> = remedies.map(text).collect();
+    format!("{} {}", told(finding), remedies.join(" "))
+}
+
+fn has_all(text: &str, parts: &[String]) -> bool {
+    parts.iter().all(|part| text.contains(part.as_str()))
+}
+
+impl Known {
+    fn simulated(&self, settings: &[&str]) -> Simulated {
+        Simulated::of_text(&self.name, &self.scenario, settings)
+    }
+
+    /// Returns true if the answer has findings of the theory.
+    fn allows(&self, theory: &str) -> bool {
+        let answer = &self.answer;
+        answer.theory == theory
+            || answer.also.iter().any(|also| also.theory == theory)
+            || answer.may.iter().any(|may| may == theory)
+    }
+
+    /// Returns the false claims of warnings and problems.
+    fn false_claims(&self, explained: &Explained) -> Vec<String> {
+        let complaints = complaints(explained).into_iter();
+        let is_false = |(theory, text): &(String, String)| {
+            let has = |never: &String| text.contains(never.as_str());
+            !self.allows(theory) || self.answer.never.iter().any(has)
+        };
+        complaints
+            .filter(is_false)
+            .map(|(theory, text)| format!("false {theory}: {text}"))
+            .collect()
+    }
+
+    /// Returns the faults of an explanation of the complete recording.
+    fn faults(&self, explained: &Explained) -> Vec<String> {
+        let answer = &self.answer;
+        let mut faults = self.false_claims(explained);
+        let complaints = complaints(explained);
+        if !answer.theory.is_empty() {
+            let first = &explained.findings()[0];
+            let is_grave = first["severity"] == "problem" || first["severity"] == *answer.severity;
+            let told = whole(first);
+            let is_right = first["theory"] == *answer.theory && has_all(&told, &answer.says);
+            if !is_right || !is_grave {
+                faults.push(format!(
+                    "first {} {}: {told}",
+                    first["severity"], first["theory"]
+                ));
+            }
+        }
+        for also in &answer.also {
+            let mut all = complaints.iter();
+            if !all.any(|(theory, told)| *theory == also.theory && has_all(told, &also.says)) {
+                faults.push(format!("no {also:?} in {complaints:#?}"));
+            }
+        }
+        faults
+    }
+
+    /// Returns the faults of an explanation of a recording from which a part is missing: the answer is right, or
+    /// its theory reports that data is missing.
+    fn faults_of_part(&self, explained: &Explained) -> Vec<String> {
+        let mut faults = self.false_claims(explained);
+        faults.retain(|fault| !fault.starts_with("false capture"));
+        let answer = &self.answer;
+        if answer.theory.is_empty() {
+            return faults;
+        }
+        let found = explained.of(&answer.theory);
+        let is_missing = explained.judgement(&answer.theory) == "not_recorded";
+        if found.is_empty() && !is_missing {
+            faults.push(format!("{} is denied", answer.theory));
+        }
+        faults
+    }
+
+    /// Returns the faults of the answers to questions.
+    fn faults_of_answers(&self, trace: &str) -> Vec<String> {
+        let mut faults = Vec::new();
+        for ask in &self.answer.ask {
+            let scope = Scope {
+                processes: ask.process.iter().cloned().collect(),
+                during: ask.at_ms.map(|ms| ms * 1_000_000..ms * 1_000_000 + 1),
+                ..Scope::default()
+            };
+            let explained = Explained::scoped(trace, scope);
+            let first = &explained.findings()[0];
+            let told = whole(first);
+            if first["theory"] != *ask.theory || !has_all(&told, &ask.says) {
+                faults.push(format!("asked {ask:?}: {}: {told}", first["theory"]));
+            }
+        }
+        faults
+    }
+}
+
+/// Returns the number of seeds for the long run.
+fn seeds() -> Option<usize> {
+    let seeds = std::env::var("LAGLAB_ANSWERS").ok()?;
+    Some(seeds.parse().expect("a number of seeds"))
+}
+
+/// Explains all combinations, and fails with all faults.
+fn check(
+    known: &[Known],
+    settings: impl Fn(usize, &Known) -> Vec<Vec<String>> + Sync,
+    faults: impl Fn(&Known, &Simulated) -> Vec<String> + Sync,
+) {
+    let runs = known.iter().enumerate().flat_map(|(place, known)| {
+        let settings = settings(place, known).into_iter();
+        settings.map(move |settings| (known, settings))
+    });
+    let runs: Vec<(&Known, Vec<String>)> = runs.collect();
+    let failed: Vec<String> = runs
+        .par_iter()
+        .flat_map_iter(|(known, settings)| {
+            let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+            let simulated = known.simulated(&settings);
+            let faults = faults(known, &simulated);
+            let told = move |fault| format!("{} {settings:?}: {fault}", known.name);
+            faults.into_iter().map(told).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(
+        failed.is_empty(),
+        "{} faults in {} runs:\n{}",
+        failed.len(),
+        runs.len(),
+        failed.join("\n")
+    );
+}
+
+#[test]
+fn the_answer_of_an_expert_comes_first() {
+    let known = known();
+    assert!(known.len() >= 40, "{}", known.len());
+    let settings = |place: usize, known: &Known| {
+        let sizes = &known.answer.sizes;
+        let with = |seed: usize, windows: &str, size: u32| {
+            let group = match size {
+                1 => "machine.threads_per_core=1",
+                _ => "machine.threads_per_core=2",
+            };
+            vec![
+                format!("seed={seed}"),
+                format!("machine.windows={windows}"),
+                format!("machine.processors={size}"),
+                group.to_owned(),
+            ]
+        };
+        let Some(seeds) = seeds() else {
+            return vec![with(
+                place + 1,
+                WINDOWS[place % 3],
+                sizes[place % sizes.len()],
+            )];
+        };
+        let all = (1..=seeds).flat_map(|seed| {
+            let windows = WINDOWS.iter();
+            windows
+                .flat_map(move |windows| sizes.iter().map(move |size| with(seed, windows, *size)))
+        });
+        all.collect()
+    };
+    check(&known, settings, |known, simulated| {
+        let explained = Explained::with_symbols(simulated, Scope::default());
+        let mut faults = known.faults(&explained);
+        faults.extend(known.faults_of_answers(&simulated.trace));
+        faults
+    });
+}
+
+#[test]
+fn a_missing_part_of_the_recording_makes_no_other_answer() {
+    let known = known();
+    let removals = removals();
+    let settings = |place: usize, _: &Known| match seeds() {
+        Some(_) => removals
+            .iter()
+            .map(|removal| vec![removal.clone()])
+            .collect(),
+        None => vec![vec![removals[place % removals.len()].clone()]],
+    };
+    check(&known, settings, |known, simulated| {
+        known.faults_of_part(&Explained::with_symbols(simulated, Scope::default()))
+    });
+}
+
+/// `healthy` on machines of all sizes: 20 runs, or 500 in the long run.
+#[test]
+fn healthy_machines_of_all_sizes_give_no_alarm() {
+    const SIZES: [u32; 10] = [1, 2, 3, 4, 6, 8, 16, 32, 64, 256];
+    let healthy = [Known {
+        name: "healthy".to_owned(),
+        scenario: "title = \"healthy\"\nextends = \"healthy\"\n".to_owned(),
+        answer: Answer::default(),
+    }];
+    let runs = seeds().map_or(20, |_| 500);
+    let settings = |_: usize, _: &Known| {
+        let all = (0..runs).map(|run| {
+            let size = SIZES[run % SIZES.len()];
+            let last = size - 1;
+            vec![
+                format!("seed={}", 1000 + run),
+                format!("machine.processors={size}"),
+                format!(
+                    "machine.threads_per_core={}",
+                    if size.is_multiple_of(2) {
+                        1 + run / 10 % 2
+                    } else {
+                        1
+                    }
+                ),
+                format!(
+                    "machine.windows={}",
+                    WINDOWS[run / SIZES.len() % WINDOWS.len()]
+                ),
+                format!("disk.0.cpu={}", last.min(6)),
+                format!("device.audio.cpus=[{}]", last.min(4)),
+                format!("device.display.cpus=[{}]", last.min(2)),
+                format!("duration={}s", if size > 32 { 3 } else { 10 }),
+            ]
+        });
+        all.collect()
+    };
+    check(&healthy, settings, |known, simulated| {
+        known.faults(&Explained::new(&simulated.trace))
+    });
+}
