@@ -10,9 +10,9 @@ use crate::{Cancelled, CpuRunsView, Options, SamplesView, Store, StoreError, Sto
 /// rate, a run of this length has 100 samples.
 const LONG_NS: i64 = 100_000_000;
 
-/// Maximum time in nanoseconds that a sample represents. A sample represents the time since the
-/// previous sample of its CPU.
-const MAX_WEIGHT_NS: i64 = 50_000_000;
+/// Maximum time in nanoseconds that a sample represents, if events are missing. A sample represents the
+/// time since the previous sample of its CPU.
+pub const MAX_WEIGHT_NS: i64 = 50_000_000;
 
 /// Maximum number of listed runs without enough samples. If there are more, only the longest runs
 /// are listed.
@@ -106,12 +106,17 @@ impl DoubtfulRuns {
 
     /// Returns true if a run is doubtful. The view must have [`DoubtfulRuns::COLUMNS`].
     pub fn is(&self, runs: &CpuRunsView<'_>, row: usize) -> bool {
-        let is_unsampled = |row: usize| {
-            runs.cpu_ns[row] >= LONG_NS && self.unsampled.binary_search(&runs.start_ns[row]).is_ok()
-        };
-        runs.thread_id[row] != 0
-            && (runs.planned_thread_id.get(row).is_some()
-                || !self.unsampled.is_empty() && is_unsampled(row))
+        let is_contradicted = runs.thread_id[row] != 0 && runs.planned_thread_id.get(row).is_some();
+        is_contradicted || self.is_unsampled(runs, row)
+    }
+
+    /// Returns true if a long run has too few samples. The view must have the columns `start_ns`,
+    /// `cpu_ns` and `thread_id`.
+    pub fn is_unsampled(&self, runs: &CpuRunsView<'_>, row: usize) -> bool {
+        !self.unsampled.is_empty()
+            && runs.thread_id[row] != 0
+            && runs.cpu_ns[row] >= LONG_NS
+            && self.unsampled.binary_search(&runs.start_ns[row]).is_ok()
     }
 
     /// Returns the SQL condition for doubtful runs.

@@ -76,7 +76,7 @@ mod volumes;
 pub use build::{Cancelled, Options, StreamError, Summary, build, stream};
 pub use captures::{CaptureError, is_capture};
 pub use column::{Addresses, Bytes, Lists, Named, Names, Nullable, Text};
-pub use doubtful::DoubtfulRuns;
+pub use doubtful::{DoubtfulRuns, MAX_WEIGHT_NS};
 pub use identities::{Identities, Process, file_name, module_name};
 pub use in_memory::Tables;
 pub use intervals::span_of;

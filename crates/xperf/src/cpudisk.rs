@@ -98,7 +98,16 @@ impl Report for CpuDisk {
         let mut cpus: HashSet<u16> = (0..trace.processors()).collect();
         let mut used: BTreeMap<(usize, Option<u32>, Option<u32>), Used> = BTreeMap::new();
 
-        let columns = ["start_ns", "end_ns", "cpu", "process_row", "process_id"];
+        let doubtful = trace.doubtful_runs()?;
+        let columns = [
+            "start_ns",
+            "end_ns",
+            "cpu_ns",
+            "cpu",
+            "thread_id",
+            "process_row",
+            "process_id",
+        ];
         for batch in trace
             .tables
             .batches(&runs, trace.range.start..i64::MAX, &columns)
@@ -108,7 +117,7 @@ impl Report for CpuDisk {
             for row in 0..view.len() {
                 cpus.insert(view.cpu[row]);
                 let process = (view.process_row.get(row), view.process_id.get(row));
-                if !wanted.has(process.0, process.1) {
+                if !wanted.has(process.0, process.1) || doubtful.is_unsampled(&view, row) {
                     continue;
                 }
                 for (index, part) in intervals.parts(view.start_ns[row]..view.end_ns[row]) {

@@ -258,9 +258,11 @@ impl CSwitch {
         let wanted = self.processes.wanted(&trace.names);
         let mut cpus: FxHashSet<u16> = (0..trace.processors()).collect();
         let mut sums: FxHashMap<Key, Sum> = FxHashMap::default();
+        let doubtful = trace.doubtful_runs()?;
         let columns = [
             "start_ns",
             "end_ns",
+            "cpu_ns",
             "cpu",
             "thread_id",
             "process_row",
@@ -289,8 +291,10 @@ impl CSwitch {
                 }
                 let thread = (whose == Whose::Thread).then_some(thread);
                 let sum = sums.entry((process.0, process.1, thread)).or_default();
-                let part = end.min(span.end) - start.max(span.start);
-                sum.cpu_ns = sum.cpu_ns.saturating_add(part.max(0));
+                if !doubtful.is_unsampled(&view, row) {
+                    let part = end.min(span.end) - start.max(span.start);
+                    sum.cpu_ns = sum.cpu_ns.saturating_add(part.max(0));
+                }
                 if start < span.start || view.starts_at_switch.get(row) != Some(true) {
                     continue;
                 }

@@ -26,7 +26,7 @@ use std::ops::Range;
 
 use arrow_array::Array;
 use session::TraceTables;
-use tables::{CpuRunsView, Identities, StoredTable, Table};
+use tables::{CpuRunsView, DoubtfulRuns, Identities, Options, StoredTable, Table};
 
 pub use cpudisk::CpuDisk;
 pub use cswitch::{CSwitch, Whose};
@@ -114,6 +114,53 @@ impl Recording {
             format!(
                 "{count} context switches contradict the previous switch on their CPU: switches are \
                  missing, so {:.3} s of CPU time, and waits in it, may belong to other threads",
+                ns as f64 / 1e9
+            )
+        }))
+    }
+
+    /// Returns true if events of the trace are lost or damaged.
+    fn is_damaged(&self) -> Result<bool, Error> {
+        Ok(self.tables.table(Table::Damages)?.rows() > 0)
+    }
+
+    /// Returns the long runs that have too few samples, because switches within them are missing. Their
+    /// time does not count.
+    fn doubtful_runs(&self) -> Result<DoubtfulRuns, Error> {
+        if !self.is_damaged()? {
+            return Ok(DoubtfulRuns::default());
+        }
+        let progress = |_| self.tables.check().is_ok();
+        let options = Options {
+            progress: &progress,
+        };
+        Ok(DoubtfulRuns::read(self.tables.store(), options)?)
+    }
+
+    /// Returns a warning if runs are left out because they have too few samples.
+    ///
+    /// # Errors
+    /// If a table cannot be read.
+    pub fn left_out_runs(&self) -> Result<Option<String>, Error> {
+        let doubtful = self.doubtful_runs()?;
+        if doubtful.are_none() {
+            return Ok(None);
+        }
+        let runs = self.tables.table(Table::CpuRuns)?;
+        let (mut count, mut ns) = (0_u64, 0_i64);
+        for chunk in runs.chunks_within(self.range.clone()) {
+            self.tables.check()?;
+            let batch = runs.read(chunk, &["start_ns", "cpu_ns", "thread_id"])?;
+            let view = CpuRunsView::new(&batch)?;
+            for row in (0..view.len()).filter(|row| doubtful.is_unsampled(&view, *row)) {
+                count += 1;
+                ns = ns.saturating_add(view.cpu_ns[row]);
+            }
+        }
+        Ok((count > 0).then(|| {
+            format!(
+                "{count} runs of 0.1 s or more have too few samples, because events are missing: their \
+                 {:.3} s of CPU time do not count",
                 ns as f64 / 1e9
             )
         }))

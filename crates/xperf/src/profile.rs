@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use rustc_hash::FxHashMap;
-use tables::{SamplesView, Table};
+use tables::{MAX_WEIGHT_NS, SamplesView, Table};
 
 use crate::place::PlaceOptions;
 use crate::process_filter::ProcessFilter;
@@ -75,6 +75,11 @@ impl Report for Profile {
         let places = self.places.places(trace)?;
         let mut cpus: HashSet<u16> = (0..trace.processors()).collect();
         let mut sums: FxHashMap<(ProcessKey, Option<u32>, u64), Sum> = FxHashMap::default();
+        // If samples are lost, the next one stands for all of their time.
+        let most_ns = match trace.is_damaged()? {
+            true => MAX_WEIGHT_NS,
+            false => i64::MAX,
+        };
         let columns = [
             "time_ns",
             "cpu",
@@ -104,7 +109,7 @@ impl Report for Profile {
                 // A row with count 0 also stands for one interrupt of the timer.
                 let samples = u64::from(view.count[row].max(1));
                 let sum = sums.entry((process, image, address)).or_default();
-                sum.add(samples, view.weight_ns.get(row));
+                sum.add(samples, view.weight_ns.get(row).map(|ns| ns.min(most_ns)));
             }
         }
         let all_ns = (span.end - span.start).saturating_mul(cpus.len() as i64);

@@ -107,10 +107,11 @@ impl<R: ReportArgs> Reported<R> {
             .for_each(|warning| super::say(warning));
         warn_of_missing_events(&trace);
         done?;
-        if report.tables().contains(&tables::Table::CpuRuns)
-            && let Some(warning) = trace.missing_switches()?
-        {
-            super::say(&warning);
+        if report.tables().contains(&tables::Table::CpuRuns) {
+            let warnings = [trace.missing_switches()?, trace.left_out_runs()?];
+            for warning in warnings.into_iter().flatten() {
+                super::say(&warning);
+            }
         }
         Ok(())
     }

@@ -1,0 +1,46 @@
+//! Reports of a trace that lacks the events of two processors for a second. No process may have used more CPU
+//! time than it really did.
+
+use simulated::{Simulated, list, number, sums};
+use xperf::{CSwitch, CpuDisk, Profile, Whose};
+
+use super::reported::{open, rows};
+
+/// Time that a run may exceed the truth: runs include interrupts, and a run at the edge of the loss shorter
+/// than 0.1 s is kept.
+const OFF_NS: i64 = 150_000_000;
+
+#[test]
+fn lost_events_make_no_cpu_time() {
+    for seed in ["seed=20261123", "seed=1", "seed=2"] {
+        let lossy = Simulated::new("lost-events", &[seed]);
+        let trace = open(&lossy);
+        let by_process = CSwitch {
+            by: Some(Whose::Process),
+            ..CSwitch::default()
+        };
+        let used = [
+            (rows(&by_process, &trace), "cpu_ns"),
+            (rows(&CpuDisk::default(), &trace), "cpu_ns"),
+            (rows(&Profile::default(), &trace), "weight_ns"),
+        ];
+        for (rows, column) in used {
+            let of = sums(&rows, column, |row| number(row, "process_id"));
+            let mut checked = 0;
+            for process in list(&lossy.truth, "processes") {
+                let (id, cpu_ns) = (number(process, "id"), number(process, "cpu_ns"));
+                // Idle threads have the rest of the time.
+                if id == 0 {
+                    continue;
+                }
+                let found = of.get(&id).copied().unwrap_or(0);
+                assert!(
+                    found <= cpu_ns + OFF_NS,
+                    "{seed} {column}: {found}, not {process}"
+                );
+                checked += i64::from(found > 0);
+            }
+            assert!(checked > 5, "{seed}");
+        }
+    }
+}
