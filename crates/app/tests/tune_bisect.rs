@@ -54,7 +54,7 @@ fn a_manual_search_finds_two_guilty_together() {
 #[test]
 fn measurements_are_entered_one_by_one_and_logged() {
     let (_folder, baseline) = baseline();
-    let few = ["--references", "3"];
+    let few = ["--references", "7"];
     let mut asked = manual(&baseline, &few);
     let mut calls = 0;
     while let Some(settings) = asked.0["settings"].as_array() {
@@ -113,7 +113,7 @@ mod with_a_command {
     #[test]
     fn the_command_runs_until_a_setting_is_guilty() {
         let (_folder, baseline) = baseline();
-        let (told, said, code) = measure(&baseline, COPY, &["--references", "3"]);
+        let (told, said, code) = measure(&baseline, COPY, &["--references", "7"]);
         assert_eq!(
             (told["outcome"].as_str(), code),
             (Some("found"), Some(0)),
@@ -127,7 +127,7 @@ mod with_a_command {
     #[test]
     fn no_difference_is_an_outcome() {
         let (_folder, baseline) = baseline();
-        let (told, _, code) = measure(&baseline, "echo 400", &["--references", "3"]);
+        let (told, _, code) = measure(&baseline, "echo 400", &["--references", "7"]);
         assert_eq!(
             (told["outcome"].as_str(), code),
             (Some("no_difference"), Some(1))
@@ -139,10 +139,10 @@ mod with_a_command {
         let (folder, baseline) = baseline();
         let count = folder.path().join("count");
         let count = count.display();
-        // This command fails after 4 measurements.
+        // This command fails after 8 measurements.
         let fails =
-            format!("echo x >> {count}; if [ $(wc -l < {count}) -gt 4 ]; then exit 3; fi; {COPY}");
-        let few = ["--references", "3"];
+            format!("echo x >> {count}; if [ $(wc -l < {count}) -gt 8 ]; then exit 3; fi; {COPY}");
+        let few = ["--references", "7"];
         let (_, error, code) = measure(&baseline, &fails, &few);
         assert_eq!(code, Some(2));
         assert!(error.contains("failed (exit status: 3)"), "{error}");
@@ -152,7 +152,7 @@ mod with_a_command {
         let (_, error, code) = measure(&baseline, "echo nothing", &[]);
         assert_eq!(code, Some(2));
         assert!(error.contains("printed no number"), "{error}");
-        // The log has the 4 measurements, so the search continues in the second round.
+        // The log has the 8 measurements, so the search continues in the second round.
         let (told, said, code) = measure(&baseline, COPY, &[]);
         assert!(said.starts_with("laglab: round 2: "), "{said}");
         assert_eq!((told["outcome"].as_str(), code), (Some("found"), Some(0)));

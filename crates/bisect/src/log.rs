@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sequential_test::ErrorRates;
+use super::sequential_test::{ErrorRates, References};
 
 /// Parameters of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,7 +17,8 @@ pub struct Plan {
     pub effect: f64,
     /// Minimum probability that a conclusion must have. It is at least 0.5 and below 1.
     pub confidence: f64,
-    /// Number of reference measurements without any setting, and also with all settings. It is at least 3.
+    /// Number of reference measurements without any setting, and also with all settings. It is at least
+    /// [`References::MIN_COUNT`].
     pub references: u32,
     /// Maximum number of measurements in one round. It is at least 2.
     pub measurements: u32,
@@ -88,8 +89,8 @@ impl Plan {
             (
                 "number of references",
                 self.references.into(),
-                (3..=1_000).contains(&self.references),
-                "from 3 to 1000",
+                (References::MIN_COUNT..=1_000).contains(&self.references),
+                "from 7 to 1000",
             ),
             (
                 "number of measurements",

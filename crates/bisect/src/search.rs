@@ -337,8 +337,7 @@ impl Search {
                 && (0..self.log.settings.len())
                     .all(|setting| is_active(&setting) || guilty(&setting))
         })?;
-        let mean = round.values.iter().sum::<f64>() / round.values.len() as f64;
-        Some(references.share(mean))
+        Some(references.share(statistics::mean(&round.values)))
     }
 }
 

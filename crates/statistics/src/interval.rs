@@ -54,12 +54,12 @@ pub(crate) fn median(sorted: &[f64]) -> f64 {
 }
 
 /// Returns the mean of values.
-pub(crate) fn mean(values: &[f64]) -> f64 {
+pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Returns the variance of at least two values around their mean, unbiased.
-pub(crate) fn variance(values: &[f64]) -> f64 {
+pub fn variance(values: &[f64]) -> f64 {
     let mean = mean(values);
     let squares = values.iter().map(|value| (value - mean).powi(2));
     squares.sum::<f64>() / (values.len() as f64 - 1.0)

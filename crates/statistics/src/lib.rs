@@ -34,7 +34,7 @@ pub mod welch;
 
 pub use comparison::{Comparison, Design, Scale, compare};
 pub use incomparable::Incomparable;
-pub use interval::{CONFIDENCE, Interval};
+pub use interval::{CONFIDENCE, Interval, mean, variance};
 pub use normal::student;
 pub use order::{Order, order};
 pub use verdict::{MARGIN, Margin, Verdict};

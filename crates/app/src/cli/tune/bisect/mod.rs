@@ -82,7 +82,8 @@ pub(super) struct Args {
     /// Minimum probability of the result, in percent [default: 99.5]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Search")]
     confidence: Option<f64>,
-    /// Number of measurements without any setting, and the same number with all settings [default: 10]
+    /// Number of measurements without any setting, and the same number with all settings; at least 7
+    /// [default: 10]
     #[arg(long, value_name = "COUNT", help_heading = "Search")]
     references: Option<u32>,
     /// Maximum number of measurements in each other round [default: 20]
@@ -515,9 +516,10 @@ fn write_outcome(out: &mut dyn Write, search: &Search, outcome: &Outcome) -> Res
         Outcome::NoDifference(Some(references)) => output::paragraph(
             out,
             &format!(
-                "All settings together make no difference beyond chance: the means are {:.1} standard errors apart, \
-                 and {:.1} are needed. More --references can show a smaller difference.",
-                references.distance, references.needed
+                "All settings together make no difference beyond chance: equal machines differ as much in {:.1} % of \
+                 cases, and {:.1} % is the limit. More --references can show a smaller difference.",
+                100.0 * references.chance,
+                100.0 * References::MAX_CHANCE
             ),
         )?,
         Outcome::NoDifference(None) => output::paragraph(
