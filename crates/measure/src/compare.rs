@@ -30,6 +30,39 @@ impl Comparison {
     }
 }
 
+/// One of the things that a measurement compares: a method under a setting. Only variants with an equal load can
+/// be compared.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Variant<L, M, S> {
+    pub load: L,
+    pub method: M,
+    pub setting: S,
+}
+
+/// Returns the index of the variant that a variant is compared with. If there are several settings, this is the
+/// same method under the first of them, otherwise the first method. The reference itself is compared with nothing.
+pub(crate) fn reference<L: PartialEq, M: PartialEq, S: PartialEq>(
+    variants: &[Variant<L, M, S>],
+    of: usize,
+) -> Option<usize> {
+    let own = variants.get(of)?;
+    let alike = || (variants.iter().enumerate()).filter(|(_, it)| it.load == own.load);
+    let (_, first) = alike().next()?;
+    let has_settings = alike().any(|(_, it)| it.setting != first.setting);
+    let mut possible = alike().filter(|(_, it)| !has_settings || it.method == own.method);
+    let (reference, _) = possible.next()?;
+    (reference != of).then_some(reference)
+}
+
+/// Returns the index of the reference of each variant; `None` for the references themselves.
+pub(crate) fn references<L: PartialEq, M: PartialEq, S: PartialEq>(
+    variants: &[Variant<L, M, S>],
+) -> Vec<Option<usize>> {
+    (0..variants.len())
+        .map(|of| reference(variants, of))
+        .collect()
+}
+
 /// Compares two methods by the medians of paired runs. Each pair has the median of the method, then
 /// the median of the method with which it is compared.
 ///

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tables::{LatencySamples, Probe};
 
-use crate::compare::{Comparison, compare, compare_so_far};
+use crate::compare::{Comparison, Variant, compare, compare_so_far, reference};
 use crate::{ClockFacts, End, Goal, Grant, Incomparable, Lateness, Machine, Percentiles, Series};
 
 /// Result of a measuring command, with its conditions.
@@ -99,6 +99,19 @@ impl Measurement {
     }
 }
 
+/// Properties of a group. Groups that differ in one of them cannot be compared.
+#[derive(PartialEq)]
+struct Load<'g> {
+    phase: Option<&'g str>,
+    requested_ns: Option<i64>,
+    size_bytes: Option<u64>,
+    /// State of the file cache. States are measured one after the other, so only runs in the same state are
+    /// adjacent in time.
+    cache: Option<&'g str>,
+    /// Pace of packets, which is a part of the method's name: `udp 10000/s`.
+    pace: Option<&'g str>,
+}
+
 impl Group<'_> {
     fn holds(&self, series: &Series) -> bool {
         let of = |series: &Series| (series.requested_ns, series.size_bytes);
@@ -114,30 +127,28 @@ impl Group<'_> {
     /// under the first setting. Otherwise it is the group of the first method with the same phase,
     /// requested duration, size and pace. Returns `None` for the reference itself.
     pub fn reference<'g, 'm>(&self, all: &'g [Group<'m>]) -> Option<&'g Group<'m>> {
-        // States of the file cache are measured one after the other. Only runs in the same state
-        // are adjacent in time and can be compared.
-        let setting = |of: &Series| (of.probe == Probe::Files).then(|| of.setting.clone());
-        // A different pace is a different load. The pace is a part of the method's name:
-        // `udp 10000/s`.
-        let pace = |of: &Series| {
-            let is_paced = of.probe == Probe::Net;
-            let pace = of.method.split_once(' ').filter(|_| is_paced);
-            pace.map(|(_, pace)| pace.to_owned())
-        };
-        let key = |group: &Group<'_>| {
-            let of = group.first;
-            let kind = (of.phase.clone(), of.requested_ns, of.size_bytes);
-            (kind, setting(of), pace(of))
-        };
-        let own = key(self);
-        let mut alike = all.iter().filter(|other| key(other) == own).peekable();
-        let first_setting = &alike.peek()?.first.setting;
-        let has_settings = all
+        let variants: Vec<_> = all.iter().map(Group::variant).collect();
+        let of = all
             .iter()
-            .any(|other| key(other) == own && other.first.setting != *first_setting);
-        let reference =
-            alike.find(|other| !has_settings || other.first.method == self.first.method)?;
-        (!std::ptr::eq(reference.first, self.first)).then_some(reference)
+            .position(|it| std::ptr::eq(it.first, self.first))?;
+        reference(&variants, of).map(|reference| &all[reference])
+    }
+
+    fn variant(&self) -> Variant<Load<'_>, &str, &str> {
+        let of = self.first;
+        let is_paced = of.probe == Probe::Net;
+        let pace = of.method.split_once(' ').filter(|_| is_paced);
+        Variant {
+            load: Load {
+                phase: of.phase.as_deref(),
+                requested_ns: of.requested_ns,
+                size_bytes: of.size_bytes,
+                cache: (of.probe == Probe::Files).then_some(of.setting.as_str()),
+                pace: pace.map(|(_, pace)| pace),
+            },
+            method: &of.method,
+            setting: &of.setting,
+        }
     }
 
     /// Returns the distribution of the latencies of all runs.

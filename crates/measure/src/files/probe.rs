@@ -12,6 +12,7 @@ use super::run::Conditions;
 use super::sums::Sums;
 use super::watch::ReadTime;
 use super::{CacheState, FileSet, FilesError, FilesMethod, FilesPhase};
+use crate::compare::{Variant, references};
 use crate::{
     Clock, ClockFacts, End, Grant, Machine, Measurement, Now, Plan, Sample, Scheduling, Series,
     SettingGrants, Stop, Unavailable,
@@ -103,7 +104,12 @@ impl FilesProbe {
                 from_device: Vec::new(),
                 gone: Vec::new(),
             };
-            let references: Vec<_> = (0..methods.len()).map(|of| (of > 0).then_some(0)).collect();
+            let variants = methods.iter().map(|method| Variant {
+                load: cache,
+                method,
+                setting: (),
+            });
+            let references = references(&variants.collect::<Vec<_>>());
             let end = self.plan.carry_out(&references, clock, stop, |turn| {
                 rounds.run(turn.method, turn.run)
             });

@@ -14,6 +14,7 @@ use super::{
     RoundTrips, Runs, Side, Tally, Testbed, Traffic, Transport, Trip, Udp, UdpGrants, UdpOptions,
     measure, reflect,
 };
+use crate::compare::{Variant, references};
 use crate::{
     Clock, ClockFacts, Comparison, End, Grant, Incomparable, Machine, Measurement, Now, Plan,
     Probe, Sample, SampleOutcome, Scheduling, Series, SettingGrants, Stop, Unavailable, compare,
@@ -222,17 +223,14 @@ impl RoundTripPlan {
             Ok::<_, NetError>(None)
         };
         let mut runs = Runs::new(&self.plan, ours + peers);
-        // If there is one setting, each carrier is compared with the first carrier. Otherwise, each
-        // carrier is compared with itself under the first setting.
-        let reference = |of: usize| {
-            let number = of % of_a_pace;
-            let other = match self.settings.len() {
-                1 => 0,
-                _ => number % carriers.len(),
-            };
-            (of < ours && number != other).then_some(of - number + other)
-        };
-        let references: Vec<_> = (0..ours + peers).map(reference).collect();
+        let variants = (0..ours).map(|of| Variant {
+            load: of / of_a_pace,
+            method: of % carriers.len(),
+            setting: of % of_a_pace / carriers.len(),
+        });
+        let mut references = references(&variants.collect::<Vec<_>>());
+        // The peer is compared in its own table.
+        references.resize(ours + peers, None);
         let end = self
             .plan
             .carry_out(&references, clock, &shall_end, |turn| {

@@ -21,6 +21,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use crate::compare::{Variant, references};
 use crate::{
     Clock, ClockFacts, Grant, Machine, Measurement, Now, Pacing, Percentiles, Plan, Probe, Sample,
     SampleOutcome, Scheduling, Series, SettingGrants, Stop, Turn, Unavailable,
@@ -138,14 +139,12 @@ impl SleepPlan {
         let mut grants: Vec<Option<Vec<Grant>>> = vec![None; self.settings.len()];
         let mut pace = Pace::default();
         let mut series = Vec::new();
-        // If there is one setting, each method is compared with the first method. Otherwise, each
-        // method is compared with itself under the first setting.
-        let settings = self.settings.len();
-        let reference = |of: usize| match settings {
-            1 => (of > 0).then_some(0),
-            _ => Some(of - of % settings).filter(|other| *other != of),
-        };
-        let references: Vec<_> = (0..methods.len() * settings).map(reference).collect();
+        let variants = (0..methods.len() * self.settings.len()).map(|of| Variant {
+            load: (),
+            method: of / self.settings.len(),
+            setting: of % self.settings.len(),
+        });
+        let references = references(&variants.collect::<Vec<_>>());
         let start_ns = clock.now_ns();
         let end = self.plan.carry_out(&references, clock, stop, |turn| {
             // The settings of a method are adjacent, because they are compared.
