@@ -86,6 +86,8 @@ pub struct Change {
     pub parts: Parts,
     /// Probability of such a change by chance, corrected for the number of rows (Benjamini and Hochberg).
     pub adjusted_p: Option<f64>,
+    /// Smallest change of the time per unit that matters, in nanoseconds.
+    pub matters_ns: f64,
     /// Conclusion.
     pub conclusion: Conclusion,
 }
@@ -201,10 +203,10 @@ fn changes(
         };
         let row = all().find_map(|of| of.rows.get(key));
         let name = row.map_or("", |row| &row.name);
-        change(key.0, name, unit, &[rates(0), rates(1)])
+        change(key.0, name, unit, &[rates(0), rates(1)], least_ns)
     });
     let mut changes: Vec<Change> = compared.collect();
-    conclude(&mut changes, least_ns);
+    conclude(&mut changes);
     changes
 }
 
@@ -248,7 +250,7 @@ impl Rates {
 }
 
 /// Compares one row. The conclusion follows later.
-fn change(kind: Kind, name: &str, unit: Unit, rates: &[Rates; 2]) -> Change {
+fn change(kind: Kind, name: &str, unit: Unit, rates: &[Rates; 2], least_ns: f64) -> Change {
     let [before, after] = rates;
     let are_enough = before.units.len().min(after.units.len()) >= unit.least();
     let tested = welch::compare(&before.units, &after.units, unit.neighbours());
@@ -261,19 +263,19 @@ fn change(kind: Kind, name: &str, unit: Unit, rates: &[Rates; 2]) -> Change {
         change: tested.map(|it| it.difference),
         parts: decompose(before.whole, after.whole),
         adjusted_p: tested.map(|it| it.p),
+        matters_ns: least_ns.max(LEAST_SHARE * before.whole.ns.max(after.whole.ns)),
         conclusion: Conclusion::TooFew,
     }
 }
 
 /// Corrects the probabilities, draws the conclusions and sorts the changes.
-fn conclude(changes: &mut [Change], least_ns: f64) {
+fn conclude(changes: &mut [Change]) {
     let tested = (changes.iter_mut()).filter(|change| change.adjusted_p.is_some());
     let mut tested: Vec<&mut Change> = tested.collect();
     let p: Vec<f64> = tested.iter().filter_map(|it| it.adjusted_p).collect();
     for (change, p) in tested.iter_mut().zip(multiple::benjamini_hochberg(&p)) {
         change.adjusted_p = Some(p);
-        let greater = change.before.ns.max(change.after.ns);
-        let matters = change.ns().abs() >= least_ns.max(LEAST_SHARE * greater);
+        let matters = change.ns().abs() >= change.matters_ns;
         change.conclusion = match matters {
             false => Conclusion::TooSmall,
             true if p <= FALSE_SHARE => Conclusion::Differs,

@@ -132,6 +132,16 @@ impl Sums {
 }
 
 impl Recording {
+    /// Returns the name of the recorded computer, if the trace has it.
+    pub fn computer(&self) -> Option<&str> {
+        self.info.system.computer.as_deref()
+    }
+
+    /// Returns true if rows of this kind were recorded.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.recorded.contains(&kind)
+    }
+
     /// Sums a trace, or a part of it, in nanoseconds since the trace's start.
     ///
     /// # Errors

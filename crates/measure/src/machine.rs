@@ -15,6 +15,8 @@ use serde::Serialize;
 /// Properties of the measured machine. A property is `None` if the system does not report it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Machine {
+    /// Name of the computer.
+    pub name: Option<String>,
     /// Name of the CPU.
     pub cpu: Option<String>,
     /// Number of CPUs available to this program.

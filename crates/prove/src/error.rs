@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The conditions in a file of `laglab measure` cannot be read.
+    #[error(transparent)]
+    Conditions(#[from] tables::SamplesError),
     /// The operating system did not let the program read a file.
     #[error("cannot read {}: {source}", file.display())]
     Io {

@@ -157,7 +157,7 @@ impl Moved {
 }
 
 /// Quantiles that are compared.
-const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
+pub(crate) const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 /// Probability of an error that a verdict allows.
 const ALPHA: f64 = 0.05;
@@ -244,6 +244,16 @@ fn line(metric: Metric, before: &Side, after: &Side, design: Design) -> Option<L
     })
 }
 
+/// Returns the change of a line that matters.
+pub(crate) fn margin(question: Question, line: &Line, scale: Scale) -> Margin {
+    match scale {
+        Scale::Ratio => Margin::Share(question.margin),
+        Scale::Difference => {
+            Margin::Difference(question.margin * line.before.unwrap_or_default().abs())
+        }
+    }
+}
+
 /// Adds the verdicts. A difference that several comparisons at once may show by chance is unknown.
 fn conclude(lines: &mut [Line], question: Question) {
     let all_p = lines.iter().filter_map(|line| Some(line.comparison?.p));
@@ -253,12 +263,7 @@ fn conclude(lines: &mut [Line], question: Question) {
         let Some(comparison) = line.comparison else {
             continue;
         };
-        let margin = match comparison.scale {
-            Scale::Ratio => Margin::Share(question.margin),
-            Scale::Difference => {
-                Margin::Difference(question.margin * line.before.unwrap_or_default().abs())
-            }
-        };
+        let margin = margin(question, line, comparison.scale);
         let p = adjusted.next().unwrap_or(1.0);
         let verdict = match Verdict::of(comparison.change, comparison.scale, margin) {
             Verdict::Same => Verdict::Same,
@@ -275,7 +280,7 @@ fn conclude(lines: &mut [Line], question: Question) {
 
 /// Returns the number of further pairs or runs of each side with which a change of the margin is found with a
 /// probability of 90 %.
-fn more(comparison: &Comparison, margin: Margin, have: u64) -> Option<u64> {
+pub(crate) fn more(comparison: &Comparison, margin: Margin, have: u64) -> Option<u64> {
     let size = match margin {
         Margin::Share(share) => share.ln_1p(),
         Margin::Difference(size) => size,

@@ -3,10 +3,12 @@
 //! [`measured`] reads files of `laglab measure`, and [`columns`] reads CSV and Parquet files of other programs.
 //! Both return [`Group`]s of runs. [`traces`] reads a [`TraceMetric`] of a trace, which is one run. [`sides`] selects the groups before and after the change. [`Summary`] reads
 //! each run once, and [`judge`] compares the summaries with the methods of the crate `statistics`.
+//! A [`change_plan`] says what to measure before and after a change of settings, and ends with one verdict.
 //!
 //! The unit of evidence is a run. The samples of a run depend on each other, so each run counts as one
 //! number for each quantile.
 
+pub mod change_plan;
 pub mod columns;
 mod error;
 mod history;

@@ -1,16 +1,52 @@
 //! Runs from files of `laglab measure`.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef};
 
+use tables::SampleConditions;
+
 use crate::stored::{self, Keys};
 use crate::{Error, Group};
 
-/// Properties that are equal in all samples of a group, in the order of their names.
-const GROUP: [&str; 5] = ["method", "setting", "phase", "requested_ns", "size_bytes"];
+/// Columns that are equal in all samples of a group, in the order of [`Key`].
+const GROUP: [&str; 6] = [
+    "probe",
+    "method",
+    "setting",
+    "phase",
+    "requested_ns",
+    "size_bytes",
+];
+
+/// Properties that are equal in all samples of a group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Key {
+    /// Name of the probe.
+    pub probe: String,
+    /// Name of the method.
+    pub method: String,
+    /// Setting of the probe, in words; empty if the file has none.
+    pub setting: String,
+    /// Phase of the operation, if the probe measured several.
+    pub phase: Option<String>,
+    /// Requested duration of a sleep.
+    pub requested_ns: Option<i64>,
+    /// Number of bytes read or sent.
+    pub size_bytes: Option<u64>,
+}
+
+/// File of `laglab measure`.
+#[derive(Clone, Debug)]
+pub struct MeasuredFile {
+    /// Conditions of the measurement; `None` if the file does not state them.
+    pub conditions: Option<SampleConditions>,
+    /// Groups of runs with their properties. The samples stay in the file until they are needed.
+    pub groups: Vec<(Key, Group)>,
+}
 
 /// Reads the runs of a file that `laglab measure … -o FILE.parquet` wrote, grouped by method, setting,
 /// phase, requested duration and size. The samples stay in the file until they are needed.
@@ -18,6 +54,40 @@ const GROUP: [&str; 5] = ["method", "setting", "phase", "requested_ns", "size_by
 /// # Errors
 /// Returns an error if the file cannot be read or was not written by `laglab measure`.
 pub fn read(file: &Path) -> Result<Vec<Group>, Error> {
+    let groups = groups(file)?.into_iter();
+    Ok(groups.map(|(_, group)| group).collect())
+}
+
+impl MeasuredFile {
+    /// Reads a file that `laglab measure … -o FILE.parquet` wrote.
+    ///
+    /// # Errors
+    /// Returns the errors of [`read`].
+    pub fn read(file: &Path) -> Result<MeasuredFile, Error> {
+        Ok(MeasuredFile {
+            groups: groups(file)?,
+            conditions: SampleConditions::read(file)?,
+        })
+    }
+
+    /// Returns true if the file has samples of this probe.
+    pub fn has_probe(&self, probe: &str) -> bool {
+        self.groups.iter().any(|(key, _)| key.probe == probe)
+    }
+}
+
+/// Reads the groups of a file with their properties. Groups have different names, so each has one key.
+fn groups(file: &Path) -> Result<Vec<(Key, Group)>, Error> {
+    let known: RefCell<Vec<(String, Key)>> = RefCell::default();
+    let name = |of: &[ArrayRef], row: usize| {
+        let key = Key::of(of, row);
+        let name = key.name();
+        let mut known = known.borrow_mut();
+        if known.iter().all(|(other, _)| *other != name) {
+            known.push((name.clone(), key));
+        }
+        name
+    };
     let keys = Keys {
         value: "latency_ns",
         group: &GROUP,
@@ -25,7 +95,7 @@ pub fn read(file: &Path) -> Result<Vec<Group>, Error> {
         name: &name,
         time: Some("start_ns"),
     };
-    stored::read_runs(file, &keys).map_err(|error| match error {
+    let groups = stored::read_runs(file, &keys).map_err(|error| match error {
         Error::Format { file, what } => Error::Format {
             file,
             what: format!(
@@ -34,32 +104,51 @@ pub fn read(file: &Path) -> Result<Vec<Group>, Error> {
             ),
         },
         other => other,
-    })
+    })?;
+    let known = known.take();
+    let with_key = groups.into_iter().filter_map(|group| {
+        let (_, key) = known.iter().find(|(name, _)| *name == group.name)?;
+        Some((key.clone(), group))
+    });
+    Ok(with_key.collect())
 }
 
-/// Names a group from its properties.
-fn name(of: &[ArrayRef], row: usize) -> String {
-    let text = |column: usize| {
-        let text = of.get(column).map(|column| stored::text(column, row));
-        text.filter(|text| !text.is_empty())
-    };
-    let requested = of
-        .get(3)
-        .and_then(|column| column.as_primitive_opt::<Int64Type>());
-    let requested = requested.and_then(|ns| ns.is_valid(row).then(|| ns.value(row)));
-    let size = of
-        .get(4)
-        .and_then(|column| column.as_primitive_opt::<UInt64Type>());
-    let size = size.and_then(|bytes| bytes.is_valid(row).then(|| bytes.value(row)));
-    let parts = [
-        text(0),
-        text(1),
-        text(2),
-        requested.map(wording::duration),
-        size.map(wording::size),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    parts.join(", ")
+impl Key {
+    /// Reads the properties from the columns of [`GROUP`].
+    fn of(columns: &[ArrayRef], row: usize) -> Key {
+        let text = |column: usize| {
+            let text = columns.get(column).map(|column| stored::text(column, row));
+            text.filter(|text| !text.is_empty())
+        };
+        let requested = columns
+            .get(4)
+            .and_then(|column| column.as_primitive_opt::<Int64Type>());
+        let size = columns
+            .get(5)
+            .and_then(|column| column.as_primitive_opt::<UInt64Type>());
+        Key {
+            probe: text(0).unwrap_or_default(),
+            method: text(1).unwrap_or_default(),
+            setting: text(2).unwrap_or_default(),
+            phase: text(3),
+            requested_ns: requested.and_then(|ns| ns.is_valid(row).then(|| ns.value(row))),
+            size_bytes: size.and_then(|bytes| bytes.is_valid(row).then(|| bytes.value(row))),
+        }
+    }
+
+    /// Returns the name of the measured thing. It does not have the probe.
+    pub fn name(&self) -> String {
+        let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        let parts = [
+            text(&self.method),
+            text(&self.setting),
+            self.phase.clone(),
+            self.requested_ns.map(wording::duration),
+            self.size_bytes.map(wording::size),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        parts.join(", ")
+    }
 }
 
 /// Returns the time from the first to the last start of a sample in a file of `laglab measure`, in nanoseconds; `None`

@@ -1,5 +1,6 @@
 //! Plans of changes: files to apply, undo and check them, and a description for the user.
 
+mod agreement;
 mod command;
 mod powershell;
 mod request;
@@ -15,6 +16,7 @@ use crate::inputs::reg::{self, ControlCharacter};
 use crate::machine::Machine;
 use crate::state::{State, States};
 
+pub use agreement::agreement;
 pub use request::{Request, RequestError};
 
 /// Planned changes of a machine.

@@ -122,6 +122,15 @@ fn describe(text: &mut String, setting: &Setting) {
         "Evidence",
         &escaped(setting.evidence.as_deref().unwrap_or_default()),
     );
+    for shown in &setting.shows {
+        let text = format!(
+            "{}. {} (<{}>)",
+            shown.with,
+            escaped(&shown.why),
+            shown.source
+        );
+        item("Shown by", &text);
+    }
     item(
         "Effective value",
         &escaped(setting.read_with.as_deref().unwrap_or_default()),

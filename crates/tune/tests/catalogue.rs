@@ -25,6 +25,14 @@ fn ids_are_unique_and_every_setting_has_sources() {
         let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
         assert_eq!(lengths, [4, 2, 2], "{id}: {}", checked.on);
         assert!(parts.iter().all(|part| part.parse::<u32>().is_ok()), "{id}");
+        for shown in &setting.shows {
+            assert!(
+                setting.sources.contains(&shown.source),
+                "{id}: {}",
+                shown.source
+            );
+            assert!(shown.why.ends_with(['.', ')']), "{id}: {}", shown.why);
+        }
         let is_fact = setting.types == [Type::Fact];
         assert_eq!(setting.places.is_empty(), is_fact, "{id}");
         // The last default applies if no earlier default does.

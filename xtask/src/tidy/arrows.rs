@@ -5,7 +5,7 @@ use crate::command::{cargo, read};
 /// Members that each member may use: all arrows of ARCHITECTURE.md. Development dependencies are not limited.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("adapters", &[]),
-    ("bisect", &[]),
+    ("bisect", &["statistics"]),
     ("dfsn", &["xml"]),
     ("etl", &[]),
     ("ioring", &[]),
@@ -54,7 +54,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "session",
         &["etl", "record", "symbols", "tables", "wording"],
     ),
-    ("prove", &["explain", "statistics", "tables", "wording"]),
+    (
+        "prove",
+        &["diff", "explain", "statistics", "tables", "tune", "wording"],
+    ),
     ("diff", &["explain", "facts", "statistics", "tables"]),
     ("trim", &["etl", "events", "facts", "tables"]),
     ("export", &["etl", "session", "tables", "wording"]),

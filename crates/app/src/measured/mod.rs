@@ -16,7 +16,7 @@ use measure::{
     Machine, Measurement, Probe, SettingGrants, Summary, Unavailable, Verdict,
 };
 use serde::Serialize;
-use tables::Named;
+use tables::{Named, SampleConditions};
 
 use crate::output::percent;
 
@@ -96,6 +96,19 @@ struct Reference<'m> {
 }
 
 impl<'m> Report<'m> {
+    /// Returns the conditions that a file of samples keeps.
+    pub(crate) fn conditions(&self) -> SampleConditions {
+        let machine = self.machine;
+        SampleConditions {
+            computer: machine.name.clone(),
+            cpu: machine.cpu.clone(),
+            cpus: machine.cpus.map(|cpus| cpus as u64),
+            system: machine.kernel.clone(),
+            command: Some(self.command.clone()),
+            ended_utc: Some(self.ended_utc.clone()),
+        }
+    }
+
     /// Summarises a measurement.
     pub(crate) fn of(measurement: &'m Measurement) -> Report<'m> {
         let groups = measurement.groups();

@@ -7,6 +7,8 @@ use super::{Machine, Virtualised};
 pub(super) fn describe() -> Machine {
     let release = rustix::system::uname();
     Machine {
+        name: Some(release.nodename().to_string_lossy().into_owned())
+            .filter(|name| !name.is_empty()),
         cpu: cpu(),
         kernel: Some(format!("Linux {}", release.release().to_string_lossy())),
         is_real_time: is_real_time(&release.version().to_string_lossy()),

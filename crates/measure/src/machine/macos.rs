@@ -5,6 +5,7 @@ use super::Machine;
 pub(super) fn describe() -> Machine {
     let system = rustix::system::uname();
     Machine {
+        name: Some(system.nodename().to_string_lossy().into_owned()),
         kernel: Some(format!(
             "{} {}",
             system.sysname().to_string_lossy(),

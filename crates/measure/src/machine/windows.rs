@@ -15,6 +15,10 @@ pub(super) fn describe() -> Machine {
     let is_wine = is_wine();
     let wine = if is_wine { " (Wine)" } else { "" };
     Machine {
+        name: text(
+            w!(r"SYSTEM\CurrentControlSet\Control\ComputerName\ActiveComputerName"),
+            w!("ComputerName"),
+        ),
         cpu: text(
             w!(r"HARDWARE\DESCRIPTION\System\CentralProcessor\0"),
             w!("ProcessorNameString"),

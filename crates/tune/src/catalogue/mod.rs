@@ -5,6 +5,7 @@ mod default_value;
 mod place_pattern;
 mod rule;
 mod setting;
+mod shown;
 mod when;
 
 use std::collections::HashMap;
@@ -22,6 +23,7 @@ pub use setting::{
     Allowed, Builds, Checked, Confidence, Misspelling, NamedValue, Setting, TakesEffect, Type,
     WrongType,
 };
+pub use shown::{Shown, Times};
 pub use when::{Kind, Scheme, When};
 
 use crate::found::Place;

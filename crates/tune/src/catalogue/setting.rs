@@ -5,7 +5,7 @@ use std::fmt;
 use registry::Value;
 use serde::{Deserialize, Serialize};
 
-use super::{Datum, DefaultRule, PlacePattern, Rule, When};
+use super::{Datum, DefaultRule, PlacePattern, Rule, Shown, When};
 use crate::found::Place;
 use crate::machine::Machine;
 
@@ -60,6 +60,9 @@ pub struct Setting {
     pub advice: Option<String>,
     /// Evidence of the setting's effect in a trace or a measurement.
     pub evidence: Option<String>,
+    /// Comparisons that show the effect of a change; empty if none is known.
+    #[serde(default)]
+    pub shows: Vec<Shown>,
     /// Command that prints the effective value of the setting.
     pub read_with: Option<String>,
     /// Result of the last check against the sources.

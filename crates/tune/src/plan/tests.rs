@@ -52,6 +52,28 @@ fn the_undo_restores_old_values_and_deletes_new_ones() {
     assert_eq!(values(UNDO), [Some(Value::Dword(20)), None]);
 }
 
+#[test]
+fn a_machine_agrees_with_the_plan_before_or_after_the_change() {
+    let lines = format!("{PROFILE}\r\n\"SystemResponsiveness\"=dword:14");
+    let requests = ["SystemResponsiveness=10", "NetworkThrottlingIndex=70"];
+    let plan = plan(&requests, &lines, &[]).unwrap();
+    let agrees = |name: &str, machine: &str| -> Vec<bool> {
+        let planned = read(name, &file(&plan, name)).unwrap();
+        let places = agreement(&planned, &inputs(machine)).into_iter();
+        places.map(|(_, agrees)| agrees).collect()
+    };
+    let changed = format!(
+        "{PROFILE}\r\n\"SystemResponsiveness\"=dword:a\r\n\"NetworkThrottlingIndex\"=dword:46"
+    );
+    assert_eq!(agrees(UNDO, &lines), [true, true]);
+    assert_eq!(agrees(APPLY, &lines), [false, false]);
+    assert_eq!(agrees(APPLY, &changed), [true, true]);
+    // Another type is another value, and an export of another key tells nothing.
+    let other = changed.replace("dword:46", "\"70\"");
+    assert_eq!(agrees(APPLY, &other), [true, false]);
+    assert!(agrees(APPLY, "").is_empty());
+}
+
 /// Plans a change of a QoS policy. Its name goes around the `.reg` reader, because a hive can have any name.
 fn plan_of_policy(name: &str) -> Result<Plan, PlanError> {
     let key = r"HKLM\SOFTWARE\Policies\Microsoft\Windows\QoS";

@@ -26,14 +26,15 @@ pub(super) fn describe(plan: &Plan) -> String {
     }
     text.push_str(
         "\n## Steps\n\n\
-         1. Measure as described above, and keep the results.\n\
+         1. Run the commands for *before* in measure.toml.\n\
          2. Run check.ps1: every value must be the one before.\n\
          3. Run apply.ps1 as administrator, or import apply.reg. On the machine itself, \
          `laglab tune apply DIR --apply` does the same and writes a backup first.\n\
          4. Make the changes take effect.\n\
          5. Run check.ps1: every value must be the one after.\n\
-         6. Measure again under the same load, and compare.\n\
-         7. To undo, run undo.ps1 or import undo.reg (`laglab tune apply DIR --undo --apply`).\n",
+         6. Run the commands for *after* in measure.toml, under the same load.\n\
+         7. `laglab prove verdict DIR` compares both and tells whether the changes helped.\n\
+         8. To undo, run undo.ps1 or import undo.reg (`laglab tune apply DIR --undo --apply`).\n",
     );
     text
 }
@@ -79,7 +80,15 @@ fn describe_change(text: &mut String, change: &Change) {
     if let Some(advice) = &setting.advice {
         item("Before", advice);
     }
-    item("Measure with", measure_with(setting.group));
+    for shown in &setting.shows {
+        item("Shown by", &format!("{}. {}", shown.with, shown.why));
+    }
+    if setting.shows.is_empty() {
+        item(
+            "Shown by",
+            "no comparison of laglab is known to show the effect",
+        );
+    }
     if let Some(evidence) = &setting.evidence {
         item("Look at", evidence);
     }
@@ -107,14 +116,4 @@ fn describe_change(text: &mut String, change: &Change) {
     }
     let note = setting.confidence_note.as_deref();
     item("Confidence", note.unwrap_or("see `laglab tune explain`"));
-}
-
-/// Returns the commands that measure the effect of a change in a group of settings.
-fn measure_with(group: &str) -> &'static str {
-    match group {
-        "timer" => "`laglab measure sleep`",
-        "nic" | "rss" | "sockets" | "tcp" | "qos" | "services" => "`laglab measure net`",
-        "smb" | "dfs" | "storage" => "`laglab measure files` on the share or volume",
-        _ => "`laglab measure sleep`, and a trace of the same load for `laglab explain`",
-    }
 }

@@ -142,7 +142,9 @@ fn write(kind: Kind, file: &File, report: &Report<'_>, scale: HeatScale) -> io::
     let mut out = BufWriter::new(file);
     match kind {
         Kind::Samples(format) => {
-            let batch = measurement.table().into_batch();
+            let batch = report
+                .conditions()
+                .attach(&measurement.table().into_batch());
             let everything = Shown {
                 rows: None,
                 characters: None,

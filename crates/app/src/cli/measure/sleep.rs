@@ -50,6 +50,9 @@ pub(super) struct Args {
     /// Number of sleeps for each method and setting, however long they take
     #[arg(long, value_name = "COUNT", conflicts_with = "until_sure", value_parser = whole::<u32>(1, u32::MAX.into()))]
     count: Option<u32>,
+    /// Number of runs of each method and setting [default: 10]
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["precision", "until_sure"], value_parser = whole::<u32>(1, Comparison::MAX_PAIRS as i64))]
+    runs: Option<u32>,
     /// End as soon as every median is known to within this percentage
     #[arg(long, value_name = "PERCENT", conflicts_with_all = ["count", "until_sure"], value_parser = parse_percent)]
     precision: Option<f64>,
@@ -178,7 +181,7 @@ fn plan(args: &Args) -> Result<SleepPlan, Failure> {
     let sleeps = u32::try_from(sleeps).unwrap_or(u32::MAX).max(1);
     let (samples, plan) = match (args.count, goal) {
         (Some(count), _) => {
-            let runs = count.min(RUNS);
+            let runs = count.min(args.runs.unwrap_or(RUNS));
             let plan = Plan {
                 warm_up: 1,
                 at_least: 1,
@@ -203,7 +206,7 @@ fn plan(args: &Args) -> Result<SleepPlan, Failure> {
             (sleeps.div_ceil(runs), plan)
         }
         (None, None) => {
-            let runs = sleeps.min(RUNS);
+            let runs = sleeps.min(args.runs.unwrap_or(RUNS));
             let plan = Plan {
                 warm_up: 1,
                 at_least: 1,

@@ -4,6 +4,7 @@ mod compare;
 mod diff;
 mod history;
 mod plan;
+mod verdict;
 
 use clap::Subcommand;
 
@@ -26,6 +27,8 @@ enum Command {
     History(history::Args),
     /// Plan a comparison from a pilot: pairs of runs, precision and time
     Plan(plan::Args),
+    /// Give the verdict about the changes of a plan of `laglab tune plan`
+    Verdict(verdict::Args),
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
@@ -34,5 +37,6 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         Command::Diff(args) => diff::run(args, json),
         Command::History(args) => history::run(args, json),
         Command::Plan(args) => plan::run(args, json),
+        Command::Verdict(args) => verdict::run(args, json),
     }
 }

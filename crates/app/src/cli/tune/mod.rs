@@ -91,7 +91,7 @@ impl MachineOptions {
 }
 
 /// Creates a failure whose message has the messages of an error and of its sources.
-fn failure(error: &dyn Error) -> Failure {
+pub(super) fn failure(error: &dyn Error) -> Failure {
     Failure::Input(chain(error))
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use prove::change_plan::{MeasurePlan, Wishes};
 use serde::Serialize;
 use tune::machine::Machine;
 use tune::plan::{Change, Plan, Request};
@@ -22,7 +23,8 @@ use crate::output;
     laglab tune plan procmin@ac=100 --from power.txt -o plan                   (powercfg /qh)\n  \
     laglab tune plan bfe=4 --from SYSTEM --accept-risk bfe -o plan\n\n\
     The command writes apply.reg and undo.reg, apply.ps1, undo.ps1 and check.ps1, and plan.md, which you should\n\
-    read first. It changes no setting: laglab tune apply does.\n\n\
+    read first. It changes no setting: laglab tune apply does. measure.toml lists what to measure before and after\n\
+    the change; laglab prove verdict compares it and tells whether the change helped.\n\n\
     Exit codes: 0 the plan is written, 2 wrong usage, unreadable input, or a change that cannot be undone\n\
     or lowers protection.")]
 pub(super) struct Args {
@@ -41,6 +43,15 @@ pub(super) struct Args {
     /// Plan the change of this setting even if it lowers protection
     #[arg(long, value_name = "NAME")]
     accept_risk: Vec<String>,
+    /// Program or module whose times in traces are compared [default: all]
+    #[arg(long, value_name = "NAME", help_heading = "Measurements")]
+    row: Option<String>,
+    /// Other machine for packets, which runs `laglab measure net --role reflector`
+    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Measurements")]
+    reflector: Option<String>,
+    /// Folder with files to read, such as one on a share
+    #[arg(long, value_name = "DIR", help_heading = "Measurements")]
+    folder: Option<String>,
     /// Folder for the plan; created if it does not exist
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
@@ -51,7 +62,16 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let machine = inputs.machine(args.machine.machine());
     let plan = Plan::new(&args.changes, &inputs.inputs, &machine, &args.accept_risk);
     let plan = plan.map_err(|error| failure(&error))?;
-    let contents = plan.files().map_err(|error| failure(&error))?;
+    let mut contents = plan.files().map_err(|error| failure(&error))?;
+    let measure = MeasurePlan::of_changes(
+        &plan,
+        &Wishes {
+            row: args.row.clone(),
+            reflector: args.reflector.clone(),
+            folder: args.folder.clone(),
+        },
+    );
+    contents.push((prove::change_plan::FILE, measure.to_text().into_bytes()));
     let folder = &args.output;
     // A plan in this folder may have been applied, so its undo file is not overwritten.
     if folder.join(tune::plan::UNDO).exists() {
@@ -60,7 +80,11 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             "the folder has a plan already; give another folder",
         ));
     }
-    fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
+    // The commands in measure.toml write into these folders.
+    for side in ["before", "after"] {
+        let side = folder.join(side);
+        fs::create_dir_all(&side).map_err(|error| Failure::writing(&side, &error))?;
+    }
     let mut files = Vec::new();
     for (name, bytes) in contents {
         let path = folder.join(name);
@@ -70,6 +94,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let report = Report {
         machine: &plan.machine,
         changes: plan.changes.iter().map(ChangeJson::new).collect(),
+        measure: &measure,
         files,
     };
     if json {
@@ -87,6 +112,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 struct Report<'a> {
     machine: &'a Machine,
     changes: Vec<ChangeJson>,
+    /// Measurements before and after the changes, as in measure.toml.
+    measure: &'a MeasurePlan,
     files: Vec<String>,
 }
 
@@ -146,6 +173,20 @@ impl Report<'_> {
                     "no effect here: this build of Windows does not know the setting",
                 )?;
             }
+        }
+        output::heading(out, "Measure before and after")?;
+        for of in &self.measure.measurements {
+            output::verbatim(out, &of.before)?;
+        }
+        for of in &self.measure.recordings {
+            let what = format!(
+                "{}, then {} traces of {} s as {}",
+                of.kit, of.traces, of.seconds, of.before
+            );
+            output::paragraph(out, &what)?;
+        }
+        for of in &self.measure.not_shown {
+            output::warning(out, &format!("{}: {}", of.setting, of.why))?;
         }
         output::heading(out, "Files")?;
         for file in &self.files {

@@ -1,0 +1,332 @@
+//! Checks of measurements that a plan asks for.
+
+use statistics::{Comparison, Design, Interval, Scale, Verdict};
+use wording::{counted, duration, listed};
+
+use super::verdict::{Mismatch, same_machine};
+use super::{Answer, Check, Evidence, MeasurePlan, Measurement, Side};
+use crate::judgement::{self, Question};
+use crate::measured::Key;
+use crate::{Error, Group, Judgement, Line, Metric, Run, Sides, Summary, judge, sides};
+
+/// Compares a measurement of both sides, if it is what the plan asks for.
+///
+/// # Errors
+/// If a file cannot be read.
+pub(super) fn check(
+    plan: &MeasurePlan,
+    asked: &Measurement,
+    evidence: &Evidence,
+) -> Result<Check, Error> {
+    let name = name(asked);
+    let settings: Vec<String> = (asked.reasons.iter())
+        .map(|reason| reason.setting.clone())
+        .collect();
+    Ok(match compared(plan, asked, evidence) {
+        Err(Ends::Failed(error)) => return Err(error),
+        Err(Ends::Mismatch(mismatch)) => Check::mismatched(name, settings, mismatch),
+        Ok((judgement, mut doubts)) => {
+            doubts.extend(judgement.doubts.iter().cloned());
+            conclude(plan, asked, &judgement, name, settings, doubts)
+        }
+    })
+}
+
+/// Reason why a comparison ends without a result.
+enum Ends {
+    Mismatch(Mismatch),
+    Failed(Error),
+}
+
+impl From<Mismatch> for Ends {
+    fn from(mismatch: Mismatch) -> Ends {
+        Ends::Mismatch(mismatch)
+    }
+}
+
+impl From<Error> for Ends {
+    fn from(error: Error) -> Ends {
+        Ends::Failed(error)
+    }
+}
+
+/// Returns the name of the compared times.
+fn name(asked: &Measurement) -> String {
+    let what = match asked.quantile {
+        Some(quantile) => format!("p{}", (quantile * 1000.0).round() / 10.0),
+        None => "time".to_owned(),
+    };
+    format!(
+        "{what} of {}: {}",
+        asked.probe.name(),
+        asked_key(asked).name()
+    )
+}
+
+fn asked_key(asked: &Measurement) -> Key {
+    Key {
+        probe: asked.probe.name().to_owned(),
+        method: asked.method.clone(),
+        setting: asked.setting.clone(),
+        phase: asked.phase.clone(),
+        requested_ns: asked.requested_ns,
+        size_bytes: asked.size_bytes,
+    }
+}
+
+fn compared(
+    plan: &MeasurePlan,
+    asked: &Measurement,
+    evidence: &Evidence,
+) -> Result<(Judgement, Vec<String>), Ends> {
+    let before = side(asked, &evidence.before, "before", &asked.before)?;
+    let after = side(asked, &evidence.after, "after", &asked.after)?;
+    let again = |what: String| Mismatch {
+        what,
+        settle: format!(
+            "Measure both sides on the same machine: {}, and {}",
+            asked.before, asked.after
+        ),
+    };
+    let conditions = |side: &Side| {
+        let files = side
+            .measured
+            .iter()
+            .filter(|file| file.has_probe(asked.probe.name()));
+        files
+            .map(|file| file.conditions.clone())
+            .collect::<Vec<_>>()
+    };
+    let (old, new) = (conditions(&evidence.before), conditions(&evidence.after));
+    let (old, new): (Vec<_>, Vec<_>) = (
+        old.iter().map(Option::as_ref).collect(),
+        new.iter().map(Option::as_ref).collect(),
+    );
+    let mut doubts = same_machine(plan, &old, &new).map_err(again)?;
+    if before.size_bytes != after.size_bytes {
+        return Err(again("The sides read files of different sizes".to_owned()).into());
+    }
+    if are_equal(&before.group, &after.group)? {
+        return Err(again("Both sides have the same measurement".to_owned()).into());
+    }
+    for (side, when) in [(&before, "before"), (&after, "after")] {
+        if side.group.runs.len() > asked.runs {
+            doubts.push(format!(
+                "There are {} {when} the change, more than the {} of the plan: the verdict holds only if their \
+                 number was decided before anybody looked at the results",
+                counted(side.group.runs.len() as u64, "run", "runs"),
+                asked.runs
+            ));
+        }
+    }
+    let sides = Sides {
+        name: before.group.name.clone(),
+        design: Design::Unpaired,
+        before: before.group,
+        after: after.group,
+    };
+    let question = Question {
+        margin: plan.margin,
+    };
+    let judgement = judge(&sides, &Summary::read(&sides)?, question)?;
+    Ok((judgement, doubts))
+}
+
+/// Returns true if all runs of both groups have the same samples.
+fn are_equal(before: &Group, after: &Group) -> Result<bool, Error> {
+    if before.runs.len() != after.runs.len() {
+        return Ok(false);
+    }
+    for (one, other) in before.runs.iter().zip(&after.runs) {
+        if one.values()?.known != other.values()?.known {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+struct Runs {
+    group: Group,
+    size_bytes: Option<u64>,
+}
+
+/// Returns the runs of one side that the plan asks for.
+fn side(asked: &Measurement, side: &Side, when: &str, command: &str) -> Result<Runs, Mismatch> {
+    let again = |what: String| Mismatch {
+        what,
+        settle: format!("Run {command}"),
+    };
+    let probe = asked.probe.name();
+    let of_probe = side.measured.iter().filter(|file| file.has_probe(probe));
+    let key = asked_key(asked);
+    let fits = |found: &Key| {
+        let has_size = asked.size_bytes.is_none() || found.size_bytes == asked.size_bytes;
+        let alike = Key {
+            size_bytes: asked.size_bytes,
+            ..found.clone()
+        };
+        has_size && alike == key
+    };
+    let mut others: Vec<String> = Vec::new();
+    let mut sizes: Vec<Option<u64>> = Vec::new();
+    let mut files: Vec<Vec<Group>> = Vec::new();
+    for file in of_probe {
+        let mut groups = Vec::new();
+        for (found, group) in &file.groups {
+            if fits(found) {
+                // Groups of several files have one name, so that their runs are joined.
+                groups.push(Group {
+                    name: key.name(),
+                    ..group.clone()
+                });
+                sizes.push(found.size_bytes);
+            } else if found.probe == probe && others.len() < MOST_NAMED {
+                others.push(format!("`{}`", found.name()));
+            }
+        }
+        files.push(groups);
+    }
+    if files.is_empty() {
+        let what = match side.measured.first().and_then(|file| file.groups.first()) {
+            None => format!("Nothing was measured {when} the change"),
+            Some((found, _)) => format!(
+                "Another probe was measured {when} the change: {}, not {probe}",
+                found.probe
+            ),
+        };
+        return Err(again(what));
+    }
+    sizes.dedup();
+    let size_bytes = match sizes[..] {
+        [] => {
+            let what = format!(
+                "Something else was measured {when} the change: {}, not `{}`",
+                listed(others),
+                key.name()
+            );
+            return Err(again(what));
+        }
+        [size] => size,
+        _ => {
+            let what = format!("The files read {when} the change have different sizes");
+            return Err(again(what));
+        }
+    };
+    let Some(mut group) = sides::joined(files).into_iter().next() else {
+        return Err(again(format!("Nothing was measured {when} the change")));
+    };
+    let is_long = |run: &Run| run.samples() >= asked.samples_per_run as u64;
+    let all = group.runs.len();
+    group.runs.retain(is_long);
+    match group.runs.len() {
+        enough if enough >= asked.runs => Ok(Runs { group, size_bytes }),
+        few => {
+            let short = match all - few {
+                0 => String::new(),
+                short => format!(
+                    ", and {short} with fewer than {} each",
+                    counted(asked.samples_per_run as u64, "sample", "samples")
+                ),
+            };
+            Err(again(format!(
+                "Too few runs {when} the change: {few}{short}; the plan asks for {}",
+                asked.runs
+            )))
+        }
+    }
+}
+
+/// Maximum number of names that a sentence lists.
+const MOST_NAMED: usize = 6;
+
+fn conclude(
+    plan: &MeasurePlan,
+    asked: &Measurement,
+    judgement: &Judgement,
+    name: String,
+    settings: Vec<String>,
+    mut doubts: Vec<String>,
+) -> Check {
+    let metric = match asked.quantile {
+        Some(quantile) => Metric::Quantile(quantile),
+        None => Metric::Value,
+    };
+    let line = judgement.lines.iter().find(|line| line.metric == metric);
+    let Some((line, comparison)) = line.and_then(|line| Some((line, line.comparison?))) else {
+        let why = line.and_then(|line| line.not_compared.clone());
+        let why = why.unwrap_or_else(|| "a run has several values".to_owned());
+        let mismatch = Mismatch {
+            what: format!("The runs cannot be compared: {why}"),
+            settle: format!("Run {} and {}", asked.before, asked.after),
+        };
+        return Check::mismatched(name, settings, mismatch);
+    };
+    let margin = judgement::margin(
+        Question {
+            margin: plan.margin,
+        },
+        line,
+        comparison.scale,
+    );
+    let answer = match Verdict::of(comparison.change, comparison.scale, margin) {
+        Verdict::Lower => Answer::Helped,
+        Verdict::Higher => Answer::Harmed,
+        Verdict::Same => Answer::NoDifference,
+        Verdict::SlightlyLower | Verdict::SlightlyHigher | Verdict::Unknown => Answer::Unknown,
+    };
+    let worse = |other: &&Line| {
+        other.metric != metric
+            && matches!(
+                other.verdict,
+                Some(Verdict::Higher | Verdict::SlightlyHigher)
+            )
+    };
+    if answer != Answer::Harmed
+        && let Some(Metric::Quantile(quantile)) =
+            judgement.lines.iter().find(worse).map(|line| line.metric)
+    {
+        doubts.push(format!(
+            "p{} is higher after the change; the plan does not ask for it",
+            (quantile * 1000.0).round() / 10.0
+        ));
+    }
+    let more = judgement::more(&comparison, margin, comparison.runs as u64);
+    let settle = (answer == Answer::Unknown).then(|| match more {
+        Some(more) => format!(
+            "Plan {} instead of {}, and measure both sides again: this number tells a change of {} % with a \
+             probability of 90 %",
+            counted(comparison.runs as u64 + more, "run", "runs"),
+            comparison.runs,
+            plan.margin * 100.0
+        ),
+        None => "Measure both sides again with more runs".to_owned(),
+    });
+    Check {
+        name,
+        settings,
+        answer,
+        result: result(line, &comparison, judgement, plan.margin),
+        adjusted_p: Some(comparison.p),
+        doubts,
+        settle,
+    }
+}
+
+/// Describes a comparison in one sentence.
+fn result(line: &Line, comparison: &Comparison, judgement: &Judgement, margin: f64) -> String {
+    let Interval { centre, low, high } = comparison.change;
+    let time = |ns: f64| duration(ns.round() as i64);
+    let change = match comparison.scale {
+        Scale::Ratio => format!("{centre:.3} times as long ({low:.3} to {high:.3})"),
+        Scale::Difference => format!("{} longer ({} to {})", time(centre), time(low), time(high)),
+    };
+    let value = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), time);
+    format!(
+        "{} before and {} after the change: {change}. A change of {} % matters. {} before, {} after",
+        value(line.before),
+        value(line.after),
+        margin * 100.0,
+        counted(judgement.runs_before as u64, "run", "runs"),
+        counted(judgement.runs_after as u64, "run", "runs"),
+    )
+}

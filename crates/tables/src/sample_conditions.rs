@@ -1,0 +1,66 @@
+//! Conditions under which samples were measured, which their file keeps.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde::{Deserialize, Serialize};
+
+use crate::SamplesError;
+
+/// Conditions of a measurement. A condition is `None` if the system did not report it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SampleConditions {
+    /// Name of the computer.
+    pub computer: Option<String>,
+    /// Name of the CPU.
+    pub cpu: Option<String>,
+    /// Number of CPUs that the program could use.
+    pub cpus: Option<u64>,
+    /// Name and release of the operating system.
+    pub system: Option<String>,
+    /// Command line.
+    pub command: Option<String>,
+    /// End of the measurement, in UTC.
+    pub ended_utc: Option<String>,
+}
+
+/// Name of the entry in the metadata of the schema. Its value is JSON.
+const ENTRY: &str = "laglab.conditions";
+
+impl SampleConditions {
+    /// Adds the conditions to the metadata of a table of samples.
+    pub fn attach(&self, samples: &RecordBatch) -> RecordBatch {
+        let mut schema = samples.schema().as_ref().clone();
+        let json = serde_json::to_string(self);
+        schema
+            .metadata
+            .extend(json.map(|json| (ENTRY.to_owned(), json)));
+        // The fields are the same, so the schema fits.
+        let with = samples.clone().with_schema(Arc::new(schema));
+        with.unwrap_or_else(|_| samples.clone())
+    }
+
+    /// Reads the conditions of a Parquet file; `None` if it does not state them.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or if its conditions are damaged.
+    pub fn read(file: &Path) -> Result<Option<SampleConditions>, SamplesError> {
+        let not_samples = |what: String| SamplesError::NotSamples {
+            file: file.to_owned(),
+            what,
+        };
+        let opened = File::open(file).map_err(|source| SamplesError::Io {
+            file: file.to_owned(),
+            source,
+        })?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(opened)
+            .map_err(|error| not_samples(format!("it is a damaged Parquet file ({error})")))?;
+        let text = builder.schema().metadata().get(ENTRY);
+        let parsed = text.map(|text| serde_json::from_str(text)).transpose();
+        parsed.map_err(|error| not_samples(format!("its conditions are damaged ({error})")))
+    }
+}
