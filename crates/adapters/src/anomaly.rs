@@ -10,7 +10,7 @@ use super::Api;
 pub enum Anomaly {
     /// The adapter is not up, so the prefixes of its addresses may be missing.
     NotOperational,
-    /// The link has no network, but connects only two machines.
+    /// The link connects exactly two machines, so the address has no network.
     PointToPoint,
     /// The address is a Teredo address. Windows reports a prefix of 64 bits, but it has 32.
     Teredo,

@@ -27,7 +27,7 @@ pub enum PrefixSource {
     Illegal,
     /// Prefix list of the adapter.
     List,
-    /// Prefix list of the adapter, which has only the address itself and no network for it.
+    /// Prefix list of the adapter, which contains the address itself but no network of the address.
     HostOnly,
     /// RFC 3927, by which IPv4 link-local addresses are in 169.254.0.0/16.
     LinkLocal,

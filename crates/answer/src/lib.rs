@@ -83,7 +83,7 @@ fn io_error(error: ArrowError) -> io::Error {
     }
 }
 
-/// Unwraps the system's error of a CSV writer: callers must recognise a closed pipe.
+/// Returns the I/O error inside a CSV error, because callers must recognise a closed pipe.
 pub fn csv_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,

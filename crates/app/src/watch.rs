@@ -34,14 +34,14 @@ pub(crate) fn install_interrupt() {
         std::thread::sleep(STOPS_SOON);
         if check().is_err() {
             crate::cli::say(
-                "stopping after the current operation; press Ctrl-C again to end at once: results \
-                 that are not printed yet are then lost",
+                "stopping after the current operation; press Ctrl-C again to end at once and lose \
+                 the results that are not printed yet",
             );
         }
     });
 }
 
-/// Forgets that the user pressed Ctrl-C, so that the next work can start.
+/// Resets the flag that Ctrl-C set, so that the next work can start.
 #[cfg(feature = "sql")]
 pub(crate) fn forget() {
     INTERRUPTED.store(false, Ordering::Relaxed);
@@ -84,7 +84,7 @@ impl Watch {
         }
     }
 
-    /// Hides the progress bar. It is for work whose output itself shows progress.
+    /// Hides the progress bar, for work that shows progress by its output.
     pub(crate) fn quiet(mut self) -> Watch {
         self.quiet = true;
         self

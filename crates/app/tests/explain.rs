@@ -75,7 +75,8 @@ fn traces_without_events_are_not_reported_as_healthy() {
     }
 }
 
-/// Checks that the first screen has the size of a small terminal, and the most important sentence.
+/// Checks that the first screen fits into a small terminal and contains the most important
+/// sentence.
 #[test]
 fn the_answer_fits_on_the_first_screen() {
     for scenario in sim::shipped::names() {
@@ -105,7 +106,7 @@ fn a_finding_is_shown_in_full_by_its_number() {
     let stall = Simulated::new("rank-stall", &[]);
     let why = program::text(&["explain", &stall.trace, "--why", "1"]);
     assert!(why.contains("LockApp.exe"), "{why}");
-    // Each of the causes has its answer.
+    // Each examined cause has an answer.
     let answers = why
         .lines()
         .map(|line| line.trim_start().split("  ").next().unwrap_or_default());

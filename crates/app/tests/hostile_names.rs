@@ -1,4 +1,4 @@
-//! Names in a trace control neither a terminal, a reader, a page nor a spreadsheet.
+//! Tests that names in a trace cannot control a terminal, another program, a page or a spreadsheet.
 
 mod program;
 

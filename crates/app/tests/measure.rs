@@ -431,7 +431,7 @@ fn the_first_ctrl_c_explains_the_wait_and_the_second_ends_it() {
     BufReader::new(stderr).read_line(&mut said).unwrap();
     assert!(said.contains("stopping after"), "{said}");
     assert!(
-        said.contains("Ctrl-C again") && said.contains("lost"),
+        said.contains("Ctrl-C again") && said.contains("lose"),
         "{said}"
     );
     interrupt();

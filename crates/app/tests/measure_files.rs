@@ -207,7 +207,7 @@ fn the_page_has_the_table_of_the_terminal() {
             "{heading}"
         );
     }
-    // Two single reads are too few for a 99th percentile, so the table has a dash.
+    // Two single reads are too few for a 99th percentile, so the table shows a dash.
     let first = if cfg!(windows) { "ReadFile" } else { "pread" };
     let row = text
         .lines()

@@ -30,7 +30,8 @@ fn judged(folder: &Path, options: &[&str]) -> BTreeMap<String, bool> {
         .collect()
 }
 
-/// For each theory by id, returns true if the table of needs says that it can be judged with a capture.
+/// Returns for each theory, by its id, true if the table of needs states that a capture has the
+/// data for it.
 fn promised(capture: &Capture) -> BTreeMap<String, bool> {
     let all = needs::THEORIES.iter();
     all.map(|needs| (needs.theory.to_owned(), needs.are_met_by(capture)))

@@ -41,7 +41,7 @@ pub struct Suspect {
 /// Result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// These causes make the machine slow, and no others do.
+    /// These causes make the machine slow, and there are no other causes.
     Culprits(Vec<Cause>),
     /// These causes make the machine slow. The answers about the other settings contradict each other.
     Contradiction(Vec<Cause>),

@@ -1,4 +1,4 @@
-//! The whole search: its steps follow from its log.
+//! State of a search, which is computed from its log, and the next step.
 
 use serde::Serialize;
 
@@ -69,8 +69,8 @@ pub enum SearchError {
     Ended,
     /// There are no reference measurements to compare with.
     #[error(
-        "no measurements to compare with: the first rounds were answered with `good` or `bad`; answer this one the \
-         same way"
+        "no measurements to compare with: the first rounds were answered with `good` or `bad`; \
+         answer this round in the same way"
     )]
     NoReferences,
     /// The measurement is infinite or not a number.

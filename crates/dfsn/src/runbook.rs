@@ -32,7 +32,9 @@ pub enum MigrationError {
     #[error("servers are missing: give at least one old and one new namespace server")]
     Servers,
     /// A new server has a short name or an address.
-    #[error("{0} is not a full name: give new servers by the names that clients shall use")]
+    #[error(
+        "{0} is not a full name: give the full names of the new servers, which clients will use"
+    )]
     Short(ServerName),
     /// A server is both old and new.
     #[error("{0} is both an old and a new namespace server")]
@@ -47,7 +49,7 @@ pub enum MigrationError {
 pub struct Step {
     /// Title of the step.
     pub title: String,
-    /// Text that says on which machine to run the commands.
+    /// Machine on which the commands must run, as text for the user.
     pub place: String,
     /// Commands for cmd.exe, in order.
     pub commands: Vec<String>,

@@ -83,7 +83,7 @@ impl Explanation {
     /// Returns the conclusion; `None` if there are problems or warnings about the machine.
     pub fn conclusion(&self) -> Option<Conclusion> {
         let mut findings = self.findings.iter();
-        // An incomplete capture does not explain why the machine lagged.
+        // A finding about an incomplete capture does not explain why the machine lagged.
         let is_grave = |finding: &Finding| {
             finding.severity > Severity::Information && finding.theory != capture::ABOUT.id
         };
@@ -159,8 +159,8 @@ impl Explanation {
     }
 }
 
-/// Theories whose findings may be symptoms of the findings of other theories, each with its cause. A
-/// theory has its deepest cause first.
+/// Pairs of theories: the theory of a symptom and the theory of its cause. If a theory has several
+/// possible causes, the cause that explains the others comes first.
 const SYMPTOMS: [(&str, &str); 6] = [
     ("hangs", "lock-convoy"),
     ("short-waits", "smb-security"),
@@ -170,8 +170,8 @@ const SYMPTOMS: [(&str, &str); 6] = [
     ("locked-cpus", "smb-security"),
 ];
 
-/// Returns true if one finding is a symptom of another. Both overlap in time, and have a thread or a
-/// CPU in common.
+/// Returns true if one finding is a symptom of another: they overlap in time, and have a thread or
+/// a CPU in common.
 fn is_symptom(of: &Finding, cause: &Finding) -> bool {
     let is_place =
         |subject: &&Subject| matches!(subject, Subject::Thread { .. } | Subject::Cpu { .. });
@@ -195,8 +195,8 @@ fn is_same_routine(of: &Finding, cause: &Finding) -> bool {
     own.is_empty() || others.is_empty() || own.iter().any(|routine| others.contains(routine))
 }
 
-/// Makes findings that are symptoms of others information, so that one cost is reported once. The
-/// cause names its symptoms.
+/// Sets the severity of symptoms to information, so that one delay is not reported twice. The
+/// finding about the cause lists its symptoms.
 fn fold(findings: &mut [Finding]) {
     let causes: Vec<Option<usize>> = (0..findings.len())
         .map(|place| {
@@ -213,13 +213,13 @@ fn fold(findings: &mut [Finding]) {
             continue;
         };
         let because = format!(
-            "It is a symptom; this is reported first: {}",
+            "This is a symptom of another finding: {}",
             findings[cause].sentence
         );
         let symptom = &mut findings[place];
         symptom.severity = Severity::Information;
         symptom.why.insert(0, because);
-        let shows = format!("A symptom of it: {}", symptom.sentence);
+        let shows = format!("It causes this symptom: {}", symptom.sentence);
         findings[cause].why.push(shows);
     }
 }

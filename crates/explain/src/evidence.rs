@@ -15,8 +15,8 @@ pub struct Evidence {
     /// same column names.
     #[ts(as = "String")]
     query: Query,
-    /// Rows that a view shows; `None` if it shows the rows of the query. The server of the page
-    /// sends the view itself with the evidence of findings.
+    /// Rows that the page's view shows; `None` if it shows the rows of the query. The server sends
+    /// the view of a finding's evidence separately, so this field is not serialized.
     #[serde(skip_serializing)]
     #[ts(rename = "view", optional = nullable, type = "View | null")]
     about: Option<Selection>,
@@ -83,9 +83,9 @@ pub enum Unit {
 pub enum Value {
     /// A whole number.
     Integer(i64),
-    /// A number that need not be whole.
+    /// A number with a fractional part.
     Real(f64),
-    /// A truth value: yes or no.
+    /// A Boolean value.
     Flag(bool),
     /// Text.
     Text(String),

@@ -7,7 +7,7 @@ use ts_rs::TS;
 
 use crate::{About, Evidence, Subject};
 
-/// Problem, warning or fact that a theory found.
+/// Result of a theory: a problem, a warning or a fact.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 #[ts(optional_fields)]
 pub struct Finding {
@@ -29,7 +29,7 @@ pub struct Finding {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[ts(optional = nullable)]
     pub off_topic: bool,
-    /// Delay that the found cause produced, if it is known.
+    /// Delay that this finding explains, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Delay>,
     /// Time range of the finding, in nanoseconds since the trace's start.

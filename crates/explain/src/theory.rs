@@ -41,15 +41,15 @@ pub struct About {
 /// Answer to the question of a theory.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// The answer is yes, with findings. They need not have caused a delay.
+    /// The answer is yes, with findings. A finding does not always have a delay.
     For(Vec<Finding>),
-    /// The answer is no, with the reason, and with findings for information.
+    /// The answer is no, with the reason, and with findings whose severity is information.
     Noted(String, Vec<Finding>),
     /// The answer is no, with the reason and the numbers.
     Against(String, Vec<Evidence>),
-    /// The trace lacks data for an answer. The text tells which data is missing.
+    /// The trace lacks data for an answer. The text names the missing data.
     NotRecorded(String),
-    /// The trace lacks data for an answer. The text tells which data is missing, and the evidence
-    /// gives a hint from related data.
+    /// The trace lacks data for an answer. The text names the missing data, and the evidence gives
+    /// a hint from related data.
     Hint(String, Vec<Evidence>),
 }

@@ -67,7 +67,7 @@ thresholds! {
     MISSED_PERCENT: i64 = 50 Percent, OWN;
     /// Least number of missed periods that are reported.
     MISSED_PERIODS: usize = 3 Number, OWN;
-    /// Least share of a wait for which the end of the chain that led to it is blamed for it.
+    /// Least share of a wait for which a part of its chain is reported as the cause.
     BLAME_PERCENT: i64 = 30 Percent, OWN;
     /// Least share of a wait for which a cause counts as its explanation.
     CAUSE_PERCENT: i64 = 50 Percent, OWN;
@@ -85,7 +85,8 @@ thresholds! {
     STARVATION_NS: i64 = 1_000_000_000 Duration, INTERNALS;
     /// Least wait of a ready thread that ends at priority 15 and, with its earlier priority unknown, counts as starved.
     STARVED_NS: i64 = 3_000_000_000 Duration, INTERNALS;
-    /// Multiple of the mean time between samples. After this time without samples, a CPU may lack a buffer.
+    /// Multiple of the mean time between samples. A CPU without samples for this time may have lost
+    /// a buffer.
     LOST_SAMPLES: i64 = 10 Number, OWN;
 
     /// Shortest gap without any event that is treated as a suspend gap.
@@ -145,15 +146,16 @@ thresholds! {
     HARD_FAULTS_NS: i64 = 500_000_000 Duration, OWN;
     /// Least mean time of a disk's requests for which the disk counts as slow.
     SLOW_DISK_NS: i64 = 25_000_000 Duration, OWN;
-    /// Time of a single disk request that is reported, however fast the others are.
+    /// Least time of a single disk request that is reported, even if all other requests are fast.
     SLOW_REQUEST_NS: i64 = 1_000_000_000 Duration, OWN;
     /// Least number of disk requests with which the mean is judged.
     DISK_REQUESTS: u64 = 50 Number, OWN;
 
     /// Least share of its time for which a CPU that serves the network alone counts as too busy.
     NETWORK_CPU_PERCENT: i64 = 50 Percent, OWN;
-    /// Greatest CPU time for a mebibyte of data that signing or encryption of SMB takes. If it is more, and
-    /// samples have no stacks, the cryptography is probably another's.
+    /// Greatest CPU time that signing or encryption of SMB takes for a mebibyte of data. If the
+    /// measured time is longer and samples have no stacks, another program probably called the
+    /// cryptography.
     SMB_COST_NS: i64 = 200_000_000 Duration, OWN;
     /// Least share of the samples inside DPCs for which SMB's signing or encryption counts as their cause.
     SMB_DPC_PERCENT: i64 = 50 Percent, OWN;

@@ -345,18 +345,18 @@ fn missing_rundown(kinds: &[KindRow]) -> Vec<Missing> {
         let mut found = kinds.iter().filter_map(|kind| kind.hook);
         found.any(|hook| hooks.contains(&hook))
     };
-    const ADVICE: &str = "let the recording tool stop the session (`wpr -stop`, `xperf -stop`): it \
-                          waits for the rundown";
+    const ADVICE: &str = "stop the session with the recording tool (`wpr -stop`, `xperf -stop`), \
+                          which waits for the rundown";
     let mut missing = Vec::new();
     for (question, of, rundown, reason) in [
         (
-            "names of processes that ran all the time",
+            "names of processes that already ran when the recording began",
             &[hook::PROCESS_START, hook::PROCESS_END][..],
             &[hook::PROCESS_DC_START, hook::PROCESS_DC_END][..],
             "processes start and end, but no rundown lists the processes that already ran",
         ),
         (
-            "modules that were loaded all the time",
+            "modules that were already loaded when the recording began",
             &[
                 hook::IMAGE_UNLOAD,
                 hook::IMAGE_LOAD,

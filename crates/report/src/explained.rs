@@ -87,8 +87,8 @@ impl Explained {
         if contradictions > 0 {
             lines.push(counted(
                 contradictions,
-                "switch contradicts the one before on its CPU: events are missing",
-                "switches contradict the one before on their CPU: events are missing",
+                "context switch contradicts the previous one on its CPU: events are missing",
+                "context switches contradict the previous ones on their CPUs: events are missing",
             ));
         }
         lines

@@ -44,7 +44,7 @@ pub(super) fn over_time(charts: &Charts) -> Markup {
     html! {
         p.note {
             "All charts show the same " (span) ". Drag across one to zoom in; double-click to see all "
-            "again. Times are since the trace's start."
+            "again. Times count from the trace's start."
             " " button #whole type="button" hidden { "Show all" }
         }
         (markers(charts))
@@ -193,7 +193,8 @@ fn interrupts(charts: &Charts) -> Markup {
         Figure {
             chart,
             title,
-            reading: "Share of each CPU: the eight with the most, and the mean of the others.",
+            reading: "Share of each CPU's time: the eight CPUs with the largest shares, and the \
+                      mean of the other CPUs.",
             shows: format!("Share of each CPU's time in {count} {what}"),
         }
         .markup()
@@ -205,7 +206,8 @@ fn interrupts(charts: &Charts) -> Markup {
             (Figure {
                 chart: "dpc_durations",
                 title: "Durations of DPCs",
-                reading: "Each cell counts DPCs by end time and duration. Darker cells have more. The line marks 100 µs, which no DPC should exceed.",
+                reading: "Each cell counts DPCs by end time and duration. Darker cells have more \
+                          DPCs. The line marks 100 µs, which no DPC should exceed.",
                 shows: "DPCs by time and duration; the histogram below has the same counts".to_owned(),
             }.markup())
         }

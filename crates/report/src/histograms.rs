@@ -47,7 +47,7 @@ pub(super) fn all(explained: &Explained, charts: &Charts) -> Markup {
                 Some(spread) => {
                     @for (title, kind, counts) in [("DPCs", "dpc", &spread.dpc), ("ISRs", "isr", &spread.isr)] {
                         @if counts.is_empty() {
-                            (missing(title, "The trace has none."))
+                            (missing(title, "The trace has no such events."))
                         } @else {
                             (Histogram {
                                 title,

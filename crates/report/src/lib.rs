@@ -1,4 +1,4 @@
-//! `laglab report`: explains a lag in one self-contained HTML file.
+//! `laglab report`: the explanation of a trace in one self-contained HTML file.
 //!
 //! The page contains findings and tables as HTML. Its script draws the charts from embedded JSON. All content
 //! of a trace may be hostile. Therefore `maud` escapes text, the script only sets content as text, and the
@@ -176,7 +176,7 @@ fn header(explained: &Explained, title: &str) -> Markup {
             }
             @if let Some(instead) = &explained.instead { p.note { (instead) "." } }
             @if is_simulated {
-                p.note { "A model of Windows made this trace. No machine was recorded." }
+                p.note { "This trace was made by a model of Windows, not recorded on a machine." }
             }
             @if !info.one_system {
                 p.warning { (SEVERAL_SYSTEMS) }

@@ -46,7 +46,7 @@ fn processes(explained: &Explained) -> Evidence {
         .collect();
     used.sort_by_key(|(row, used)| (Reverse(used.cpu_ns), *row));
     let table = Evidence::new(
-        "CPU time by process, with what interrupted it",
+        "CPU time by process, including interrupts",
         format!(
             "SELECT process(process_row) AS process, sum(cpu_ns) AS cpu_ns, count(*) AS runs, \
              nullif(sum(ready_ns), 0) AS ready_ns, nullif(max(ready_ns), 0) AS longest_ready_ns \

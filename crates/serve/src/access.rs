@@ -1,9 +1,10 @@
 //! Access checks: only the page of this server gets answers, and only for the user who started the server.
 //!
-//! Any web page can send requests to this machine, and any host name can resolve to it. Therefore each
-//! address contains a secret that the server chooses at its start, and each request must name this host.
-//! Requests that browsers mark as cross-site are rejected. Responses forbid other sites to show them in
-//! frames, to guess their type, and to read them.
+//! Any web page can send requests to this machine, and any host name can resolve to it. Therefore
+//! each address contains a secret that the server chooses at its start, and each request must name
+//! this host. Requests that browsers mark as cross-site are rejected. Headers of the responses
+//! forbid other sites to read them or to show them in frames, and forbid browsers to guess their
+//! type.
 
 use std::io;
 use std::sync::Arc;
@@ -65,8 +66,10 @@ enum Refused {
 }
 
 impl Access {
+    /// Creates the secret and the list of hosts for a server on this port.
+    ///
     /// # Errors
-    /// If the system gives no random bits.
+    /// If the system provides no random bits.
     pub(super) fn new(port: u16) -> io::Result<Access> {
         let mut secret = [0; 16];
         getrandom::fill(&mut secret).map_err(io::Error::other)?;
@@ -127,8 +130,8 @@ fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     }
 }
 
-/// Returns true if the content type is JSON. Without asking this server first (a preflight request), browsers
-/// let pages of other sites post forms and plain text, but not JSON.
+/// Returns true if the content type is JSON. Browsers let pages of other sites post forms and plain
+/// text at once. For JSON they first send a preflight request, which this server rejects.
 fn is_json(headers: &HeaderMap) -> bool {
     only(headers, &header::CONTENT_TYPE).is_some_and(|text| {
         let kind = text.split(';').next().unwrap_or_default();

@@ -113,7 +113,7 @@ fn post_query<Q: DeserializeOwned + Send + 'static, A: Serialize + 'static>(
 async fn other_method() -> Refusal {
     Refusal::new(
         axum::http::StatusCode::METHOD_NOT_ALLOWED,
-        "wrong method; use the other of GET and POST",
+        "wrong method; use POST instead of GET, or GET instead of POST",
     )
 }
 

@@ -24,7 +24,7 @@ pub(super) async fn read<Q: DeserializeOwned>(request: Request) -> Result<Q, Ref
     let bytes = bytes.map_err(|_| {
         Refusal::new(
             StatusCode::REQUEST_TIMEOUT,
-            "the request did not arrive within 10 s; send it at once",
+            "the body of the request did not arrive within 10 s; send it without delay",
         )
     })?;
     let bytes = bytes.map_err(|_| {

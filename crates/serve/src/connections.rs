@@ -1,7 +1,9 @@
-//! Connections of clients: a limited number, and none that waits for a request for long.
+//! Connections of clients. Their number is limited, and so is the time for which a connection waits
+//! for a request.
 //!
-//! Any program or web page of this machine can connect, even without the secret. Therefore a connection on
-//! which no permitted request arrived yet, a stranger, is closed if its place is needed.
+//! Any program or web page of this machine can connect, even without the secret. A connection is a
+//! *stranger* until its first permitted request. If the maximum number of connections is open and a
+//! client connects, the oldest stranger is closed.
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +18,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-/// Interval between attempts if the system gives no connection, or if there is no place for one.
+/// Interval between attempts to accept a connection, if the system refused one or the maximum
+/// number is open.
 const RETRY: Duration = Duration::from_millis(100);
 
 /// Limits of connections.
@@ -30,8 +33,8 @@ pub(super) struct Limits {
 }
 
 impl Default for Limits {
-    /// A browser opens 6 connections to a server. macOS lets a program have 256 open files, and tables are
-    /// files too.
+    /// Returns 128 connections and 10 s. A browser opens only 6 connections to a server. macOS lets a
+    /// program have 256 open files, and tables also need open files.
     fn default() -> Limits {
         Limits {
             connections: 128,
@@ -128,7 +131,8 @@ impl Connections {
             .header_read_timeout(self.limits.headers)
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
         let task = tokio::spawn(async move {
-            // An error is one of the client: it disconnected, sent no HTTP, or took too long.
+            // Errors are ignored, because the client causes them: it disconnected, sent no HTTP, or
+            // took too long.
             let _ = connection.await;
         });
         self.open.push(Connection { permitted, task });
@@ -253,7 +257,7 @@ mod tests {
             strangers.push(serving.send("GET").await);
         }
         let other = serving.permitted().await;
-        // The oldest strangers made place for the others.
+        // The server closed the oldest strangers for new connections.
         for stream in &mut strangers[..30] {
             assert_eq!(rest(stream).await, "");
         }

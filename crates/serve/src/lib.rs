@@ -110,7 +110,7 @@ impl Server {
         })
     }
 
-    /// Returns the address of the page. All who know this address can read the traces.
+    /// Returns the address of the page. Everyone who knows this address can read the traces.
     pub fn address(&self) -> String {
         self.access.address()
     }
@@ -136,8 +136,8 @@ impl Server {
             traces.iter().for_each(|trace| trace.make_tables());
             traces.iter().for_each(|trace| trace.explain_ahead());
         })?;
-        // SQL sessions have own runtimes, which must not be dropped while this one runs. This reference keeps
-        // them until it has ended.
+        // SQL sessions have their own runtimes, which must not be dropped while this runtime runs.
+        // This reference keeps them until it has ended.
         let shared = Arc::clone(&self.shared);
         let router = access::guarded(api::router(&self.access, self.shared), self.access);
         let served = runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! Progress of the current work on a trace. Requests can ask for it.
+//! Progress of the current work on a trace, which requests can query.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -105,7 +105,7 @@ pub(super) struct Findings<E> {
     /// [`Explanation`] as JSON, with a view for each evidence.
     #[serde(flatten)]
     explanation: E,
-    /// Conclusion if the machine has no problems and warnings.
+    /// Conclusion, if there are no problems and warnings about the machine.
     conclusion: Option<String>,
     /// Runs in which context switches are missing.
     doubtful: Doubtful,
@@ -120,7 +120,7 @@ struct Doubtful {
     cpu_ns: i64,
 }
 
-/// Thread and time whose wait a request asks about.
+/// Thread and time of a request about a wait.
 #[derive(Debug, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
 #[ts(optional_fields = nullable)]
@@ -317,7 +317,7 @@ impl ServedTrace {
         })
     }
 
-    /// Returns what a thread did at a time, and the cause.
+    /// Returns the description of a thread at a time: its activity, and the cause of its wait.
     pub(super) fn wait(
         &self,
         request: WaitRequest,

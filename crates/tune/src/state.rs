@@ -50,7 +50,7 @@ impl Said<'_> {
 
 /// Statements of the inputs about one place, in their order.
 pub(crate) struct History<'a> {
-    /// Overrides the earlier ones.
+    /// Last statement. It overrides the earlier statements.
     pub(crate) last: Said<'a>,
     pub(crate) before: Vec<Said<'a>>,
 }

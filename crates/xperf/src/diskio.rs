@@ -125,7 +125,8 @@ impl Sum {
     }
 }
 
-/// Number of requests, and numbers of requests without a known time, which the sums of times lack.
+/// Number of requests, and numbers of requests whose times are unknown and therefore missing in the
+/// sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LeftOut {
     requests: u64,
@@ -155,7 +156,7 @@ impl LeftOut {
 pub(crate) fn left_out(count: u64, requests: u64, column: &str) -> Option<String> {
     (count > 0).then(|| {
         format!(
-            "the sums of {column} lack {} of {}: the time is unknown",
+            "the sums of {column} exclude {} of {}, because the time is unknown",
             grouped(count),
             counted(requests, "request", "requests")
         )
@@ -426,8 +427,8 @@ mod tests {
         assert_eq!(
             left_out.warnings().collect::<Vec<_>>(),
             [
-                "the sums of DiskSvcTime lack 2 of 3 requests: the time is unknown",
-                "the sums of IOTime lack 1 of 3 requests: the time is unknown",
+                "the sums of DiskSvcTime exclude 2 of 3 requests, because the time is unknown",
+                "the sums of IOTime exclude 1 of 3 requests, because the time is unknown",
             ]
         );
 

@@ -106,7 +106,7 @@ impl Report for Profile {
                     false => (None, 0),
                     true => (view.image_row.get(row), places.within(view.address[row])),
                 };
-                // A row with count 0 also stands for one interrupt of the timer.
+                // A row with count 0 is also one interrupt of the timer.
                 let samples = u64::from(view.count[row].max(1));
                 let sum = sums.entry((process, image, address)).or_default();
                 sum.add(samples, view.weight_ns.get(row).map(|ns| ns.min(most_ns)));

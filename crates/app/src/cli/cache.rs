@@ -38,7 +38,8 @@ struct Report {
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let Cache::Folder(cache) = chosen()? else {
         return Err(Failure::Input(format!(
-            "there is no cache: this user has no home folder; name a folder in the variable {FOLDER}"
+            "cannot choose the cache's folder: this user has no home folder; set the variable \
+             {FOLDER} to a folder"
         )));
     };
     let failed = |error: io::Error| Failure::reading(cache.path(), &error);
@@ -61,7 +62,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     output::paragraph(
         &mut out,
         &format!(
-            "tables of {of}, {} of at most {}",
+            "tables of {of}: {} of the limit of {}",
             output::size(usage.bytes),
             output::size(cache.limit_bytes())
         ),

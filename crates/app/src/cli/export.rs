@@ -220,7 +220,7 @@ fn write(report: &Report) -> Result<(), Failure> {
     if let Some(left_out @ 1..) = report.slices_left_out {
         writeln!(
             out,
-            "left out because too many overlap: {}",
+            "left out, because too many slices overlap at once: {}",
             counted(left_out, "slice", "slices")
         )?;
     }

@@ -49,13 +49,13 @@ impl Failure {
 /// Formats the cause of an error of the operating system, with advice if there is any.
 pub(crate) fn cause(error: &io::Error) -> String {
     if error.get_ref().is_some() {
-        // laglab itself made this error.
+        // The error has a text of laglab or of a library, which already names the cause.
         return error.to_string();
     }
     let known = match error.kind() {
         ErrorKind::NotFound => "no such file or folder; check the path",
         ErrorKind::PermissionDenied => {
-            "permission denied; change its permissions, or run as a user who may use it"
+            "permission denied; change the permissions of the file, or run as a user who has access"
         }
         ErrorKind::IsADirectory => "it is a folder; give a file",
         ErrorKind::NotADirectory => "a part of the path is a file; give a folder",
@@ -67,7 +67,7 @@ pub(crate) fn cause(error: &io::Error) -> String {
     if !known.is_empty() {
         return known.to_owned();
     }
-    // The number says nothing to the user.
+    // The number of the system's error does not help users, so it is removed.
     let text = error.to_string();
     text.split_once(" (os error ")
         .map_or(text.as_str(), |(text, _)| text)

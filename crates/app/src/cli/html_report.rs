@@ -13,7 +13,7 @@ use super::open::TabledTrace;
 use super::symbols::SymbolArgs;
 use crate::output::{self, Printable, counted, size};
 
-/// Writes why the machine lagged as one HTML file: findings with evidence, charts over time, and
+/// Explains why the machine lagged, in one HTML file: findings with evidence, charts over time, and
 /// questions that the trace cannot answer. The file needs no network and no other file.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \

@@ -108,10 +108,10 @@ fn summary(info: &Info) -> String {
         (None, _, 0) => "no known damage".to_owned(),
         (None, _, cpus) => {
             let cpus = counted(cpus as u64, "CPU", "CPUs");
-            format!("{cpus} dropped events, see Damage")
+            format!("{cpus} dropped events (see Damage)")
         }
         (Some(only), 0, 0) => only,
-        (Some(first), ..) => format!("{first}; more under Damage"),
+        (Some(first), ..) => format!("{first} (more under Damage)"),
     };
     format!(
         "{name}: {}{lasts}, from {system} with {}; {damage}.",
@@ -232,7 +232,7 @@ fn write_extent(out: &mut dyn Write, info: &Info) -> io::Result<()> {
         facts.fact(
             "time",
             format!(
-                "{} (first event {}, last {} after the start)",
+                "{} (first event {}, last event {} after the start)",
                 duration(last.saturating_sub(first)),
                 duration(first),
                 duration(last)
@@ -248,13 +248,16 @@ fn write_cpus(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<(
     if !cpus.known {
         return output::paragraph(
             out,
-            "unknown: the session had no per-CPU buffers, so events have no CPU",
+            "unknown: the session had no per-CPU buffers, so the CPU of an event is not recorded",
         );
     }
     let stated = cpus.stated.map_or("?".to_owned(), |n| n.to_string());
     output::paragraph(
         out,
-        &format!("{stated} in the header, {} with events", cpus.seen.len()),
+        &format!(
+            "{stated} according to the header, {} with events",
+            cpus.seen.len()
+        ),
     )?;
     if !cpus.without_events.is_empty() {
         output::paragraph(
@@ -266,7 +269,7 @@ fn write_cpus(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<(
         output::paragraph(
             out,
             &format!(
-                "longest silence: {} on CPU {}, from {}",
+                "longest silence (time without events): {} on CPU {}, from {}",
                 duration(cpu.longest_silence_ns),
                 cpu.cpu,
                 duration(cpu.longest_silence_from_ns)

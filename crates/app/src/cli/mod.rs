@@ -48,7 +48,7 @@ use crate::watch::INTERRUPTED_CODE;
 #[command(
     name = "laglab",
     version,
-    about = "Finds out why a Windows machine lags, from the traces it recorded",
+    about = "Finds out why a Windows machine lags, from recorded traces",
     after_help = "Exit codes: 0 success, 1 the trace lacks events that a report or export needs, or a \
                   check failed, 2 wrong usage or unreadable input, 130 interrupted.\nFor options and examples of a command: laglab COMMAND --help",
     styles = Styles::styled()
@@ -68,7 +68,7 @@ struct Cli {
 enum Command {
     /// Explain why the machine lagged: causes, evidence, remedies
     Explain(explain::Args),
-    /// Write why the machine lagged, with charts, as one HTML file
+    /// Write the causes of lag, with charts, as one HTML file
     #[command(name = "report")]
     HtmlReport(html_report::Args),
     /// Show traces in the browser: timeline, tables, stacks, causes of lag
@@ -89,7 +89,7 @@ enum Command {
     /// Measure latencies of this machine: sleeps, file reads, network
     #[cfg(feature = "measure")]
     Measure(measure::Args),
-    /// Tell whether a change helped, from measurements before and after it
+    /// Show whether a change helped, from measurements before and after it
     Prove(prove::Args),
     /// Show the effect of Windows settings, on this machine or from its exported registry
     Tune(tune::Args),
@@ -98,7 +98,7 @@ enum Command {
     /// Write a trace for Perfetto, the Firefox Profiler or Wireshark, or as Parquet
     #[cfg(feature = "export")]
     Export(Box<export::Args>),
-    /// Make a trace with known causes of lag, from a model of Windows
+    /// Simulate Windows, and write a trace with known causes of lag
     Simulate(Box<simulate::Args>),
     #[command(flatten)]
     Report(report::Report),
@@ -136,7 +136,7 @@ pub(crate) fn run() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader, for example `head`, closed the pipe on purpose.
+        // The program that reads the pipe, for example `head`, closed it on purpose.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
@@ -149,8 +149,8 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-/// Prints on stderr the number of damaged places in the trace that were skipped, both when the trace was
-/// opened and while its events were read (`walk`).
+/// Prints on stderr the number of skipped damaged places in the trace. It includes the places that
+/// were found when the trace was opened and while its events were read (`walk`).
 fn warn_of_skipped_places(trace: &Trace, walk: &Damage) {
     let faults = |damage: &Damage| damage.counts().values().sum::<u64>();
     let broken = faults(trace.damage()) + faults(walk);

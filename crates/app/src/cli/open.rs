@@ -116,7 +116,7 @@ impl TabledTrace {
     }
 }
 
-/// Returns true if both paths lead to the same existing file.
+/// Returns true if both paths name the same existing file.
 pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,

@@ -143,7 +143,7 @@ fn check_thread(names: &Identities, id: u32) -> Result<(), Failure> {
     let there_is = match near.is_empty() {
         true => "it contains no threads".to_owned(),
         false => format!(
-            "it has {}, the nearest {}",
+            "it has {} threads; the nearest ids: {}",
             grouped(ids.len() as u64),
             near.join(" and ")
         ),

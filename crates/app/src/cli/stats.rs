@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 fn write(out: &mut dyn Write, trace: &Trace, stats: &Stats, with_events: bool) -> io::Result<()> {
     writeln!(
         out,
-        "{}, {} of records, in {} ({} in total)",
+        "{} with {} of event records, in {} ({} in total)",
         counted(stats.total_events, "event", "events"),
         counted(stats.total_bytes, "byte", "bytes"),
         counted(trace.buffers().len() as u64, "buffer", "buffers"),

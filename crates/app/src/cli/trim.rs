@@ -118,7 +118,7 @@ fn no_events(counts: &Counts) -> Failure {
         }
         _ => {
             "nothing was written: the selected events cannot be redacted, because their fields are \
-             not described; --manifest may describe them"
+             unknown; give their manifest with --manifest"
         }
     };
     Failure::Input(why.to_owned())
@@ -129,7 +129,7 @@ fn write(report: &Report) -> Result<(), Failure> {
     let mut out = output::for_people();
     writeln!(
         out,
-        "{}: {}, {} of {}, and {} that describe them",
+        "{}: {}, with {} of {}, and {} more that are needed to understand them",
         output::Printable(&report.output),
         output::size(report.bytes),
         grouped(counts.wanted),
@@ -139,14 +139,14 @@ fn write(report: &Report) -> Result<(), Failure> {
     if counts.unredactable > 0 {
         writeln!(
             out,
-            "left out because of data that identifies the machine, or of unknown fields: {}",
+            "left out, because they identify the machine or have unknown fields: {}",
             counted(counts.unredactable, "event", "events")
         )?;
     }
     if counts.out_of_order > 0 {
         writeln!(
             out,
-            "left out because they came too late to be sorted by time: {}",
+            "left out, because they are too far out of time order: {}",
             counted(counts.out_of_order, "event", "events")
         )?;
     }

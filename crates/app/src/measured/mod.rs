@@ -44,7 +44,7 @@ pub(crate) struct Report<'m> {
     unavailable: &'m [Unavailable],
     end: End,
     results: Vec<Outcome<'m>>,
-    /// Numbers of packets by their fate, one entry per run.
+    /// Numbers of packets that were answered, lost, or not sent, one entry per run.
     #[serde(skip_serializing_if = "<[Fates]>::is_empty")]
     fates: &'m [Fates],
     /// Results of another program that was run for comparison, one entry per run.
@@ -69,8 +69,9 @@ struct Outcome<'m> {
     /// Summary of the delays between intended and actual starts of samples.
     start_delay: Summary,
     pacing: Lateness,
-    /// Comparison with the same method under the first setting or, if there is one setting, with the first
-    /// method that has the same phase, request, size and pace; `None` for the reference itself.
+    /// Comparison with the same method under the first setting. If there is only one setting,
+    /// comparison with the first method that has the same phase, request, size and pace. `None` for
+    /// the reference itself.
     compared: Option<Compared<'m>>,
 }
 
@@ -80,7 +81,7 @@ struct Compared<'m> {
     with: Reference<'m>,
     #[serde(flatten)]
     comparison: Option<Comparison>,
-    /// Change that matters, as a share of the median of the reference.
+    /// Smallest change that matters, as a share of the median of the reference.
     margin: f64,
     verdict: Option<Verdict>,
     /// Reason why there is no comparison, if there is none.

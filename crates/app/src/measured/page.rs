@@ -32,7 +32,9 @@ pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
             figure {
                 @for row in measure::heat_svg_rows(&axes, &maps) { (PreEscaped(row)) }
             }
-            p.note { "Each map shows time to the right, over its own runs, and latency upward, on the same scale in all maps. Darker cells have more samples." }
+            p.note { "In each map, time runs to the right, over the runs of this map. Latency \
+                      grows upward, on the same scale in all maps. Darker cells have more \
+                      samples." }
         }
         section {
             h2 { "Measured on" }

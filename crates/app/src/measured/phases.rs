@@ -8,8 +8,10 @@ use super::{Outcome, Report};
 use crate::output::{Side, counted, duration};
 
 /// Text below these tables that explains their numbers.
-pub(super) const MEANING: &str = "Phases show the median run. Single reads are timed from request to observed \
-     completion, over all runs (fewer than 368 have no p99). Ticks are those of the clock.";
+pub(super) const MEANING: &str = "The column of a phase shows the median of its runs. Single reads \
+                                  are timed from request to observed completion, over all runs \
+                                  (fewer than 368 reads have no p99). Ticks are ticks of the \
+                                  clock.";
 
 /// Phases whose comparison the tables show.
 pub(super) const COMPARED: [FilesPhase; 2] = [FilesPhase::Read, FilesPhase::Total];

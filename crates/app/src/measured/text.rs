@@ -132,9 +132,9 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
             counted(missed, "sample", "samples"),
             duration(worst.unwrap_or(0)),
             if missed == 1 {
-                "it is included"
+                "it is included in the results"
             } else {
-                "all are included"
+                "they are included in the results"
             }
         ));
     }
@@ -144,7 +144,8 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
         .any(|of| table::begins_late(report.probe, of))
     {
         remarks.push(
-            "Latency counts from the actual start of a sample; the start delay comes on top of it."
+            "Latency is measured from the actual start of a sample. It does not include the start \
+             delay."
                 .to_owned(),
         );
     }
@@ -175,8 +176,8 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
         .find(|of| of.comparison.is_some());
     if let Some(compared) = with_ratio {
         remarks.push(format!(
-            "Ratios compare the medians of neighbouring runs, with 95 % confidence. Unknown: the bounds \
-             include 1 as well as a change of more than {}.",
+            "Ratios compare the medians of neighbouring runs, with 95 % confidence. Unknown means \
+             that the bounds include both no change and a change of more than {}.",
             percent(compared.margin)
         ));
     }
@@ -186,11 +187,21 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
             remarks.push("The measurement was stopped early; these are the results so far.".into())
         }
         End::Sure => remarks.push(format!(
-            "All comparisons were sure after {}, so the measurement ended. The bounds allow for that.",
-            counted(report.results.iter().map(|of| of.runs as u64).max().unwrap_or(0), "run", "runs")
+            "All comparisons were certain after {}, so the measurement ended. The bounds take this \
+             early end into account.",
+            counted(
+                report
+                    .results
+                    .iter()
+                    .map(|of| of.runs as u64)
+                    .max()
+                    .unwrap_or(0),
+                "run",
+                "runs"
+            )
         )),
         End::Time if report.results.iter().any(|of| of.runs < 2) => {
-            remarks.push("There was time for only one run; give more with --for.".into());
+            remarks.push("There was time for only one run; allow more time with --for.".into());
         }
         _ => {}
     }

@@ -2,10 +2,10 @@
 //!
 //! Most threads run as soon as they are readied. If the clocks agree, nearly every run begins
 //! promptly after the event that readied its thread, so events and runs can be paired. If one clock
-//! is wrong, events on its processor cannot be paired with runs on other processors, and the other
-//! way round. The fitted offsets are the offsets with which most events and runs can be paired. The
-//! wrong clock is the clock whose change adds most pairs, because its processor has pairs with many
-//! processors whose clocks agree.
+//! is wrong, events on its processor cannot be paired with runs on other processors, and runs on
+//! its processor cannot be paired with events on other processors. The fitted offsets are the
+//! offsets with which most events and runs can be paired. The wrong clock is the clock whose change
+//! adds most pairs, because its processor has pairs with many processors whose clocks agree.
 //!
 //! If threads wait equally long each time, this looks similar. So a clock counts as wrong only if
 //! threads seem to run although no event readied them since their previous run.
@@ -194,7 +194,8 @@ impl Offsets {
                     let least = event.ns.saturating_sub(*start_ns);
                     let its = votes.entry(event.cpu).or_default();
                     its.push(least..least.saturating_add(PROMPT_NS));
-                    // With these offsets of the run's clock, too.
+                    // With these offsets of the run's clock, the run also began promptly after the
+                    // event.
                     let most = run.ns.saturating_sub(*readied_ns);
                     let its = votes.entry(run.cpu).or_default();
                     its.push(most.saturating_sub(PROMPT_NS)..most);

@@ -4,7 +4,7 @@
 //! processor's clock a thread was readied later than it ran by another processor's clock. Then the
 //! first clock is ahead by at least the difference. If the thread seems to be readied before its
 //! previous run ended, the clock of this run's processor is ahead. The fitted offsets of the clocks
-//! tell which runs belong to which events.
+//! determine which run belongs to which event.
 
 use std::cmp::Reverse;
 

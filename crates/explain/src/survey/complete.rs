@@ -76,8 +76,8 @@ impl Complete {
         condition
     }
 
-    /// Returns the words for the CPUs of which the trace has nothing, although other CPUs switched
-    /// threads; `None` if there are none. Threads may have run on these CPUs unseen.
+    /// Returns the names of the CPUs without any recorded event, although other CPUs switched
+    /// threads; `None` if there are none. Threads may have run unrecorded on these CPUs.
     pub(crate) fn missing(&self) -> Option<String> {
         let missing = self.cpus.iter().filter(|(_, _, until)| is_nothing(*until));
         let missing: Vec<u16> = missing.map(|(cpu, ..)| *cpu).collect();
@@ -114,8 +114,9 @@ impl Complete {
         let finding = match self.missing() {
             None => finding,
             Some(missing) => finding.doubt(format!(
-                "What {missing} did is not recorded: threads may have run there unseen. So no wait \
-                 for a CPU is certain, and waits are reported only on request"
+                "No events of {missing} are recorded, so threads may have run there unseen. No \
+                 wait for a CPU is certain. Waits are reported only if you ask about a thread or a \
+                 process"
             )),
         };
         let Range { start, end } = self.range;
@@ -148,8 +149,9 @@ impl Complete {
             return finding;
         }
         finding.doubt(format!(
-            "All CPUs are recorded only {when}. Waits at other times are reported only on request, \
-             because their threads may have run unseen"
+            "All CPUs are recorded only {when}. At other times, a waiting thread may have run \
+             unseen on a CPU that was not recorded. Such waits are reported only if you ask about \
+             a thread or a process"
         ))
     }
 }

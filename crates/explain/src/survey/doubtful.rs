@@ -67,8 +67,8 @@ impl Doubtful {
         if self.runs == 0 {
             return match self.which.is_unchecked {
                 true => finding.doubt(
-                    "Events are lost or damaged, and there are no samples to find the runs that \
-                     contain a gap: sums of CPU time may be too large or too small",
+                    "Events are lost or damaged, and the trace has no CPU samples that show which \
+                     runs contain a gap: sums of CPU time may be too large or too small",
                 ),
                 false => finding,
             };

@@ -14,7 +14,7 @@ use crate::thresholds::{DPC_LIMIT_NS, ISR_LIMIT_NS, LOCKED_PERCENT};
 pub struct InterruptUse {
     /// Sums by routine, the routine with most CPU time first.
     pub routines: Vec<RoutineUse>,
-    /// Time ranges in which a CPU was locked: for a second or longer, it ran little but routines.
+    /// Time ranges in which a CPU was locked: for a second or longer, it ran almost only DPCs and service routines.
     pub locked: Vec<Locked>,
 }
 
@@ -43,7 +43,7 @@ pub struct RoutineUse {
     pub longest_cpu: u16,
 }
 
-/// Time range during which a CPU ran little but DPCs and service routines.
+/// Time range during which a CPU ran almost only DPCs and service routines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Locked {
     /// Number of the CPU.

@@ -133,8 +133,8 @@ const TOTALS: [Column; 2] = [
     Column::new("interrupts_ns", "DPCs and ISRs in it", Unit::Duration),
 ];
 
-/// Returns evidence with the busy time of all CPUs together, and the time of DPCs and service
-/// routines in it, also of those that interrupted idle threads.
+/// Returns evidence with the total busy time of all CPUs, and the part of it that DPCs and service
+/// routines used. This part includes routines that interrupted idle threads.
 pub(crate) fn totals(
     case: &Case<'_>,
     title: &str,

@@ -46,8 +46,8 @@ pub(crate) use wanted::Wanted;
 pub struct Survey {
     /// Time from the first to the last run, in nanoseconds since the trace's start.
     pub span: Range<i64>,
-    /// CPUs that have runs, sorted by number. A CPU that never switched threads has a run, too. The
-    /// CPUs of which nothing is recorded are not in the list; they are in `complete`.
+    /// CPUs that have runs, sorted by number. A CPU that never switched threads has one run. CPUs
+    /// without recorded events are not in this list; `complete` lists them.
     pub cpus: Vec<CpuUse>,
     /// CPU use of each process, by row in the table `processes`. The last entry is for threads of
     /// unknown processes.
@@ -280,7 +280,7 @@ impl Survey {
         awake_ns.saturating_mul(self.cpus.len() as i64)
     }
 
-    /// Returns the words that name the time of `awake_cpus_ns` after a percentage of it.
+    /// Returns the words that follow a percentage of the time of `awake_cpus_ns` in a sentence.
     pub(crate) fn of_their_time(&self, range: &Range<i64>) -> &'static str {
         match self.suspend_gaps.asleep_ns(range) {
             0 => "of their time",

@@ -12,7 +12,8 @@ use crate::Scope;
 use crate::ranges::overlap;
 use crate::thresholds::{LOST_PERCENT, NOTICED_NS, REAL_TIME_PRIORITY};
 
-/// Number of wait reasons that Windows has, and of some that it may get.
+/// Number of wait reasons with a separate counter. Windows has fewer; the rest is reserved for new
+/// reasons.
 const REASONS: usize = 48;
 /// Maximum number of blocks that are kept for a thread.
 const BLOCKS: usize = 64;

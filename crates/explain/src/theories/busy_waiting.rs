@@ -65,8 +65,9 @@ impl Theory for BusyWaiting {
             let because = match has_symbols {
                 true => "no driver stalled a CPU for 10 ms or longer",
                 false => {
-                    "no system thread stayed in one short loop of the kernel for 10 ms or \
-                     longer; stalls could not be found by name, because kernel symbols are missing"
+                    "no system thread stayed in one short loop of the kernel for 10 ms or longer; \
+                     drivers that stall could not be found by function names, because kernel \
+                     symbols are missing"
                 }
             };
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
@@ -499,7 +500,7 @@ fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
     let mut finding = Finding::new(&ABOUT, severity, sentence)
         .delay(
             delay_ns,
-            format!("of a CPU that only waited for a device, in {driver}"),
+            format!("of CPU time in which {driver} only waited for a device"),
         )
         .during(during)
         .subjects(subjects(driver, spin, cpu))

@@ -85,12 +85,12 @@ impl Theory for Capture {
         if contradictions > 0 {
             told.push(counted(
                 contradictions,
-                "switch contradicts the one before on its CPU",
-                "switches contradict the one before on their CPU",
+                "context switch contradicts the previous one on its CPU",
+                "context switches contradict the previous ones on their CPUs",
             ));
             let selection =
                 Selection::of(Table::CpuRuns).filter(Condition::IsKnown("planned_thread_id"));
-            let title = "Runs that began when another thread was announced";
+            let title = "Runs of other threads than the previous context switch named";
             finding_evidence.push(
                 Evidence::of(title, selection)
                     .column("runs", "runs", Unit::Count, Expression::Count)
@@ -119,8 +119,8 @@ impl Theory for Capture {
             false => (
                 Severity::Warning,
                 format!(
-                    "The capture is incomplete: {}. Waits at the gaps may be wrong. Sums contain \
-                     neither lost events nor runs that are known to contain a gap.",
+                    "The capture is incomplete: {}. Waits near the gaps may be wrong. Sums of CPU \
+                     time exclude lost events and runs that are known to contain a gap.",
                     told.join(", ")
                 ),
             ),
@@ -135,8 +135,8 @@ impl Theory for Capture {
         }
         if kinds.len() > 1 {
             finding = finding.doubt(
-                "One loss can appear several times: in the file header, in buffers, and as gaps \
-                 between buffers",
+                "The same loss can be counted several times: in the file header, in buffers, and \
+                 as gaps between buffers",
             );
         }
         let finding = case.survey.complete.doubted(finding);
@@ -240,7 +240,10 @@ fn words(kind: &str, number: u64) -> String {
         ),
         "out_of_order" => ("event not in time order", "events not in time order"),
         "unfinished" => ("unfinished session", "unfinished sessions"),
-        "not_a_buffer" => ("place without a buffer", "places without a buffer"),
+        "not_a_buffer" => (
+            "place in the file without a buffer",
+            "places in the file without a buffer",
+        ),
         "unknown_record" | "record_too_small" | "record_too_large" => {
             ("buffer with a broken event", "buffers with broken events")
         }
@@ -298,11 +301,9 @@ fn remedies(kinds: &[&str], is_relogged: bool) -> Vec<String> {
     }
     if kinds.is_empty() {
         remedies.push(match is_relogged {
-            true => {
-                "Look at the original file: a relogger wrote this one, apparently without some \
-                 context switches"
-                    .to_owned()
-            }
+            true => "Use the original trace: a relogger wrote this file, apparently without some \
+                     context switches"
+                .to_owned(),
             false => {
                 "Record the context switches of all processes and CPUs, without a filter".to_owned()
             }
@@ -364,7 +365,7 @@ mod tests {
             first_words(&["events_lost", "unfinished", "decompress"], false),
             ["Copy the", "Stop the", "Record again,"]
         );
-        assert_eq!(first_words(&[], true), ["Look at"]);
+        assert_eq!(first_words(&[], true), ["Use the"]);
         assert_eq!(first_words(&[], false), ["Record the"]);
     }
 }

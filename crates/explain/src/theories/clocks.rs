@@ -48,14 +48,14 @@ impl Theory for Clocks {
         });
         let more = match skews.len().saturating_sub(TOLD) {
             0 => String::new(),
-            more => format!(", and {more} more disagree"),
+            more => format!(", and the clocks of {more} more CPUs disagree"),
         };
         let pairs = skews.iter().flat_map(|skew| &skew.pairs);
         let first = pairs.clone().map(|pair| pair.readied_ns).min();
         let last = pairs.map(|pair| pair.readied_ns.max(pair.end_ns)).max();
         let sentence = format!(
-            "The CPUs' clocks disagree: {}{more}. Threads seem to run before they are \
-             readied; waits and durations across CPUs are wrong by as much.",
+            "The CPUs' clocks disagree: {}{more}. Threads seem to run before they are readied. \
+             Waits and durations across CPUs have the same error.",
             listed(told)
         );
         let cpus = skews.iter().map(|skew| Subject::Cpu { number: skew.cpu });

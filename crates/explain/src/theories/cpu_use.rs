@@ -46,7 +46,7 @@ impl Theory for CpuUse {
         let mut findings: Vec<Finding> = findings
             .map(|finding| survey.doubtful.doubted(finding))
             .map(|finding| match survey.complete.missing() {
-                Some(missing) => finding.doubt(format!("What {missing} did is not recorded")),
+                Some(missing) => finding.doubt(format!("No events of {missing} are recorded")),
                 None => finding,
             })
             .collect();
@@ -200,8 +200,8 @@ fn by_process(
     }
     if let Some(skew) = survey.clock_skews.first() {
         finding = finding.doubt(format!(
-            "The CPUs' clocks disagree by {} or more: waits for a CPU, and runs during which \
-             a clock jumped, are wrong by as much",
+            "The CPUs' clocks disagree by {} or more: waits for a CPU, and runs during which a \
+             clock jumped, have the same error",
             duration(skew.by_ns)
         ));
     }

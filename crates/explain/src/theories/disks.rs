@@ -122,7 +122,7 @@ impl Theory for Disks {
                 requests.queue_ns.map(Into::into),
             ]);
         }
-        // Few slow requests matter even among many fast ones, which make the mean short.
+        // A few slow requests matter even if many fast ones keep the mean short.
         let mut with_slow: Vec<&(u32, Requests)> = (disks.iter())
             .filter(|(_, requests)| requests.slow.count > 0)
             .collect();
@@ -168,7 +168,7 @@ impl Theory for Disks {
     }
 }
 
-/// Returns the finding about a disk some of whose requests took very long.
+/// Returns the finding about a disk that has some very slow requests.
 fn slow_requests(disk: u32, requests: &Requests, all: Evidence) -> Finding {
     let slow = &requests.slow;
     let sentence = format!(
@@ -183,7 +183,9 @@ fn slow_requests(disk: u32, requests: &Requests, all: Evidence) -> Finding {
         let queue = crate::percent(queue_ns, slow.total_ns);
         match in_queue {
             true => {
-                format!("They waited in the disk's queue for {queue} of their time, behind others.")
+                format!(
+                    "They spent {queue} of their time in the disk's queue, behind other requests."
+                )
             }
             false => format!(
                 "The disk itself worked on {} of them for {} or longer; {queue} of their time was \
@@ -195,8 +197,8 @@ fn slow_requests(disk: u32, requests: &Requests, all: Evidence) -> Finding {
     });
     let remedy = match in_queue {
         true => {
-            "Find the programs that fill the queue (`laglab diskio`), and let them read and write \
-             less at once"
+            "Find the programs that fill the queue (`laglab diskio`), and make them read and write \
+             less at the same time"
         }
         false => {
             "Check the disk, its cable and its controller: the health data of the disk (SMART), \

@@ -145,12 +145,12 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
                 delay_ns,
                 match slept.is_empty() {
                     true => format!(
-                        "of the user who waited for {process}, since it had the focus \
-                        or a thread was woken"
+                        "of the user who waited for {process}, counted from when it had the focus \
+                         or one of its threads was woken"
                     ),
                     false => format!(
-                        "of the user who waited for {process}, since it had the focus or a thread \
-                         was woken (time asleep excluded)"
+                        "of the user who waited for {process}, counted from when it had the focus \
+                         or one of its threads was woken (without time in suspension)"
                     ),
                 },
             )

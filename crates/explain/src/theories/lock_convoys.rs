@@ -399,7 +399,7 @@ fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
     }
     let mut how = format!("of thread {thread_id}, which waited for other threads of its program");
     if starved.is_some() {
-        how += " (without the time that these were ready and got no CPU)";
+        how += " (without the time in which those threads were ready and got no CPU)";
     }
     // The times are rounded outwards, so that the range contains the end of the last wait.
     let (from_ms, to_ms) = (start.div_euclid(MS), end.div_euclid(MS) + 1);
@@ -414,14 +414,14 @@ fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
                  about hard faults has the files"
             ),
             false => format!(
-            "Make threads of {process} hold the lock for a shorter time: not while they read, write or \
-             compute. `laglab explain TRACE --thread {thread_id} --between {from_ms}ms {to_ms}ms` shows \
-             what they did"
+            "Make threads of {process} hold the lock for less time, and release it before they \
+             read, write or compute. `laglab explain TRACE --thread {thread_id} --between \
+             {from_ms}ms {to_ms}ms` shows what they did"
             ),
         })
         .doubt(
-            "A trace shows that threads waited and what readied them, not what they waited for: locks \
-             and condition variables look alike",
+            "A trace shows that threads waited and what readied them, but not the object that they \
+             waited for: locks and condition variables look alike",
         );
     finding.evidence.extend(waiters.evidence(case));
     if asleep_ns > 0 {

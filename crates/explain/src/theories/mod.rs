@@ -39,8 +39,8 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &freezes::Freezes,
     &lock_convoys::LockConvoys,
     &saturation::Saturation,
-    // This theory comes before other theories that only inform, because users who capture packets
-    // want to know about marks.
+    // This theory comes before other theories whose findings are only information, because users
+    // who capture packets want to know about marks.
     &network::Marking,
     &quantum::Quantum,
     &timers::Timers,

@@ -122,7 +122,8 @@ fn found(
     let all: u64 = turns.iter().map(|(_, turns)| turns.count).sum();
     let (with, without) = match focus.is_empty() {
         false => (usual(&turns, Some(true)), usual(&turns, Some(false))),
-        // If there are several lengths, the longest is assigned to the program with the focus.
+        // If there are several lengths, the longest is assumed to be that of the program with the
+        // focus.
         true => {
             let lengths = lengths(&turns);
             let longest = lengths.last().filter(|_| lengths.len() > 1);
@@ -152,9 +153,11 @@ fn found(
         .map(stands_for)
         .collect();
     let stands_for = match fits.is_empty() {
-        true => "no value of Win32PrioritySeparation gives that in the classic table".to_owned(),
+        true => {
+            "no value of Win32PrioritySeparation gives this quantum in the classic table".to_owned()
+        }
         false if fits.len() == 1 => {
-            format!("as with Win32PrioritySeparation at {}", fits[0])
+            format!("this corresponds to Win32PrioritySeparation = {}", fits[0])
         }
         false => format!(
             "several values of Win32PrioritySeparation fit, because no turn shows {}: {}",
@@ -168,12 +171,12 @@ fn found(
     let is_early = end_early(&turns);
     let sentence = match is_early {
         false => format!(
-            "{} ended by the quantum, most often at {told}: {stands_for}.",
+            "{} ended by the quantum, most often after {told}: {stands_for}.",
             counted(all, "turn was", "turns were")
         ),
         true => format!(
-            "{} ended for a thread of the same priority, mostly before the quantum was used up. \
-             The quantum is at least {told}: {stands_for}.",
+            "{} ended in favour of a thread of the same priority, mostly before the quantum was \
+             used up. The quantum is at least {told}: {stands_for}.",
             counted(all, "turn was", "turns were")
         ),
     };
@@ -223,8 +226,8 @@ fn found(
     );
     let finding = match (focus.is_empty(), with) {
         (true, Some(_)) => finding.doubt(
-            "The trace does not record the focus: of two lengths, the longer one was assigned to \
-             the program with the focus",
+            "The trace does not record the focus: if there are two lengths, the longer one is \
+             assumed to be that of the program with the focus",
         ),
         (true, None) => finding.doubt(
             "The trace does not record the focus: it is unknown whether one of these programs had \

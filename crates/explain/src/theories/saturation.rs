@@ -44,7 +44,7 @@ impl Theory for Saturation {
         }
         if let Some(missing) = survey.complete.missing() {
             return Ok(Outcome::NotRecorded(format!(
-                "what {missing} did is not recorded"
+                "no events of {missing} are recorded"
             )));
         }
         let stretches = survey

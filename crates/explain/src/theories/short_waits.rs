@@ -1,5 +1,5 @@
-//! Theory: threads lost time to many short waits for a CPU, or to interrupts. A real-time thread
-//! that runs with a period misses it even after a single short wait.
+//! Theory: threads lost time to many short waits for a CPU, or to interrupts. For a periodic
+//! real-time thread, even a single short wait can be a missed period.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -156,10 +156,13 @@ fn missed(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, Sto
         let finding = Finding::new(&ABOUT, severity, sentence)
             .subjects(subjects(case, thread))
             .during(during)
-            .delay(delay_ns, format!("of {}: its late starts together", named(case, thread)))
+            .delay(
+                delay_ns,
+                format!("of {}: the sum of its late starts", named(case, thread)),
+            )
             .doubt(
-                "The period is that of the thread's own wakes: the trace does not say when its work \
-                 had to be done",
+                "The period was computed from the times when the thread was woken. The trace does \
+                 not contain the deadlines of its work",
             );
         let ranges = waits.iter().map(Wait::range).collect();
         findings.push(with_cause(case, finding, &waits, ranges, false)?);
@@ -349,7 +352,7 @@ fn with_cause(
         finding = finding
             .subjects(case.process_subject(row, id))
             .remedy(format!(
-                "Let {process} do less, or give it a lower priority"
+                "Reduce the work of {process}, or give it a lower priority"
             ));
     }
     Ok(finding)

@@ -1,5 +1,6 @@
-//! Tests with waits of which the trace has only a part: they began before the recording, or they last until
-//! its end. The lengths follow from the truth files and from where the trace is cut.
+//! Tests with waits that are only partly recorded: they began before the recording, or they last
+//! until its end. The expected lengths follow from the truth files and from the places where the
+//! trace is cut.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -95,8 +96,8 @@ fn a_wait_for_a_cpu_that_began_before_the_recording_is_told() {
                 ],
             );
             assert!((delay_ms(first) - expected_ms).abs() <= 20, "{sentence}");
-            // The kernel counts the clock ticks since the thread last ran: 38.2 s, of which the article
-            // that the scenario follows tells.
+            // The kernel counts the clock ticks since the thread last ran: 38.2 s, the value in the
+            // article on which the scenario is based.
             let doubts = first["doubts"].to_string();
             assert!(
                 doubts.contains("(about 38.1") || doubts.contains("(about 38.2"),
@@ -116,7 +117,7 @@ fn a_part_of_a_healthy_desktop_has_no_wait_from_before() {
     }
 }
 
-/// The window waits from 1 s on for an answer, which comes after 4 s.
+/// The thread of the window waits from 1 s on for an answer, which comes after 4 s.
 #[test]
 fn a_hang_at_the_end_of_the_trace_is_told() {
     let simulated = simulated("open", &call("4s"));

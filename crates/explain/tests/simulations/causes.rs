@@ -305,7 +305,7 @@ fn busy_waiting_drivers_are_named_with_their_time() {
 #[test]
 fn short_sleeps_have_the_right_cause() {
     for (scenario, severity, because) in [
-        ("timer-own", "information", "and has it"),
+        ("timer-own", "information", "and got it"),
         (
             "timer-foreign",
             "information",

@@ -1,5 +1,6 @@
-//! Damaged copies of simulated traces. An explanation of one must not panic, must not tell a time beyond the
-//! trace's length, and must not have a problem of another kind than the undamaged trace has.
+//! Tests with damaged copies of simulated traces. The explanation of a copy must not panic, must
+//! not contain a time beyond the trace's length, and must not report a kind of problem that the
+//! undamaged trace does not have.
 //!
 //! `LAGLAB_DAMAGED` sets the number of damaged copies of all traces together. A failure names the scenario
 //! and the number of its copy.
@@ -23,7 +24,8 @@ const SCENARIOS: [(&str, &[&str], i64); 4] = [
     ("affinity-pinned", &["duration=3s"], 3_000_000_000),
 ];
 
-/// Time by which damaged events may exceed the header's start and end, at each end.
+/// Time by which damaged events may precede the start in the header, or follow the end in the
+/// header.
 const ROOM_NS: i64 = 10_000_000_000;
 
 /// Offset of the first event's payload, which is the log-file header.
@@ -35,7 +37,8 @@ const END: usize = PAYLOAD + 0x10;
 const FREQUENCY: usize = PAYLOAD + 0x100;
 const CLOCK_KIND: usize = PAYLOAD + 0x110;
 
-/// Numbers of the header with values that no session or another session would write.
+/// Numbers of the header, each with values that no session writes, or that only another session
+/// would write.
 const HEADER_NUMBERS: [(usize, &[u64]); 4] = [
     (PROCESSORS, &[0, 1, 3, 65_535]),
     (END, &[0, 1, 134_129_520_000_000_001, u64::MAX]),
@@ -43,7 +46,7 @@ const HEADER_NUMBERS: [(usize, &[u64]); 4] = [
     (CLOCK_KIND, &[0, 2, 3, 77]),
 ];
 
-/// Generator of the same numbers in each run.
+/// Random number generator with the same numbers in each run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -56,7 +59,7 @@ impl Numbers {
     }
 }
 
-/// Returns the ranges of the buffers after the header's.
+/// Returns the ranges of all buffers after the buffer with the header.
 fn buffers(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -71,7 +74,7 @@ fn buffers(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
     found.split_off(1)
 }
 
-/// Damages a copy: the number chooses the kind of damage and its places.
+/// Damages a copy. Its number determines the kind of damage and the damaged places.
 fn damage(whole: &[u8], copy: u64) -> (Vec<u8>, &'static str) {
     let mut bytes = whole.to_vec();
     let buffers = buffers(whole);
@@ -100,7 +103,8 @@ fn damage(whole: &[u8], copy: u64) -> (Vec<u8>, &'static str) {
             "a whole CPU zeroed"
         }
         3 => {
-            // The high bytes of times in events: each is far off.
+            // Overwrite the high bytes of times in events, so that each time is far from the true
+            // one.
             for _ in 0..1 + numbers.below(40) {
                 let buffer = buffers[numbers.below(buffers.len())].clone();
                 let at = buffer.start + 72 + 8 * numbers.below((buffer.len() - 80) / 8);
@@ -142,7 +146,7 @@ fn problems(explained: &Explained) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns what is wrong with the explanation of a damaged trace of this length.
+/// Returns the faults in the explanation of a damaged trace of this length.
 fn faults(damaged: &Explained, known: &BTreeSet<String>, length_ns: i64) -> Vec<String> {
     let mut faults = Vec::new();
     for theory in problems(damaged).difference(known) {

@@ -157,7 +157,7 @@ fn a_question_about_the_process_is_answered_with_its_hang() {
     }
 }
 
-/// Two threads of a program and one lock, which a worker holds while it sleeps.
+/// Tests two threads of a program that share a lock. The worker holds the lock while it sleeps.
 #[test]
 fn a_lock_of_two_threads_is_blamed_on_its_holder() {
     let explained = explained(
@@ -183,7 +183,7 @@ program = [ { repeat = 3, steps = [ { sleep = "1s" }, { acquire = "document" }, 
     );
 }
 
-/// Two workers hold the lock of the painting thread for 150 ms each.
+/// Tests two workers that each hold a lock for 150 ms. The painting thread waits for this lock.
 #[test]
 fn a_lock_of_three_threads_is_found() {
     let explained = explained(
@@ -207,7 +207,7 @@ program = [ { forever = [ { acquire = "canvas" }, { run = "150ms" }, { release =
     assert_has(&told, &["painter", "worker", "ran"]);
 }
 
-/// Twelve programs use one mutex, in turn. Only one of them has the focus.
+/// Tests twelve programs that use one mutex in turn. Only one program has the focus.
 #[test]
 fn a_mutex_of_several_processes_is_found() {
     let mut programs = String::new();
@@ -230,7 +230,7 @@ program = [ {{ forever = [ {{ acquire = "mutex", reason = "UserRequest" }}, {{ r
     assert_has(&told, &["client0.exe", "UserRequest"]);
 }
 
-/// The holder of the lock has priority 4, and programs of normal priority take all CPUs.
+/// Tests a thread of priority 4 that holds a lock while programs of normal priority use all CPUs.
 #[test]
 fn a_starving_holder_is_a_priority_inversion() {
     let explained = explained(
@@ -404,7 +404,8 @@ fn short_waits(explained: &Explained) -> (&Value, String) {
     (found, told(found))
 }
 
-/// A program of higher priority takes the processor of the focused program's thread for `run` every `sleep`.
+/// Returns a scenario in which a program of higher priority repeatedly takes the processor of the
+/// focused program's thread: it runs for `run` and then sleeps for `sleep`.
 fn preempted(run: &str, sleep: &str) -> String {
     format!(
         r#"
@@ -433,7 +434,7 @@ fn waits_just_below_the_noticed_length_are_summed() {
     let (found, told) = short_waits(&explained);
     assert_eq!(found["severity"], "problem");
     assert_has(&told, &["render", "game.exe", "codec.exe"]);
-    // 90 of about 343 ms, for 9.8 s with the focus.
+    // The thread loses 90 ms of every 343 ms, approximately, for 9.8 s with the focus.
     assert_lasts(found, 2_550, 400);
 }
 
@@ -515,7 +516,8 @@ fn many_short_dpcs_are_named_with_their_victim() {
     assert_eq!(light.of("short-waits").len(), 0);
 }
 
-/// Two causes at once: the window hangs in a call, and another thread loses time to a busy program.
+/// Tests two causes at the same time: the window hangs in a call, and another thread loses time to
+/// a busy program.
 #[test]
 fn two_causes_at_once_are_two_findings() {
     let both = call("4s").replace(
@@ -542,7 +544,7 @@ name = "printer.exe""#,
     assert_has(&told, &["render", "codec.exe"]);
 }
 
-/// Twelve requests of a disk that each take seconds are found, however few they are.
+/// Tests that twelve disk requests that each take seconds are reported, although they are few.
 #[test]
 fn few_requests_of_a_dying_disk_are_found() {
     let disk = |service: &str| {

@@ -79,7 +79,7 @@ fn a_cpu_whose_events_are_lost_leaves_no_certain_wait() {
     let explained = Explained::with_symbols(&simulated, explain::Scope::default());
     assert_eq!(explained.judgement("long-waits"), "not_recorded");
     assert_eq!(explained.judgement("saturation"), "not_recorded");
-    // The drivers that spin on the other CPUs are still found.
+    // Drivers that wait in a loop on the other CPUs are still found.
     assert!(!explained.of("busy-waiting").is_empty());
     let capture = sentence(&explained, "The capture is incomplete");
     assert!(capture.contains("no record of CPUs 3 and 5"), "{capture}");
@@ -91,7 +91,8 @@ fn dpcs_that_interrupt_the_idle_thread_are_busy_time() {
     let explained = Explained::with_symbols(&simulated, explain::Scope::default());
     let findings = explained.of("cpu-use");
     let busy_ns = sum(&column(&findings, "busy_ns"));
-    // In 4 s, 4,000 interrupts of 504 us, and 80 turns of 100 us. Clock interrupts and switches add a little.
+    // In 4 s, there are 4,000 interrupts of 504 us and 80 turns of 100 us. Clock interrupts and
+    // switches add little time.
     assert!(
         (2_016_000_000..2_080_000_000).contains(&busy_ns),
         "{busy_ns}"

@@ -226,7 +226,7 @@ fn no_wait_is_reported_if_only_some_cpus_are_recorded() {
                 assert_eq!(complaints.len(), is_told, "{case}: {complaints:?}");
                 let capture = &explained.of("capture")[0];
                 let doubts = capture["doubts"].to_string();
-                let is_said = ["All CPUs are recorded", " did is not recorded"];
+                let is_said = ["All CPUs are recorded", "No events of "];
                 let is_said = is_said.iter().any(|said| doubts.contains(said));
                 assert!(is_said, "{case}: {doubts}");
             }
@@ -859,7 +859,7 @@ fn slept(case: &Case, because: &str) {
     );
 }
 
-const OWN: &str = "and has it";
+const OWN: &str = "and got it";
 const FOREIGN: &str = "only for the process that made it";
 const GLOBAL: &str = "lets requests count for all";
 const OLD: &str = "the finest request counts for all";

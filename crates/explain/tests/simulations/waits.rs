@@ -566,8 +566,8 @@ fn a_wait_of_unknown_priority_blames_no_priority() {
     assert!(explaining(wait).is_empty(), "{wait:#}");
 }
 
-/// Tests a wait that mostly consists of a suspend gap. The gap costs nothing, so the cause is that of the
-/// rest of the wait.
+/// Tests a wait that mostly consists of a suspend gap. The gap is no delay, so the reported cause
+/// is the cause of the rest of the wait.
 #[test]
 fn a_wait_that_sleep_made_long_has_the_cause_of_its_rest() {
     let slept = Simulated::of_text(
@@ -610,7 +610,8 @@ fn a_wait_that_sleep_made_long_has_the_cause_of_its_rest() {
         sentence.contains("for which the machine was suspended"),
         "{sentence}"
     );
-    // The program above normal needs 24 s on eight CPUs, and less than 10 % more with all others.
+    // The program of priority class above-normal needs 24 s of CPU time, which is 3 s on eight
+    // CPUs. The other programs extend this time by less than 10 %.
     let lost_ns = number(&wait["delay"], "ns");
     assert!(
         (2_000_000_000..=3_300_000_000).contains(&lost_ns),
@@ -678,7 +679,7 @@ fn waits_with_different_causes_have_different_findings() {
         .find(|wait| text(&wait["sentence"]).contains("burn.exe"))
         .unwrap_or_else(|| panic!("no burn.exe: {of_it:#?}"));
     assert!(!explaining(outranked).contains(&"affinity".to_owned()));
-    // 24 threads of 900 ms on eight CPUs.
+    // 24 threads need 900 ms each, on eight CPUs.
     let lost = number(&outranked["delay"], "ns");
     assert!((1_500_000_000..=3_300_000_000).contains(&lost), "{lost}");
 }

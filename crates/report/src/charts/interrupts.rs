@@ -67,8 +67,8 @@ pub(super) fn read(
         let kinds: Vec<u32> = rows.clone().map(|row| kind(view.kind.get(row))).collect();
         let took = |row| view.exclusive_ns.get(row).unwrap_or(NULL);
         let took: Vec<i64> = rows.clone().map(took).collect();
-        // The time of interruptions is removed at the start of the routine. The sum of its time is then
-        // exact, and its position is wrong by at most the time of interruptions.
+        // The time of interruptions is cut from the start of the routine. So the sums of time are
+        // exact, and the drawn position is wrong by at most the time of interruptions.
         let start = |row: usize| match took[row] {
             NULL => NULL,
             ns => view.end_ns[row].saturating_sub(ns),

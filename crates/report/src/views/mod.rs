@@ -25,7 +25,8 @@ use wording::{Printable, duration, grouped, size};
 const GROUPS: u32 = 30;
 /// Maximum number of series with a separate colour.
 const SERIES: usize = 9;
-/// Number of time buckets of a line chart. `CELLS` and `LANE_PIXELS` are the same for heat maps and lanes.
+/// Number of time buckets of a line chart. `CELLS` and `LANE_PIXELS` are the corresponding numbers
+/// for heat maps and lanes.
 const BUCKETS: u32 = 300;
 const CELLS: u32 = 164;
 const LANE_PIXELS: u32 = 410;

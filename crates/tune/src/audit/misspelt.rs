@@ -27,7 +27,7 @@ pub(super) fn find(
         .names_in(key)
         .filter(|(_, known)| is_similar(known, name));
     let (setting, known) = similar.min_by_key(|(_, known)| distance(known, name))?;
-    let says = format!("Windows has no value {name} there; did you mean {known}?");
+    let says = format!("Windows has no value {name} in this key; did you mean {known}?");
     let kind = Kind::PerhapsMisspelt;
     Some((setting, Remark { kind, says }))
 }

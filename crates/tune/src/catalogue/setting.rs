@@ -211,7 +211,7 @@ struct ConfidenceRule {
 
 /// Error: the registry type of a value differs from the types in the sources of the setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{setting} is {found}, but its sources have {wanted}")]
+#[error("{setting} is {found}, but its sources state {wanted}")]
 pub struct WrongType {
     setting: String,
     found: &'static str,

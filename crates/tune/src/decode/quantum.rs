@@ -15,7 +15,7 @@ const UNITS_PER_SECOND: u128 = 3 * 64;
 /// Quantum of threads in the Idle priority class, in units. `Win32PrioritySeparation` does not change it.
 pub const IDLE_CLASS_UNITS: u8 = 6;
 
-/// First build on which threads were observed to rotate sooner than the published table states.
+/// First build on which measured turns of threads were shorter than the published table states.
 pub const TABLE_DOUBTED_FROM: u32 = 26_100;
 
 /// Registry value `HKLM\SYSTEM\CurrentControlSet\Control\PriorityControl\Win32PrioritySeparation`.
@@ -33,10 +33,10 @@ impl Default for Win32PrioritySeparation {
 
 /// Decoded [`Win32PrioritySeparation`]. Quanta are in quantum units, 3 per clock tick.
 ///
-/// The bits are documented. The lengths are from *Windows Internals* and from readings in a debugger. On
-/// builds from 26100 on, threads of equal priority were observed to rotate sooner (after a ninth of a
-/// tick, 1.74 ms). On these builds, the table is the quantum against which Windows charges CPU cycles.
-/// More is not known.
+/// The bits are documented. The lengths are from *Windows Internals* and from readings in a
+/// debugger. On builds from 26100 on, measured turns of threads of equal priority were shorter (a
+/// ninth of a tick, 1.74 ms). On these builds, Windows still charges CPU cycles to the quantum in
+/// the table. No other details are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Quantum {
     /// True for long quanta (default of servers), false for short quanta (default of clients).
@@ -53,9 +53,9 @@ pub struct Quantum {
 }
 
 impl Win32PrioritySeparation {
-    /// One value for each possible pair of foreground and background quanta. On a client, and on a server,
-    /// each of the 2³² possible values selects the quanta of one of them. If quanta are fixed, the priority
-    /// boost after a wait can differ.
+    /// One value for each possible pair of foreground and background quanta. Each of the other 2³²
+    /// values selects the same quanta as one of these values; which one depends on the edition
+    /// (client or server). If quanta are fixed, only the priority boost after a wait can differ.
     pub const TABLE: [Win32PrioritySeparation; 8] = [
         Win32PrioritySeparation(0x14),
         Win32PrioritySeparation(0x15),

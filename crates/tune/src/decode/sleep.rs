@@ -80,7 +80,9 @@ impl Timers {
             None => {}
             Some(other) if build < PER_PROCESS => {
                 take(other);
-                because.push("before Windows 10 2004, a request of any process applies to all");
+                because.push(
+                    "before Windows 10 2004, a request of any process applies to all processes",
+                );
             }
             Some(other) if build >= GLOBAL_SWITCH && self.global => {
                 take(other);
@@ -92,7 +94,8 @@ impl Timers {
                 );
                 if self.global {
                     because.push(
-                        "this build does not know GlobalTimerResolutionRequests, so it has no effect",
+                        "this build does not support GlobalTimerResolutionRequests, so the value \
+                         has no effect",
                     );
                 }
             }

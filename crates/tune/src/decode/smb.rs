@@ -87,10 +87,11 @@ impl Algorithm {
     /// Returns a description of the cost for the user. Actual costs depend on the processor.
     pub fn cost(self) -> &'static str {
         match self {
-            Algorithm::Md5 => "a hash of every byte without CPU instructions for it",
+            Algorithm::Md5 => "a hash over every byte, without special CPU instructions",
             Algorithm::HmacSha256 => {
-                "a hash of every byte without CPU instructions for it: the most expensive. In a published \
-                 case of Server 2008 R2 a copy slowed from 400 to 80 Mb/s"
+                "a hash over every byte, without special CPU instructions: the most expensive \
+                 algorithm. In a published case of Server 2008 R2, it slowed a copy from 400 to 80 \
+                 Mb/s"
             }
             Algorithm::AesCmac => {
                 "AES instructions, one block after the other: more expensive than encryption with \
@@ -100,7 +101,7 @@ impl Algorithm {
                 "AES instructions on several blocks at once: the cheapest signature"
             }
             Algorithm::AesCcm => {
-                "AES twice over every byte: more expensive than signatures of SMB 3.0"
+                "AES twice over every byte: more expensive than the signatures of SMB 3.0"
             }
             Algorithm::AesGcm => {
                 "AES instructions on several blocks at once: cheaper than signatures with AES-128-CMAC"

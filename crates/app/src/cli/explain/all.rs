@@ -113,7 +113,7 @@ fn write_trace(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
     if info.is_simulated() {
         output::paragraph(
             out,
-            "Simulated: a model of Windows made this trace, and no machine was recorded.",
+            "Simulated: this trace was made by a model of Windows, not recorded on a machine.",
         )?;
     }
     if !info.one_system {
@@ -210,7 +210,7 @@ fn write_judged(out: &mut dyn Write, explanation: &Explanation, detail: Detail) 
     for verdict in others {
         write_verdict(out, verdict)?;
     }
-    // If the trace answers nothing, this is written at the beginning.
+    // If the trace answers no question, this advice is printed at the beginning.
     let is_said =
         !detail.is_scoped && matches!(explanation.conclusion(), Some(Conclusion::CannotAnswer(..)));
     match explanation.what_to_record().filter(|_| !is_said) {
@@ -237,7 +237,10 @@ fn write_capture(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
         for missing in &info.missing {
             output::paragraph(out, &format!("{}: {}", missing.question, missing.reason))?;
         }
-        output::quiet(out, "`laglab info` shows for each of these what to record.")?;
+        output::quiet(
+            out,
+            "`laglab info` shows what to record for each of these questions.",
+        )?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use super::symbols::SymbolArgs;
 use crate::output;
 use all::Detail;
 
-/// Explains why the machine lagged: delays that the user noticed, with evidence and remedies.
+/// Explains why the machine lagged: noticeable delays with their causes, evidence and remedies.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab explain trace.etl\n  \

@@ -21,7 +21,7 @@ const SENTENCE: usize = 3;
 const WHY: usize = 4;
 const REMEDIES: usize = 3;
 const CERTAINTY: usize = 3;
-/// Maximum number of findings in short for which the findings above make room.
+/// Maximum number of one-line findings for which the complete findings above leave room.
 const SHORT: usize = 4;
 
 /// Writes the first screen.
@@ -53,7 +53,7 @@ fn lines(explained: &Explained, is_scoped: bool, columns: usize) -> Lines {
             false => short.push((number, finding)),
         }
     }
-    // Information is not worth a line if there is something more important.
+    // Findings of severity information are not listed if there are more important findings.
     if is_scoped || !main.is_empty() {
         short.retain(|(_, finding)| finding.severity > Severity::Information);
     }
@@ -129,7 +129,7 @@ fn trace(explained: &Explained) -> String {
             false => "events lost or damaged",
         };
         parts.push(losses.to_owned());
-        // It comes last, because it can be long, and the end of the line may be cut.
+        // The system comes last, because its name can be long, and the end of the line may be cut.
         let release = info.system.release.map(str::to_owned);
         let system = release.unwrap_or_else(|| info.system.windows());
         parts.push(format!("{}, {system}", info.cpus.counted()));
@@ -160,7 +160,8 @@ fn more(explanation: &Explanation, shown: &[(usize, &Finding)]) -> String {
     format!("{:<INDENT$}{}", "MORE", parts.join("   "))
 }
 
-/// Returns sentences about the certainty of a finding: the causes that it rules out, and its first doubt.
+/// Returns sentences about the certainty of a finding: the causes that are ruled out, the causes
+/// for which data is missing, and the first doubt.
 fn certainty(finding: &Finding) -> Option<String> {
     let listed = |judgement, label| {
         let causes: Vec<&str> = finding.causes(judgement).collect();
@@ -238,7 +239,8 @@ impl Screen {
         }
     }
 
-    /// Returns the lines of a finding: what happened, why, the delay, what to do, and how sure this is.
+    /// Returns the lines of a finding: the sentence, the cause, the delay, the remedies and the
+    /// certainty.
     fn finding(&self, number: usize, finding: &Finding) -> Lines {
         let (look, word) = match finding.severity {
             Severity::Problem => (Look::Warning, "PROBLEM"),
@@ -271,7 +273,7 @@ impl Screen {
         lines
     }
 
-    /// Adds a line for each other finding, as many as there is room for before the last `end` lines.
+    /// Adds a line for each other finding, as far as there is room before the last `end` lines.
     fn others(&self, lines: &mut Lines, others: &[(usize, &Finding)], end: usize) {
         if others.is_empty() {
             return;

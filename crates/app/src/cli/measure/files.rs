@@ -134,8 +134,9 @@ fn left_out(args: &Args) -> Option<Unavailable> {
     Some(Unavailable {
         method: method.to_string(),
         why: format!(
-            "skipped for files that --make did not create: if a file is truncated during a read, the \
-             system ends the program; measure it with --method {method}"
+            "not measured for files that --make did not create: if another program truncates such \
+             a file during a read, the system ends laglab; to measure this method anyway, give \
+             --method {method}"
         ),
     })
 }

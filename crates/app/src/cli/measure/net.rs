@@ -208,7 +208,8 @@ fn contradiction(args: &Args) -> Option<&'static str> {
         ),
         (
             args.interface.is_some() && args.role.is_none(),
-            "--interface needs --role: with both ends here, the test bed has its own interfaces",
+            "--interface needs --role: if both ends are on this machine, the test bed has its own \
+             interfaces",
         ),
         (
             args.throughput && args.role.is_some() && group(args).is_some(),
@@ -217,7 +218,8 @@ fn contradiction(args: &Args) -> Option<&'static str> {
         ),
         (
             args.throughput && args.delivery.has_file(),
-            "--throughput takes no samples that --output could write; use --json for its results",
+            "--output writes samples, and --throughput takes no samples; use --json for its \
+             results",
         ),
         (
             !args.method.is_empty() && !args.throughput,
@@ -237,7 +239,7 @@ fn contradiction(args: &Args) -> Option<&'static str> {
         ),
         (
             is_reflector && args.port == 0,
-            "a reflector needs a known port: give one with --port",
+            "a reflector needs a fixed port: give one with --port",
         ),
     ];
     let broken = rules.into_iter().find(|(is_broken, _)| *is_broken);

@@ -75,7 +75,8 @@ pub(super) struct Args {
         help_heading = "Windows"
     )]
     resolution: Vec<Resolution>,
-    /// Windows 11: request that the resolution also holds while the program has no visible window
+    /// Windows 11: request that the resolution stays in effect while the program has no visible
+    /// window
     #[arg(long, help_heading = "Windows")]
     no_throttling: bool,
     /// Windows: only hold the resolution until Ctrl-C, or for the time of --for, and measure nothing
@@ -119,7 +120,7 @@ enum Format {
 /// Default total duration of the measurement.
 const TIME: Duration = Duration::from_secs(10);
 
-/// Default maximum duration of a measurement that ends when all comparisons are sure.
+/// Default maximum duration of a measurement with `--until-sure`.
 const TIME_UNTIL_SURE: Duration = Duration::from_secs(60);
 
 /// Number of runs of each method and setting. If there are fewer sleeps, there are as many runs as sleeps.
@@ -139,7 +140,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         let time =
             |time: Duration| output::duration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
         say(&format!(
-            "this takes at least {}, longer than --for ({}): every method needs one run; give shorter \
+            "one run of every method takes at least {}, longer than --for ({}); give shorter \
              sleeps with --request, or fewer methods with --method",
             time(least),
             time(plan.plan.time),
@@ -301,7 +302,7 @@ fn hold(args: &Args, json: bool) -> Result<(), Failure> {
     };
     let held = hold_resolution(Some(resolution), args.no_throttling);
     let resolution_ns = held.current_ns();
-    // The last grant says whether the system granted the resolution.
+    // The last grant shows whether the system granted the resolution.
     let is_held = held.grants.last().is_some_and(Grant::is_granted);
     if json {
         output::json(&Holding {

@@ -5,11 +5,11 @@ use measure::Goal;
 use crate::cli::Failure;
 use crate::cli::percent::parse_percent;
 
-/// Option to measure until all comparisons are sure.
+/// Option to measure until the results of all comparisons are certain.
 #[derive(clap::Args)]
 pub(super) struct UntilSure {
-    /// End as soon as every comparison is sure: higher or lower by more than this percentage, or the same
-    /// within it [default: 2]; at most 64 rounds
+    /// End as soon as the result of every comparison is certain: higher or lower by more than this
+    /// percentage, or the same within this percentage [default: 2]; at most 64 rounds
     #[arg(
         long,
         value_name = "PERCENT",

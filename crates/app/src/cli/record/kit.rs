@@ -147,7 +147,7 @@ fn write_files(kit: &Kit, folder: &Path) -> Result<Vec<String>, Failure> {
 /// Returns an error if a file is not part of a kit. Replacing such a file could destroy a file of the user,
 /// for example a README.
 fn keep_others(path: &Path) -> Result<(), Failure> {
-    /// Texts that only occur in files of kits.
+    /// Texts that occur only in files of kits.
     const MADE_BY: [&str; 3] = ["Made by laglab", "A kit of laglab", "Author=\"laglab\""];
     let is_of_kit = match fs::read(path) {
         Ok(there) => {
@@ -260,7 +260,7 @@ fn say(kit: &Kit, report: &Report, is_assumed: bool) -> io::Result<()> {
         (
             "grows by",
             format!(
-                "{} a second while quiet, {} while busy (an estimate)",
+                "about {}/s on an idle machine, {}/s on a busy machine (estimated)",
                 rate(contents.quiet_bytes_per_second),
                 rate(contents.busy_bytes_per_second)
             ),
@@ -273,7 +273,7 @@ fn say(kit: &Kit, report: &Report, is_assumed: bool) -> io::Result<()> {
     columns.write(&mut out)?;
     output::heading(
         &mut out,
-        "Run on the machine that lags, from an elevated prompt in that folder",
+        "Run this on the machine that lags, as administrator, in the kit's folder",
     )?;
     output::verbatim(&mut out, "record")?;
     out.flush()

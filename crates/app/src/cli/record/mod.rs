@@ -13,8 +13,8 @@ use clap::Subcommand;
 use super::Failure;
 pub(super) use check::read as read_profile;
 
-/// Writes a kit that records the evidence for a question: a profile for WPR, scripts for WPR and xperf,
-/// the cost of recording, and the theories that `laglab explain` can then judge.
+/// Writes a kit that records the evidence for a question: a profile for WPR, scripts for WPR and
+/// xperf, the cost of recording, and the questions that `laglab explain` can then answer.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,

@@ -158,8 +158,8 @@ impl<'a> Report<'a> {
 
     fn summary(&self, shown: usize, at_default: usize) -> String {
         format!(
-            "{} wrong, {}, {} at the default; {} to no known setting. Settings of low confidence are listed, \
-             but never wrong.",
+            "{} wrong, {}, {} at the default; {} to no known setting. A setting of low confidence \
+             is never counted as wrong.",
             grouped(self.failing as u64),
             counted(
                 (shown - self.failing.min(shown)) as u64,

@@ -44,7 +44,7 @@ enum Task {
     Apply(apply::Args),
     /// Compare two machines, or one machine at two moments
     Diff(diff::Args),
-    /// Find by measuring which of many settings makes the machine slow
+    /// Find the setting that makes the machine slow, among many, by measuring
     Bisect(Box<bisect::Args>),
     /// Move a DFS namespace to other servers and full names
     Dfsn(dfsn::Args),

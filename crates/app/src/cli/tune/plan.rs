@@ -170,7 +170,7 @@ impl Report<'_> {
             if change.has_effect == Some(false) {
                 output::warning(
                     out,
-                    "no effect here: this build of Windows does not know the setting",
+                    "no effect here: this build of Windows does not support the setting",
                 )?;
             }
         }

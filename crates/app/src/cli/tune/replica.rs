@@ -17,8 +17,9 @@ use crate::cli::{Failure, say};
 use crate::output::{self, Columns, Side, counted};
 use crate::watch;
 
-/// Estimates the costs of replicating a volume to another server (Storage Replica) from its recorded writes:
-/// bandwidth, log size, latency of synchronous replication, and the mode that the link allows.
+/// Estimates the costs of replicating a volume to another server (Storage Replica), from recorded
+/// writes: bandwidth, log size, latency of synchronous replication, and the mode that the link
+/// allows.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune replica trace.etl --volume D: --rtt 2ms\n  \
@@ -253,7 +254,9 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
         Verdict::Synchronous => {
             "Synchronous replication is possible: the link meets Microsoft's advice"
         }
-        Verdict::Asynchronous => "Asynchronous replication: the latest writes can be lost",
+        Verdict::Asynchronous => {
+            "Only asynchronous replication is possible: a failure can lose the latest writes"
+        }
         Verdict::Neither => "The link cannot carry the load",
     };
     output::first_heading(&mut out, verdict)?;
@@ -355,7 +358,8 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
     if let Some(with) = &found.with_bandwidth {
         output::heading(&mut out, &format!("Over {}", per_second(with.bytes_per_s)))?;
         let line = format!(
-            "The load uses {:.1} % of it on average. At most {} were written but not yet sent.",
+            "The load uses {:.1} % of this bandwidth on average. The largest amount of data that \
+             was written but not yet sent is {}.",
             100.0 * with.utilisation,
             output::size(with.backlog_bytes)
         );
@@ -376,7 +380,7 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
         let line = match log.needs_bytes_per_s {
             0.0 => "The log never overflows, even without a connection.".to_owned(),
             rate if rate.is_finite() => format!(
-                "The log never overflows with at least {}.",
+                "The log never overflows if the bandwidth is at least {}.",
                 per_second(rate)
             ),
             _ => "A single write is larger than the log.".to_owned(),
@@ -384,17 +388,17 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
         output::paragraph(&mut out, &line)?;
         if let Some(seconds) = log.outage_s {
             let line = format!(
-                "It bridges an outage of {} at the average load.",
+                "At the average load, the log bridges an outage of {}.",
                 long(seconds)
             );
             output::paragraph(&mut out, &line)?;
         }
         let line = match log.worst_outage_s {
             Some(seconds) => format!(
-                "At the busiest time it would be full after {}.",
+                "At the busiest time, the log would be full after {}.",
                 long(seconds)
             ),
-            None => "It can store all recorded writes.".to_owned(),
+            None => "The log can store all recorded writes.".to_owned(),
         };
         output::paragraph(&mut out, &line)?;
     }
@@ -406,14 +410,34 @@ fn sentence(reason: Reason, found: &Assessment) -> String {
     let mean = output::duration(found.mean_round_trip_ns);
     let p99 = output::duration(found.round_trip_ns.p99);
     match reason {
-        Reason::RoundTripAdvised => format!("The average round trip of {mean} is within the advised 5 ms; 99 of 100 are within {p99}."),
-        Reason::RoundTripTooLong => format!("The average round trip of {mean} is longer than the advised 5 ms."),
-        Reason::RoundTripSometimesTooLong => format!("The average round trip of {mean} is within the advised 5 ms, but 1 in 100 takes {p99} or longer, and writes wait for each."),
-        Reason::Overload => "The load exceeds the bandwidth: replication would never finish.".to_owned(),
-        Reason::QueuesTooLong => "1 write in 100 waits longer than 5 ms for the link: the bandwidth is too low for the bursts.".to_owned(),
-        Reason::BandwidthUnknown => "Without --bandwidth, the added latency does not include waits for the link.".to_owned(),
-        Reason::LogTooSmall => "The log is smaller than the maximum of data written but not yet sent.".to_owned(),
-        Reason::ShortWatch => format!("The recording is only {} long and may miss busier times.", output::duration(found.watched_ns)),
+        Reason::RoundTripAdvised => format!(
+            "The average round trip of {mean} is within the advised 5 ms; 99 % of round trips are \
+             within {p99}."
+        ),
+        Reason::RoundTripTooLong => {
+            format!("The average round trip of {mean} is longer than the advised 5 ms.")
+        }
+        Reason::RoundTripSometimesTooLong => format!(
+            "The average round trip of {mean} is within the advised 5 ms, but 1 % take {p99} or \
+             longer, and every write waits for a round trip."
+        ),
+        Reason::Overload => {
+            "The load exceeds the bandwidth: replication would never finish.".to_owned()
+        }
+        Reason::QueuesTooLong => "1 % of writes wait longer than 5 ms for the link: the bandwidth \
+                                  is too low for the bursts."
+            .to_owned(),
+        Reason::BandwidthUnknown => {
+            "Without --bandwidth, the added latency does not include waits for the link.".to_owned()
+        }
+        Reason::LogTooSmall => {
+            "The log is smaller than the largest amount of data that is written but not yet sent."
+                .to_owned()
+        }
+        Reason::ShortWatch => format!(
+            "The recording is only {} long and may miss busier times.",
+            output::duration(found.watched_ns)
+        ),
     }
 }
 

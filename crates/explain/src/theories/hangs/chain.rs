@@ -29,7 +29,7 @@ pub(super) enum What {
     /// Waited for this reason; 255 if the reason is unknown.
     Waited(u8),
     MachineSuspended,
-    /// The chain is not followed further.
+    /// Unknown, because the chain is not followed further back.
     Unknown,
 }
 
@@ -140,8 +140,9 @@ impl<'c> Chain<'c> {
         let first = self.blamed();
         let is_disk = first.is_some_and(|part| matches!(part.what, What::Disk(_) | What::Page));
         match self.of.kind {
-            // A wait for a device is known to be one for a disk. The window must also wait for
-            // other devices.
+            // A wait for a disk is known to be a hang. A wait for another device counts only if the
+            // thread does not usually wait for this reason, and if it has a window or another
+            // thread ended the wait.
             Kind::Device => is_disk || !self.of.is_usual && (self.of.is_window || self.is_handed()),
             Kind::Lock | Kind::Object if self.of.is_usual => is_disk || self.is_ring(),
             Kind::Lock | Kind::Object => self.is_handed() || self.of.is_window,
@@ -154,9 +155,9 @@ impl<'c> Chain<'c> {
         self.of.wait.readied_by_dpc == Some(false)
     }
 
-    /// Returns true if the threads of the chain pass something in a ring: at the beginning of the
-    /// wait, this thread passed it to another one, and two or more others had it until the end. A
-    /// server and its client, or the stages of a pipeline, do not.
+    /// Returns true if the threads of the chain pass a token in a ring: at the beginning of the
+    /// wait, this thread passed the token to another thread, and two or more other threads had it
+    /// until the end. A server and its client, or the stages of a pipeline, form no ring.
     fn is_ring(&self) -> bool {
         let reason = self.of.wait.previous_wait_reason;
         let me = self.of.wait.thread_id;

@@ -208,7 +208,7 @@ impl<'c> Group<'c> {
         // Without focus, a thread without a window may work in the background, where no user waits for it.
         let is_noticed = focus_is_known || of.is_window;
         match delay_ns {
-            // It is not certain that such a thread wanted to go on.
+            // Such a thread may simply have had nothing to do.
             _ if of.is_usual && matches!(of.kind, Kind::Call | Kind::Unknown) => {
                 Severity::Information
             }
@@ -218,7 +218,8 @@ impl<'c> Group<'c> {
         }
     }
 
-    /// Returns other threads than this one that the same thread made wait at the same time.
+    /// Returns the number of other threads that waited at the same time until the same thread
+    /// readied them.
     fn fellows(&self, case: &Case<'_>) -> usize {
         let worst = self.worst();
         let Some(by) = worst.ended_by() else {
@@ -454,8 +455,8 @@ impl<'c> Group<'c> {
     }
 }
 
-/// Returns findings about processes whose threads CPU rate control stopped. Each single wait is
-/// short, so all of them are summed up.
+/// Returns findings about processes whose threads CPU rate control stopped. Each wait is short, so
+/// the waits of a process are added up.
 fn rate_controlled(case: &Case<'_>) -> Vec<Finding> {
     let mut processes: Vec<(Option<u32>, Option<u32>)> = Vec::new();
     let stopped = (case.survey.threads.iter()).filter(|thread| thread.rate_controlled.0 > 0);

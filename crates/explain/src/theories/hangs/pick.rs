@@ -15,21 +15,21 @@ const MESSAGES: u8 = 13;
 /// Kind of a wait for something other than a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Kind {
-    /// A lock, or something else that a thread of user mode hands over.
+    /// A lock, or another object that one thread of user mode hands to the next.
     Lock,
-    /// An object, such as an event, that something else sets.
+    /// An object, such as an event, that another thread or a timer signals.
     Object,
     /// The answer to a local call (RPC, ALPC).
     Call,
-    /// A time.
+    /// The end of a requested time.
     Sleep,
-    /// Something in the kernel, mostly a device.
+    /// An object of the kernel, mostly a device.
     Device,
     /// Memory, mostly a page from a disk.
     Memory,
     /// CPU rate control of a job.
     RateControl,
-    /// Someone who suspended the thread.
+    /// The resumption of a thread that a program suspended.
     Suspended,
     /// A reason that is not recorded.
     Unknown,
@@ -117,8 +117,9 @@ impl Noticed {
         thread.count(MESSAGES) > 0
     }
 
-    /// Returns true if users may notice the thread: it handles messages, its process has the focus
-    /// at some time or, if the focus is unknown, belongs to a user. In a question, it is in scope.
+    /// Returns true if users may notice the thread. This is the case if the user asked about it, if
+    /// it handles messages of windows, or if the trace records the focus. If the focus is not
+    /// recorded, the thread's process must belong to a user.
     pub(in crate::theories) fn is_noticed(&self, thread: &ThreadWaits) -> bool {
         let is_of_user = || {
             thread
@@ -157,8 +158,8 @@ impl Noticed {
             .collect()
     }
 
-    /// Returns the wait of a thread in a question that began before the recording. Its reason is not
-    /// recorded, so it is no answer to other questions.
+    /// Returns the wait of a thread that began before the recording, if the user asked about
+    /// threads. Its reason is not recorded, so it is not reported otherwise.
     fn since_before<'c>(
         &self,
         case: &'c Case<'_>,
@@ -278,14 +279,14 @@ fn of_users(case: &Case<'_>) -> Result<FxHashSet<u32>, StoreError> {
 }
 
 impl Candidate<'_> {
-    /// Returns false if the thread certainly did what its program wants.
+    /// Returns false if the wait is certainly intended by the program.
     fn may_hang(&self) -> bool {
         let by_thread = self.wait.readied_by_dpc == Some(false);
         match self.kind {
             Kind::RateControl | Kind::Memory | Kind::Device | Kind::Unknown => true,
             Kind::Lock | Kind::Object => by_thread || self.is_window && !self.is_usual,
             Kind::Call => self.is_window || !self.is_usual,
-            // A program that sleeps does what it was written for, unless its window waits.
+            // A sleep is intended by the program, unless the thread of a window sleeps.
             Kind::Sleep => {
                 let waits_ns = self.wait.waits_ns.unwrap_or(0);
                 self.is_window && !self.is_usual && waits_ns >= DISRUPTIVE_NS
@@ -306,7 +307,7 @@ pub(in crate::theories) fn is_asked(
         || (thread.process_row).is_some_and(|row| processes.contains(&row))
 }
 
-/// Removes the waits until the trace's end that an event ended: their threads were ready.
+/// Removes the waits without a recorded end whose threads were already readied by an event.
 pub(super) fn without_readied(
     case: &Case<'_>,
     candidates: &mut Vec<Candidate<'_>>,

@@ -17,7 +17,8 @@ pub(super) struct Told<'t, 'c> {
     pub(super) case: &'t Case<'t>,
     pub(super) group: &'t Group<'c>,
     pub(super) facts: &'t Facts,
-    /// Time without a CPU of the threads of the chain, if it is much of the wait.
+    /// Time for which threads of the chain were ready without a CPU, if it is a large part of the
+    /// wait.
     pub(super) starved: Option<&'t Starved>,
 }
 
@@ -32,7 +33,7 @@ impl Told<'_, '_> {
         let name = name.map_or(String::new(), |name| format!(" (“{name}”)"));
         let verb = match worst.of.is_window {
             true => "did not respond",
-            false => "did not go on",
+            false => "made no progress",
         };
         let when = match worst.of.edge {
             Edge::Both => format!("{} to {}", moment(range.start), moment(range.end)),
@@ -103,7 +104,7 @@ impl Told<'_, '_> {
                 format!("waits, probably for a lock ({reason})")
             }
             (Kind::Object, None, _) if worst.of.edge == Edge::Start => {
-                format!("waits for something that another thread or a timer sets ({reason})")
+                format!("waits for an object that another thread or a timer signals ({reason})")
             }
             (_, Some(by), _) => format!("waited for {by} ({reason})"),
             (_, None, _) => format!("waited for a device, a timer or the network ({reason})"),
@@ -119,7 +120,8 @@ impl Told<'_, '_> {
             return why;
         };
         if worst.of.edge == Edge::Start {
-            let why = "The trace ends before the wait does, so it does not show what would end it.";
+            let why = "The wait had not ended when the trace ended, so the trace does not show its \
+                       cause.";
             return vec![why.to_owned()];
         }
         if let Some(starved) = self.starved {
@@ -145,12 +147,14 @@ impl Told<'_, '_> {
             .map(|part| format!("{} for {}", self.did(part), percent(part.ns, all_ns)))
             .collect();
         if !others.is_empty() {
-            why.push(format!("The rest: {}.", others.join("; ")));
+            why.push(format!("Other parts of the wait: {}.", others.join("; ")));
         }
         let fellows = self.group.fellows(self.case);
         if fellows > 0 {
             let others = counted(fellows as u64, "other thread", "other threads");
-            why.push(format!("It made {others} wait at the same time."));
+            why.push(format!(
+                "The thread that ended this wait also kept {others} waiting at the same time."
+            ));
         }
         why
     }
@@ -186,7 +190,7 @@ impl Told<'_, '_> {
         )
     }
 
-    /// Returns words for what a thread of the chain did.
+    /// Returns a clause that says what a thread of the chain did.
     fn did(&self, part: &Part) -> String {
         let who = named(self.case, &part.who);
         match part.what {
@@ -197,7 +201,7 @@ impl Told<'_, '_> {
             What::Network(remote) => format!("{who} waited for data from {}", self.remote(remote)),
             What::Driver(row) => format!("{who} waited for {}", self.driver(row)),
             What::MachineSuspended => "the machine was suspended".to_owned(),
-            What::Unknown => format!("what {who} waited for is not known"),
+            What::Unknown => format!("{who} waited for an unknown reason"),
             What::Waited(reason) => {
                 let name = labels::wait_reason(reason);
                 match Kind::of(reason) {
@@ -294,14 +298,14 @@ impl Told<'_, '_> {
         )
     }
 
-    /// Returns words for whose delay it is.
+    /// Returns a text that names the delayed process and the way the delay was computed.
     pub(super) fn cost(&self, delay_ns: i64) -> String {
         let of = self.group.worst().of.thread;
         let process = self.case.process(of.process_row, of.process_id);
         match self.group.chains.len() {
             1 => format!("of {process}, whose thread waited"),
             times => format!(
-                "of {process}: {times} waits, overlaps counted once, {}",
+                "of {process}: {times} waits, overlapping waits counted once, {}",
                 duration(delay_ns)
             ),
         }
@@ -324,15 +328,15 @@ impl Told<'_, '_> {
         let all_ns = worst.awake_ns().max(1);
         if !is_share(blamed.ns, all_ns, BLAME_PERCENT) {
             return vec![
-                "Several threads share the time: shorten the chain, or do this work where no user \
-                 waits for it"
+                "Several threads contributed to the delay: shorten this chain of waits, or do the \
+                 work in a thread that no user waits for"
                     .to_owned(),
             ];
         }
         let remedy = match blamed.what {
             What::Disk(disk) => format!(
-                "Let less be read and written on disk {disk} at that moment, or check the disk if it \
-                 took long to serve single requests"
+                "Reduce reads and writes on disk {disk} at that time. If single requests took \
+                 long, check the disk"
             ),
             What::Page => "Find the files that were read (`laglab hardfault`): reads of the page \
                 file mean that memory is short"
@@ -347,10 +351,12 @@ impl Told<'_, '_> {
                 self.case.module_label(Some(row)).unwrap_or("the driver")
             ),
             What::Ready => format!(
-                "Raise the priority of {process}, or let less run at higher priority: its thread was \
-                 waited for and got no CPU"
+                "Raise the priority of {process}, or run less work at higher priority: other \
+                 threads waited for its thread, which got no CPU"
             ),
-            What::Ran => format!("Find what {process} computed (samples), and let it do less"),
+            What::Ran => {
+                format!("Find out from CPU samples what {process} computed, and reduce this work")
+            }
             What::Waited(reason) if Kind::of(reason) == Some(Kind::Sleep) && !is_own => format!(
                 "Change or update {process}: its thread slept while another thread waited for it"
             ),
@@ -373,8 +379,8 @@ impl Told<'_, '_> {
         let mut doubts = Vec::new();
         if worst.of.kind == Kind::Lock {
             doubts.push(
-                "The trace does not name locks: threads may also hand over work with the same wait \
-                 reason"
+                "The trace does not name locks. The wait reason is the same if threads hand over \
+                 work without a lock"
                     .to_owned(),
             );
         }

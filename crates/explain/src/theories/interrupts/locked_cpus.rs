@@ -170,7 +170,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     let locked_ns: i64 = of_locked.map(|(_, _, ns)| ns).sum();
     let all_ns = lasted_ns.saturating_mul(flood.cpus.len() as i64);
     let mut sentence = format!(
-        "{cpus} ran little but DPCs and ISRs from {} to {}: {} of {} time.",
+        "{cpus} ran almost only DPCs and ISRs from {} to {}: {} of {} time.",
         duration(start),
         duration(end),
         percent(locked_ns, all_ns),
@@ -182,7 +182,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     );
     if let Some(first) = within.routines.first() {
         sentence += &format!(
-            " {} {} of {} took {} of CPU time, {} at a time on average.",
+            " {} {} of {} took {} of CPU time, {} each on average.",
             grouped(first.times.unsigned_abs()),
             called(first.kind),
             name(case, first),
@@ -290,7 +290,7 @@ fn by_cpu(within: &Within, during: &Range<i64>) -> Evidence {
     evidence
 }
 
-/// Modules in which the locked CPUs spent the time of DPCs and service routines, by samples.
+/// Modules in which DPCs and service routines spent time on the locked CPUs, by samples.
 struct Inside {
     /// For each module: its row in `images`, its name and the number of samples. The module with
     /// most samples comes first.
@@ -347,7 +347,7 @@ impl Inside {
         let shares = self.modules.iter().take(3);
         let shares =
             shares.map(|(_, module, count)| format!("{module} {}", percent(*count, self.all)));
-        format!(" Inside them most time went to {}.", listed(shares))
+        format!(" Most of this time was spent in {}.", listed(shares))
     }
 
     fn evidence(&self, flood: &Flood) -> Option<Evidence> {
@@ -399,9 +399,9 @@ impl Inside {
             .collect();
         let names = (!foreign.is_empty()).then(|| listed(foreign))?;
         Some(format!(
-            "Update or reconfigure {names}, or uninstall what is not used; one at a time, and \
-             record again after each. Filters for teaming, capture and inspection run inside each \
-             DPC of the network."
+            "Update or reconfigure {names}, or uninstall unused ones. Change one at a time, and \
+             record again after each change. Filters for teaming, capture and inspection run \
+             inside each DPC of the network."
         ))
     }
 }

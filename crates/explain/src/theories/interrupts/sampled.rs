@@ -6,8 +6,8 @@ use tables::{SamplesView, StoreError, Table};
 use crate::thresholds::{LOCKED_PERCENT, LOCKED_SAMPLES, is_share};
 use crate::{Case, Column, Evidence, Outcome, Unit, grouped, listed};
 
-/// Number of seconds in which most samples of a CPU are inside routines, and numbers of the samples
-/// in these seconds.
+/// Seconds in which most samples of a CPU are inside routines: their number, the samples inside
+/// routines and all samples in them.
 #[derive(Clone, Copy, Default)]
 struct Full {
     seconds: i64,
@@ -15,8 +15,8 @@ struct Full {
     samples: i64,
 }
 
-/// Reports that no routine is recorded. If nearly all samples of some CPUs are inside routines,
-/// also reports these CPUs as a hint.
+/// Reports that DPCs and service routines are not recorded. If nearly all samples of some CPUs are
+/// inside routines, also reports these CPUs as a hint.
 pub(super) fn hint(case: &Case<'_>) -> Result<Outcome, StoreError> {
     let missing = "the trace has no DPCs and ISRs";
     let table = case.table(Table::Samples)?;
@@ -51,8 +51,8 @@ pub(super) fn hint(case: &Case<'_>) -> Result<Outcome, StoreError> {
     let (_, most) = cpus[0];
     let shown = cpus.iter().take(SHOWN).map(|(cpu, _)| cpu);
     let because = format!(
-        "{missing}; but {} {} were probably locked: of the first, {} of {} samples in {} seconds \
-         are inside such routines",
+        "{missing}, but samples show that {} {} were probably locked: on the first of these, {} of \
+         {} samples in {} seconds are inside such routines",
         if cpus.len() == 1 { "CPU" } else { "CPUs" },
         listed(shown),
         grouped(most.inside.unsigned_abs()),

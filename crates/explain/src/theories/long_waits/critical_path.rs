@@ -186,7 +186,7 @@ fn found(
     }
     if covered.end < during.end {
         finding = finding.doubt(format!(
-            "The thread did not run again after {}, where the path ends.",
+            "The path ends at {}, because the thread did not run again after that.",
             moment(covered.end)
         ));
     }

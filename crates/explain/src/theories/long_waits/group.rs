@@ -233,7 +233,7 @@ impl<'c> Group<'c> {
             Column::new("longest_wait_ns", "longest", Unit::Duration),
             Column::new(
                 "in_all_ns",
-                "in total, simultaneous ones counted once",
+                "in total, simultaneous waits counted once",
                 Unit::Duration,
             ),
             Column::new("slept_ns", "machine suspended", Unit::Duration),

@@ -15,7 +15,7 @@ use crate::{Case, Column, Evidence, SuspendGaps, Unit, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     /// A thread of worse rank, or of the same rank and lower priority. The dispatcher should have
-    /// let this thread wait.
+    /// preempted this thread.
     Dispatcher,
     Dpc,
     EqualPriority,

@@ -146,7 +146,7 @@ impl Theory for LongWaits {
         if findings.is_empty() {
             if let Some(missing) = survey.complete.missing() {
                 return Ok(Outcome::NotRecorded(format!(
-                    "what {missing} did is not recorded, and threads may have run there unseen"
+                    "no events of {missing} are recorded, and threads may have run there unseen"
                 )));
             }
             return Ok(none(case, is_asked));
@@ -454,7 +454,8 @@ fn late_waker(case: &Case<'_>, wait: &Wait, legs: &[Leg]) -> Result<Verdict, Sto
         NOTICED_NS.. => (
             Judgement::For,
             format!(
-                " The threads that led to this were ready without a CPU for {} themselves.",
+                " The threads on the chain that led to this event were themselves ready without a \
+                 CPU for {}.",
                 duration(was_ready)
             ),
         ),

@@ -132,8 +132,8 @@ pub(in crate::theories) fn path(
 ) -> Result<Vec<Leg>, StoreError> {
     let mut path: Vec<Leg> = Vec::new();
     let (mut thread, mut at) = (thread, range.end);
-    // Counts steps without progress, because threads that ready each other at the same moment would
-    // be followed in a circle.
+    // Counts steps without progress in time: threads that ready each other at the same moment would
+    // cause an endless loop.
     let mut stood_still = 0;
     while at > range.start && path.len() < legs && stood_still < 8 {
         let Some(run) = runs.until(thread, at)? else {

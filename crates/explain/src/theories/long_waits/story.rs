@@ -1,5 +1,5 @@
-//! Story of one moment of a thread: what it did, what it waited for, what ended the wait, and why
-//! it did not run at once.
+//! Description of one moment of a thread: its activity, the reason for its wait, the event that
+//! ended the wait, and the reason why it did not run at once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use super::{STEPS, readier};
 use crate::survey::{self, Wait};
 use crate::{Case, Evidence, Finding, Reader, Survey, Verdict, duration, labels};
 
-/// Story of a moment of a thread.
+/// Description of a moment of a thread.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Story {
-    /// Thread of the story.
+    /// Described thread.
     pub thread: Named,
     /// Moment, in nanoseconds since the trace's start.
     pub at_ns: i64,
@@ -97,7 +97,7 @@ pub enum EventKind {
     Ran,
 }
 
-/// Event in the story of a thread. Fields that do not apply to its kind are `None`.
+/// Event in the description of a thread. Fields that do not apply to its kind are `None`.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 #[ts(rename = "StoryEvent")]
 pub struct Event {
@@ -345,7 +345,7 @@ fn events(
     if let Some(evidence) = behind {
         let Range { start, end } = wait.range();
         let sentence = format!(
-            "It was ready and got no CPU for {}.",
+            "It was ready without a CPU for {}.",
             duration(wait.ready_ns)
         );
         events.push(Event {

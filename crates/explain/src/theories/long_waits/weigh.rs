@@ -56,7 +56,7 @@ pub(super) static RANK: About = about(
 );
 pub(super) static DISPATCHER: About = about(
     "dispatcher",
-    "CPUs with unsuitable threads",
+    "threads of lower precedence",
     "Did the dispatcher leave threads of lower precedence on a CPU while this thread was ready?",
 );
 pub(super) static INTERRUPTS: About = about(
@@ -86,7 +86,7 @@ pub(super) static LOST: About = about(
     "Are events missing or clocks wrong, so that the wait may be wrong?",
 );
 
-/// Facts about the trace that are the same for all waits.
+/// Facts about the trace that the examination of every wait needs.
 pub(super) struct Facts {
     freezes: Vec<Freeze>,
     damage: Vec<Damage>,
@@ -171,7 +171,7 @@ const LOSSES: [&str; 11] = [
 ];
 
 impl Facts {
-    /// Returns true if any wait may be wrong because events are lost or clocks disagree.
+    /// Returns true if waits may be wrong because events are lost or clocks disagree.
     pub(super) fn waits_may_be_none(&self) -> bool {
         self.clocks_disagree() || self.lacks_events()
     }
@@ -234,7 +234,8 @@ pub(super) struct Weighed {
     /// True if the CPUs were idle for half of the wait or more, which no event explains: a ready
     /// thread takes an idle CPU at once.
     pub(super) is_idle_unexplained: bool,
-    /// True if the trace has DPCs and service routines, with which a CPU only looks idle.
+    /// True if the trace has DPCs and service routines. A CPU that runs them looks idle if they are
+    /// not recorded.
     pub(super) has_interrupts: bool,
 }
 
@@ -250,7 +251,8 @@ pub(super) fn weigh(
     let awake_ns = waiter.ready_ns() - asleep_ns;
     let scales = Scales {
         ready_ns: waiter.ready_ns(),
-        // Sleep costs nothing. So the causes are compared with the rest, if the rest is noticeable.
+        // Suspension is no delay. So the causes are compared with the rest of the wait, if the rest
+        // is noticeable.
         lost_ns: match awake_ns {
             NOTICED_NS.. => awake_ns,
             _ => waiter.ready_ns(),
@@ -384,12 +386,12 @@ impl Scales<'_> {
     }
 }
 
-/// Reason for missing verdicts about priorities.
+/// Reason for the answer “not recorded” to questions about priorities.
 const UNKNOWN_PRIORITY: &str = "The priority of the thread during the wait is not recorded.";
 
-/// Returns the verdict on threads of higher priority. If the priority of the thread is unknown, but
-/// Windows raised it as a starved one, they kept it from running: Windows raises only threads that
-/// are ready for about four seconds.
+/// Returns the verdict on threads of higher priority. If the priority of the waiting thread is
+/// unknown but Windows raised it because of starvation, the verdict is yes: Windows raises only
+/// threads that were ready for about four seconds.
 fn priority(waiter: &Waiter, scales: &Scales<'_>, its_cpus: &str) -> Verdict {
     let held = scales.held;
     let share = |by: By| percent(held.by(by), held.awake_ns());
@@ -402,8 +404,8 @@ fn priority(waiter: &Waiter, scales: &Scales<'_>, its_cpus: &str) -> Verdict {
         return not_recorded(&PRIORITY, UNKNOWN_PRIORITY);
     }
     let because = format!(
-        "Its priority during the wait is not recorded, but Windows raised it to 15 at the end, as it \
-         does with starved threads: others of higher or equal priority had {} of {its_cpus}.",
+        "Its priority during the wait is not recorded, but Windows raised it to 15 at the end, as \
+         it does with starved threads: threads of higher or equal priority had {} of {its_cpus}.",
         share(By::Unknown)
     );
     scales.cpu_time(&PRIORITY, &[By::Priority, By::Unknown], because)
@@ -560,12 +562,12 @@ fn affinity(
     );
     match held::idle_beyond(case, waiter, holders) {
         None => {
-            let because = format!("{of_all}. The others were not idle.");
+            let because = format!("{of_all}. The other CPUs were not idle.");
             (scales.explains(&AFFINITY, 0, because), None)
         }
         Some((evidence, longest)) => {
             let because = format!(
-                "{of_all}. One of the others was idle for {}.",
+                "{of_all}. One of the other CPUs was idle for {}.",
                 duration(longest)
             );
             let mut verdict = scales.explains(&AFFINITY, longest.min(scales.ready_ns), because);
@@ -588,7 +590,8 @@ fn paged_out(case: &Case<'_>, waiter: &Waiter, scales: &Scales<'_>) -> Verdict {
             scales.explains(&PAGED_OUT, scales.ready_ns - suspended, because)
         }
         Some(false) => {
-            let because = "When it was readied, both were in memory.".to_owned();
+            let because =
+                "When it was readied, its kernel stack and its process were in memory.".to_owned();
             scales.explains(&PAGED_OUT, 0, because)
         }
         None if case.survey.has_ready_events => {
@@ -683,10 +686,15 @@ fn lost(facts: &Facts, waiter: &Waiter, is_doubtful: bool, scales: &Scales<'_>) 
         )
     });
     let faults = match damage.len() {
-        0 if waiter.ran_unseen || is_doubtful => "No loss or damage is recorded there".to_owned(),
-        0 => "The trace is complete there".to_owned(),
-        1 => "One loss or damage may be there".to_owned(),
-        n => format!("{} losses or damages may be there", grouped(n as u64)),
+        0 if waiter.ran_unseen || is_doubtful => {
+            "No loss or damage is recorded for this time".to_owned()
+        }
+        0 => "The trace is complete at this time".to_owned(),
+        1 => "One loss or damage may be at this time".to_owned(),
+        n => format!(
+            "{} losses or damages may be at this time",
+            grouped(n as u64)
+        ),
     };
     let (explains_ns, because) = match (waiter.ran_unseen, is_doubtful) {
         (true, _) => (
@@ -718,7 +726,7 @@ fn lost(facts: &Facts, waiter: &Waiter, is_doubtful: bool, scales: &Scales<'_>) 
         ),
         (false, false) if waiter.certain.is_some() => (
             0,
-            "after the last of them, switches and samples of all CPUs are complete",
+            "after the last loss, switches and samples of all CPUs are complete",
         ),
         (false, false) => (0, "no switches contradict each other during the wait"),
     };
@@ -743,7 +751,7 @@ fn lost(facts: &Facts, waiter: &Waiter, is_doubtful: bool, scales: &Scales<'_>) 
             ])
             .limit(SHOWN);
         let kinds = Selection::of(Table::Damages).column("kind", Expression::Column("kind"));
-        let mut evidence = Evidence::of("Losses and damage there", selection)
+        let mut evidence = Evidence::of("Losses and damage during the wait", selection)
             .about(kinds)
             .stored("kind", "what", Unit::None)
             .stored("cpu", "CPU", Unit::None)

@@ -12,7 +12,7 @@ use crate::{Case, Finding, Subject, counted, duration, grouped, listed, moment, 
 /// Maximum number of other processes that a sentence names.
 const NAMED: usize = 4;
 
-/// Returns sentences that tell which thread waited, for how long, and why.
+/// Returns sentences that name the thread that waited, the length of the wait and its cause.
 pub(super) fn sentence(case: &Case<'_>, group: &Group<'_>) -> String {
     let worst = group.worst();
     let waiter = &worst.waiter;
@@ -154,7 +154,7 @@ fn named(cause: Option<Cause>) -> &'static str {
         Some(Cause::Rank) => "rank",
         Some(Cause::HigherPriority) => "higher priority",
         Some(Cause::EqualPriority) => "equal priority",
-        Some(Cause::Dispatcher) => "CPUs with unsuitable threads",
+        Some(Cause::Dispatcher) => "threads of lower precedence",
         None => "unknown or several",
     }
 }
@@ -241,8 +241,8 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             )
         }
         Some(Cause::HigherPriority) if waiter.priority().is_none() => format!(
-            "it was starved (Windows raised it to priority 15 in the end), and others had {} of \
-             {its_cpus}{most}",
+            "it was starved (Windows raised it to priority 15 in the end), and threads of higher \
+             or equal priority had {} of {its_cpus}{most}",
             share(By::Unknown)
         ),
         Some(Cause::HigherPriority) => format!(
@@ -266,8 +266,8 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             );
             match weighed.locked_ideal {
                 Some((cpu, ns)) => format!(
-                    "it waited in the queue of its ideal processor, CPU {cpu}, which ran little \
-                     but DPCs and ISRs, for {} of the time ({of_all})",
+                    "it waited in the queue of its ideal processor, CPU {cpu}, which ran almost \
+                     only DPCs and ISRs, for {} of the time ({of_all})",
                     percent(ns, waiter.ready_ns())
                 ),
                 None => of_all,
@@ -278,8 +278,8 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             let list: Vec<String> = cpus.iter().map(u16::to_string).collect();
             let idle = weighed.idle_beyond_ns.unwrap_or(0);
             format!(
-                "it may run only on CPU {}, which others had{most}, while another CPU was idle for \
-                 {}",
+                "it may run only on CPU {}, which other threads used{most}, while another CPU was \
+                 idle for {}",
                 list.join(", "),
                 duration(idle)
             )
@@ -297,15 +297,16 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
                 .to_owned()
         }
         Some(Cause::LostEvents) if waiter.wait.is_none() => {
-            "this is doubtful, because the trace probably lacks a later run of it".to_owned()
+            "this is doubtful, because the trace probably lacks a later run of the thread"
+                .to_owned()
         }
         Some(Cause::LostEvents) => {
             "this is doubtful, because the trace probably lacks the run that ended the wait"
                 .to_owned()
         }
         None if weighed.is_idle_unexplained && waiter.ready_ns() < IDLE_EXIT_NS => format!(
-            "{its_cpus} were idle for {} of the time, and a CPU takes this long to leave its idle \
-             state",
+            "{its_cpus} were idle for {} of the time, and a CPU can need this long to leave an \
+             idle state",
             share(By::Idle)
         ),
         None if weighed.is_idle_unexplained => format!(
@@ -314,8 +315,9 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             unknown(case, argued)
         ),
         None => format!(
-            "no recorded cause explains half of it. Threads of better rank had {}, of higher \
-             priority {}, of the same priority {} of {its_cpus}, which were idle for {}{}",
+            "no recorded cause explains half of the wait. Threads of better rank had {}, of higher \
+             priority {}, of the same priority {} of {its_cpus}. These CPUs were idle for {} of \
+             the time{}",
             share(By::Rank),
             share(By::Priority),
             share(By::EqualPriority),
@@ -373,7 +375,7 @@ fn unknown(case: &Case<'_>, argued: &Argued) -> &'static str {
 pub(super) fn cost(case: &Case<'_>, group: &Group<'_>) -> String {
     let waiter = &group.worst().waiter;
     let process = case.process(waiter.process_row, waiter.process_id);
-    let once = "simultaneous ones counted once";
+    let once = "simultaneous waits counted once";
     let noticed = group.noticed.filter(|_| group.has_one_cause);
     let waits = match (noticed, group.argued.len()) {
         (Some(noticed), _) if noticed.waits > 1 => format!(
@@ -383,7 +385,7 @@ pub(super) fn cost(case: &Case<'_>, group: &Group<'_>) -> String {
         ),
         (_, 1) | (Some(_), _) => String::new(),
         (None, n) => format!(
-            "at least, in the {} longest waits{}, {once}, without doubtful ones; ",
+            "at least, in the {} longest waits{}, {once}, without doubtful waits; ",
             grouped(n as u64),
             if group.has_one_cause {
                 ""
@@ -392,7 +394,7 @@ pub(super) fn cost(case: &Case<'_>, group: &Group<'_>) -> String {
             }
         ),
     };
-    format!("of {process} ({waits}time asleep excluded)")
+    format!("of {process} ({waits}without time in suspension)")
 }
 
 /// Names of processes that Windows needs. Users should not change the priorities of these
@@ -482,9 +484,7 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
              it, or distribute its interrupts over more CPUs."
                 .to_owned(),
         ),
-        Some(Cause::Affinity)
-            if is_of_windows(case, waiter.process_row, waiter.process_id) =>
-        {
+        Some(Cause::Affinity) if is_of_windows(case, waiter.process_row, waiter.process_id) => {
             remedies.push(format!(
                 "Keep {who} off that CPU: {process} is part of Windows, which binds its threads to \
                  CPUs."
@@ -495,15 +495,13 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
              CPU even if others are idle."
         )),
         Some(Cause::PagedOut) => remedies.push(
-            "Use less memory or add some, and move the page file to a faster disk. The flag \
-             0x80000 in GlobalFlag of HKLM\\SYSTEM\\CurrentControlSet\\Control\\Session Manager keeps kernel \
-             stacks in memory."
+            "Use less memory or add memory, and move the page file to a faster disk. The flag \
+             0x80000 in GlobalFlag of HKLM\\SYSTEM\\CurrentControlSet\\Control\\Session Manager \
+             keeps kernel stacks in memory."
                 .to_owned(),
         ),
-        Some(Cause::LostEvents) => remedies.push(
-            "See the finding about the capture: record or copy the trace again."
-                .to_owned(),
-        ),
+        Some(Cause::LostEvents) => remedies
+            .push("See the finding about the capture: record or copy the trace again.".to_owned()),
         Some(Cause::Suspended | Cause::Frozen | Cause::Dispatcher) | None => {}
     }
     remedies

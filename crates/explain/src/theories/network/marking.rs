@@ -10,8 +10,8 @@ use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted, listed,
 };
 
-/// Theory about DSCP marks of sent packets. It only informs, because a trace does not contain the
-/// policy for marks.
+/// Theory about DSCP marks of sent packets. Its findings are only information, because a trace does
+/// not contain the policy for marks.
 pub(crate) struct Marking;
 
 static ABOUT: About = About {
@@ -214,10 +214,11 @@ fn found(case: &Case<'_>, sent: &[Sent]) -> Finding {
         );
     if sent.iter().any(|sent| sent.dscp == 0) {
         finding = finding.remedy(
-            "If a QoS policy should mark these packets, check it: a client applies policies of \
-             the registry only on networks of its domain, unless \"Do not use NLA\" is \"1\" (text, \
-             under Services\\Tcpip\\QoS), the values of a policy are documented as text, and its \
-             application name must be that of the program. A filter driver may remove the mark.",
+            "If a QoS policy should mark these packets, check the policy. A client applies \
+             policies of the registry only on networks of its domain, unless \"Do not use NLA\" is \
+             \"1\" (text, under Services\\Tcpip\\QoS). The values of a policy are documented as \
+             text. Its application name must be that of the program. A filter driver may remove \
+             the mark.",
         );
     }
     finding

@@ -162,7 +162,8 @@ impl Traffic {
 const BITS_PER_SECOND: &str = "CASE WHEN max(time_ns) - min(time_ns) >= 1000000 THEN 8e9 * \
     sum(size_bytes) / (max(time_ns) - min(time_ns)) END";
 
-/// Shortest time of which a rate is computed. Events of a shorter time are a burst without a rate.
+/// Shortest time for which a rate is computed. Events within a shorter time are a burst without a
+/// meaningful rate.
 const SHORTEST_RATE_NS: i64 = 1_000_000;
 
 impl Moved {

@@ -66,7 +66,7 @@ impl Theory for ReceiveSpread {
         Ok(match found.severity {
             Severity::Information => {
                 let because = format!(
-                    "CPU {}, which served them most, spent {} of its time on them",
+                    "CPU {}, which ran most DPCs of the network, spent {} of its time on them",
                     cpus[0].0,
                     percent(cpus[0].2, case.survey.span_ns())
                 );
@@ -175,7 +175,7 @@ fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
         }])
         .subjects(named)
         .with(evidence);
-    // If the CPU is locked, the finding about locked CPUs has the remedy.
+    // If the CPU is locked, the finding about locked CPUs gives the remedy.
     let is_locked = floods(case).iter().any(|flood| flood.cpus.contains(&first));
     if severity == Severity::Warning && !is_locked {
         finding = finding.remedy(

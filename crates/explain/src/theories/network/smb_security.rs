@@ -99,8 +99,8 @@ impl Theory for SmbSecurity {
         evidence.push(cost.by_function(case, &copied.during));
         if !cost.is_plausible(&copied.moved) {
             let because = format!(
-                "{speed}, but {} took {} of CPU time, too much for this data, and samples have no \
-                 stacks that show whose it was",
+                "{speed}, but {} took {} of CPU time. This is too much for the moved data, and \
+                 samples have no stacks that show the caller",
                 listed(&cost.modules),
                 duration(cost.ns)
             );
@@ -324,8 +324,8 @@ struct Cost {
 }
 
 impl Cost {
-    /// Returns true if the cryptography can be SMB's. Stacks show this; without stacks, its cost for
-    /// the moved data must be plausible.
+    /// Returns true if SMB probably called the cryptography. Stacks show the caller. Without
+    /// stacks, the CPU time must be plausible for the moved data.
     fn is_plausible(&self, moved: &Moved) -> bool {
         let mebibytes = i64::try_from(moved.bytes() >> 20)
             .unwrap_or(i64::MAX)

@@ -9,8 +9,8 @@ use tables::{StoreError, Table};
 use super::{BITS_PER_SECOND, Flow, Moved, Traffic};
 use crate::{About, Case, Evidence, Finding, Outcome, Severity, Theory, Unit, listed, size};
 
-/// Theory about network traffic by process and conversation. It only informs, because a trace does
-/// not contain the network's capacity.
+/// Theory about network traffic by process and conversation. Its findings are only information,
+/// because a trace does not contain the network's capacity.
 pub(crate) struct Throughput;
 
 static ABOUT: About = About {

@@ -1,4 +1,4 @@
-//! Theory: threads slept too long because of the timer resolution.
+//! Theory: threads slept longer than intended because of the timer resolution.
 
 mod requests;
 mod sleeps;
@@ -70,7 +70,7 @@ const REFUSED_TOLD: usize = 5;
 enum Cause {
     /// The process requested a resolution, but Windows gives it the default resolution.
     Refused,
-    /// The process requested a resolution and has it.
+    /// The process requested a resolution and got it.
     Own,
     /// The process requested no resolution, but another process's request counts for it.
     Shared,
@@ -306,7 +306,7 @@ fn said(
     let is_own_only = build.is_some_and(|build| build >= PER_PROCESS);
     let (sentence, severity) = match cause {
         Cause::Own => (
-            format!("{slept}: it requested a timer resolution of {wish} and has it."),
+            format!("{slept}: it requested a timer resolution of {wish} and got it."),
             Severity::Information,
         ),
         Cause::Refused if asker.was_ignored => (
@@ -379,13 +379,14 @@ fn said(
             .doubt(match asker.was_ignored {
                 true => "The trace does not contain the intended length of sleeps",
                 false => {
-                    "The trace does not record that the request is ignored: that is inferred from \
-                     the sleeps. It does not contain their intended length either"
+                    "The trace does not record whether Windows ignores the request: this is \
+                     inferred from the sleeps. The intended length of the sleeps is not recorded \
+                     either"
                 }
             }),
         Cause::Shared => finding.doubt(
-            "That the request counts for all processes is inferred from the sleeps: the trace does \
-             not contain the registry",
+            "The trace does not contain the registry: the conclusion that the request counts for \
+             all processes is inferred from the sleeps",
         ),
         Cause::Foreign => finding
             .remedy(
@@ -394,8 +395,8 @@ fn said(
                  1 lets requests count for all processes, which uses more power.",
             )
             .doubt(
-                "The trace does not contain the intended length of sleeps. The rule is documented; \
-                 that sleeps then take 31 periods of 0.5 ms, 15.5 ms, is measured",
+                "The trace does not contain the intended length of sleeps. The rule is documented. \
+                 The length of sleeps under this rule (15.5 ms, 31 periods of 0.5 ms) is measured",
             ),
     }
 }

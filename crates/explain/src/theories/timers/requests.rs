@@ -75,7 +75,7 @@ impl Requests {
         let asker = askers.find(|asker| (asker.process_row, asker.process_id) == who);
         let ignored = view.ignored.get(row) == Some(true);
         match (asker, ns) {
-            // The process withdraws its request.
+            // A resolution of 0 or less means that the process withdrew its request.
             (Some(asker), ..=0) => {
                 if let Some(last) = asker.held.last_mut() {
                     last.end = last.end.min(time_ns);

@@ -19,8 +19,8 @@ use super::{chain, failure};
 use crate::cli::{Failure, say};
 use crate::output::{self, Columns, Side, counted};
 
-/// Finds which of many settings makes the machine slow. It activates some of them, measures, and continues with
-/// fewer. Measurements may vary, and some answers may be wrong.
+/// Finds the setting that makes the machine slow, among many settings. It activates some of them,
+/// measures, and continues with fewer. Measurements may vary, and some of them may even be wrong.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune bisect baseline.txt --measure ./apply-and-copy.sh\n  \
@@ -76,14 +76,15 @@ pub(super) struct Args {
     /// Maximum rate at which a slow measurement is judged fast, in percent [default: 1]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Search")]
     miss: Option<f64>,
-    /// Minimum share of the total slowdown that counts as slow, in percent [default: 50]
+    /// Minimum share of the total slowdown for which a measurement counts as slow, in percent
+    /// [default: 50]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Search")]
     effect: Option<f64>,
     /// Minimum probability of the result, in percent [default: 99.5]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Search")]
     confidence: Option<f64>,
-    /// Number of measurements without any setting, and the same number with all settings; at least 7
-    /// [default: 10]
+    /// Number of reference measurements without any setting, and again with all settings; at least
+    /// 7 [default: 10]
     #[arg(long, value_name = "COUNT", help_heading = "Search")]
     references: Option<u32>,
     /// Maximum number of measurements in each other round [default: 20]
@@ -466,7 +467,8 @@ fn print_outcome(search: &Search, outcome: &Outcome, json: bool) -> Result<(), F
         )?;
         if let Some(references) = search.references() {
             let line = format!(
-                "Without any setting the mean is {}, with all {}; the standard deviation is {}.",
+                "The mean is {} without any setting and {} with all settings; the standard \
+                 deviation is {}.",
                 digits(references.fast),
                 digits(references.slow),
                 digits(references.deviation)
@@ -475,9 +477,12 @@ fn print_outcome(search: &Search, outcome: &Outcome, json: bool) -> Result<(), F
         }
         for cause in causes {
             match &cause[..] {
-                [one] => output::paragraph(&mut out, &format!("Guilty by itself: {}", name(one)))?,
+                [one] => output::paragraph(&mut out, &format!("Guilty setting: {}", name(one)))?,
                 several => {
-                    output::paragraph(&mut out, "No setting is guilty alone; guilty together:")?;
+                    output::paragraph(
+                        &mut out,
+                        "No single setting is guilty. These settings are guilty in combination:",
+                    )?;
                     for one in several {
                         output::verbatim(&mut out, name(one))?;
                     }
@@ -497,9 +502,7 @@ fn print_outcome(search: &Search, outcome: &Outcome, json: bool) -> Result<(), F
     }
     match outcome {
         Outcome::Found { .. } => Ok(()),
-        _ => Err(Failure::Negative(
-            "the search found no guilty setting, or could not decide".to_owned(),
-        )),
+        _ => Err(Failure::Negative("no guilty setting was found".to_owned())),
     }
 }
 
@@ -508,16 +511,17 @@ fn write_outcome(out: &mut dyn Write, search: &Search, outcome: &Outcome) -> Res
         Outcome::Found { .. } => output::quiet(
             out,
             &format!(
-                "The probability of this conclusion is at least {} %, if settings do not undo each other and the \
-                 machine does not change.",
+                "The probability of this result is at least {} %, if no setting undoes another and \
+                 the machine does not change.",
                 100.0 * search.log().plan.confidence
             ),
         )?,
         Outcome::NoDifference(Some(references)) => output::paragraph(
             out,
             &format!(
-                "All settings together make no difference beyond chance: equal machines differ as much in {:.1} % of \
-                 cases, and {:.1} % is the limit. More --references can show a smaller difference.",
+                "All settings together make no difference beyond chance: two equal machines differ \
+                 by as much in {:.1} % of cases, and at most {:.1} % are allowed. More \
+                 --references can show a smaller difference.",
                 100.0 * references.chance,
                 100.0 * References::MAX_CHANCE
             ),
@@ -533,9 +537,13 @@ fn write_outcome(out: &mut dyn Write, search: &Search, outcome: &Outcome) -> Res
         } => {
             let why = match contradiction {
                 true => {
-                    "Answers contradict each other: settings may undo each other, or the machine changed."
+                    "Measurements contradict each other: a setting may undo another one, or the \
+                     machine changed."
                 }
-                false => "The rounds are used up: allow more with --rounds and a new --log.",
+                false => {
+                    "The maximum number of rounds is reached: allow more with --rounds, and start \
+                     again with a new --log."
+                }
             };
             output::warning(out, why)?;
             let mut columns = Columns::new(&[Side::Right, Side::Left]);

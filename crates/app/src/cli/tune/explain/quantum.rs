@@ -107,8 +107,8 @@ pub(super) fn decode(value: u32, machine: &Machine) -> Decoded {
 fn doubt(machine: &Machine) -> Option<String> {
     let build = machine.build.filter(|build| *build >= TABLE_DOUBTED_FROM)?;
     Some(format!(
-        "the table is not verified for build {build}: from build {TABLE_DOUBTED_FROM} on, threads were seen to rotate \
-         after 1.74 ms. Check a trace (laglab explain, theory quantum)"
+        "the table is not verified for build {build}: from build {TABLE_DOUBTED_FROM} on, turns of \
+         1.74 ms were measured. Check a trace (laglab explain, theory quantum)"
     ))
 }
 
@@ -182,8 +182,9 @@ pub(super) fn explain_readout(readout: Readout, json: bool) -> Result<(), Failur
     let Some(decoded) = Quantum::from_kernel(separation, quantum) else {
         let [own, two, three] = quantum;
         return Err(Failure::Negative(format!(
-            "no value gives PsPrioritySeparation {separation} and PspForegroundQuantum \
-             {own:02x} {two:02x} {three:02x} by the published table; newer builds may have another table"
+            "in the published table, no value gives PsPrioritySeparation {separation} and \
+             PspForegroundQuantum {own:02x} {two:02x} {three:02x}; newer builds may have another \
+             table"
         )));
     };
     let decoded = Decoded {
@@ -263,14 +264,16 @@ pub(super) fn table(json: bool) -> Result<(), Failure> {
     columns.write(&mut out)?;
     output::paragraph(
         &mut out,
-        "These values are the same on clients and servers. Every other value is equal to one of them on clients \
-         and to one on servers, except for the boost after a wait: in it 0x19 and 0x1a, and 0x29 and 0x2a, differ.",
+        "These values mean the same on clients and servers. Every other value has the same effect \
+         as one of these values; on servers it may be another one than on clients. Only the boost \
+         after a wait can differ: 0x19 and 0x1a, and also 0x29 and 0x2a, differ in the boost \
+         alone.",
     )?;
     output::paragraph(
         &mut out,
         &format!(
-            "The bits are documented. The units come from Windows Internals and debugger readings, which name no \
-             build. From build {TABLE_DOUBTED_FROM} on, threads were seen to rotate sooner."
+            "The bits are documented. The units come from Windows Internals and debugger readings, \
+             which name no build. From build {TABLE_DOUBTED_FROM} on, shorter turns were measured."
         ),
     )?;
     out.flush()?;

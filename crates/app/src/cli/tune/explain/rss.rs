@@ -190,14 +190,18 @@ fn write_served(served: &Used, flows: &[FlowJson], out: &mut dyn Write) -> io::R
         if explains.len() > 1 {
             output::paragraph(
                 out,
-                "Each of these limits alone gives this number: changing only one may have no effect.",
+                "Each of these limits alone leads to this number, so changing only one of them may \
+                 have no effect.",
             )?;
         }
     }
     for limit in limits.iter().filter(|limit| !limit.explains) {
         output::quiet(
             out,
-            &format!("{} (alone, it would leave {}).", limit.says, limit.leaves),
+            &format!(
+                "{} (this limit alone would leave {}).",
+                limit.says, limit.leaves
+            ),
         )?;
     }
     if !flows.is_empty() {
@@ -278,9 +282,10 @@ fn write_plan(plan: &[Assignment], topology: &Topology, out: &mut dyn Write) -> 
     columns.write(out)?;
     output::paragraph(
         out,
-        "No processor serves two adapters. Each adapter gets a power of two of processors, since RSS may round \
-         other numbers down (an inference, not documented). Set-NetAdapterRss sets these values and restarts the \
-         adapter. Adapter teams and the profile Balanced override them.",
+        "No processor serves two adapters. The number of processors of each adapter is a power of \
+         two, because RSS may round other numbers down (this is inferred, not documented). \
+         Set-NetAdapterRss sets these values and restarts the adapter. Adapter teams and the \
+         profile Balanced override them.",
     )
 }
 

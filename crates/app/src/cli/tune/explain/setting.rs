@@ -191,7 +191,7 @@ impl<'c> SettingJson<'c> {
             entry(
                 out,
                 "Security",
-                "it protects the machine: never change it for speed alone",
+                "this setting protects the machine: never change it for speed alone",
             )?;
         }
         for (label, text) in [

@@ -106,8 +106,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
     output::quiet(
         &mut out,
-        "Rule: a sleep ends with the first interrupt after its time, in a thread that only sleeps. A sleep that \
-         begins at another time is up to one interrupt shorter. Hardware rounds resolutions.",
+        "Rule: a sleep ends at the first clock interrupt after its requested time. The table is \
+         for a thread that only sleeps, so each sleep begins shortly after an interrupt. A sleep \
+         that begins later is shorter, by at most the time between two interrupts. Hardware rounds \
+         resolutions.",
     )?;
     out.flush()?;
     Ok(())

@@ -156,8 +156,8 @@ fn write(cases: &[Case; 4], out: &mut dyn Write) -> io::Result<()> {
     if cases[0].session.direct_placement && !cases[3].session.direct_placement {
         output::warning(
             out,
-            "SMB Direct: before Server 2022, signed or encrypted sessions have no direct placement; RDMA adapters \
-             then send small messages.",
+            "SMB Direct: before Server 2022, signed or encrypted sessions cannot use direct data \
+             placement, so RDMA adapters send small messages.",
         )?;
     }
     if cases[0].is_this.is_none() {
@@ -169,8 +169,9 @@ fn write(cases: &[Case; 4], out: &mut dyn Write) -> io::Result<()> {
     }
     output::paragraph(
         out,
-        "A session is signed if either side requires it. From SMB 2 on, EnableSecuritySignature has no effect. \
-         Signatures protect messages from changes: measure before you trade them for speed.",
+        "A session is signed if either side requires it. From SMB 2 on, EnableSecuritySignature \
+         has no effect. Signatures protect messages from changes: measure their cost before you \
+         give up this protection for speed.",
     )
 }
 
