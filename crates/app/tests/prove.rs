@@ -1,5 +1,7 @@
 //! Tests of `laglab prove`: from a measurement to a verdict.
 
+#[cfg(feature = "sql")]
+mod explained;
 mod program;
 
 use std::fs;
@@ -269,16 +271,17 @@ fn two_traces_are_compared() {
     );
     let text = printed(&["prove", "diff", &off.trace, "--", &on.trace]);
     let answer = text.lines().next().unwrap();
-    assert!(
-        answer.starts_with("cng.sys within DPCs and ISRs: "),
-        "{answer}"
-    );
-    assert!(answer.ends_with("(it is new)."), "{answer}");
+    assert!(answer.starts_with("The network traffic fell"), "{answer}");
+    assert!(answer.contains("cng.sys has 100 % of it"), "{answer}");
+    assert!(text.contains("cng.sys within DPCs and ISRs: "), "{text}");
+    assert!(text.contains("(it is new)."), "{text}");
     assert!(text.contains("Doubt: One trace on each side"), "{text}");
+    assert!(!text.contains("SELECT"), "{text}");
     let json = printed(&["prove", "diff", "--json", &off.trace, "--", &on.trace]);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["per_second"][0]["name"], "cng.sys");
-    assert_eq!(json["per_network_kib"][0]["conclusion"], "differs");
+    assert_eq!(json["per_work"]["work"], "network-kib");
+    assert_eq!(json["per_work"]["changes"][0]["conclusion"], "differs");
     let equal = printed(&["prove", "diff", &on.trace, "--", &on.trace]);
     assert!(equal.starts_with("No difference that matters"), "{equal}");
 
@@ -313,6 +316,92 @@ fn two_traces_are_compared() {
     );
     let few = printed(&["prove", "diff", &on.trace, &on.trace, "--", &off.trace]);
     assert!(few.starts_with("Unknown: 1 trace cannot tell"), "{few}");
+}
+
+#[test]
+fn times_are_related_to_other_work() {
+    let (wdf, amd) = (
+        Simulated::new("usb-wdf01000", &[]),
+        Simulated::new("usb-amdxhc31", &[]),
+    );
+    let traces = [wdf.trace.as_str(), "--", amd.trace.as_str()];
+    for (work, unit, count) in [
+        ("dpcs", "DPC", None),
+        // The mouse reports 1,000 times a second, from 100 ms on, in 20 s.
+        ("waits=raw input", "wait of raw input", Some(995.0)),
+    ] {
+        let per = [&["prove", "diff", "--per", work][..], &traces].concat();
+        assert!(printed(&per).contains(&format!("Per {unit}")), "{work}");
+        let json = printed(&[&["--json"][..], &per].concat());
+        let json: Value = serde_json::from_str(&json).unwrap();
+        let per_work = &json["per_work"];
+        assert_eq!(per_work["work"], work);
+        if let Some(count) = count {
+            let before = per_work["before"].as_f64().unwrap();
+            assert!((before - count).abs() < 2.0, "{before}");
+        }
+        let programs = per_work["changes"].as_array().unwrap().iter();
+        assert!(programs.clone().any(|it| it["kind"] == "program"), "{work}");
+    }
+    let none = refused(&[&["prove", "diff", "--per", "marks"][..], &traces].concat());
+    assert!(none.contains("a trace has no mark"), "{none}");
+    let wrong = refused(&[&["prove", "diff", "--per", "apples"][..], &traces].concat());
+    assert!(wrong.contains("expected network-kib"), "{wrong}");
+}
+
+/// Runs the queries of all findings on both traces, and compares their answers with the findings.
+#[cfg(feature = "sql")]
+#[test]
+fn queries_return_the_numbers_of_the_findings() {
+    for (before, after, options) in [
+        ("smb-signing-off", "smb-signing-on", &[][..]),
+        ("usb-wdf01000", "usb-amdxhc31", &["--per", "waits=raw input"]),
+        ("dpc-flood-teaming", "dpc-flood-no-teaming", &[]),
+        ("dpc-flood-no-teaming", "dpc-flood-no-ids", &["--before-between", "20", "30"]),
+        ("rss-300kbps", "rss-1gbps", &["--per", "packets"]),
+        ("foreground-boost", "foreground-boost-0x28", &[]),
+        ("foreground-boost", "foreground-boost-0x14", &["--after-between", "1", "8.3"]),
+        ("timer-own", "timer-occluded", &["--before-between", "0.5", "9"]),
+        ("healthy", "lock-convoy", &[]),
+        ("healthy", "load", &[]),
+    ] {
+        let (old, new) = (Simulated::new(before, &[]), Simulated::new(after, &[]));
+        // The symbols of both machines.
+        let symbols = format!("{};{}", old.symbols, new.symbols);
+        let traces = [old.trace.as_str(), "--", new.trace.as_str()];
+        let command = ["prove", "diff", "--json", "--symbols", &symbols];
+        let json = printed(&[&command[..], options, &traces].concat());
+        let json: Value = serde_json::from_str(&json).unwrap();
+        let findings = json["findings"].as_array().unwrap();
+        assert!(!findings.is_empty(), "{before} and {after}");
+        for (side, trace) in [("before", &old.trace), ("after", &new.trace)] {
+            let of_side: Vec<(&str, &Value)> = findings
+                .iter()
+                .flat_map(|finding| {
+                    let sentence = finding["sentence"].as_str().unwrap();
+                    let evidence = finding["evidence"].as_array().unwrap().iter();
+                    evidence.map(move |evidence| (sentence, evidence))
+                })
+                .filter(|(_, evidence)| evidence["side"] == side)
+                .collect();
+            assert!(of_side.len() >= findings.len(), "{before} and {after}");
+            explained::check_evidence(trace, &of_side, &["--symbols", &symbols]);
+            // The numbers of a row per second are those of its evidence.
+            let seconds = json[side]["seconds"].as_f64().unwrap();
+            let changes = json["per_second"].as_array().unwrap();
+            for change in changes.iter().filter(|it| it["conclusion"] == "differs") {
+                let sentence = format!("{}: ", change["name"].as_str().unwrap());
+                let evidence = of_side.iter().find(|(of, evidence)| {
+                    of.starts_with(&sentence) && evidence["title"] == change["name"]
+                });
+                if let (Some((_, evidence)), "program") = (evidence, change["kind"].as_str().unwrap()) {
+                    let total = evidence["rows"][0][1].as_f64().unwrap_or(0.0);
+                    let rate = change[side]["ns"].as_f64().unwrap();
+                    assert!((total / seconds - rate).abs() <= 1.0, "{change} {evidence}");
+                }
+            }
+        }
+    }
 }
 
 /// Checks that no claim rests on events that only one trace recorded.

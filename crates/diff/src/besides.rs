@@ -19,6 +19,9 @@ pub struct Besides {
     pub recorded_before_only: Vec<Kind>,
     /// Kinds of rows that only the recording after the change has. They are not compared.
     pub recorded_after_only: Vec<Kind>,
+    /// True if only one recording has DPCs or ISRs. Their time is then part of the CPU time of threads in the
+    /// other recording, which is not compared.
+    pub own_time_unknown: bool,
 }
 
 /// A fact that differs.
@@ -142,6 +145,14 @@ impl Besides {
                 flags(&new.kernel_flags, &old.kernel_flags),
             );
         }
+        let marks = |of: &Recording| {
+            let marks = of.marked.keys().map(u8::to_string);
+            let marks: Vec<String> = marks.collect();
+            (!marks.is_empty()).then(|| marks.join(", "))
+        };
+        if !before.marked.is_empty() && !after.marked.is_empty() {
+            fact("marks of sent packets (DSCP)", marks(before), marks(after));
+        }
         let ratio = before.seconds / after.seconds;
         if !(1.0 / LENGTHS..=LENGTHS).contains(&ratio) {
             let seconds = |of: &Recording| Some(format!("{:.1} s", of.seconds));
@@ -150,11 +161,14 @@ impl Besides {
         let only = |one: &Recording, other: &Recording| -> Vec<Kind> {
             one.recorded.difference(&other.recorded).copied().collect()
         };
+        let is_on_one_side =
+            |kind: &Kind| before.recorded.contains(kind) != after.recorded.contains(kind);
         Besides {
             facts,
             drivers: drivers(&before.drivers, &after.drivers),
             recorded_before_only: only(before, after),
             recorded_after_only: only(after, before),
+            own_time_unknown: [Kind::Dpc, Kind::Isr].iter().any(is_on_one_side),
         }
     }
 }

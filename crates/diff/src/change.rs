@@ -1,12 +1,12 @@
 //! Changes from one side to the other, and whether chance explains them.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
-use statistics::welch::{self, Neighbours};
-use statistics::{Interval, multiple};
+use statistics::Interval;
+use statistics::welch::Neighbours;
 
-use crate::{Besides, Kind, Parts, Recording, Sum, decompose};
+use crate::compare::Matching;
+use crate::sums::Key;
+use crate::{Besides, Finding, Kind, Parts, Recording, Sum, Tree, Work, finding};
 
 /// Differences between two recordings, or between the recordings of two sides.
 #[derive(Clone, Debug, Serialize)]
@@ -21,9 +21,50 @@ pub struct Diff {
     pub besides: Besides,
     /// Compared rows, per second: those that changed first, the greatest change first.
     pub per_second: Vec<Change>,
-    /// Compared rows of DPCs and ISRs, per KiB of network traffic: those that changed first; `None` if a
-    /// recording has no network traffic.
-    pub per_network_kib: Option<Vec<Change>>,
+    /// Compared rows per unit of work; `None` if a recording has no such work.
+    pub per_work: Option<PerWork>,
+    /// Findings, the most important first.
+    pub findings: Vec<Finding>,
+    /// Shares of time whose rows have no counterpart.
+    pub unmatched: Vec<Unmatched>,
+    /// Sampled call stacks of both sides.
+    #[serde(skip)]
+    pub stacks: Tree,
+}
+
+/// Rows per unit of work.
+#[derive(Clone, Debug, Serialize)]
+pub struct PerWork {
+    /// Unit of work.
+    pub work: Work,
+    /// True if the work was asked for.
+    pub is_asked: bool,
+    /// Units per second before the change.
+    pub before: f64,
+    /// Units per second after the change.
+    pub after: f64,
+    /// Compared rows, in the order of [`Diff::per_second`]. Without a question, these are DPCs and ISRs per KiB
+    /// of network traffic.
+    pub changes: Vec<Change>,
+}
+
+impl PerWork {
+    /// Returns true if the work differs by more than 5 %.
+    pub fn differs(&self) -> bool {
+        !(0.95..=1.05).contains(&(self.after / self.before))
+    }
+}
+
+/// Share of the time of a kind whose rows have no counterpart on the other side: their names are unknown or
+/// only on one side, or there are too many rows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Unmatched {
+    /// Kind of the rows.
+    pub kind: Kind,
+    /// Share before the change, from 0 to 1.
+    pub before: f64,
+    /// Share after the change.
+    pub after: f64,
 }
 
 /// Facts about one side.
@@ -35,8 +76,6 @@ pub struct Side {
     pub seconds: f64,
     /// Number of units of evidence.
     pub units: usize,
-    /// Network traffic in KiB per second; `None` if a recording has none, or did not record it.
-    pub network_kib: Option<f64>,
     /// Number of lost events.
     pub lost_events: u64,
 }
@@ -60,7 +99,7 @@ impl Unit {
         }
     }
 
-    fn neighbours(self) -> Neighbours {
+    pub(crate) fn neighbours(self) -> Neighbours {
         match self {
             Unit::Block => Neighbours::Dependent,
             Unit::Recording => Neighbours::Independent,
@@ -73,8 +112,11 @@ impl Unit {
 pub struct Change {
     /// Kind of the row.
     pub kind: Kind,
-    /// Name of the program, module or disk.
+    /// Name of the row.
     pub name: String,
+    /// Source of the row.
+    #[serde(skip)]
+    pub(crate) key: Key,
     /// Count and time per unit before the change.
     pub before: Sum,
     /// Count and time per unit after the change.
@@ -88,6 +130,11 @@ pub struct Change {
     pub adjusted_p: Option<f64>,
     /// Smallest change of the time per unit that matters, in nanoseconds.
     pub matters_ns: f64,
+    /// Change of the mean time in nanoseconds, with its 95 % interval; `None` for samples, and if too little
+    /// happened.
+    pub mean_change: Option<Interval>,
+    /// Corrected probability of such a change of the mean by chance.
+    pub adjusted_mean_p: Option<f64>,
     /// Conclusion.
     pub conclusion: Conclusion,
 }
@@ -96,8 +143,10 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusion {
-    /// The sides differ in this row.
+    /// The sides differ in the time of this row.
     Differs,
+    /// The time is the same, but each takes longer or shorter, and there are fewer or more of them.
+    MeanDiffers,
     /// The change is too small to matter.
     TooSmall,
     /// Chance may explain the change.
@@ -113,21 +162,10 @@ impl Change {
     }
 }
 
-/// Share of findings that may be wrong.
-const FALSE_SHARE: f64 = 0.05;
-
-/// Smallest change that matters, in nanoseconds per second: 0.5 % of a CPU.
-const LEAST_NS: f64 = 0.005e9;
-
-/// Smallest change that matters, as a share of the row.
-const LEAST_SHARE: f64 = 0.1;
-
-/// Share of a change that the code of a module must explain to come before it.
-const EXPLAINS: f64 = 0.8;
-
 /// Compares the recordings of two sides, of which each has at least one. With one recording on each side, its
-/// blocks of time are the unit of evidence, otherwise the recordings are.
-pub fn diff(before: &[Recording], after: &[Recording]) -> Diff {
+/// blocks of time are the unit of evidence, otherwise the recordings are. `asked` is the unit of work to which
+/// all rows are related. Without it, DPCs and ISRs are related to the network traffic.
+pub fn diff(before: &[Recording], after: &[Recording], asked: Option<&Work>) -> Diff {
     let unit = match (before, after) {
         ([_], [_]) => Unit::Block,
         _ => Unit::Recording,
@@ -139,161 +177,23 @@ pub fn diff(before: &[Recording], after: &[Recording]) -> Diff {
             Unit::Block => of.iter().map(|it| it.blocks.count).sum(),
             Unit::Recording => of.len(),
         },
-        network_kib: network_kib(of),
         lost_events: of.iter().map(|it| it.info.damage.events_lost).sum(),
     };
-    let (old, new) = (side(before), side(after));
-    let seconds = |of: &Recording, _: usize| of.blocks.length_ns as f64 / 1e9;
-    let network = |of: &Recording, block: usize| of.network_kib[block];
-    let sides = [before, after];
-    let both = old.network_kib.zip(new.network_kib);
-    Diff {
+    let matching = Matching::new([before, after], unit);
+    let mut diff = Diff {
+        before: side(before),
+        after: side(after),
         unit,
         besides: match (before, after) {
             ([before, ..], [after, ..]) => Besides::of(before, after),
             _ => Besides::default(),
         },
-        per_second: changes(sides, unit, seconds, LEAST_NS, |_| true),
-        // A change per KiB matters if it matters at the smaller traffic.
-        per_network_kib: both.map(|(old, new)| {
-            let least_ns = LEAST_NS / old.min(new);
-            changes(sides, unit, network, least_ns, Kind::is_in_interrupts)
-        }),
-        before: old,
-        after: new,
-    }
-}
-
-/// Returns the KiB per second of all recordings of a side; `None` if one has no network traffic.
-fn network_kib(side: &[Recording]) -> Option<f64> {
-    let has_traffic = |of: &Recording| !of.network_kib.is_empty();
-    let kib: f64 = side.iter().flat_map(|of| &of.network_kib).sum();
-    let seconds: f64 = side.iter().map(|of| of.seconds).sum();
-    side.iter().all(has_traffic).then(|| kib / seconds)
-}
-
-/// Compares the rows of some kinds per unit of work. `work` returns the work in a block of a recording.
-/// Changes below `least_ns` per unit of work are too small to matter.
-fn changes(
-    sides: [&[Recording]; 2],
-    unit: Unit,
-    work: impl Fn(&Recording, usize) -> f64,
-    least_ns: f64,
-    is_asked: impl Fn(Kind) -> bool,
-) -> Vec<Change> {
-    let all = || sides.into_iter().flatten();
-    let keys: BTreeSet<_> = all().flat_map(|of| of.rows.keys()).collect();
-    let is_in_all = |kind| all().all(|of| of.recorded.contains(kind));
-    let compared = (keys.into_iter()).filter(|(kind, _)| is_in_all(kind) && is_asked(*kind));
-    let works = sides.map(|side| {
-        let each = side.iter().map(|of| {
-            let blocks = 0..of.blocks.count;
-            blocks.map(|block| work(of, block)).collect()
-        });
-        each.collect::<Vec<Vec<f64>>>()
-    });
-    let compared = compared.map(|key| {
-        let rates = |side: usize| {
-            let each = sides[side].iter().zip(&works[side]);
-            let each = each.map(|(of, work)| match of.rows.get(key) {
-                Some(row) => Rates::of(&row.blocks, work),
-                None => Rates::of(&vec![Sum::default(); work.len()], work),
-            });
-            Rates::of_side(each.collect())
-        };
-        let row = all().find_map(|of| of.rows.get(key));
-        let name = row.map_or("", |row| &row.name);
-        change(key.0, name, unit, &[rates(0), rates(1)], least_ns)
-    });
-    let mut changes: Vec<Change> = compared.collect();
-    conclude(&mut changes);
-    changes
-}
-
-/// Count and time of a row per unit of work.
-struct Rates {
-    whole: Sum,
-    /// Time per unit of work, one value for each unit of evidence. Blocks are linearised (ratio of sums): their
-    /// mean is that of `whole`, and only what their work does not explain makes them differ.
-    units: Vec<f64>,
-}
-
-impl Rates {
-    fn of(blocks: &[Sum], work: &[f64]) -> Rates {
-        let mut whole = Sum::default();
-        blocks.iter().for_each(|sum| whole.add(sum.count, sum.ns));
-        let all_work: f64 = work.iter().sum();
-        let mean_work = all_work / work.len() as f64;
-        let whole = whole.per(all_work);
-        let both = blocks.iter().zip(work);
-        Rates {
-            whole,
-            units: (both.map(|(sum, work)| whole.ns + (sum.ns - whole.ns * work) / mean_work))
-                .collect(),
-        }
-    }
-
-    /// Joins the rates of a side's recordings. Each of several recordings counts as one unit of evidence.
-    fn of_side(mut recordings: Vec<Rates>) -> Rates {
-        if recordings.len() == 1
-            && let Some(only) = recordings.pop()
-        {
-            return only;
-        }
-        let mut whole = Sum::default();
-        (recordings.iter()).for_each(|of| whole.add(of.whole.count, of.whole.ns));
-        Rates {
-            whole: whole.per(recordings.len() as f64),
-            units: recordings.iter().map(|of| of.whole.ns).collect(),
-        }
-    }
-}
-
-/// Compares one row. The conclusion follows later.
-fn change(kind: Kind, name: &str, unit: Unit, rates: &[Rates; 2], least_ns: f64) -> Change {
-    let [before, after] = rates;
-    let are_enough = before.units.len().min(after.units.len()) >= unit.least();
-    let tested = welch::compare(&before.units, &after.units, unit.neighbours());
-    let tested = tested.filter(|_| are_enough);
-    Change {
-        kind,
-        name: name.to_owned(),
-        before: before.whole,
-        after: after.whole,
-        change: tested.map(|it| it.difference),
-        parts: decompose(before.whole, after.whole),
-        adjusted_p: tested.map(|it| it.p),
-        matters_ns: least_ns.max(LEAST_SHARE * before.whole.ns.max(after.whole.ns)),
-        conclusion: Conclusion::TooFew,
-    }
-}
-
-/// Corrects the probabilities, draws the conclusions and sorts the changes.
-fn conclude(changes: &mut [Change]) {
-    let tested = (changes.iter_mut()).filter(|change| change.adjusted_p.is_some());
-    let mut tested: Vec<&mut Change> = tested.collect();
-    let p: Vec<f64> = tested.iter().filter_map(|it| it.adjusted_p).collect();
-    for (change, p) in tested.iter_mut().zip(multiple::benjamini_hochberg(&p)) {
-        change.adjusted_p = Some(p);
-        let matters = change.ns().abs() >= change.matters_ns;
-        change.conclusion = match matters {
-            false => Conclusion::TooSmall,
-            true if p <= FALSE_SHARE => Conclusion::Differs,
-            true => Conclusion::Chance,
-        };
-    }
-    changes.sort_by(|a, b| {
-        let differs = |of: &Change| of.conclusion != Conclusion::Differs;
-        (differs(a).cmp(&differs(b))).then_with(|| weight(b).total_cmp(&weight(a)))
-    });
-}
-
-/// Returns the size of a change for the order. Sampled code tells more than the routine or program that ran it,
-/// so code comes first if it explains most of the same time.
-fn weight(change: &Change) -> f64 {
-    let size = change.ns().abs();
-    match change.kind.is_sampled() {
-        true => size / EXPLAINS,
-        false => size,
-    }
+        per_second: matching.per_second(),
+        per_work: matching.per_work(asked),
+        findings: Vec::new(),
+        unmatched: matching.unmatched(),
+        stacks: Tree::of(before, after),
+    };
+    diff.findings = finding::findings(&diff, [before, after]);
+    diff
 }

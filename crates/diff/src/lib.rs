@@ -1,21 +1,41 @@
 //! Differences between two recordings.
 //!
-//! [`Recording`] sums a trace by process, module and disk, in blocks of time. [`diff`] matches the rows of both
-//! recordings by what survives a boot (names, not ids or addresses), and tells apart what changed and what
-//! chance explains. [`Besides`] lists what differs besides: the build, drivers, recorded events, losses.
+//! [`Recording`] sums a trace by program, module, function, wait, disk and file, in blocks of time. [`diff`]
+//! matches the rows of both recordings by what survives a boot (names, not ids or addresses), and tells apart
+//! what changed and what chance explains. Each [`Finding`] has a sentence, its causes, and queries that return
+//! its numbers from both traces. [`Besides`] lists what differs besides: the build, drivers, recorded events,
+//! losses.
 //!
 //! A recording on each side shows that the recordings differ. Whether a change of the machine is the reason
 //! needs more recordings.
 
 mod besides;
+mod blocks;
 mod change;
+mod compare;
 mod decomposition;
+mod finding;
+mod functions;
+mod interrupts;
+mod latency;
+mod query;
 mod recording;
+mod requests;
 mod rows;
+mod runs;
+mod samples;
+mod stacks;
+mod sums;
+mod throughput;
+mod work;
 
 pub use besides::{Besides, Difference, Driver};
-pub use change::{Change, Conclusion, Diff, Side, Unit, diff};
+pub use change::{Change, Conclusion, Diff, PerWork, Side, Unit, Unmatched, diff};
 pub use decomposition::{Parts, decompose};
-pub use recording::{Recording, TABLES};
+pub use finding::{Finding, Proof, When, count_text, rate_text};
+pub use latency::{Divided, Interval as LatencyInterval, Latency, LatencyPart, NoPath};
+pub use recording::{Asked, Recording};
 pub use rows::{Kind, Sum};
+pub use stacks::{Call, Root, Tree};
 pub use statistics::Interval;
+pub use work::Work;

@@ -8,40 +8,105 @@ use serde::Serialize;
 pub enum Kind {
     /// CPU time of a program's threads, without the DPCs and ISRs that interrupted them.
     Program,
+    /// CPU time of a program's threads with the same name or start function, without DPCs and ISRs.
+    Thread,
     /// DPCs of a module.
     Dpc,
     /// Interrupt service routines of a module.
     Isr,
+    /// DPCs and interrupt service routines on a CPU.
+    Cpu,
     /// Code of a module that ran in DPCs and ISRs, from samples.
     InterruptCode,
+    /// Function that ran in DPCs and ISRs, from samples.
+    InterruptFunction,
     /// Code of a module that ran in threads, from samples.
     ThreadCode,
+    /// Function that ran in threads, from samples.
+    ThreadFunction,
     /// Time that a program's ready threads waited for a CPU.
     Ready,
+    /// Time that a program's threads waited for something other than a CPU, by the reason of the wait.
+    Wait,
     /// Time that a disk served requests of one kind.
     Disk,
+    /// Time that disks served requests for a file.
+    File,
 }
 
 impl Kind {
     /// All kinds, in order.
-    pub const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 13] = [
         Kind::Program,
+        Kind::Thread,
         Kind::Dpc,
         Kind::Isr,
+        Kind::Cpu,
         Kind::InterruptCode,
+        Kind::InterruptFunction,
         Kind::ThreadCode,
+        Kind::ThreadFunction,
         Kind::Ready,
+        Kind::Wait,
         Kind::Disk,
+        Kind::File,
     ];
 
     /// Returns true if the row is counted by samples. Their number and weight depend on the sampling interval.
     pub fn is_sampled(self) -> bool {
-        matches!(self, Kind::InterruptCode | Kind::ThreadCode)
+        matches!(
+            self,
+            Kind::InterruptCode
+                | Kind::InterruptFunction
+                | Kind::ThreadCode
+                | Kind::ThreadFunction
+        )
     }
 
     /// Returns true for time of DPCs and ISRs. Network traffic causes most of it.
     pub fn is_in_interrupts(self) -> bool {
-        matches!(self, Kind::Dpc | Kind::Isr | Kind::InterruptCode)
+        matches!(
+            self,
+            Kind::Dpc | Kind::Isr | Kind::Cpu | Kind::InterruptCode | Kind::InterruptFunction
+        )
+    }
+
+    /// Returns the name of the things that are counted.
+    pub fn counted(self) -> &'static str {
+        match self {
+            Kind::Program | Kind::Thread => "runs",
+            Kind::Dpc => "DPCs",
+            Kind::Isr => "ISRs",
+            Kind::Cpu => "DPCs and ISRs",
+            Kind::InterruptCode
+            | Kind::InterruptFunction
+            | Kind::ThreadCode
+            | Kind::ThreadFunction => "samples",
+            Kind::Ready | Kind::Wait => "waits",
+            Kind::Disk | Kind::File => "requests",
+        }
+    }
+
+    /// Returns the name of one of the things that are counted.
+    pub fn one(self) -> &'static str {
+        let several = match self {
+            Kind::Cpu => "DPC or ISR",
+            _ => self.counted(),
+        };
+        several.strip_suffix('s').unwrap_or(several)
+    }
+
+    /// Returns true for CPU time of threads without the DPCs and ISRs that interrupted them.
+    pub fn is_own_time(self) -> bool {
+        matches!(self, Kind::Program | Kind::Thread)
+    }
+
+    /// Returns true if the rows divide those of another kind, so that a change is found there, too.
+    pub fn is_detail(self) -> bool {
+        matches!(
+            self,
+            Kind::Thread | Kind::InterruptFunction | Kind::ThreadFunction | Kind::File
+        )
     }
 }
 
@@ -58,6 +123,13 @@ impl Sum {
     pub(crate) fn add(&mut self, count: f64, ns: f64) {
         self.count += count;
         self.ns += ns;
+    }
+
+    /// Returns the sum of several sums.
+    pub(crate) fn of(sums: &[Sum]) -> Sum {
+        let mut whole = Sum::default();
+        sums.iter().for_each(|sum| whole.add(sum.count, sum.ns));
+        whole
     }
 
     /// Returns the sum divided by a number.

@@ -20,6 +20,6 @@ impl Reader<'_> {
 }
 
 /// Returns the result of the SQL function `wait_reason(code)`.
-pub(crate) fn wait_reason(code: u8) -> String {
+pub fn wait_reason(code: u8) -> String {
     events::kernel::wait_reason(code).map_or_else(|| code.to_string(), str::to_owned)
 }

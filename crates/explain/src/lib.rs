@@ -35,15 +35,16 @@ pub use engine::{Conclusion, Explanation, explain};
 pub use evidence::{Column, Evidence, Unit, Value};
 pub use finding::{Delay, Finding, Judgement, Severity, Source, Verdict};
 pub use focus::between_focus;
+pub use labels::wait_reason;
 pub use reader::Reader;
 pub use scope::{Scope, is_called};
 pub use subject::Subject;
 pub use survey::{
     ClockSkew, Complete, CpuUse, Doubtful, InterruptUse, Interrupted, Load, Locked, LostSecond,
     NoticedWaits, Pair, ProcessUse, RankUse, RoutineUse, Spread, Survey, ThreadWaits, Wait,
-    limit_ns,
+    limit_ns, own_runs,
 };
 pub use suspend_gaps::SuspendGaps;
-pub use theories::{story, tables};
+pub use theories::{PathPart, PathTime, divided, story, tables};
 pub use theory::{About, Outcome, Theory};
 pub use thresholds::thresholds;

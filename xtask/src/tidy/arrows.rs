@@ -58,7 +58,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "prove",
         &["diff", "explain", "statistics", "tables", "tune", "wording"],
     ),
-    ("diff", &["explain", "facts", "statistics", "tables"]),
+    (
+        "diff",
+        &[
+            "explain",
+            "facts",
+            "selection",
+            "statistics",
+            "tables",
+            "wording",
+        ],
+    ),
     ("trim", &["etl", "events", "facts", "tables"]),
     ("export", &["etl", "session", "tables", "wording"]),
     ("xperf", &["record", "session", "tables", "wording"]),

@@ -60,37 +60,43 @@ impl Explained {
     /// Runs the queries of all evidence, and asserts that they return the shown rows.
     #[cfg(feature = "sql")]
     pub(crate) fn check_queries(&self, options: &[&str]) {
-        let evidence = self.evidence();
-        let statements: Vec<String> = (0..)
-            .zip(&evidence)
-            .map(|(n, (_, evidence))| {
-                let query = evidence["query"].as_str().unwrap();
-                format!("SELECT {n} AS evidence_number;\n{query};\n")
-            })
-            .collect();
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        std::io::Write::write_all(&mut file, statements.concat().as_bytes()).unwrap();
-        let file = file.path().to_str().unwrap();
-        let arguments = [&["sql", &self.trace, "--json", "--file", file], options].concat();
-        let mut answers: Vec<Vec<Value>> = Vec::new();
-        for row in program::json_lines(&arguments) {
-            match row.get("evidence_number") {
-                Some(_) => answers.push(Vec::new()),
-                None => answers.last_mut().unwrap().push(row),
-            }
+        check_evidence(&self.trace, &self.evidence(), options);
+    }
+}
+
+/// Runs the queries of evidence about a trace, and asserts that they return the shown rows. Each evidence has
+/// the name of its source.
+#[cfg(feature = "sql")]
+pub(crate) fn check_evidence(trace: &str, evidence: &[(&str, &Value)], options: &[&str]) {
+    let statements: Vec<String> = (0..)
+        .zip(evidence)
+        .map(|(n, (_, evidence))| {
+            let query = evidence["query"].as_str().unwrap();
+            format!("SELECT {n} AS evidence_number;\n{query};\n")
+        })
+        .collect();
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    std::io::Write::write_all(&mut file, statements.concat().as_bytes()).unwrap();
+    let file = file.path().to_str().unwrap();
+    let arguments = [&["sql", trace, "--json", "--file", file], options].concat();
+    let mut answers: Vec<Vec<Value>> = Vec::new();
+    for row in program::json_lines(&arguments) {
+        match row.get("evidence_number") {
+            Some(_) => answers.push(Vec::new()),
+            None => answers.last_mut().unwrap().push(row),
         }
-        assert_eq!(answers.len(), evidence.len(), "{}", self.trace);
-        for ((theory, evidence), rows) in evidence.iter().zip(answers) {
-            let about = format!("{}: {theory}: {evidence:#}\n{rows:#?}", self.trace);
-            let columns = evidence["columns"].as_array().unwrap();
-            let shown = evidence["rows"].as_array().unwrap();
-            assert_eq!(shown.len(), rows.len(), "{about}");
-            for (shown, row) in shown.iter().zip(&rows) {
-                assert_eq!(row.as_object().unwrap().len(), columns.len(), "{about}");
-                for (cell, column) in shown.as_array().unwrap().iter().zip(columns) {
-                    let asked = &row[column["name"].as_str().unwrap()];
-                    assert!(is_same(cell, asked), "{cell} and {asked} in {about}");
-                }
+    }
+    assert_eq!(answers.len(), evidence.len(), "{trace}");
+    for ((source, evidence), rows) in evidence.iter().zip(answers) {
+        let about = format!("{trace}: {source}: {evidence:#}\n{rows:#?}");
+        let columns = evidence["columns"].as_array().unwrap();
+        let shown = evidence["rows"].as_array().unwrap();
+        assert_eq!(shown.len(), rows.len(), "{about}");
+        for (shown, row) in shown.iter().zip(&rows) {
+            assert_eq!(row.as_object().unwrap().len(), columns.len(), "{about}");
+            for (cell, column) in shown.as_array().unwrap().iter().zip(columns) {
+                let asked = &row[column["name"].as_str().unwrap()];
+                assert!(is_same(cell, asked), "{cell} and {asked} in {about}");
             }
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use selection::{Expression, Selection};
+use selection::{Condition, Expression, Selection};
 use tables::{InterruptsView, StoreError, StoredTable, Table};
 
 use super::limit_ns;
@@ -153,6 +153,29 @@ pub(crate) fn totals(
 /// for idle threads; 0 is for doubtful runs.
 fn rows(case: &Case<'_>, range: Option<&Range<i64>>, which: &str) -> String {
     let survey = &case.survey;
+    let counts = format!(
+        "CASE WHEN {} THEN 1 WHEN {} THEN 2 ELSE 0 END AS counts",
+        survey.doubtful.believed().sql(),
+        survey.doubtful.idle().sql()
+    );
+    let has_routines = !survey.interrupts.routines.is_empty();
+    counted_runs(&counts, has_routines, range, which)
+}
+
+/// Returns the runs that `believed` selects as an SQL expression to follow `FROM`. In its rows,
+/// `cpu_ns` is the thread's own time within the range, and `inside_ns` is the time of the routines
+/// that interrupted it. `has_routines` is true if the table `interrupts` has rows.
+pub fn own_runs(believed: &Condition, has_routines: bool, range: Option<&Range<i64>>) -> String {
+    let counts = format!("CASE WHEN {} THEN 1 ELSE 0 END AS counts", believed.sql());
+    counted_runs(&counts, has_routines, range, "counts = 1")
+}
+
+fn counted_runs(
+    counts: &str,
+    has_routines: bool,
+    range: Option<&Range<i64>>,
+    which: &str,
+) -> String {
     let (cpu_ns, reaches, ended) = match range {
         None => ("cpu_ns".to_owned(), String::new(), String::new()),
         Some(Range { start, end }) => (
@@ -161,16 +184,11 @@ fn rows(case: &Case<'_>, range: Option<&Range<i64>>, which: &str) -> String {
             format!(" AND end_ns > {start} AND end_ns <= {end}"),
         ),
     };
-    let counts = format!(
-        "CASE WHEN {} THEN 1 WHEN {} THEN 2 ELSE 0 END AS counts",
-        survey.doubtful.believed().sql(),
-        survey.doubtful.idle().sql()
-    );
     let runs = format!(
-        "SELECT cpu, start_ns, end_ns, {cpu_ns} AS ran_ns, process_row, process_id, priority, \
-         ready_ns, {counts}, 1 AS is_run, 0 AS took_ns FROM cpu_runs{reaches}"
+        "SELECT cpu, start_ns, end_ns, {cpu_ns} AS ran_ns, thread_row, process_row, process_id, \
+         priority, ready_ns, {counts}, 1 AS is_run, 0 AS took_ns FROM cpu_runs{reaches}"
     );
-    if survey.interrupts.routines.is_empty() {
+    if !has_routines {
         return format!("(SELECT *, ran_ns AS cpu_ns, 0 AS inside_ns FROM ({runs}) WHERE {which})");
     }
     // For each run, `inside_ns` is the sum of routine times until the end of the run, minus the
@@ -180,9 +198,10 @@ fn rows(case: &Case<'_>, range: Option<&Range<i64>>, which: &str) -> String {
          lag(so_far_ns, 1, 0) OVER (PARTITION BY cpu ORDER BY end_ns, start_ns)) AS inside_ns FROM \
          (SELECT *, sum(took_ns) OVER (PARTITION BY cpu ORDER BY end_ns, is_run, start_ns ROWS \
          BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS so_far_ns FROM ({runs} UNION ALL SELECT \
-         cpu, end_ns AS start_ns, end_ns, NULL AS ran_ns, NULL AS process_row, NULL AS process_id, \
-         NULL AS priority, NULL AS ready_ns, 0 AS counts, 0 AS is_run, coalesce(exclusive_ns, 0) AS \
-         took_ns FROM interrupts WHERE kind IN ({KINDS}){ended})) WHERE is_run = 1) WHERE {which})"
+         cpu, end_ns AS start_ns, end_ns, NULL AS ran_ns, NULL AS thread_row, NULL AS process_row, \
+         NULL AS process_id, NULL AS priority, NULL AS ready_ns, 0 AS counts, 0 AS is_run, \
+         coalesce(exclusive_ns, 0) AS took_ns FROM interrupts WHERE kind IN ({KINDS}){ended})) WHERE \
+         is_run = 1) WHERE {which})"
     )
 }
 

@@ -26,7 +26,7 @@ pub use complete::Complete;
 pub use doubtful::Doubtful;
 pub(crate) use interrupt_use::{COLUMNS as INTERRUPT_COLUMNS, Routines};
 pub use interrupt_use::{InterruptUse, Locked, RoutineUse, limit_ns};
-pub use interrupted::Interrupted;
+pub use interrupted::{Interrupted, own_runs};
 pub(crate) use interrupted::{query as interrupted_runs, selection as selected_runs, totals};
 pub use load::Load;
 use longest_waits::LongestWaits;

@@ -22,6 +22,7 @@ mod timers;
 use tables::{Identities, Table};
 
 use crate::{Survey, Theory};
+pub use hangs::{PathPart, PathTime, divided};
 pub use long_waits::story;
 
 /// All theories, in the order in which their answers are listed.

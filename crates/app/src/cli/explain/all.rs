@@ -185,7 +185,8 @@ fn judgement(judgement: Judgement) -> &'static str {
     }
 }
 
-fn write_evidence(out: &mut dyn Write, evidence: &Evidence) -> io::Result<()> {
+/// Writes the rows of evidence and their query.
+pub(crate) fn write_evidence(out: &mut dyn Write, evidence: &Evidence) -> io::Result<()> {
     output::paragraph(out, &format!("  {}", evidence.title))?;
     let sides: Vec<Side> = (0..evidence.columns.len())
         .map(|place| report::side(evidence, place))

@@ -14,6 +14,7 @@ use super::scope::ScopeArgs;
 use super::symbols::SymbolArgs;
 use crate::output;
 use all::Detail;
+pub(super) use all::write_evidence;
 
 /// Explains why the machine lagged: noticeable delays with their causes, evidence and remedies.
 #[derive(clap::Args)]

@@ -1,15 +1,23 @@
 //! `laglab prove diff`.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
-use diff::{Besides, Change, Conclusion, Diff, Interval, Kind, Recording, Sum, Unit, diff};
+use diff::{
+    Asked, Besides, Change, Conclusion, Diff, Divided, Finding, Interval, Kind, Latency,
+    LatencyInterval, NoPath, Recording, Sum, When, Work, count_text, diff, rate_text,
+};
 use facts::Moment;
+use serde::Serialize;
+use session::{Symbolication, TraceTables};
 
 use crate::cli::Failure;
+use crate::cli::explain::write_evidence;
 use crate::cli::open::TabledTrace;
 use crate::cli::scope::time_range;
-use crate::output::{self, Columns, Side, counted, duration, grouped, size};
+use crate::cli::symbols::SymbolArgs;
+use crate::output::{self, Columns, Side, counted, duration};
 
 /// Compares traces: which programs, drivers and disks took more or less time, and what differs besides.
 #[derive(clap::Args)]
@@ -17,7 +25,8 @@ use crate::output::{self, Columns, Side, counted, duration, grouped, size};
     override_usage = "laglab prove diff [OPTIONS] BEFORE… -- AFTER…",
     after_help = "Examples:\n  \
     laglab prove diff before.etl -- after.etl\n  \
-    laglab prove diff --all before.etl -- after.etl\n  \
+    laglab prove diff --evidence --symbols C:\\Symbols before.etl -- after.etl\n  \
+    laglab prove diff --per frames before.etl -- after.etl\n  \
     laglab prove diff --before-between 0 10 --after-between 10 20 trace.etl -- trace.etl\n  \
     laglab prove diff old1.etl old2.etl old3.etl -- new1.etl new2.etl new3.etl\n  \
     laglab prove diff --json before.etl -- after.etl | jq '.per_second[0]'"
@@ -35,33 +44,68 @@ pub(super) struct Args {
     /// Compare only this time of the traces after the change
     #[arg(long, num_args = 2, value_names = ["T1", "T2"])]
     after_between: Vec<Moment>,
+    /// Also divide the time of this thread by its critical path: name of a thread, or of a program, whose busiest
+    /// thread counts
+    #[arg(long, value_name = "NAME")]
+    thread: Option<String>,
+    /// Divide only the times from each mark FROM to the next mark TO
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], requires = "thread")]
+    marks: Option<Vec<String>>,
     /// Show all rows, including those that did not change
     #[arg(long)]
     all: bool,
+    /// Relate the times to this work: network-kib, packets, disk-kib, frames, marks, dpcs, or waits=THREAD
+    /// [default: DPCs and ISRs to network-kib]
+    #[arg(long, value_name = "KIND")]
+    per: Option<Work>,
+    /// Show the rows behind each finding, and the query that returns them from each trace
+    #[arg(long)]
+    evidence: bool,
     /// Rebuild the tables, and do not cache them
     #[arg(long)]
     no_cache: bool,
+    #[command(flatten)]
+    symbols: SymbolArgs,
+}
+
+/// Answer of the command.
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    diff: Diff,
+    /// Change of the latency of the thread in question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency: Option<Latency>,
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let before = read(args, &args.before, "--before-between", &args.before_between)?;
-    let after = read(args, &args.after, "--after-between", &args.after_between)?;
-    let differences = diff(&before, &after);
+    let (before, old_paths) = read(args, &args.before, "--before-between", &args.before_between)?;
+    let (after, new_paths) = read(args, &args.after, "--after-between", &args.after_between)?;
+    let answer = Answer {
+        diff: diff(&before, &after, args.per.as_ref()),
+        latency: (args.thread.as_ref()).map(|_| Latency::of(&old_paths, &new_paths)),
+    };
+    if let (Some(work), None) = (&args.per, &answer.diff.per_work) {
+        return Err(Failure::Input(format!(
+            "cannot relate times to this work (--per): a trace has no {work}; choose other work, or record it"
+        )));
+    }
     if json {
-        return Ok(output::json(&differences)?);
+        return Ok(output::json(&answer)?);
     }
     let mut out = output::for_people();
-    write(&mut out, &differences, args.all)?;
+    write(&mut out, &answer, args)?;
     Ok(out.flush()?)
 }
 
-/// Sums the traces of one side, within the times of `option`, if there are any.
+/// Sums the traces of one side, within the times of `option`, if there are any. Also follows the critical paths
+/// of the thread in question.
 fn read(
     args: &Args,
     files: &[PathBuf],
     option: &str,
     between: &[Moment],
-) -> Result<Vec<Recording>, Failure> {
+) -> Result<(Vec<Recording>, Vec<Divided>), Failure> {
     let mut misplaced = files.iter();
     if let Some(misplaced) = misplaced.find(|file| file.to_string_lossy().starts_with("--")) {
         return Err(Failure::Input(format!(
@@ -71,43 +115,179 @@ fn read(
     }
     let each = files.iter().map(|file| {
         let tables = TabledTrace::new(std::slice::from_ref(file), args.no_cache).open()?;
+        // One call makes all tables, because each separate call would read the whole trace.
+        tables.make(&Recording::tables(args.per.as_ref()))?;
         let during = match between {
             [from, to] => Some(time_range(option, [*from, *to], &tables)?),
             _ => None,
         };
-        Ok(tables.watched(|options| Recording::read(tables.store(), during.as_ref(), options))?)
+        let symbols = Symbolication::new(&args.symbols.options(), &tables.identities()?.images);
+        let symbols = symbols.map_err(session::Error::from)?;
+        let path = path(args, &tables, file, during.as_ref())?;
+        let asked = Asked {
+            during,
+            work: args.per.clone(),
+            functions: Some(&symbols),
+        };
+        let recording =
+            tables.watched(|options| Recording::read(tables.store(), &asked, options))?;
+        crate::cli::warn_of_missing_symbols(&symbols.missing());
+        Ok((recording, path))
     });
-    each.collect()
+    let each: Vec<(Recording, Option<Divided>)> = each.collect::<Result<_, Failure>>()?;
+    let (recordings, paths): (Vec<_>, Vec<_>) = each.into_iter().unzip();
+    Ok((recordings, paths.into_iter().flatten().collect()))
 }
 
-fn write(out: &mut dyn Write, diff: &Diff, all: bool) -> io::Result<()> {
-    let per_second = answer(&diff.per_second, "per second");
-    output::first_heading(out, &headline(diff))?;
-    for doubt in doubts(diff) {
+/// Follows the critical path of the thread in question, if there is one.
+fn path(
+    args: &Args,
+    tables: &TraceTables,
+    file: &Path,
+    during: Option<&Range<i64>>,
+) -> Result<Option<Divided>, Failure> {
+    let Some(thread) = &args.thread else {
+        return Ok(None);
+    };
+    let marks = match args.marks.as_deref() {
+        Some([from, to]) => Some([from.clone(), to.clone()]),
+        _ => None,
+    };
+    let interval = LatencyInterval {
+        thread: thread.clone(),
+        marks,
+        during: during.cloned(),
+    };
+    let divided =
+        tables.watched(|options| Divided::read(tables.store(), &interval, options))?;
+    divided.map(Some).map_err(|none| match none {
+        NoPath::NoThread => Failure::input(
+            file,
+            &format!("no thread and no program named {thread} ran (--thread); laglab process lists programs"),
+        ),
+        NoPath::NoMarks => Failure::input(
+            file,
+            "no time begins and ends with these marks (--marks); the table `marks` of laglab sql lists them",
+        ),
+    })
+}
+
+fn write(out: &mut dyn Write, answer: &Answer, args: &Args) -> io::Result<()> {
+    let diff = &answer.diff;
+    output::first_heading(out, &diff.answer())?;
+    for doubt in diff.doubts() {
         output::paragraph(out, &format!("Doubt: {doubt}"))?;
     }
+    for (number, finding) in (1..).zip(&diff.findings) {
+        write_finding(out, number, finding, args.evidence)?;
+    }
+    if let (Some(latency), Some(thread)) = (&answer.latency, &args.thread) {
+        write_latency(out, latency, thread)?;
+    }
     besides(out, &diff.besides)?;
-    tables(out, &diff.per_second, "per second", all)?;
-    if let (Some(before), Some(after)) = (diff.before.network_kib, diff.after.network_kib)
-        && let Some(changes) = &diff.per_network_kib
-        && (all || is_other_work(diff))
+    tables(out, &diff.per_second, "per second", args.all)?;
+    if let Some(work) = &diff.per_work
+        && (args.all || work.is_asked || work.differs())
     {
-        output::heading(out, "Per KiB of network traffic")?;
-        let rate = |kib: f64| format!("{}/s", size((kib * 1024.0).round() as u64));
-        let traffic = format!("{} before, {} after the change.", rate(before), rate(after));
-        output::paragraph(out, &format!("Network traffic: {traffic}"))?;
-        if let (Some(_), Some(answer)) = (per_second, answer(changes, "per KiB")) {
-            output::paragraph(out, &answer)?;
-        }
-        tables(out, changes, "per KiB", all)?;
+        output::heading(out, &format!("Per {}", work.work))?;
+        let (before, after) = (
+            rate_text(&work.work, work.before),
+            rate_text(&work.work, work.after),
+        );
+        output::paragraph(
+            out,
+            &format!("Work: {before} before, {after} after the change."),
+        )?;
+        tables(out, &work.changes, "per unit", args.all)?;
+    }
+    unmatched(out, diff)
+}
+
+/// Writes a finding. The answer above has the sentence and the cause of the first one.
+fn write_finding(
+    out: &mut dyn Write,
+    number: usize,
+    finding: &Finding,
+    evidence: bool,
+) -> io::Result<()> {
+    let (sentence, why) = match number {
+        1 => (None, finding.why.get(1..).unwrap_or_default()),
+        _ => (Some(&finding.sentence), &finding.why[..]),
+    };
+    if let Some(sentence) = sentence {
+        output::paragraph(out, &format!("{number}. {sentence}"))?;
+    }
+    for why in why {
+        output::paragraph(out, &format!("  {why}"))?;
+    }
+    for doubt in &finding.doubts {
+        output::quiet(out, &format!("  Doubt: {doubt}"))?;
+    }
+    for proof in finding.evidence.iter().filter(|_| evidence) {
+        let side = match proof.side {
+            When::Before => "Before",
+            When::After => "After",
+        };
+        output::quiet(out, &format!("  {side} the change, trace {}:", proof.recording))?;
+        write_evidence(out, &proof.evidence)?;
     }
     Ok(())
 }
 
-/// Returns true if the network traffic differs by more than 5 %.
-fn is_other_work(diff: &Diff) -> bool {
-    let ratio = diff.before.network_kib.zip(diff.after.network_kib);
-    ratio.is_some_and(|(before, after)| !(0.95..=1.05).contains(&(after / before)))
+/// Writes the parts of a thread's latency.
+fn write_latency(out: &mut dyn Write, latency: &Latency, thread: &str) -> io::Result<()> {
+    output::heading(out, &format!("Critical path of {thread}"))?;
+    let (before, after) = (latency.before_ns, latency.after_ns);
+    let intervals = |count: usize| counted(count as u64, "interval", "intervals");
+    let text = format!(
+        "{} before ({}), {} after the change ({}), in the mean.",
+        time_text(before),
+        intervals(latency.intervals_before),
+        time_text(after),
+        intervals(latency.intervals_after)
+    );
+    output::paragraph(out, &text)?;
+    let mut table = Columns::new(&[Side::Left, Side::Left, Side::Right, Side::Right, Side::Right]);
+    table.row(["program", "state", "before", "after", "change"]);
+    for part in &latency.parts {
+        table.row([
+            part.program.clone().unwrap_or_else(|| thread.to_owned()),
+            part.state.clone(),
+            time_text(part.before_ns),
+            time_text(part.after_ns),
+            signed(part.after_ns - part.before_ns),
+        ]);
+    }
+    table.row([
+        String::new(),
+        "not reached by the path".to_owned(),
+        String::new(),
+        String::new(),
+        signed(latency.residual_ns),
+    ]);
+    table.write(out)
+}
+
+/// Writes how much time has no counterpart in the other trace, for each kind where that is more than 1 %.
+fn unmatched(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
+    let kinds = diff.unmatched.iter();
+    let kinds = kinds.filter(|it| it.before.max(it.after) >= 0.01).map(|it| {
+        let share = |share: f64| format!("{:.0} %", share * 100.0);
+        format!(
+            "{}: {} before, {} after the change",
+            title(it.kind),
+            share(it.before),
+            share(it.after)
+        )
+    });
+    let kinds: Vec<String> = kinds.collect();
+    match kinds.is_empty() {
+        true => Ok(()),
+        false => {
+            output::heading(out, "Time in rows without a counterpart")?;
+            kinds.iter().try_for_each(|kind| output::quiet(out, kind))
+        }
+    }
 }
 
 /// Writes a table for each kind of row. Rows that did not change are left out, unless all are requested.
@@ -115,7 +295,7 @@ fn tables(out: &mut dyn Write, changes: &[Change], unit: &str, all: bool) -> io:
     for kind in Kind::ALL {
         let rows = changes.iter().filter(|change| change.kind == kind);
         let rows: Vec<&Change> = rows
-            .filter(|change| all || change.conclusion == Conclusion::Differs)
+            .filter(|change| all || change.differs())
             .collect();
         if rows.is_empty() {
             continue;
@@ -139,131 +319,6 @@ fn tables(out: &mut dyn Write, changes: &[Change], unit: &str, all: bool) -> io:
         table.write(out)?;
     }
     Ok(())
-}
-
-/// Returns the answer: the greatest change per second or, if there is none and the work differs, per unit of
-/// work.
-fn headline(diff: &Diff) -> String {
-    let changes = &diff.per_second;
-    let per_kib = || {
-        let changes = diff.per_network_kib.as_ref()?;
-        answer(changes, "per KiB").filter(|_| is_other_work(diff))
-    };
-    if let Some(answer) = answer(changes, "per second").or_else(per_kib) {
-        return answer;
-    }
-    if changes.is_empty() {
-        return "Nothing to compare: the recordings have no kind of event in common.".to_owned();
-    }
-    let (units, least) = (diff.before.units.min(diff.after.units), diff.unit.least());
-    if units < least {
-        let (one, several) = match diff.unit {
-            Unit::Block => ("block of at least 0.5 s", "blocks of at least 0.5 s"),
-            Unit::Recording => ("trace", "traces"),
-        };
-        let found = counted(units as u64, one, several);
-        return format!(
-            "Unknown: {found} cannot tell a change from chance; {least} on each side can."
-        );
-    }
-    let is_chance = |it: &&Change| it.conclusion == Conclusion::Chance;
-    format!(
-        "No difference that matters per second: {} compared, {} perhaps by chance.",
-        counted(changes.len() as u64, "row", "rows"),
-        counted(
-            changes.iter().filter(is_chance).count() as u64,
-            "change",
-            "changes"
-        )
-    )
-}
-
-/// Describes the greatest change and, if it is of DPCs, the code that explains most of it. Returns `None` if no
-/// row differs.
-fn answer(changes: &[Change], unit: &str) -> Option<String> {
-    let first = changes
-        .first()
-        .filter(|it| it.conclusion == Conclusion::Differs)?;
-    let mut text = sentence(first, unit);
-    let explains = |code: &&Change| {
-        code.kind == Kind::InterruptCode
-            && code.conclusion == Conclusion::Differs
-            && (code.ns() > 0.0) == (first.ns() > 0.0)
-    };
-    if first.kind == Kind::Dpc
-        && let Some(code) = changes.iter().find(explains)
-    {
-        let share = (code.ns() / first.ns()).min(1.0);
-        text.push_str(&format!(
-            " {:.0} % of it is code of {}{}.",
-            share * 100.0,
-            code.name,
-            ends(code)
-        ));
-    }
-    Some(text)
-}
-
-/// Describes a change in one sentence.
-fn sentence(change: &Change, unit: &str) -> String {
-    let ns = change.ns();
-    let more = if ns > 0.0 { "more" } else { "less" };
-    let time = match change.kind {
-        Kind::Ready => "time that it was ready without a CPU",
-        Kind::Disk => "time to serve requests",
-        _ => "CPU time",
-    };
-    let place = match change.kind {
-        Kind::Program | Kind::Ready | Kind::Disk => "",
-        Kind::Dpc => " in DPCs",
-        Kind::Isr => " in ISRs",
-        Kind::InterruptCode => " within DPCs and ISRs",
-        Kind::ThreadCode => " within threads",
-    };
-    format!(
-        "{}{place}: {} {more} {time} {unit}, {} before and {} after{}.",
-        change.name,
-        time_text(ns.abs()),
-        time_text(change.before.ns),
-        time_text(change.after.ns),
-        ends(change)
-    )
-}
-
-/// Returns a remark about a row that only one side has.
-fn ends(change: &Change) -> &'static str {
-    match (change.before.count > 0.0, change.after.count > 0.0) {
-        (false, _) => " (it is new)",
-        (_, false) => " (it is gone)",
-        _ => "",
-    }
-}
-
-fn doubts(diff: &Diff) -> Vec<String> {
-    let mut doubts = Vec::new();
-    if diff.unit == Unit::Block {
-        doubts.push(
-            "One trace on each side shows that the traces differ. Whether the change is the reason, only more \
-             traces tell"
-                .to_owned(),
-        );
-    } else if diff.besides != Besides::default() {
-        doubts.push("Something else differs, too, and may be the reason".to_owned());
-    }
-    if diff.before.lost_events + diff.after.lost_events > 0 {
-        doubts.push(format!(
-            "Events were lost ({} before, {} after the change): sums may be too small",
-            grouped(diff.before.lost_events),
-            grouped(diff.after.lost_events)
-        ));
-    }
-    if is_other_work(diff) {
-        doubts.push(
-            "The network traffic differs by more than 5 %: compare the times per KiB, too"
-                .to_owned(),
-        );
-    }
-    doubts
 }
 
 fn besides(out: &mut dyn Write, besides: &Besides) -> io::Result<()> {
@@ -305,7 +360,13 @@ fn besides(out: &mut dyn Write, besides: &Besides) -> io::Result<()> {
             output::warning(out, &text)?;
         }
     }
-    Ok(())
+    match besides.own_time_unknown {
+        true => output::warning(
+            out,
+            "Only one side has all DPCs and ISRs, so the CPU time of programs is not compared.",
+        ),
+        false => Ok(()),
+    }
 }
 
 fn row(change: &Change) -> [String; 8] {
@@ -338,6 +399,7 @@ fn row(change: &Change) -> [String; 8] {
         part(change.parts.mean_ns),
         match change.conclusion {
             Conclusion::Differs => "differs",
+            Conclusion::MeanDiffers => "mean differs",
             Conclusion::TooSmall => "too small to matter",
             Conclusion::Chance => "perhaps chance",
             Conclusion::TooFew => "unknown",
@@ -350,12 +412,18 @@ fn row(change: &Change) -> [String; 8] {
 fn title(kind: Kind) -> &'static str {
     match kind {
         Kind::Program => "CPU time of programs, without DPCs and ISRs",
+        Kind::Thread => "CPU time of threads, without DPCs and ISRs",
         Kind::Dpc => "DPCs by module",
         Kind::Isr => "ISRs by module",
+        Kind::Cpu => "DPCs and ISRs by CPU",
         Kind::InterruptCode => "Code within DPCs and ISRs, by module (samples)",
+        Kind::InterruptFunction => "Code within DPCs and ISRs, by function (samples)",
         Kind::ThreadCode => "Code within threads, by module (samples)",
+        Kind::ThreadFunction => "Code within threads, by function (samples)",
         Kind::Ready => "Waits of ready threads for a CPU, by program",
+        Kind::Wait => "Other waits, by program and reason",
         Kind::Disk => "Disk requests",
+        Kind::File => "Disk requests by file",
     }
 }
 
@@ -367,13 +435,5 @@ fn signed(ns: f64) -> String {
     match ns {
         -0.5.. => format!("+{}", time_text(ns)),
         _ => format!("-{}", time_text(-ns)),
-    }
-}
-
-/// Formats a count: without decimals from ten on, else with two.
-fn count_text(count: f64) -> String {
-    match count {
-        10.0.. => grouped(count.round() as u64),
-        _ => format!("{count:.2}"),
     }
 }

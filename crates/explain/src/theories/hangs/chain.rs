@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tables::StoreError;
 
 use super::details::{Details, FromDisk};
@@ -68,6 +68,39 @@ fn who(run: &Run) -> Who {
     }
 }
 
+/// Divides the time range of a path into parts, the longest first. Their lengths add up to that of the range.
+/// The part that the path does not reach belongs to the thread `own`.
+pub(super) fn parts(
+    legs: &[Leg],
+    details: &Details,
+    wakers: &Wakers,
+    own: Who,
+    range: &Range<i64>,
+) -> Vec<Part> {
+    let mut sums: FxHashMap<(Who, What), i64> = FxHashMap::default();
+    let mut add = |who: Who, what: What, ns: i64| {
+        if ns > 0 {
+            *sums.entry((who, what)).or_default() += ns;
+        }
+    };
+    for leg in legs {
+        let [waited, was_ready, ran] = leg.parts();
+        let who = who(&leg.run);
+        add(who, waited_for(leg, details, wakers), waited);
+        add(who, What::Ready, was_ready);
+        add(who, What::Ran, ran);
+        add(who, What::MachineSuspended, leg.slept_ns());
+    }
+    let covered: i64 = legs.iter().map(|leg| leg.range.end - leg.range.start).sum();
+    add(own, What::Unknown, range.end - range.start - covered);
+    let parts = sums.into_iter();
+    let mut parts: Vec<Part> = parts
+        .map(|((who, what), ns)| Part { who, what, ns })
+        .collect();
+    parts.sort_by_key(|part| Reverse((part.ns, part.who, part.what)));
+    parts
+}
+
 impl<'c> Chain<'c> {
     /// Follows a wait back. Returns the steps of the chain, the latest first.
     pub(super) fn follow(runs: &mut Runs<'_>, of: &Candidate<'_>) -> Result<Vec<Leg>, StoreError> {
@@ -86,36 +119,13 @@ impl<'c> Chain<'c> {
         wakers: &Wakers,
     ) -> Chain<'c> {
         let range = of.range();
-        let mut parts: Vec<Part> = Vec::new();
-        let mut add = |who: Who, what: What, ns: i64| {
-            if ns <= 0 {
-                return;
-            }
-            let known = parts
-                .iter_mut()
-                .find(|part| part.who == who && part.what == what);
-            match known {
-                Some(part) => part.ns += ns,
-                None => parts.push(Part { who, what, ns }),
-            }
-        };
-        for leg in &legs {
-            let [waited, was_ready, ran] = leg.parts();
-            let who = who(&leg.run);
-            add(who, waited_for(leg, details, wakers), waited);
-            add(who, What::Ready, was_ready);
-            add(who, What::Ran, ran);
-            add(who, What::MachineSuspended, leg.slept_ns());
-        }
         let own = Who {
             process_row: of.wait.process_row,
             process_id: of.wait.process_id,
             thread_id: of.wait.thread_id,
             thread_row: of.wait.thread_row,
         };
-        let covered: i64 = legs.iter().map(|leg| leg.range.end - leg.range.start).sum();
-        add(own, What::Unknown, range.end - range.start - covered);
-        parts.sort_by_key(|part| Reverse((part.ns, part.who, part.what)));
+        let parts = parts(&legs, details, wakers, own, &range);
         Chain { of, legs, parts }
     }
 

@@ -3,6 +3,7 @@
 
 mod chain;
 mod details;
+mod latency;
 mod pick;
 mod stacks;
 mod wakers;
@@ -27,6 +28,7 @@ use crate::{
 };
 use chain::{Chain, What, Who};
 use details::Details;
+pub use latency::{PathPart, PathTime, divided};
 use pick::{Candidate, Edge, Kind};
 pub(super) use pick::{Noticed, is_asked};
 use wakers::Wakers;

@@ -1,0 +1,303 @@
+//! Comparison of the rows of both sides, and judgement of chance.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use statistics::{multiple, welch};
+
+use crate::sums::{Key, Row};
+use crate::{
+    Change, Conclusion, Kind, PerWork, Recording, Sum, Unit, Unmatched, Work, decompose,
+};
+
+/// Share of findings that may be wrong.
+const FALSE_SHARE: f64 = 0.05;
+
+/// Smallest change that matters, in nanoseconds per second: 0.5 % of a CPU.
+const LEAST_NS: f64 = 0.005e9;
+
+/// Smallest change that matters, as a share of the row.
+const LEAST_SHARE: f64 = 0.1;
+
+/// Share of a change that the code of a module must explain to come before it.
+const EXPLAINS: f64 = 0.8;
+
+/// Least number of events of a row on each side, from which their mean is compared.
+const LEAST_COUNT: f64 = 20.0;
+
+/// Recordings of both sides, and the rows that both have.
+pub(crate) struct Matching<'r> {
+    sides: [&'r [Recording]; 2],
+    unit: Unit,
+    kinds: BTreeSet<Kind>,
+}
+
+impl<'r> Matching<'r> {
+    pub(crate) fn new(sides: [&'r [Recording]; 2], unit: Unit) -> Matching<'r> {
+        let all = || sides.into_iter().flatten();
+        let is_in_all = |kind: &Kind| all().all(|of| of.recorded.contains(kind));
+        let mut kinds: BTreeSet<Kind> = Kind::ALL.into_iter().filter(is_in_all).collect();
+        // Without DPCs or ISRs, their time is part of the times of the interrupted threads.
+        let differs = |kind| {
+            let mut all = all().map(|of| of.recorded.contains(&kind));
+            let first = all.next();
+            all.any(|has| Some(has) != first)
+        };
+        if [Kind::Dpc, Kind::Isr].into_iter().any(differs) {
+            kinds.retain(|kind| !kind.is_own_time());
+        }
+        Matching { sides, unit, kinds }
+    }
+
+    /// Compares all rows per second.
+    pub(crate) fn per_second(&self) -> Vec<Change> {
+        let seconds = |of: &Recording| vec![of.seconds / of.blocks.count as f64; of.blocks.count];
+        self.changes(seconds, LEAST_NS, |_| true)
+    }
+
+    /// Compares rows per unit of work; `None` if a recording has no such work.
+    pub(crate) fn per_work(&self, asked: Option<&Work>) -> Option<PerWork> {
+        let work = asked.unwrap_or(&Work::NetworkKib);
+        let [before, after] = self.sides.map(|side| {
+            let amounts = side.iter().map(|of| of.work.get(work));
+            let amounts: Option<Vec<&Vec<f64>>> = amounts.collect();
+            let seconds: f64 = side.iter().map(|of| of.seconds).sum();
+            amounts.map(|all| all.into_iter().flatten().sum::<f64>() / seconds)
+        });
+        let (before, after) = before.zip(after)?;
+        let amounts = |of: &Recording| of.work.get(work).cloned().unwrap_or_default();
+        // A change per unit matters if it matters at the smaller amount of work.
+        let least_ns = LEAST_NS / before.min(after);
+        let is_asked = |kind: Kind| asked.is_some() || kind.is_in_interrupts();
+        Some(PerWork {
+            work: work.clone(),
+            is_asked: asked.is_some(),
+            before,
+            after,
+            changes: self.changes(amounts, least_ns, is_asked),
+        })
+    }
+
+    /// Returns true if the name of a row means the same in all recordings, and an absent row is none.
+    fn is_comparable(&self, (kind, name): &(Kind, String), row: &Row) -> bool {
+        let all = || self.sides.into_iter().flatten();
+        let key = (*kind, name.clone());
+        let is_known = |of: &Recording| {
+            of.rows.named.contains_key(&key) || !of.rows.joined.contains_key(kind)
+        };
+        let has_same_symbols = row.key.symbols_of().is_none_or(|module| {
+            let named = all().any(|of| of.symbols.named.contains(module));
+            let unnamed = all().any(|of| of.symbols.unnamed.contains(module));
+            !(named && unnamed)
+        });
+        self.kinds.contains(kind) && has_same_symbols && all().all(is_known)
+    }
+
+    /// Compares the rows of some kinds per unit of work. `work` returns the work in each block of a
+    /// recording. Changes below `least_ns` per unit of work are too small to matter.
+    fn changes(
+        &self,
+        work: impl Fn(&Recording) -> Vec<f64>,
+        least_ns: f64,
+        is_asked: impl Fn(Kind) -> bool,
+    ) -> Vec<Change> {
+        let all = || self.sides.into_iter().flatten();
+        let keys: BTreeSet<_> = all().flat_map(|of| of.rows.named.keys()).collect();
+        let works = self.sides.map(|side| side.iter().map(&work).collect::<Vec<_>>());
+        let mut changes = Vec::new();
+        for key in keys.into_iter().filter(|(kind, _)| is_asked(*kind)) {
+            let Some(row) = all().find_map(|of| of.rows.named.get(key)) else {
+                continue;
+            };
+            if !self.is_comparable(key, row) {
+                continue;
+            }
+            let rates = |side: usize| {
+                let each = self.sides[side].iter().zip(&works[side]);
+                let each = each.map(|(of, work)| match of.rows.named.get(key) {
+                    Some(row) => Rates::of(&row.blocks, work),
+                    None => Rates::of(&vec![Sum::default(); work.len()], work),
+                });
+                Rates::of_side(each.collect())
+            };
+            let rates = [rates(0), rates(1)];
+            let mut change = change(key.0, &row.name, &row.key, self.unit, &rates);
+            change.matters_ns = change.matters_ns.max(least_ns);
+            changes.push(change);
+        }
+        conclude(&mut changes);
+        changes
+    }
+
+    /// Returns the shares of time whose rows have no counterpart.
+    pub(crate) fn unmatched(&self) -> Vec<Unmatched> {
+        let share = |kind: Kind, side: [&[Recording]; 2]| {
+            let [own, others] = side;
+            let (mut all, mut matched) = (0.0, 0.0);
+            for of in own {
+                all += of.rows.of_kind(kind).0;
+                for ((_, name), row) in of.rows.of(kind) {
+                    let key = (kind, name.clone());
+                    let is_there = others.iter().any(|of| of.rows.named.contains_key(&key));
+                    if is_there && self.is_comparable(&key, row) {
+                        matched += Sum::of(&row.blocks).ns;
+                    }
+                }
+            }
+            (all > 0.0).then(|| (1.0 - matched / all).clamp(0.0, 1.0))
+        };
+        let [before, after] = self.sides;
+        let kinds = self.kinds.iter().filter_map(|kind| {
+            Some(Unmatched {
+                kind: *kind,
+                before: share(*kind, [before, after])?,
+                after: share(*kind, [after, before])?,
+            })
+        });
+        kinds.collect()
+    }
+}
+
+/// Count and time of a row per unit of work.
+struct Rates {
+    whole: Sum,
+    /// Number of events, not divided by the work.
+    count: f64,
+    /// Time per unit of work, one value for each unit of evidence.
+    units: Vec<f64>,
+    /// Mean time, one value for each unit of evidence; empty if nothing happened.
+    means: Vec<f64>,
+}
+
+impl Rates {
+    fn of(blocks: &[Sum], work: &[f64]) -> Rates {
+        let whole = Sum::of(blocks);
+        let counts: Vec<f64> = blocks.iter().map(|sum| sum.count).collect();
+        Rates {
+            whole: whole.per(work.iter().sum()),
+            count: whole.count,
+            units: linearised(blocks, work),
+            means: match whole.count > 0.0 {
+                true => linearised(blocks, &counts),
+                false => Vec::new(),
+            },
+        }
+    }
+
+    /// Joins the rates of a side's recordings. Each of several recordings counts as one unit of evidence.
+    fn of_side(mut recordings: Vec<Rates>) -> Rates {
+        if recordings.len() == 1
+            && let Some(only) = recordings.pop()
+        {
+            return only;
+        }
+        let wholes: Vec<Sum> = recordings.iter().map(|of| of.whole).collect();
+        let means: Option<Vec<f64>> = wholes.iter().map(|of| of.mean_ns()).collect();
+        Rates {
+            whole: Sum::of(&wholes).per(recordings.len() as f64),
+            count: recordings.iter().map(|of| of.count).sum(),
+            units: wholes.iter().map(|of| of.ns).collect(),
+            means: means.unwrap_or_default(),
+        }
+    }
+}
+
+/// Returns the time per unit of work of each block, linearised (ratio of sums): their mean is the ratio of the
+/// sums, and only what their work does not explain makes them differ.
+fn linearised(blocks: &[Sum], work: &[f64]) -> Vec<f64> {
+    let all_work: f64 = work.iter().sum();
+    let mean_work = all_work / work.len() as f64;
+    let ratio = Sum::of(blocks).ns / all_work;
+    let both = blocks.iter().zip(work);
+    both.map(|(sum, work)| ratio + (sum.ns - ratio * work) / mean_work)
+        .collect()
+}
+
+/// Compares one row. The conclusion follows later.
+fn change(kind: Kind, name: &str, key: &Key, unit: Unit, rates: &[Rates; 2]) -> Change {
+    let [before, after] = rates;
+    let test = |before: &[f64], after: &[f64]| {
+        let are_enough = before.len().min(after.len()) >= unit.least();
+        welch::compare(before, after, unit.neighbours()).filter(|_| are_enough)
+    };
+    let tested = test(&before.units, &after.units);
+    // On a CPU, long DPCs and short service routines mix.
+    let is_mixed = kind.is_sampled() || kind == Kind::Cpu;
+    let has_mean = !is_mixed && before.count.min(after.count) >= LEAST_COUNT;
+    let mean = test(&before.means, &after.means).filter(|_| has_mean);
+    Change {
+        kind,
+        name: name.to_owned(),
+        key: key.clone(),
+        before: before.whole,
+        after: after.whole,
+        change: tested.map(|it| it.difference),
+        parts: decompose(before.whole, after.whole),
+        adjusted_p: tested.map(|it| it.p),
+        matters_ns: LEAST_SHARE * before.whole.ns.max(after.whole.ns),
+        mean_change: mean.map(|it| it.difference),
+        adjusted_mean_p: mean.map(|it| it.p),
+        conclusion: Conclusion::TooFew,
+    }
+}
+
+/// Corrects the probabilities, draws the conclusions and sorts the changes.
+fn conclude(changes: &mut [Change]) {
+    let all = changes.iter_mut();
+    let mut all: Vec<&mut f64> = all
+        .flat_map(|of| [&mut of.adjusted_p, &mut of.adjusted_mean_p])
+        .flatten()
+        .collect();
+    let corrected: Vec<f64> = all.iter().map(|p| **p).collect();
+    let corrected = multiple::benjamini_hochberg(&corrected);
+    for (p, corrected) in all.iter_mut().zip(corrected) {
+        **p = corrected;
+    }
+    for change in changes.iter_mut() {
+        let Some(p) = change.adjusted_p else {
+            continue;
+        };
+        let greater = |before: f64, after: f64| before.max(after) * LEAST_SHARE;
+        let matters = change.ns().abs() >= change.matters_ns;
+        let mean_matters = || {
+            let means = change.before.mean_ns().zip(change.after.mean_ns());
+            let is_other = means.is_some_and(|(a, b)| (b - a).abs() >= greater(a, b));
+            is_other && change.parts.mean_ns.abs() >= change.matters_ns
+        };
+        let mean_differs = change.adjusted_mean_p.is_some_and(|p| p <= FALSE_SHARE);
+        change.conclusion = match matters {
+            true if p <= FALSE_SHARE => Conclusion::Differs,
+            _ if mean_differs && mean_matters() => Conclusion::MeanDiffers,
+            true => Conclusion::Chance,
+            false => Conclusion::TooSmall,
+        };
+    }
+    changes.sort_by(order);
+}
+
+/// Orders changes by importance: used resources come before waits, those before rows that divide others, and
+/// the greatest change first.
+fn order(a: &Change, b: &Change) -> Ordering {
+    let class = |of: &Change| match of.conclusion {
+        Conclusion::Differs if of.kind.is_detail() => 2,
+        Conclusion::Differs if matches!(of.kind, Kind::Cpu | Kind::Wait) => 1,
+        Conclusion::Differs => 0,
+        Conclusion::MeanDiffers if of.kind.is_detail() => 4,
+        Conclusion::MeanDiffers => 3,
+        _ => 5,
+    };
+    (class(a).cmp(&class(b))).then_with(|| weight(b).total_cmp(&weight(a)))
+}
+
+/// Returns the size of a change for the order. Sampled code tells more than the routine that ran it, so code
+/// comes first if it explains most of the same time.
+fn weight(change: &Change) -> f64 {
+    let size = match change.conclusion {
+        Conclusion::MeanDiffers => change.parts.mean_ns.abs(),
+        _ => change.ns().abs(),
+    };
+    match change.kind {
+        Kind::InterruptCode | Kind::InterruptFunction => size / EXPLAINS,
+        _ => size,
+    }
+}

@@ -1,0 +1,93 @@
+//! Names of the functions at sampled addresses.
+
+use rustc_hash::FxHashMap;
+use tables::{Functions, Identities, ImageTracker};
+
+use crate::recording::Symbols;
+
+/// Names of functions and modules of one recording.
+pub(crate) struct FunctionNames<'a> {
+    names: &'a Identities,
+    functions: Option<&'a dyn Functions>,
+    images: ImageTracker,
+    known: FxHashMap<(u32, u64), u32>,
+    ids: FxHashMap<Code, u32>,
+    code: Vec<Code>,
+}
+
+/// Name of the code at an address.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Code {
+    /// File name of the module.
+    pub(crate) module: Box<str>,
+    /// Module and function, without an offset; `None` without symbols.
+    pub(crate) function: Option<Box<str>>,
+}
+
+impl<'a> FunctionNames<'a> {
+    pub(crate) fn new(names: &'a Identities, functions: Option<&'a dyn Functions>) -> Self {
+        FunctionNames {
+            names,
+            functions,
+            images: ImageTracker::new(&names.images),
+            known: FxHashMap::default(),
+            ids: FxHashMap::default(),
+            code: Vec::new(),
+        }
+    }
+
+    /// Returns the number of the code at an address of the image in a row of `images`; `None` if the module is
+    /// not known.
+    pub(crate) fn at(&mut self, image_row: u32, address: u64) -> Option<u32> {
+        if let Some(known) = self.known.get(&(image_row, address)) {
+            return Some(*known);
+        }
+        let module = self.names.module_label(Some(image_row))?;
+        let symbol = self.functions.and_then(|it| it.name(image_row, address));
+        let function = symbol.filter(|symbol| symbol.contains('!'));
+        let code = Code {
+            module: module.into(),
+            function: function.map(|symbol| match symbol.rfind("+0x") {
+                Some(offset) => symbol[..offset].into(),
+                None => symbol.into(),
+            }),
+        };
+        let next = self.code.len() as u32;
+        let id = *self.ids.entry(code.clone()).or_insert(next);
+        if id == next {
+            self.code.push(code);
+        }
+        self.known.insert((image_row, address), id);
+        Some(id)
+    }
+
+    /// Returns the number of the code at an address of a process.
+    pub(crate) fn in_process(&mut self, process_id: u32, address: u64) -> Option<u32> {
+        // An address rarely belongs to several images over time. The last of them counts.
+        let image = self.images.lookup(process_id, address, i64::MAX - 1);
+        let image = image.or_else(|| self.images.lookup(process_id, address, 0));
+        self.at(u32::try_from(image?).ok()?, address)
+    }
+
+    pub(crate) fn code(&self, id: u32) -> &Code {
+        &self.code[id as usize]
+    }
+
+    /// Returns all names, by their numbers.
+    pub(crate) fn all(&self) -> &[Code] {
+        &self.code
+    }
+
+    /// Returns the modules with and without names of functions.
+    pub(crate) fn symbols(&self) -> Symbols {
+        let mut symbols = Symbols::default();
+        for code in &self.code {
+            let module = code.module.to_lowercase().into_boxed_str();
+            match code.function {
+                Some(_) => symbols.named.insert(module),
+                None => symbols.unnamed.insert(module),
+            };
+        }
+        symbols
+    }
+}

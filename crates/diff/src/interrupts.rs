@@ -1,0 +1,80 @@
+//! Sums of DPCs and service routines.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use explain::Reader;
+use rustc_hash::FxHashMap;
+use tables::{InterruptsView, StoreError, Table};
+
+use crate::Kind;
+use crate::sums::{Key, Sums};
+
+/// Kinds of service routines. All others are DPCs.
+pub(crate) const ISRS: [&str; 3] = ["isr", "msi", "passive_isr"];
+
+/// Kinds of routines that run in threads.
+pub(crate) const IN_THREADS: [&str; 2] = ["threaded_dpc", "passive_isr"];
+
+/// Sums that are not those of rows.
+pub(crate) struct Interrupts {
+    /// Kinds that were recorded.
+    pub(crate) recorded: BTreeSet<Kind>,
+    /// Number of DPCs in each block.
+    pub(crate) dpcs: Vec<f64>,
+    /// Time on each CPU, in nanoseconds.
+    pub(crate) by_cpu: BTreeMap<u16, f64>,
+}
+
+/// Adds DPCs and service routines.
+pub(crate) fn add(reader: &Reader<'_>, sums: &mut Sums) -> Result<Interrupts, StoreError> {
+    let blocks = sums.blocks.clone();
+    let table = reader.table(Table::Interrupts)?;
+    let mut found = Interrupts {
+        recorded: BTreeSet::new(),
+        dpcs: vec![0.0; blocks.count],
+        by_cpu: BTreeMap::new(),
+    };
+    let mut slots = FxHashMap::default();
+    let mut cpus = FxHashMap::default();
+    let columns = ["end_ns", "cpu", "kind", "exclusive_ns", "image_row"];
+    for batch in reader.batches(&table, i64::MIN..i64::MAX, &columns) {
+        let batch = batch?;
+        let routines = InterruptsView::new(&batch)?;
+        for row in 0..routines.len() {
+            let Some(kind) = routines.kind.get(row) else {
+                continue;
+            };
+            let is_in_thread = IN_THREADS.contains(&kind);
+            let kind = match ISRS.contains(&kind) {
+                true => Kind::Isr,
+                false => Kind::Dpc,
+            };
+            found.recorded.insert(kind);
+            let block = blocks.at(routines.end_ns[row]);
+            let (Some(ns), Some(block)) = (routines.exclusive_ns.get(row), block) else {
+                continue;
+            };
+            if kind == Kind::Dpc {
+                found.dpcs[block] += 1.0;
+            }
+            if !is_in_thread {
+                let cpu = routines.cpu[row];
+                *found.by_cpu.entry(cpu).or_default() += ns as f64;
+                let slot = *cpus.entry(cpu).or_insert_with(|| {
+                    sums.slot(Kind::Cpu, Some(&format!("CPU {cpu}")), Key::Cpu(cpu))
+                });
+                sums.of(Kind::Cpu, slot)[block].add(1.0, ns as f64);
+            }
+            let image = routines.image_row.get(row);
+            let slot = *slots.entry((kind, image)).or_insert_with(|| {
+                sums.slot(kind, reader.names.module_label(image), Key::Name)
+            });
+            sums.of(kind, slot)[block].add(1.0, ns as f64);
+        }
+    }
+    // A CPU has both, so both must be recorded.
+    if found.recorded.len() == 2 {
+        found.recorded.insert(Kind::Cpu);
+    }
+    Ok(found)
+}

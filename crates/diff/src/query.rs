@@ -1,0 +1,292 @@
+//! Evidence of a row: its sums in one recording, and the query that returns them.
+
+use explain::{Column, Evidence, Unit, Value};
+use selection::{Condition, Expression, Selection};
+use tables::Table;
+
+use crate::interrupts::{IN_THREADS, ISRS};
+use crate::requests::FILE_SQL;
+use crate::samples::Place;
+use crate::sums::Key;
+use crate::{Change, Kind, Recording, Root, Sum, Work, work};
+
+/// Kinds of DPCs.
+const DPCS: [&str; 4] = ["dpc", "threaded_dpc", "timer_dpc", "io_timer"];
+
+/// SQL of the name of a function, without an offset and with small letters.
+const FUNCTION_SQL: &str =
+    r"lower(regexp_replace(symbol(image_row, address), '\+0x[0-9a-f]+$', ''))";
+
+impl Recording {
+    /// Returns the number and time of a row in this recording, with their query.
+    pub(crate) fn evidence(&self, of: &Change) -> Evidence {
+        let key = (of.kind, of.name.to_lowercase());
+        let row = self.rows.named.get(&key);
+        let sum = row.map_or_else(Sum::default, |row| Sum::of(&row.blocks));
+        let name = key.1;
+        let evidence = match of.kind {
+            Kind::Program => self.own_time(of, self.is_program(&name)),
+            Kind::Thread => {
+                let rows = self.threads.get(&name).map_or(&[][..], Vec::as_slice);
+                self.own_time(of, Condition::is_one_of("thread_row", rows))
+            }
+            Kind::Ready => {
+                let waits = Selection::of(Table::CpuRuns)
+                    .computed("ready_from_ns", "start_ns - ready_ns")
+                    .filters([self.is_believed(), self.is_program(&name)])
+                    .filter(Condition::AtLeast("ready_ns", 1));
+                self.waits(of, waits, ["ready_from_ns", "start_ns"], "ready_ns")
+            }
+            Kind::Wait => {
+                let (program, reason) = match &of.key {
+                    Key::Wait(program, reason) => (&**program, *reason),
+                    _ => ("", 0),
+                };
+                let waits = Selection::of(Table::CpuRuns)
+                    .computed(
+                        "waits_from_ns",
+                        "start_ns - coalesce(ready_ns, 0) - waits_ns",
+                    )
+                    .computed("waits_to_ns", "start_ns - coalesce(ready_ns, 0)")
+                    .filters([self.is_believed(), self.is_program(program)])
+                    .filter(Condition::is("previous_wait_reason", reason))
+                    .filter(Condition::AtLeast("waits_ns", 1));
+                self.waits(of, waits, ["waits_from_ns", "waits_to_ns"], "waits_ns")
+            }
+            Kind::Dpc | Kind::Isr => {
+                let kinds = if of.kind == Kind::Isr { &ISRS[..] } else { &DPCS };
+                let routines = Selection::of(Table::Interrupts)
+                    .filter(Condition::is_text("kind", kinds))
+                    .filter(self.is_module(&name))
+                    .filter(Condition::IsKnown("exclusive_ns"));
+                self.rows(of, routines, "end_ns", "exclusive_ns")
+            }
+            Kind::Cpu => {
+                let cpu = match of.key {
+                    Key::Cpu(cpu) => cpu,
+                    _ => 0,
+                };
+                self.rows(of, on_cpu(cpu), "end_ns", "exclusive_ns")
+            }
+            Kind::InterruptCode | Kind::ThreadCode => {
+                let samples = samples(of.kind == Kind::InterruptCode).filter(self.is_module(&name));
+                self.rows(of, samples, "time_ns", "weight_ns")
+            }
+            Kind::InterruptFunction | Kind::ThreadFunction => {
+                let samples = samples(of.kind == Kind::InterruptFunction)
+                    .computed("function", FUNCTION_SQL)
+                    .filter(Condition::is_text("function", &[&name]));
+                self.rows(of, samples, "time_ns", "weight_ns")
+            }
+            Kind::Disk => {
+                let (disk, kind) = match of.key {
+                    Key::Disk(disk, kind) => (disk, kind),
+                    _ => (0, ""),
+                };
+                let requests = Selection::of(Table::DiskIo)
+                    .filter(Condition::is("disk", disk))
+                    .filter(Condition::is_text("kind", &[kind]))
+                    .filter(Condition::IsKnown("service_ns"));
+                self.rows(of, requests, "time_ns", "service_ns")
+            }
+            Kind::File => {
+                let requests = Selection::of(Table::DiskIo)
+                    .computed("file", FILE_SQL)
+                    .filter(Condition::is_text("file", &[&name]))
+                    .filter(Condition::is_text("kind", &["read", "write", "flush"]))
+                    .filter(Condition::IsKnown("service_ns"));
+                self.rows(of, requests, "time_ns", "service_ns")
+            }
+        };
+        let time = (sum.count > 0.0).then(|| Value::from(sum.ns.round() as i64));
+        evidence.row([Some(Value::from(sum.count.round() as i64)), time])
+    }
+
+    /// Returns the time of the samples whose stacks reach a call, with its query; `None` if the stacks are too
+    /// many to list.
+    pub(crate) fn stack_evidence(&self, root: &Root, stacks: &[(u32, Place)]) -> Option<Evidence> {
+        /// Maximum number of stacks in a query.
+        const LISTED: usize = 4_000;
+        if stacks.len() > LISTED {
+            return None;
+        }
+        let ns = self.stacks.time_of(stacks);
+        let mut ids: Vec<i64> = stacks.iter().map(|(id, _)| i64::from(*id)).collect();
+        ids.dedup();
+        let of_root = match root {
+            Root::Interrupts => Vec::new(),
+            Root::Program(name) => vec![self.is_program(name)],
+        };
+        let samples = samples(*root == Root::Interrupts)
+            .filters(of_root)
+            .filter(Condition::IsOneOf("stack_id", ids));
+        let evidence = Evidence::of("Samples below the call", self.within(samples, "time_ns"))
+            .column("time_ns", "time", Unit::Duration, Expression::Sum("weight_ns"));
+        let time = (!stacks.is_empty()).then(|| Value::from(ns.round() as i64));
+        Some(evidence.row([time]))
+    }
+
+    /// Returns the amount of work in this recording, with its query.
+    pub(crate) fn work_evidence(&self, of: &Work) -> Evidence {
+        let threads = match of {
+            Work::Waits(thread) => work::threads_called(&self.names, thread),
+            _ => Vec::new(),
+        };
+        let units: f64 = self.work.get(of).map_or(0.0, |blocks| blocks.iter().sum());
+        let (selection, amount) = of.selection(&self.blocks, &threads);
+        let (name, unit, value) = match of {
+            Work::NetworkKib | Work::DiskKib => ("bytes", Unit::Bytes, units * 1024.0),
+            _ => ("units", Unit::Count, units),
+        };
+        Evidence::of(format!("Work: {of}"), selection)
+            .column(name, name, unit, amount)
+            .row([Some(Value::from(value.round() as i64))])
+    }
+
+    /// Returns the time of DPCs and service routines on a CPU, with its query.
+    pub(crate) fn cpu_evidence(&self, cpu: u16) -> Evidence {
+        let title = format!("DPCs and ISRs on CPU {cpu}");
+        let ns = self.interrupts_ns.get(&cpu);
+        Evidence::of(title, self.within(on_cpu(cpu), "end_ns"))
+            .column("time_ns", "time", Unit::Duration, Expression::Sum("exclusive_ns"))
+            .row([ns.map(|ns| Value::from(ns.round() as i64))])
+    }
+
+    /// Returns evidence of rows that happen at a moment.
+    fn rows(
+        &self,
+        of: &Change,
+        selection: Selection,
+        at: &'static str,
+        time: &'static str,
+    ) -> Evidence {
+        counted(of, self.within(selection, at), Expression::Sum(time))
+    }
+
+    fn within(&self, selection: Selection, at: &'static str) -> Selection {
+        match &self.blocks.part {
+            Some(part) => selection.within(at, part.clone()),
+            None => selection,
+        }
+    }
+
+    /// Returns evidence of waits between two columns, as far as they are in the compared part.
+    fn waits(
+        &self,
+        of: &Change,
+        waits: Selection,
+        [from, to]: [&'static str; 2],
+        time: &'static str,
+    ) -> Evidence {
+        let Some(part) = &self.blocks.part else {
+            return counted(of, waits, Expression::Sum(time));
+        };
+        let waits = waits
+            .filter(Condition::Below(from, part.end))
+            .filter(Condition::AtLeast(to, part.start.saturating_add(1)));
+        let within = format!(
+            "sum(least({to}, {}) - greatest({from}, {}))",
+            part.end, part.start
+        );
+        counted(of, waits, Expression::Formula(within))
+    }
+
+    /// Returns evidence of the CPU time of threads without DPCs and ISRs.
+    fn own_time(&self, of: &Change, whose: Condition) -> Evidence {
+        let believed = self.is_believed();
+        let part = self.blocks.part.as_ref();
+        let has_routines = !self.interrupts_ns.is_empty();
+        let runs = explain::own_runs(&believed, has_routines, part);
+        let sql = format!(
+            "SELECT count(*) AS count, sum(cpu_ns) AS time_ns FROM {runs} WHERE {}",
+            whose.sql()
+        );
+        let shown = Selection::of(Table::CpuRuns)
+            .filters([believed, whose])
+            .column("cpu_ns", Expression::TimeWithin);
+        let shown = match part {
+            Some(part) => shown.overlapping(std::slice::from_ref(part)),
+            None => shown,
+        };
+        Evidence::new(of.name.clone(), sql, &columns(of.kind)).about(shown)
+    }
+
+    /// Returns the condition on rows of `cpu_runs` that runs are those of threads, and not doubtful.
+    fn is_believed(&self) -> Condition {
+        let is_of_thread = Condition::is_not("thread_id", 0);
+        match self.doubtful.are_none() {
+            true => is_of_thread,
+            false => Condition::All(vec![
+                is_of_thread,
+                Condition::IsDoubtful(self.doubtful.clone()).negated(),
+            ]),
+        }
+    }
+
+    /// Returns the condition that a row belongs to a program, whose name is in lower case.
+    fn is_program(&self, name: &str) -> Condition {
+        let rows = (0_i64..).zip(self.names.processes());
+        let rows = rows.filter(|(_, process)| {
+            let known = process.name;
+            known.is_some_and(|known| known.to_lowercase() == name)
+        });
+        Condition::IsOneOf("process_row", rows.map(|(row, _)| row).collect())
+    }
+
+    /// Returns the condition that a row belongs to a module, whose name is in lower case.
+    fn is_module(&self, name: &str) -> Condition {
+        let images = 0..self.names.images.len() as u32;
+        let labels = images.filter_map(|row| self.names.module_label(Some(row)));
+        let mut labels: Vec<String> = labels
+            .filter(|label| label.to_lowercase() == name)
+            .map(str::to_owned)
+            .collect();
+        labels.sort_unstable();
+        labels.dedup();
+        Condition::HasLabel(Expression::Module("image_row"), labels)
+    }
+}
+
+/// Selects the DPCs and service routines on a CPU, without those in threads.
+fn on_cpu(cpu: u16) -> Selection {
+    Selection::of(Table::Interrupts)
+        .filter(Condition::is("cpu", cpu))
+        .filter(Condition::IsNotText(
+            "kind",
+            IN_THREADS.map(str::to_owned).to_vec(),
+        ))
+        .filter(Condition::IsKnown("exclusive_ns"))
+}
+
+/// Selects the weighted samples of DPCs and ISRs, or those of threads.
+fn samples(in_interrupts: bool) -> Selection {
+    let inside = Condition::Any(vec![
+        Condition::IsTrue("in_dpc"),
+        Condition::IsTrue("in_isr"),
+    ]);
+    let of = Selection::of(Table::Samples).filter(Condition::IsKnown("weight_ns"));
+    match in_interrupts {
+        true => of.filter(inside),
+        false => of
+            .filter(Condition::Any(vec![
+                Condition::IsKnown("in_dpc"),
+                Condition::IsKnown("in_isr"),
+            ]))
+            .filter(inside.negated())
+            .filter(Condition::is_not("thread_id", 0)),
+    }
+}
+
+fn columns(kind: Kind) -> [Column; 2] {
+    [
+        Column::new("count", kind.counted(), Unit::Count),
+        Column::new("time_ns", "time", Unit::Duration),
+    ]
+}
+
+fn counted(of: &Change, selection: Selection, time: Expression) -> Evidence {
+    let [count, ns] = columns(of.kind);
+    Evidence::of(of.name.clone(), selection)
+        .column(count.name, count.label, count.unit, Expression::Count)
+        .column(ns.name, ns.label, ns.unit, time)
+}

@@ -1,0 +1,215 @@
+//! Sums of the runs of threads, and of their waits.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use explain::{Interrupted, Reader};
+use rustc_hash::FxHashMap;
+use tables::{CpuRunsView, DoubtfulRuns, StoreError, Table, ThreadsView};
+
+use crate::Kind;
+use crate::functions::FunctionNames;
+use crate::sums::{Key, Slot, Sums};
+
+const COLUMNS: [&str; 11] = [
+    "start_ns",
+    "end_ns",
+    "cpu_ns",
+    "cpu",
+    "thread_id",
+    "thread_row",
+    "process_row",
+    "planned_thread_id",
+    "ready_ns",
+    "waits_ns",
+    "previous_wait_reason",
+];
+
+/// Adds the runs of threads and their waits, without idle threads and doubtful runs. Returns the rows of
+/// `threads` by the name of their row, in lower case.
+pub(crate) fn add(
+    reader: &Reader<'_>,
+    doubtful: &DoubtfulRuns,
+    functions: &mut FunctionNames<'_>,
+    sums: &mut Sums,
+) -> Result<BTreeMap<String, Vec<u32>>, StoreError> {
+    let blocks = sums.blocks.clone();
+    let table = reader.table(Table::CpuRuns)?;
+    let mut slots = Slots::new(reader, functions)?;
+    let all = i64::MIN..i64::MAX;
+    let mut interrupted = Interrupted::new(reader, blocks.part.clone().unwrap_or(all.clone()))?;
+    // Block and time of each interrupt of a run.
+    let mut inside: Vec<(usize, i64)> = Vec::new();
+    let range = blocks.part.as_ref().map_or(all, |part| part.start..i64::MAX);
+    for batch in reader.batches(&table, range, &COLUMNS) {
+        let batch = batch?;
+        let runs = CpuRunsView::new(&batch)?;
+        for row in 0..runs.len() {
+            let (start, end) = (runs.start_ns[row], runs.end_ns[row]);
+            let ran = match &blocks.part {
+                // Runs of a moment count, too, if the whole trace is compared.
+                None => Some(start..end),
+                Some(_) => blocks.within(start..end),
+            };
+            inside.clear();
+            if let Some(ran) = &ran {
+                let mut left = ran.end.saturating_sub(ran.start);
+                interrupted.of_run(runs.cpu[row], end, left, |at, ns| {
+                    inside.push((blocks.nearest(at), ns.min(left)));
+                    left = left.saturating_sub(ns).max(0);
+                })?;
+            }
+            if runs.thread_id[row] == 0 || doubtful.is(&runs, row) {
+                continue;
+            }
+            let process = runs.process_row.get(row);
+            let programs = slots.of_process(process, sums);
+            if let Some(ran) = &ran {
+                let thread = slots.of_thread(process, runs.thread_row.get(row), sums);
+                for (kind, slot) in [(Kind::Program, programs.ran), (Kind::Thread, thread)] {
+                    let of = sums.of(kind, slot);
+                    blocks.split(ran.clone(), |block, ns| of[block].add(0.0, ns as f64));
+                    of[blocks.nearest(ran.end)].add(1.0, 0.0);
+                    for (block, ns) in &inside {
+                        of[*block].add(0.0, -(*ns as f64));
+                    }
+                }
+            }
+            let ready_ns = runs.ready_ns.get(row).unwrap_or(0).max(0);
+            let ready = start.saturating_sub(ready_ns)..start;
+            add_wait(sums, Kind::Ready, programs.ready, &ready);
+            if let Some(ns) = runs.waits_ns.get(row).filter(|ns| *ns > 0)
+                && let Some(reason) = runs.previous_wait_reason.get(row)
+            {
+                let waited = ready.start.saturating_sub(ns)..ready.start;
+                let slot = slots.of_wait(process, reason, sums);
+                add_wait(sums, Kind::Wait, slot, &waited);
+            }
+        }
+    }
+    Ok(slots.threads)
+}
+
+fn add_wait(sums: &mut Sums, kind: Kind, slot: Slot, waited: &Range<i64>) {
+    let blocks = sums.blocks.clone();
+    if let Some(waited) = blocks.within(waited.clone()) {
+        let of = sums.of(kind, slot);
+        blocks.split(waited.clone(), |block, ns| of[block].add(0.0, ns as f64));
+        of[blocks.nearest(waited.end)].add(1.0, 0.0);
+    }
+}
+
+/// Slots of the rows of a process.
+#[derive(Clone, Copy)]
+struct Programs {
+    ran: Slot,
+    ready: Slot,
+}
+
+/// Slots of processes, threads and waits that were seen.
+struct Slots<'r, 'f, 'a> {
+    reader: &'r Reader<'r>,
+    functions: &'f mut FunctionNames<'a>,
+    /// Process and start address of each thread, by row of `threads`.
+    starts: Vec<(u32, Option<u64>)>,
+    processes: FxHashMap<Option<u32>, Programs>,
+    of_threads: FxHashMap<(Option<u32>, Option<u32>), Slot>,
+    waits: FxHashMap<(Option<u32>, u8), Slot>,
+    threads: BTreeMap<String, Vec<u32>>,
+}
+
+impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
+    fn new(
+        reader: &'r Reader<'r>,
+        functions: &'f mut FunctionNames<'a>,
+    ) -> Result<Slots<'r, 'f, 'a>, StoreError> {
+        let table = reader.table(Table::Threads)?;
+        let mut starts = Vec::new();
+        for batch in reader.batches(
+            &table,
+            i64::MIN..i64::MAX,
+            &["process_id", "win32_start_address"],
+        ) {
+            let batch = batch?;
+            let view = ThreadsView::new(&batch)?;
+            let rows = 0..view.len();
+            starts.extend(rows.map(|row| (view.process_id[row], view.win32_start_address.get(row))));
+        }
+        Ok(Slots {
+            reader,
+            functions,
+            starts,
+            processes: FxHashMap::default(),
+            of_threads: FxHashMap::default(),
+            waits: FxHashMap::default(),
+            threads: BTreeMap::new(),
+        })
+    }
+
+    fn program(&self, process: Option<u32>) -> Option<&'r str> {
+        let reader: &'r Reader<'r> = self.reader;
+        reader.names.process(process, None).name
+    }
+
+    fn of_process(&mut self, process: Option<u32>, sums: &mut Sums) -> Programs {
+        if let Some(known) = self.processes.get(&process) {
+            return *known;
+        }
+        let name = self.program(process);
+        let found = Programs {
+            ran: sums.slot(Kind::Program, name, Key::Name),
+            ready: sums.slot(Kind::Ready, name, Key::Name),
+        };
+        self.processes.insert(process, found);
+        found
+    }
+
+    fn of_wait(&mut self, process: Option<u32>, reason: u8, sums: &mut Sums) -> Slot {
+        if let Some(known) = self.waits.get(&(process, reason)) {
+            return *known;
+        }
+        let program = self.program(process);
+        let name = program.map(|name| format!("{name}: {}", explain::wait_reason(reason)));
+        let program = program.unwrap_or_default().to_lowercase();
+        let key = Key::Wait(program.into(), reason);
+        let slot = sums.slot(Kind::Wait, name.as_deref(), key);
+        self.waits.insert((process, reason), slot);
+        slot
+    }
+
+    fn of_thread(&mut self, process: Option<u32>, thread: Option<u32>, sums: &mut Sums) -> Slot {
+        if let Some(known) = self.of_threads.get(&(process, thread)) {
+            return *known;
+        }
+        let named = thread.and_then(|row| self.named(process, row));
+        let (name, key) = match named {
+            Some((name, key)) => (Some(name), key),
+            None => (None, Key::Name),
+        };
+        let slot = sums.slot(Kind::Thread, name.as_deref(), key);
+        if let (Some(name), Some(row)) = (name, thread) {
+            let rows = self.threads.entry(name.to_lowercase()).or_default();
+            // A thread in several processes is rare. Each row is listed once.
+            if rows.last() != Some(&row) {
+                rows.push(row);
+            }
+        }
+        self.of_threads.insert((process, thread), slot);
+        slot
+    }
+
+    /// Returns the name of a thread for all boots: its program, and its own name or its start function.
+    fn named(&mut self, process: Option<u32>, thread: u32) -> Option<(String, Key)> {
+        let program = self.program(process)?;
+        let of: Box<str> = program.to_lowercase().into();
+        if let Some(name) = self.reader.names.thread_name(thread) {
+            return Some((format!("{program}: {name}"), Key::Thread(of, None)));
+        }
+        let (process_id, start) = *self.starts.get(thread as usize)?;
+        let id = self.functions.in_process(process_id, start?)?;
+        let code = self.functions.code(id);
+        let start = code.function.as_ref().unwrap_or(&code.module);
+        let key = Key::Thread(of, Some(code.module.to_lowercase().into()));
+        Some((format!("{program}: starts in {start}"), key))
+    }
+}

@@ -1,0 +1,361 @@
+//! Sampled call stacks of both sides as one tree.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use explain::Reader;
+use rustc_hash::FxHashMap;
+use tables::{StacksView, StoreError, Table};
+
+use crate::Recording;
+use crate::functions::{Code, FunctionNames};
+use crate::samples::Place;
+
+/// Maximum number of stacks of a recording. If there are more, those with the least time are left out.
+const MOST_STACKS: usize = 200_000;
+
+/// Least share of the change of a call that one of its callees has if it is blamed for the change.
+const BLAMED: f64 = 0.8;
+
+/// Sampled stacks of a recording.
+#[derive(Debug, Default)]
+pub(crate) struct Stacks {
+    code: Vec<Code>,
+    stacks: Vec<Stack>,
+    /// Frames of all stacks: indices of `code`, from the outermost call of each stack.
+    frames: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Stack {
+    root: Root,
+    /// Id of the stack, and its process.
+    id: (u32, Place),
+    /// End of the frames of this stack; they begin where those of the stack before end.
+    end: usize,
+    ns: f64,
+}
+
+/// Place in which the stacks of a tree begin.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Root {
+    /// DPCs and service routines.
+    Interrupts,
+    /// Threads of a program, in lower case.
+    Program(String),
+}
+
+impl Stacks {
+    /// Reads the frames of the sampled stacks.
+    pub(crate) fn read(
+        reader: &Reader<'_>,
+        functions: &mut FunctionNames<'_>,
+        sampled: FxHashMap<(u32, Place), f64>,
+    ) -> Result<Stacks, StoreError> {
+        let mut sampled: Vec<((u32, Place), f64)> = sampled.into_iter().collect();
+        if sampled.len() > MOST_STACKS {
+            sampled.sort_by(|(a, old), (b, new)| new.total_cmp(old).then(a.cmp(b)));
+            sampled.truncate(MOST_STACKS);
+        }
+        sampled.sort_by_key(|(id, _)| *id);
+        let mut found = Stacks::default();
+        let table = reader.table(Table::Stacks)?;
+        let chunks = table.chunks();
+        let mut left = sampled.as_slice();
+        for (number, chunk) in chunks.iter().enumerate() {
+            let here = left.partition_point(|((id, _), _)| i64::from(*id) <= chunk.last);
+            let (now, later) = left.split_at(here);
+            left = later;
+            if now.is_empty() {
+                continue;
+            }
+            reader.check()?;
+            let batch = table.read(number, &["stack_id", "addresses"])?;
+            let view = StacksView::new(&batch)?;
+            for (id, ns) in now {
+                let Ok(row) = view.stack_id.binary_search(&i64::from(id.0)) else {
+                    continue;
+                };
+                let (root, process_id) = match id.1 {
+                    Place::Interrupt => (Root::Interrupts, 0),
+                    Place::Process(row) => {
+                        let process = reader.names.process(Some(row), None);
+                        let Some(name) = process.name else {
+                            continue;
+                        };
+                        (Root::Program(name.to_lowercase()), process.id.unwrap_or(0))
+                    }
+                };
+                let addresses = view.addresses.get(row).iter().rev();
+                let frames = addresses.filter_map(|it| functions.in_process(process_id, *it));
+                found.frames.extend(frames);
+                found.stacks.push(Stack {
+                    root,
+                    id: *id,
+                    end: found.frames.len(),
+                    ns: *ns,
+                });
+            }
+        }
+        found.code = functions.all().to_vec();
+        Ok(found)
+    }
+
+    /// Returns the time of some of the stacks, in nanoseconds.
+    pub(crate) fn time_of(&self, stacks: &[(u32, Place)]) -> f64 {
+        let all = self.stacks.iter();
+        let some = all.filter(|stack| stacks.binary_search(&stack.id).is_ok());
+        some.map(|stack| stack.ns).sum()
+    }
+
+    fn each(&self) -> impl Iterator<Item = (&Stack, &[u32])> {
+        let starts = std::iter::once(0).chain(self.stacks.iter().map(|stack| stack.end));
+        let all = starts.zip(&self.stacks);
+        all.map(|(start, stack)| (stack, &self.frames[start..stack.end]))
+    }
+}
+
+/// Calls of the sampled stacks of both sides, for example for a differential flame graph.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    /// Calls. A call follows its caller.
+    pub calls: Vec<Call>,
+    /// Outermost calls: the first is that of [`Root::Interrupts`], the others are programs.
+    pub roots: BTreeMap<Root, usize>,
+}
+
+/// Call in a [`Tree`], with its sampled time in nanoseconds per second of the recordings.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Name of the function, or of the module if a recording has no symbols for it.
+    pub name: String,
+    /// Index of the caller; `None` for a root.
+    pub caller: Option<usize>,
+    /// Time in the call itself before the change.
+    pub own_before_ns: f64,
+    /// Time in the call itself after the change.
+    pub own_after_ns: f64,
+    /// Time in the call and its callees before the change.
+    pub before_ns: f64,
+    /// Time in the call and its callees after the change.
+    pub after_ns: f64,
+}
+
+impl Call {
+    /// Returns the change of the time in the call and its callees.
+    pub fn change_ns(&self) -> f64 {
+        self.after_ns - self.before_ns
+    }
+}
+
+impl Tree {
+    /// Unites the stacks of both sides. Returns an empty tree if a recording has no stacks.
+    pub fn of(before: &[Recording], after: &[Recording]) -> Tree {
+        let all = || before.iter().chain(after);
+        if all().any(|of| of.stacks.stacks.is_empty()) {
+            return Tree::default();
+        }
+        let unnamed = unnamed([before, after]);
+        let mut tree = Tree::default();
+        let mut callees: FxHashMap<(usize, Box<str>), usize> = FxHashMap::default();
+        for (side, recordings) in [before, after].into_iter().enumerate() {
+            let seconds: f64 = recordings.iter().map(|of| of.seconds).sum();
+            for of in recordings {
+                let names = names(of, &unnamed);
+                for (stack, frames) in of.stacks.each() {
+                    let mut at = tree.root(&stack.root);
+                    for name in path(frames, &names) {
+                        let next = tree.calls.len();
+                        at = *callees.entry((at, name.into())).or_insert_with(|| {
+                            tree.calls.push(Call::new(name, Some(at)));
+                            next
+                        });
+                    }
+                    let call = &mut tree.calls[at];
+                    let own = match side {
+                        0 => &mut call.own_before_ns,
+                        _ => &mut call.own_after_ns,
+                    };
+                    *own += stack.ns / seconds;
+                }
+            }
+        }
+        tree.add_up();
+        tree
+    }
+
+    fn root(&mut self, root: &Root) -> usize {
+        if let Some(known) = self.roots.get(root) {
+            return *known;
+        }
+        let name = match root {
+            Root::Interrupts => "DPCs and ISRs",
+            Root::Program(name) => name,
+        };
+        self.calls.push(Call::new(name, None));
+        self.roots.insert(root.clone(), self.calls.len() - 1);
+        self.calls.len() - 1
+    }
+
+    fn add_up(&mut self) {
+        for at in (0..self.calls.len()).rev() {
+            let call = &mut self.calls[at];
+            call.before_ns += call.own_before_ns;
+            call.after_ns += call.own_after_ns;
+            let (before, after, caller) = (call.before_ns, call.after_ns, call.caller);
+            if let Some(caller) = caller {
+                self.calls[caller].before_ns += before;
+                self.calls[caller].after_ns += after;
+            }
+        }
+    }
+
+    /// Returns the deepest call that has at least 80 % of the change of each of its callers, below a root.
+    /// Returns `None` if no callee of the root has that much.
+    pub fn blamed(&self, root: &Root) -> Option<usize> {
+        let root = *self.roots.get(root)?;
+        let mut heaviest: BTreeMap<usize, usize> = BTreeMap::new();
+        for (at, call) in self.calls.iter().enumerate() {
+            let Some(caller) = call.caller else {
+                continue;
+            };
+            // The callee whose change has the sign of its caller's, and is the greatest.
+            let sign = self.calls[caller].change_ns().signum();
+            let size = |at: usize| self.calls[at].change_ns() * sign;
+            let best = heaviest.entry(caller).or_insert(at);
+            if size(at) > size(*best) {
+                *best = at;
+            }
+        }
+        let mut at = root;
+        while let Some(callee) = heaviest.get(&at) {
+            let (of, whole) = (self.calls[*callee].change_ns(), self.calls[at].change_ns());
+            if whole == 0.0 || of / whole < BLAMED {
+                break;
+            }
+            at = *callee;
+        }
+        (at != root).then_some(at)
+    }
+
+    /// Returns the names of a call and its callers below the root, the outermost first.
+    pub fn path(&self, call: usize) -> Vec<&str> {
+        let mut path = Vec::new();
+        let mut at = call;
+        while let Some(caller) = self.calls[at].caller {
+            path.push(self.calls[at].name.as_str());
+            at = caller;
+        }
+        path.reverse();
+        path
+    }
+
+    /// Returns the stacks of a recording that reach a call, by id and place. 
+    pub(crate) fn reaching(
+        &self,
+        call: usize,
+        root: &Root,
+        of: &Recording,
+        sides: [&[Recording]; 2],
+    ) -> Vec<(u32, Place)> {
+        let path_to = self.path(call);
+        let unnamed = unnamed(sides);
+        let names = names(of, &unnamed);
+        let stacks = of.stacks.each().filter(|(stack, frames)| {
+            let mut calls = path(frames, &names);
+            stack.root == *root && path_to.iter().all(|name| calls.next() == Some(*name))
+        });
+        stacks.map(|(stack, _)| stack.id).collect()
+    }
+}
+
+/// Returns the modules without symbols in a recording, in lower case.
+fn unnamed(sides: [&[Recording]; 2]) -> BTreeSet<&str> {
+    let all = sides.into_iter().flatten();
+    all.flat_map(|of| of.symbols.unnamed.iter().map(|module| &**module))
+        .collect()
+}
+
+/// Returns the names of the code of a recording in the tree. Code of a module without symbols in a recording
+/// has the name of the module, because functions without names do not match.
+fn names<'r>(of: &'r Recording, unnamed: &BTreeSet<&str>) -> Vec<&'r str> {
+    let named = of.stacks.code.iter().map(|code| match &code.function {
+        Some(function) if !unnamed.contains(&*code.module.to_lowercase()) => &**function,
+        _ => &*code.module,
+    });
+    named.collect()
+}
+
+/// Returns the names of the frames of a stack. Neighbours with the same name are one call.
+fn path<'n>(frames: &[u32], names: &[&'n str]) -> impl Iterator<Item = &'n str> {
+    let mut before = None;
+    let names = frames.iter().map(|frame| names[*frame as usize]);
+    names.filter(move |name| before.replace(*name) != Some(*name))
+}
+
+impl Call {
+    fn new(name: &str, caller: Option<usize>) -> Call {
+        Call {
+            name: name.to_owned(),
+            caller,
+            own_before_ns: 0.0,
+            own_after_ns: 0.0,
+            before_ns: 0.0,
+            after_ns: 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tree of PerfView's published example of a comparison: main calls f and g, f calls x, g calls y.
+    fn perfview() -> Tree {
+        let call = |name: &str, caller, own_before_ns, own_after_ns| Call {
+            own_before_ns,
+            own_after_ns,
+            ..Call::new(name, caller)
+        };
+        let mut tree = Tree {
+            calls: vec![
+                call("program", None, 0.0, 0.0),
+                call("main", Some(0), 0.0, 0.0),
+                call("f", Some(1), 25.0, 25.0),
+                call("g", Some(1), 25.0, 25.0),
+                call("x", Some(2), 25.0, 35.0),
+                call("y", Some(3), 25.0, 25.0),
+            ],
+            roots: BTreeMap::from([(Root::Interrupts, 0)]),
+        };
+        tree.add_up();
+        tree
+    }
+
+    /// Checks the deepest call with the change. PerfView's own columns for it are not used: responsibility is
+    /// the share of the change, and overweight relates the growth of a row to that of all rows, which tells
+    /// nothing about chance.
+    #[test]
+    fn the_deepest_call_with_the_change_is_blamed() {
+        let tree = perfview();
+        let changes: Vec<f64> = tree.calls.iter().map(Call::change_ns).collect();
+        assert_eq!(changes, [10.0, 10.0, 10.0, 0.0, 10.0, 0.0]);
+        assert_eq!((tree.calls[1].before_ns, tree.calls[1].after_ns), (100.0, 110.0));
+        let blamed = tree.blamed(&Root::Interrupts).unwrap();
+        assert_eq!(tree.path(blamed), ["main", "f", "x"]);
+        // x and y have half of the change each: neither is blamed.
+        let mut tree = perfview();
+        tree.calls[5].after_ns += 10.0;
+        tree.calls[3].after_ns += 10.0;
+        tree.calls[1].after_ns += 10.0;
+        tree.calls[0].after_ns += 10.0;
+        let blamed = tree.blamed(&Root::Interrupts).unwrap();
+        assert_eq!(tree.path(blamed), ["main"]);
+    }
+
+    #[test]
+    fn neighbours_with_one_name_are_one_call() {
+        let names = ["a", "b", "a"];
+        let calls: Vec<&str> = path(&[0, 2, 1, 1, 0], &names).collect();
+        assert_eq!(calls, ["a", "b", "a"]);
+    }
+}

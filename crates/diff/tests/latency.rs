@@ -1,0 +1,88 @@
+//! Latency of a thread, divided by its critical path.
+
+use diff::{Divided, Latency, LatencyInterval, LatencyPart, NoPath};
+use simulated::Simulated;
+use tables::{Cache, Options, Store};
+
+/// A thread that ten times a second works for 3 ms, reads from a disk, and has another thread work for 2 ms.
+const WORK: &str = r#"
+extends = "healthy"
+title = "A healthy desktop with a program that works in steps"
+[[add.process]]
+name = "app.exe"
+[[add.process.thread]]
+name = "work"
+program = [ { forever = [
+  { sleep = "100ms" },
+  { mark = "begin" },
+  { run = "3ms" },
+  { read = "64KiB", file = 'C:\data.bin' },
+  { set = "request" },
+  { wait = "answer" },
+  { mark = "end" },
+] } ]
+[[add.process]]
+name = "server.exe"
+[[add.process.thread]]
+name = "answers"
+program = [ { forever = [ { wait = "request" }, { run = "2ms" }, { set = "answer" } ] } ]
+"#;
+
+fn divided(settings: &[&str], interval: &LatencyInterval) -> Result<Divided, NoPath> {
+    let simulated = Simulated::of_text("work", WORK, settings);
+    let store = Store::open(&[(&simulated.trace).into()], Cache::Off).unwrap();
+    Divided::read(&store, interval, Options::default()).unwrap()
+}
+
+fn find<'l>(latency: &'l Latency, program: Option<&str>, state: &str) -> &'l LatencyPart {
+    let mut parts = latency.parts.iter();
+    let found = parts.find(|part| part.program.as_deref() == program && part.state == state);
+    found.unwrap_or_else(|| panic!("no {program:?} {state} in {latency:?}"))
+}
+
+#[test]
+fn a_slower_disk_is_the_part_that_changed() {
+    let interval = LatencyInterval {
+        thread: "work".to_owned(),
+        marks: Some(["begin".to_owned(), "end".to_owned()]),
+        during: None,
+    };
+    let service = |time: &str| divided(&[&format!("disk.0.service={time}")], &interval).unwrap();
+    let latency = Latency::of(&[service("5ms")], &[service("12ms")]);
+    assert!(latency.intervals_before > 80 && latency.intervals_after > 70);
+    let first = &latency.parts[0];
+    assert_eq!((&*first.state, &first.program), ("waited for a disk", &None));
+    let (disk, whole) = (
+        first.after_ns - first.before_ns,
+        latency.after_ns - latency.before_ns,
+    );
+    // Other requests to the disk may come first, so a request can be later than its own time.
+    assert!((disk - 7e6).abs() < 1.4e6, "{latency:?}");
+    assert!((whole - disk).abs() < 0.1 * disk, "{latency:?}");
+    for (program, ms) in [(None, 3.0), (Some("server.exe"), 2.0)] {
+        let ran = find(&latency, program, "ran");
+        for ns in [ran.before_ns, ran.after_ns] {
+            assert!((ns / 1e6 - ms).abs() < 0.05 * ms, "{latency:?}");
+        }
+    }
+    // The parts and the residual are the whole.
+    let parts: f64 = (latency.parts.iter())
+        .map(|part| part.after_ns - part.before_ns)
+        .sum();
+    assert!((parts + latency.residual_ns - whole).abs() < 1.0, "{latency:?}");
+    assert!(latency.residual_ns.abs() < 0.01 * whole, "{latency:?}");
+}
+
+#[test]
+fn an_interval_that_does_not_exist_is_refused() {
+    let interval = |thread: &str, end: &str| LatencyInterval {
+        thread: thread.to_owned(),
+        marks: Some(["begin".to_owned(), end.to_owned()]),
+        during: None,
+    };
+    let settings = ["duration=1s"];
+    let refused = |interval| divided(&settings, &interval).err();
+    assert_eq!(refused(interval("none", "end")), Some(NoPath::NoThread));
+    assert_eq!(refused(interval("app.exe", "none")), Some(NoPath::NoMarks));
+    assert!(divided(&settings, &interval("App.exe", "end")).is_ok());
+}

@@ -1,0 +1,111 @@
+//! Kinds of events that only one recording has.
+
+mod recorded;
+
+use diff::{Conclusion, Diff, Kind, Recording};
+use recorded::{diff, per_work, recording};
+
+/// Keywords of the kernel, each with the kinds of rows that need it on both sides.
+const KEYWORDS: [(&str, &[Kind]); 15] = [
+    ("PROC_THREAD", &[Kind::Program, Kind::Thread, Kind::Ready, Kind::Wait]),
+    ("LOADER", &[
+        Kind::Dpc,
+        Kind::Isr,
+        Kind::InterruptCode,
+        Kind::InterruptFunction,
+        Kind::ThreadCode,
+        Kind::ThreadFunction,
+    ]),
+    ("CSWITCH", &[Kind::Program, Kind::Thread, Kind::Ready, Kind::Wait]),
+    ("DISPATCHER", &[Kind::Ready, Kind::Wait]),
+    ("PRIORITY", &[]),
+    ("ANTI_STARVATION", &[]),
+    // Without DPCs, their time is part of the CPU time of threads.
+    ("DPC", &[Kind::Dpc, Kind::Program, Kind::Thread]),
+    ("INTERRUPT", &[Kind::Isr, Kind::Program, Kind::Thread]),
+    ("PROFILE", &[
+        Kind::InterruptCode,
+        Kind::InterruptFunction,
+        Kind::ThreadCode,
+        Kind::ThreadFunction,
+    ]),
+    ("DISK_IO", &[Kind::Disk, Kind::File]),
+    ("DISK_IO_INIT", &[]),
+    ("FILENAME", &[Kind::File]),
+    ("HARD_FAULTS", &[]),
+    ("NETWORKTRACE", &[]),
+    ("POWER", &[]),
+];
+
+/// Records a scenario without a keyword.
+fn without(scenario: &str, keyword: &str) -> Recording {
+    let others = KEYWORDS.iter().map(|(name, _)| *name);
+    let others: Vec<String> = others
+        .filter(|name| *name != keyword)
+        .map(|name| format!("\"{name}\""))
+        .collect();
+    recording(
+        scenario,
+        &[&format!("record.kernel=[{}]", others.join(", "))],
+    )
+}
+
+fn differing(diff: &Diff) -> Vec<String> {
+    let all = diff.per_second.iter().chain(per_work(diff));
+    let differing = all.filter(|change| {
+        [Conclusion::Differs, Conclusion::MeanDiffers].contains(&change.conclusion)
+    });
+    differing
+        .map(|change| format!("{:?} {}", change.kind, change.name))
+        .collect()
+}
+
+/// Compares a machine with itself. Whatever is found comes from the events that one recording lacks.
+#[test]
+fn a_missing_kind_of_event_is_no_difference() {
+    for scenario in ["smb-signing-on", "usb-wdf01000", "foreground-boost", "healthy"] {
+        let all = recording(scenario, &[]);
+        for (keyword, _) in KEYWORDS {
+            let less = without(scenario, keyword);
+            for (before, after) in [(&all, &less), (&less, &all)] {
+                let diff = diff(before, after);
+                let found = differing(&diff);
+                assert!(found.is_empty(), "{scenario} without {keyword}: {found:?}");
+                assert!(diff.findings.is_empty(), "{scenario} without {keyword}");
+            }
+        }
+    }
+}
+
+/// Compares different machines, one of them without a kind of event.
+#[test]
+fn no_claim_rests_on_a_missing_kind_of_event() {
+    for (one, other) in [
+        ("smb-signing-off", "smb-signing-on"),
+        ("usb-wdf01000", "usb-amdxhc31"),
+        ("rss-300kbps", "rss-1gbps"),
+    ] {
+        let (before, after) = (recording(one, &[]), recording(other, &[]));
+        let full = diff(&before, &after);
+        assert!(!full.findings.is_empty(), "{one}");
+        for (keyword, kinds) in KEYWORDS {
+            let fewer = [
+                diff(&without(one, keyword), &after),
+                diff(&before, &without(other, keyword)),
+            ];
+            for diff in fewer {
+                let about = format!("{one} and {other} without {keyword}");
+                let all = diff.per_second.iter().chain(per_work(&diff));
+                let mut needing = all.filter(|change| kinds.contains(&change.kind));
+                assert_eq!(needing.next().map(|it| &it.name), None, "{about}");
+                if keyword == "NETWORKTRACE" {
+                    assert!(diff.per_work.is_none(), "{about}");
+                }
+                // What both have is compared as before.
+                if kinds.is_empty() {
+                    assert_eq!(diff.per_second.len(), full.per_second.len(), "{about}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Power: changes that must be found.
+
+mod recorded;
+
+use diff::{Asked, Conclusion, Kind, Recording};
+use recorded::{adds_up, diff, find, read};
+use simulated::Simulated;
+
+/// Records 30 s of a healthy desktop with a program whose work takes this time, 50 times a second.
+fn with_load(run: &str, seed: u32) -> Recording {
+    let text = format!(
+        r#"
+        extends = "healthy"
+        title = "A healthy desktop with a steady load"
+        duration = "30s"
+        [[add.process]]
+        name = "load.exe"
+        [[add.process.thread]]
+        name = "load"
+        program = [ {{ resolution = "0.5ms" }}, {{ forever = [ {{ sleep = "exp(19ms)" }}, {{ run = "{run}" }} ] }} ]
+        "#
+    );
+    let simulated = Simulated::of_text("load", &text, &[&format!("seed={seed}")]);
+    read(&simulated, &Asked::default())
+}
+
+#[test]
+fn a_change_of_a_fifth_is_found() {
+    const PAIRS: u32 = 20;
+    let (mut found, mut first) = (0, 0);
+    for seed in 1..=PAIRS {
+        let before = with_load("lognormal(1ms, 0.3)", seed);
+        let after = with_load("lognormal(1200us, 0.3)", 100 + seed);
+        let diff = diff(&before, &after);
+        adds_up(&diff);
+        let load = find(&diff.per_second, Kind::Program, "load.exe");
+        // 5 % of a CPU.
+        assert!((0.04..0.06).contains(&(load.before.ns / 1e9)), "{load:?}");
+        found += u32::from(load.conclusion == Conclusion::Differs);
+        first += u32::from(recorded::first_subjects(&diff).contains(&"load.exe".to_owned()));
+    }
+    assert!(found * 10 >= PAIRS * 9, "{found} of {PAIRS}");
+    assert!(first * 10 >= PAIRS * 9, "{first} of {PAIRS} first");
+}
