@@ -332,7 +332,7 @@ fn times_are_related_to_other_work() {
     ] {
         let per = [&["prove", "diff", "--per", work][..], &traces].concat();
         assert!(printed(&per).contains(&format!("Per {unit}")), "{work}");
-        let json = printed(&[&["--json"][..], &per].concat());
+        let json = printed(&[&["prove", "diff", "--json"][..], &per[2..]].concat());
         let json: Value = serde_json::from_str(&json).unwrap();
         let per_work = &json["per_work"];
         assert_eq!(per_work["work"], work);
@@ -349,21 +349,83 @@ fn times_are_related_to_other_work() {
     assert!(wrong.contains("expected network-kib"), "{wrong}");
 }
 
+#[test]
+fn the_critical_path_of_a_thread_is_divided() {
+    let (stall, healthy) = (
+        Simulated::new("rank-stall", &[]),
+        Simulated::new("healthy", &[]),
+    );
+    let traces = [stall.trace.as_str(), "--", stall.trace.as_str()];
+    let lock_app = ["prove", "diff", "--thread", "LockApp.exe"];
+    let between = [
+        "--before-between",
+        "2",
+        "4",
+        "--after-between",
+        "30.4",
+        "49.8",
+    ];
+    let json = printed(&[&lock_app[..], &between, &["--json"], &traces].concat());
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let latency = &json["latency"];
+    assert_eq!(latency["after_ns"], 19_400_000_000.0);
+    // The parts and the residual are the change of the whole.
+    let ns = |of: &Value, name: &str| of[name].as_f64().unwrap();
+    let parts = latency["parts"].as_array().unwrap().iter();
+    let parts: f64 = parts
+        .map(|part| ns(part, "after_ns") - ns(part, "before_ns"))
+        .sum();
+    let whole = ns(latency, "after_ns") - ns(latency, "before_ns");
+    let rest = whole - parts - ns(latency, "residual_ns");
+    assert!(rest.abs() < 1.0, "{latency}");
+    let text = printed(&[&lock_app[..], &between, &traces].concat());
+    assert!(text.contains("Critical path of LockApp.exe"), "{text}");
+    let none = refused(&[
+        "prove",
+        "diff",
+        "--thread",
+        "x",
+        &healthy.trace,
+        "--",
+        &healthy.trace,
+    ]);
+    assert!(
+        none.contains("no thread and no program named x ran"),
+        "{none}"
+    );
+}
+
 /// Runs the queries of all findings on both traces, and compares their answers with the findings.
 #[cfg(feature = "sql")]
 #[test]
 fn queries_return_the_numbers_of_the_findings() {
     for (before, after, options) in [
         ("smb-signing-off", "smb-signing-on", &[][..]),
-        ("usb-wdf01000", "usb-amdxhc31", &["--per", "waits=raw input"]),
+        (
+            "usb-wdf01000",
+            "usb-amdxhc31",
+            &["--per", "waits=raw input"],
+        ),
         ("dpc-flood-teaming", "dpc-flood-no-teaming", &[]),
-        ("dpc-flood-no-teaming", "dpc-flood-no-ids", &["--before-between", "20", "30"]),
+        (
+            "dpc-flood-no-teaming",
+            "dpc-flood-no-ids",
+            &["--before-between", "20", "30"],
+        ),
         ("rss-300kbps", "rss-1gbps", &["--per", "packets"]),
         ("foreground-boost", "foreground-boost-0x28", &[]),
-        ("foreground-boost", "foreground-boost-0x14", &["--after-between", "1", "8.3"]),
-        ("timer-own", "timer-occluded", &["--before-between", "0.5", "9"]),
+        (
+            "foreground-boost",
+            "foreground-boost-0x14",
+            &["--after-between", "1", "8.3"],
+        ),
+        (
+            "timer-own",
+            "timer-occluded",
+            &["--before-between", "0.5", "9"],
+        ),
         ("healthy", "lock-convoy", &[]),
-        ("healthy", "load", &[]),
+        ("healthy", "affinity-pinned", &[]),
     ] {
         let (old, new) = (Simulated::new(before, &[]), Simulated::new(after, &[]));
         // The symbols of both machines.
@@ -394,7 +456,9 @@ fn queries_return_the_numbers_of_the_findings() {
                 let evidence = of_side.iter().find(|(of, evidence)| {
                     of.starts_with(&sentence) && evidence["title"] == change["name"]
                 });
-                if let (Some((_, evidence)), "program") = (evidence, change["kind"].as_str().unwrap()) {
+                if let (Some((_, evidence)), "program") =
+                    (evidence, change["kind"].as_str().unwrap())
+                {
                     let total = evidence["rows"][0][1].as_f64().unwrap_or(0.0);
                     let rate = change[side]["ns"].as_f64().unwrap();
                     assert!((total / seconds - rate).abs() <= 1.0, "{change} {evidence}");

@@ -7,7 +7,7 @@ use std::ops::Range;
 const BLOCK_NS: Range<i64> = 500_000_000..2_000_000_000;
 
 /// Number of blocks of a recording, if their length allows it.
-const BLOCKS: i64 = 20;
+const BLOCKS: i64 = 40;
 
 /// Maximum number of blocks, which limits the memory for long recordings and for false clocks. Beyond 480 s,
 /// blocks are longer than 2 s.
@@ -91,7 +91,7 @@ mod tests {
     fn blocks_fill_the_time() {
         for (time, count) in [
             (0..10 * S, 20),
-            (5 * S..65 * S, 30),
+            (5 * S..65 * S, 40),
             (0..480 * S, 240),
             (0..100_000 * S, 240),
             (0..i64::MAX / 2, 240),

@@ -6,9 +6,7 @@ use std::collections::BTreeSet;
 use statistics::{multiple, welch};
 
 use crate::sums::{Key, Row};
-use crate::{
-    Change, Conclusion, Kind, PerWork, Recording, Sum, Unit, Unmatched, Work, decompose,
-};
+use crate::{Change, Conclusion, Kind, PerWork, Recording, Sum, Unit, Unmatched, Work, decompose};
 
 /// Share of findings that may be wrong.
 const FALSE_SHARE: f64 = 0.05;
@@ -24,6 +22,9 @@ const EXPLAINS: f64 = 0.8;
 
 /// Least number of events of a row on each side, from which their mean is compared.
 const LEAST_COUNT: f64 = 20.0;
+
+/// Least time without a name, as a share of a row's time, in which the row may be hidden.
+const HIDDEN: f64 = 0.5;
 
 /// Recordings of both sides, and the rows that both have.
 pub(crate) struct Matching<'r> {
@@ -82,8 +83,17 @@ impl<'r> Matching<'r> {
     fn is_comparable(&self, (kind, name): &(Kind, String), row: &Row) -> bool {
         let all = || self.sides.into_iter().flatten();
         let key = (*kind, name.clone());
+        let rate = |of: &Recording, ns: f64| ns / of.seconds;
+        let own = |of: &Recording| {
+            let row = of.rows.named.get(&key);
+            row.map(|row| rate(of, Sum::of(&row.blocks).ns))
+        };
+        let greatest = all().filter_map(own).fold(0.0, f64::max);
+        // The time of a row that seems absent may be among the time without a name.
         let is_known = |of: &Recording| {
-            of.rows.named.contains_key(&key) || !of.rows.joined.contains_key(kind)
+            let rest = [&of.rows.unnamed, &of.rows.joined].map(|rest| rest.get(kind));
+            let rest: f64 = rest.into_iter().flatten().map(|sum| sum.ns).sum();
+            own(of).is_some() || rate(of, rest) < HIDDEN * greatest
         };
         let has_same_symbols = row.key.symbols_of().is_none_or(|module| {
             let named = all().any(|of| of.symbols.named.contains(module));
@@ -103,7 +113,9 @@ impl<'r> Matching<'r> {
     ) -> Vec<Change> {
         let all = || self.sides.into_iter().flatten();
         let keys: BTreeSet<_> = all().flat_map(|of| of.rows.named.keys()).collect();
-        let works = self.sides.map(|side| side.iter().map(&work).collect::<Vec<_>>());
+        let works = self
+            .sides
+            .map(|side| side.iter().map(&work).collect::<Vec<_>>());
         let mut changes = Vec::new();
         for key in keys.into_iter().filter(|(kind, _)| is_asked(*kind)) {
             let Some(row) = all().find_map(|of| of.rows.named.get(key)) else {
@@ -275,23 +287,27 @@ fn conclude(changes: &mut [Change]) {
     changes.sort_by(order);
 }
 
-/// Orders changes by importance: used resources come before waits, those before rows that divide others, and
-/// the greatest change first.
+/// Orders changes by importance.
 fn order(a: &Change, b: &Change) -> Ordering {
-    let class = |of: &Change| match of.conclusion {
+    (class(a).cmp(&class(b))).then_with(|| weight(b).total_cmp(&weight(a)))
+}
+
+/// Returns the class of a change for the order, the most important first: used resources come before waits, and
+/// those before rows that divide others. Times come before means.
+pub(crate) fn class(of: &Change) -> u8 {
+    match of.conclusion {
         Conclusion::Differs if of.kind.is_detail() => 2,
         Conclusion::Differs if matches!(of.kind, Kind::Cpu | Kind::Wait) => 1,
         Conclusion::Differs => 0,
         Conclusion::MeanDiffers if of.kind.is_detail() => 4,
         Conclusion::MeanDiffers => 3,
         _ => 5,
-    };
-    (class(a).cmp(&class(b))).then_with(|| weight(b).total_cmp(&weight(a)))
+    }
 }
 
 /// Returns the size of a change for the order. Sampled code tells more than the routine that ran it, so code
 /// comes first if it explains most of the same time.
-fn weight(change: &Change) -> f64 {
+pub(crate) fn weight(change: &Change) -> f64 {
     let size = match change.conclusion {
         Conclusion::MeanDiffers => change.parts.mean_ns.abs(),
         _ => change.ns().abs(),

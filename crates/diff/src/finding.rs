@@ -4,6 +4,7 @@ use explain::{Evidence, Subject};
 use serde::Serialize;
 use wording::{duration, grouped, listed, size};
 
+use crate::compare::{class, weight};
 use crate::sums::Key;
 use crate::{
     Besides, Change, Conclusion, Diff, Kind, PerWork, Recording, Root, Unit, Work, throughput,
@@ -69,7 +70,8 @@ impl Finding {
     /// Adds a cause and the thing that is the cause.
     pub(crate) fn because(&mut self, why: String, subject: Option<Subject>) {
         self.why.push(why);
-        self.subjects.extend(subject.filter(|it| !self.subjects.contains(it)));
+        self.subjects
+            .extend(subject.filter(|it| !self.subjects.contains(it)));
     }
 
     /// Adds the evidence of each recording.
@@ -102,15 +104,30 @@ pub(crate) fn findings(diff: &Diff, sides: [&[Recording]; 2]) -> Vec<Finding> {
     let per_work = work.map_or_else(Vec::new, |work| {
         of_changes(diff, &work.changes, Some(work), sides)
     });
-    // The work that the user asks about comes first, and times come before means.
-    let mut both = match work.is_some_and(|work| work.is_asked) {
-        true => [per_work, per_second],
-        false => [per_second, per_work],
-    }
-    .concat();
-    both.sort_by_key(|(change, _)| !is_cost(change));
-    let both = both.into_iter().map(|(_, finding)| finding);
-    lost.into_iter().chain(both).take(FINDINGS).collect()
+    let rank = |change: &Change, of: Option<&PerWork>| {
+        // If the work differs, more or less time for it is no answer: its cost is.
+        let is_of_work = change.kind.is_in_interrupts() && work.is_some_and(PerWork::differs);
+        let is_asked = of.is_some_and(|work| work.is_asked);
+        // Changes per unit of work have the weight that they have at the smaller amount of work.
+        let rate = of.map_or(1.0, |work| work.before.min(work.after));
+        (
+            !is_asked,
+            class(change),
+            of.is_none() && is_of_work,
+            weight(change) * rate,
+        )
+    };
+    let per_second = per_second.into_iter().map(|found| (None, found));
+    let per_work = per_work.into_iter().map(|found| (work, found));
+    let mut all: Vec<_> = (per_second.chain(per_work))
+        .map(|(of, (change, finding))| (rank(change, of), finding))
+        .collect();
+    all.sort_by(|(a, _), (b, _)| {
+        let places = (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2));
+        places.then_with(|| b.3.total_cmp(&a.3))
+    });
+    let all = all.into_iter().map(|(_, finding)| finding);
+    lost.into_iter().chain(all).take(FINDINGS).collect()
 }
 
 /// Returns findings about the rows that differ, each with its row. `work` is the work to which the times are related; `None` for
@@ -124,7 +141,10 @@ fn of_changes<'d>(
     let mut findings = Vec::new();
     let mut explained: Vec<&Change> = Vec::new();
     let mut has_stacks = false;
-    for change in changes.iter().filter(|it| it.differs() && !it.kind.is_detail()) {
+    for change in changes
+        .iter()
+        .filter(|it| it.differs() && !it.kind.is_detail())
+    {
         if findings.len() >= FINDINGS || explained.iter().any(|it| std::ptr::eq(*it, change)) {
             continue;
         }
@@ -157,7 +177,9 @@ fn causes<'d>(of: &Change, changes: &'d [Change]) -> Vec<&'d Change> {
         return Vec::new();
     }
     let greatest = |is_part: &dyn Fn(&Change) -> bool| {
-        let parts = changes.iter().filter(|it| it.conclusion == Conclusion::Differs);
+        let parts = changes
+            .iter()
+            .filter(|it| it.conclusion == Conclusion::Differs);
         let mut parts = parts.filter(|part| (part.ns() > 0.0) == (of.ns() > 0.0));
         parts.find(|part| is_part(part))
     };
@@ -170,11 +192,13 @@ fn causes<'d>(of: &Change, changes: &'d [Change]) -> Vec<&'d Change> {
     match of.kind {
         Kind::Dpc => {
             let code = greatest(&|part| part.kind == Kind::InterruptCode);
-            let within = code
-                .and_then(|code| function(Kind::InterruptFunction, code.name.to_lowercase()));
+            let within =
+                code.and_then(|code| function(Kind::InterruptFunction, code.name.to_lowercase()));
             code.into_iter().chain(within).collect()
         }
-        Kind::InterruptCode => function(Kind::InterruptFunction, name).into_iter().collect(),
+        Kind::InterruptCode => function(Kind::InterruptFunction, name)
+            .into_iter()
+            .collect(),
         Kind::ThreadCode => function(Kind::ThreadFunction, name).into_iter().collect(),
         Kind::Program => {
             let is_thread = |part: &Change| {
@@ -244,7 +268,11 @@ fn sentence(change: &Change, work: Option<&PerWork>) -> String {
     if change.conclusion == Conclusion::MeanDiffers
         && let Some((old, new)) = before.mean_ns().zip(after.mean_ns())
     {
-        let counts = if after.count < before.count { "fewer" } else { "more" };
+        let counts = if after.count < before.count {
+            "fewer"
+        } else {
+            "more"
+        };
         let total = match (after.ns / before.ns - 1.0).abs() < SAME {
             true => "so the time in total is about the same".to_owned(),
             false => format!(
@@ -355,11 +383,14 @@ fn doubts(diff: &Diff, change: &Change, work: Option<&PerWork>) -> Vec<String> {
         && change.kind.is_in_interrupts()
         && diff.per_work.as_ref().is_some_and(PerWork::differs)
     {
-        doubts.push("The work differs by more than 5 %: compare the times per unit of work, too".into());
+        doubts.push(
+            "The work differs by more than 5 %: compare the times per unit of work, too".into(),
+        );
     }
     if change.kind == Kind::Wait {
         doubts.push(
-            "A thread that has nothing to do waits, too: longer waits need not be a delay".to_owned(),
+            "A thread that has nothing to do waits, too: longer waits need not be a delay"
+                .to_owned(),
         );
     }
     doubts
@@ -398,7 +429,8 @@ impl Diff {
             };
         }
         if self.per_second.is_empty() {
-            return "Nothing to compare: the recordings have no kind of event in common.".to_owned();
+            return "Nothing to compare: the recordings have no kind of event in common."
+                .to_owned();
         }
         let (units, least) = (self.before.units.min(self.after.units), self.unit.least());
         if units < least {

@@ -66,9 +66,9 @@ pub(crate) fn add(reader: &Reader<'_>, sums: &mut Sums) -> Result<Interrupts, St
                 sums.of(Kind::Cpu, slot)[block].add(1.0, ns as f64);
             }
             let image = routines.image_row.get(row);
-            let slot = *slots.entry((kind, image)).or_insert_with(|| {
-                sums.slot(kind, reader.names.module_label(image), Key::Name)
-            });
+            let slot = *slots
+                .entry((kind, image))
+                .or_insert_with(|| sums.slot(kind, reader.names.module_label(image), Key::Name));
             sums.of(kind, slot)[block].add(1.0, ns as f64);
         }
     }

@@ -105,7 +105,9 @@ fn thread(
             }
         }
     }
-    let most = ran.into_iter().max_by_key(|(row, ns)| (*ns, u32::MAX - row));
+    let most = ran
+        .into_iter()
+        .max_by_key(|(row, ns)| (*ns, u32::MAX - row));
     Ok(most.map(|(thread, _)| (thread, first..last)))
 }
 

@@ -13,6 +13,16 @@ use crate::{Change, Kind, Recording, Root, Sum, Work, work};
 /// Kinds of DPCs.
 const DPCS: [&str; 4] = ["dpc", "threaded_dpc", "timer_dpc", "io_timer"];
 
+/// Maximum number of processes or names of modules that a query lists. If there are more, it computes their
+/// names, which takes longer.
+const LISTED: usize = 1_000;
+
+/// SQL of the name of a program, without its id and with small letters.
+const PROGRAM_SQL: &str = r"lower(regexp_replace(process(process_row), ' \([0-9]+\)$', ''))";
+
+/// SQL of the name of a module, with small letters.
+const MODULE_SQL: &str = "lower(module(image_row))";
+
 /// SQL of the name of a function, without an offset and with small letters.
 const FUNCTION_SQL: &str =
     r"lower(regexp_replace(symbol(image_row, address), '\+0x[0-9a-f]+$', ''))";
@@ -54,7 +64,11 @@ impl Recording {
                 self.waits(of, waits, ["waits_from_ns", "waits_to_ns"], "waits_ns")
             }
             Kind::Dpc | Kind::Isr => {
-                let kinds = if of.kind == Kind::Isr { &ISRS[..] } else { &DPCS };
+                let kinds = if of.kind == Kind::Isr {
+                    &ISRS[..]
+                } else {
+                    &DPCS
+                };
                 let routines = Selection::of(Table::Interrupts)
                     .filter(Condition::is_text("kind", kinds))
                     .filter(self.is_module(&name))
@@ -106,8 +120,8 @@ impl Recording {
     /// many to list.
     pub(crate) fn stack_evidence(&self, root: &Root, stacks: &[(u32, Place)]) -> Option<Evidence> {
         /// Maximum number of stacks in a query.
-        const LISTED: usize = 4_000;
-        if stacks.len() > LISTED {
+        const STACKS: usize = 4_000;
+        if stacks.len() > STACKS {
             return None;
         }
         let ns = self.stacks.time_of(stacks);
@@ -121,7 +135,12 @@ impl Recording {
             .filters(of_root)
             .filter(Condition::IsOneOf("stack_id", ids));
         let evidence = Evidence::of("Samples below the call", self.within(samples, "time_ns"))
-            .column("time_ns", "time", Unit::Duration, Expression::Sum("weight_ns"));
+            .column(
+                "time_ns",
+                "time",
+                Unit::Duration,
+                Expression::Sum("weight_ns"),
+            );
         let time = (!stacks.is_empty()).then(|| Value::from(ns.round() as i64));
         Some(evidence.row([time]))
     }
@@ -148,7 +167,12 @@ impl Recording {
         let title = format!("DPCs and ISRs on CPU {cpu}");
         let ns = self.interrupts_ns.get(&cpu);
         Evidence::of(title, self.within(on_cpu(cpu), "end_ns"))
-            .column("time_ns", "time", Unit::Duration, Expression::Sum("exclusive_ns"))
+            .column(
+                "time_ns",
+                "time",
+                Unit::Duration,
+                Expression::Sum("exclusive_ns"),
+            )
             .row([ns.map(|ns| Value::from(ns.round() as i64))])
     }
 
@@ -230,7 +254,11 @@ impl Recording {
             let known = process.name;
             known.is_some_and(|known| known.to_lowercase() == name)
         });
-        Condition::IsOneOf("process_row", rows.map(|(row, _)| row).collect())
+        let rows: Vec<i64> = rows.map(|(row, _)| row).collect();
+        match rows.len() > LISTED {
+            false => Condition::IsOneOf("process_row", rows),
+            true => has_name(PROGRAM_SQL, name),
+        }
     }
 
     /// Returns the condition that a row belongs to a module, whose name is in lower case.
@@ -243,8 +271,16 @@ impl Recording {
             .collect();
         labels.sort_unstable();
         labels.dedup();
-        Condition::HasLabel(Expression::Module("image_row"), labels)
+        match labels.len() > LISTED {
+            false => Condition::HasLabel(Expression::Module("image_row"), labels),
+            true => has_name(MODULE_SQL, name),
+        }
     }
+}
+
+/// Returns the condition that a name that SQL computes is this one.
+fn has_name(sql: &str, name: &str) -> Condition {
+    Condition::HasLabel(Expression::Formula(sql.to_owned()), vec![name.to_owned()])
 }
 
 /// Selects the DPCs and service routines on a CPU, without those in threads.

@@ -104,7 +104,10 @@ impl Recording {
     /// Returns the tables that are needed to sum a trace, and to relate it to a unit of work.
     pub fn tables(work: Option<&Work>) -> Vec<Table> {
         let mut tables = [&TABLES[..], &Info::TABLES, &Identities::TABLES].concat();
-        tables.extend(work.filter(|work| **work == Work::Frames).map(|_| Table::Events));
+        tables.extend(
+            work.filter(|work| **work == Work::Frames)
+                .map(|_| Table::Events),
+        );
         tables
     }
 
@@ -126,16 +129,16 @@ impl Recording {
         let blocks = Blocks::of(time(&reader)?, asked.during.clone());
         let mut sums = Sums::new(blocks.clone());
         let mut functions = FunctionNames::new(&names, asked.functions);
-        let threads = runs::add(&reader, &doubtful, &mut functions, &mut sums)?;
+        let runs = runs::add(&reader, &doubtful, &mut functions, &mut sums)?;
         let mut recorded = BTreeSet::new();
-        for (kinds, table) in [
-            (&[Kind::Program, Kind::Thread][..], Table::CpuRuns),
-            (&[Kind::Ready, Kind::Wait], Table::ReadyThreads),
-            (&[Kind::Disk, Kind::File], Table::DiskIo),
-        ] {
-            if reader.has(table)? {
-                recorded.extend(kinds);
-            }
+        if runs.has_switches {
+            recorded.extend([Kind::Program, Kind::Thread]);
+        }
+        if runs.has_switches && reader.has(Table::ReadyThreads)? {
+            recorded.extend([Kind::Ready, Kind::Wait]);
+        }
+        if reader.has(Table::DiskIo)? {
+            recorded.extend([Kind::Disk, Kind::File]);
         }
         let interrupts = interrupts::add(&reader, &mut sums)?;
         recorded.extend(interrupts.recorded);
@@ -159,7 +162,7 @@ impl Recording {
             blocks,
             rows,
             recorded,
-            threads,
+            threads: runs.threads,
             symbols: functions.symbols(),
             interrupts_ns: interrupts.by_cpu,
             stacks,

@@ -64,8 +64,7 @@ pub(crate) fn without_user_and_numbers(path: &str) -> String {
 }
 
 /// SQL of [`without_user_and_numbers`] for the column `path`.
-pub(crate) const FILE_SQL: &str =
-    r"regexp_replace(regexp_replace(lower(path), '(\\users\\)[^\\]+(\\)', '\1*\2'), '[0-9]+', '#', 'g')";
+pub(crate) const FILE_SQL: &str = r"regexp_replace(regexp_replace(lower(path), '(\\users\\)[^\\]+(\\)', '\1*\2'), '[0-9]+', '#', 'g')";
 
 #[cfg(test)]
 mod tests {

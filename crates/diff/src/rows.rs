@@ -56,10 +56,7 @@ impl Kind {
     pub fn is_sampled(self) -> bool {
         matches!(
             self,
-            Kind::InterruptCode
-                | Kind::InterruptFunction
-                | Kind::ThreadCode
-                | Kind::ThreadFunction
+            Kind::InterruptCode | Kind::InterruptFunction | Kind::ThreadCode | Kind::ThreadFunction
         )
     }
 

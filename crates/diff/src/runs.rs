@@ -11,7 +11,7 @@ use crate::Kind;
 use crate::functions::FunctionNames;
 use crate::sums::{Key, Slot, Sums};
 
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "start_ns",
     "end_ns",
     "cpu_ns",
@@ -20,19 +20,27 @@ const COLUMNS: [&str; 11] = [
     "thread_row",
     "process_row",
     "planned_thread_id",
+    "starts_at_switch",
     "ready_ns",
     "waits_ns",
     "previous_wait_reason",
 ];
 
-/// Adds the runs of threads and their waits, without idle threads and doubtful runs. Returns the rows of
-/// `threads` by the name of their row, in lower case.
+/// Facts about the runs that are not sums of rows.
+pub(crate) struct Runs {
+    /// True if the trace has context switches. Without them, a CPU has one run that tells nothing.
+    pub(crate) has_switches: bool,
+    /// Rows of `threads` by the name of their row, in lower case.
+    pub(crate) threads: BTreeMap<String, Vec<u32>>,
+}
+
+/// Adds the runs of threads and their waits, without idle threads and doubtful runs.
 pub(crate) fn add(
     reader: &Reader<'_>,
     doubtful: &DoubtfulRuns,
     functions: &mut FunctionNames<'_>,
     sums: &mut Sums,
-) -> Result<BTreeMap<String, Vec<u32>>, StoreError> {
+) -> Result<Runs, StoreError> {
     let blocks = sums.blocks.clone();
     let table = reader.table(Table::CpuRuns)?;
     let mut slots = Slots::new(reader, functions)?;
@@ -40,12 +48,17 @@ pub(crate) fn add(
     let mut interrupted = Interrupted::new(reader, blocks.part.clone().unwrap_or(all.clone()))?;
     // Block and time of each interrupt of a run.
     let mut inside: Vec<(usize, i64)> = Vec::new();
-    let range = blocks.part.as_ref().map_or(all, |part| part.start..i64::MAX);
+    let mut has_switches = false;
+    let range = blocks
+        .part
+        .as_ref()
+        .map_or(all, |part| part.start..i64::MAX);
     for batch in reader.batches(&table, range, &COLUMNS) {
         let batch = batch?;
         let runs = CpuRunsView::new(&batch)?;
         for row in 0..runs.len() {
             let (start, end) = (runs.start_ns[row], runs.end_ns[row]);
+            has_switches |= runs.starts_at_switch.get(row) == Some(true);
             let ran = match &blocks.part {
                 // Runs of a moment count, too, if the whole trace is compared.
                 None => Some(start..end),
@@ -87,7 +100,10 @@ pub(crate) fn add(
             }
         }
     }
-    Ok(slots.threads)
+    Ok(Runs {
+        has_switches,
+        threads: slots.threads,
+    })
 }
 
 fn add_wait(sums: &mut Sums, kind: Kind, slot: Slot, waited: &Range<i64>) {
@@ -133,7 +149,8 @@ impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
             let batch = batch?;
             let view = ThreadsView::new(&batch)?;
             let rows = 0..view.len();
-            starts.extend(rows.map(|row| (view.process_id[row], view.win32_start_address.get(row))));
+            starts
+                .extend(rows.map(|row| (view.process_id[row], view.win32_start_address.get(row))));
         }
         Ok(Slots {
             reader,

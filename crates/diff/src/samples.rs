@@ -83,9 +83,9 @@ pub(crate) fn add(
             };
             let ns = ns as f64;
             let image = samples.image_row.get(row);
-            let slot = *modules.entry((kind, image)).or_insert_with(|| {
-                sums.slot(kind, reader.names.module_label(image), Key::Name)
-            });
+            let slot = *modules
+                .entry((kind, image))
+                .or_insert_with(|| sums.slot(kind, reader.names.module_label(image), Key::Name));
             sums.of(kind, slot)[block].add(1.0, ns);
             if let Some(id) = image.and_then(|image| functions.at(image, samples.address[row])) {
                 let name = functions.code(id);

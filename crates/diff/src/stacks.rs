@@ -249,7 +249,7 @@ impl Tree {
         path
     }
 
-    /// Returns the stacks of a recording that reach a call, by id and place. 
+    /// Returns the stacks of a recording that reach a call, by id and place.
     pub(crate) fn reaching(
         &self,
         call: usize,
@@ -339,7 +339,10 @@ mod tests {
         let tree = perfview();
         let changes: Vec<f64> = tree.calls.iter().map(Call::change_ns).collect();
         assert_eq!(changes, [10.0, 10.0, 10.0, 0.0, 10.0, 0.0]);
-        assert_eq!((tree.calls[1].before_ns, tree.calls[1].after_ns), (100.0, 110.0));
+        assert_eq!(
+            (tree.calls[1].before_ns, tree.calls[1].after_ns),
+            (100.0, 110.0)
+        );
         let blamed = tree.blamed(&Root::Interrupts).unwrap();
         assert_eq!(tree.path(blamed), ["main", "f", "x"]);
         // x and y have half of the change each: neither is blamed.

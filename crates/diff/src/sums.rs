@@ -170,8 +170,7 @@ pub(crate) struct Rows {
     pub(crate) named: BTreeMap<(Kind, String), Row>,
     /// Sums of things without a name.
     pub(crate) unnamed: BTreeMap<Kind, Sum>,
-    /// Sums of the rows that were joined because there were too many. Their names are not known any more, so
-    /// a row that is absent may be one of them.
+    /// Sums of the rows that were joined because there were too many. Their names are not known any more.
     pub(crate) joined: BTreeMap<Kind, Sum>,
 }
 
@@ -185,7 +184,8 @@ impl Rows {
     /// Returns the sum of all rows of a kind, and the sum of its named rows.
     pub(crate) fn of_kind(&self, kind: Kind) -> (f64, f64) {
         let named: f64 = self.of(kind).map(|(_, row)| Sum::of(&row.blocks).ns).sum();
-        let rest = [&self.unnamed, &self.joined].map(|rest| rest.get(&kind).map_or(0.0, |it| it.ns));
+        let rest =
+            [&self.unnamed, &self.joined].map(|rest| rest.get(&kind).map_or(0.0, |it| it.ns));
         (named + rest[0] + rest[1], named)
     }
 }

@@ -18,7 +18,10 @@ const SHOWN: usize = 3;
 /// the traffic changed, and the share of each component in the changed cost per KiB. On a saturated CPU, the
 /// rate is the time of the CPU divided by the cost.
 pub(crate) fn lost(diff: &Diff, sides: [&[Recording]; 2]) -> Option<Finding> {
-    let work = diff.per_work.as_ref().filter(|it| it.work == Work::NetworkKib)?;
+    let work = diff
+        .per_work
+        .as_ref()
+        .filter(|it| it.work == Work::NetworkKib)?;
     let ratio = work.after / work.before;
     // The side with less traffic is the one that a saturated CPU limits.
     let limited = match ratio {
@@ -28,11 +31,15 @@ pub(crate) fn lost(diff: &Diff, sides: [&[Recording]; 2]) -> Option<Finding> {
     };
     let busy = |cpu: u16, side: usize| {
         let seconds: f64 = sides[side].iter().map(|of| of.seconds).sum();
-        let of_cpu = sides[side].iter().filter_map(|of| of.interrupts_ns.get(&cpu));
+        let of_cpu = sides[side]
+            .iter()
+            .filter_map(|of| of.interrupts_ns.get(&cpu));
         of_cpu.sum::<f64>() / 1e9 / seconds
     };
     let cpus = sides[limited].first()?.interrupts_ns.keys();
-    let cpu = cpus.copied().max_by(|a, b| busy(*a, limited).total_cmp(&busy(*b, limited)))?;
+    let cpu = cpus
+        .copied()
+        .max_by(|a, b| busy(*a, limited).total_cmp(&busy(*b, limited)))?;
     if busy(cpu, limited) < SATURATED {
         return None;
     }
@@ -42,7 +49,11 @@ pub(crate) fn lost(diff: &Diff, sides: [&[Recording]; 2]) -> Option<Finding> {
         of.collect::<Vec<&Change>>()
     };
     let code = is_of(&[Kind::InterruptCode]);
-    let mut parts = if code.is_empty() { is_of(&[Kind::Dpc, Kind::Isr]) } else { code };
+    let mut parts = if code.is_empty() {
+        is_of(&[Kind::Dpc, Kind::Isr])
+    } else {
+        code
+    };
     let whole: f64 = parts.iter().map(|part| part.ns()).sum();
     // Less work at a lower cost has another reason.
     if whole == 0.0 || (whole > 0.0) != (ratio < 1.0) {
@@ -59,7 +70,10 @@ pub(crate) fn lost(diff: &Diff, sides: [&[Recording]; 2]) -> Option<Finding> {
         .map(|part| {
             let (old, new) = (time_text(part.before.ns), time_text(part.after.ns));
             let share = part.ns() / whole * 100.0;
-            format!("{} has {share:.0} % of it ({old} before, {new} after)", part.name)
+            format!(
+                "{} has {share:.0} % of it ({old} before, {new} after)",
+                part.name
+            )
         })
         .collect();
     if names.is_empty() {

@@ -163,17 +163,22 @@ pub(crate) fn read(
     let mut all = BTreeMap::new();
     let none = || vec![0.0; blocks.count];
     let (mut kib, mut packets) = (none(), none());
-    each(reader, Table::Network, &["time_ns", "action", "size_bytes"], |batch| {
-        let view = NetworkView::new(batch)?;
-        for row in 0..view.len() {
-            let block = blocks.at(view.time_ns[row]);
-            if let (Some("send" | "receive"), Some(block)) = (view.action.get(row), block) {
-                kib[block] += f64::from(view.size_bytes[row]) / 1024.0;
-                packets[block] += 1.0;
+    each(
+        reader,
+        Table::Network,
+        &["time_ns", "action", "size_bytes"],
+        |batch| {
+            let view = NetworkView::new(batch)?;
+            for row in 0..view.len() {
+                let block = blocks.at(view.time_ns[row]);
+                if let (Some("send" | "receive"), Some(block)) = (view.action.get(row), block) {
+                    kib[block] += f64::from(view.size_bytes[row]) / 1024.0;
+                    packets[block] += 1.0;
+                }
             }
-        }
-        Ok(())
-    })?;
+            Ok(())
+        },
+    )?;
     all.insert(Work::NetworkKib, kib);
     all.insert(Work::Packets, packets);
     all.insert(Work::Dpcs, dpcs.to_vec());
@@ -253,18 +258,23 @@ pub(crate) fn marked(
     blocks: &Blocks,
 ) -> Result<BTreeMap<u8, u64>, StoreError> {
     let mut marks = BTreeMap::new();
-    each(reader, Table::Packets, &["time_ns", "direction", "dscp"], |batch| {
-        let view = PacketsView::new(batch)?;
-        for row in 0..view.len() {
-            let is_sent = view.direction.get(row) == Some("send");
-            if let (true, Some(mark)) = (is_sent, view.dscp.get(row))
-                && blocks.at(view.time_ns[row]).is_some()
-            {
-                *marks.entry(mark).or_default() += 1;
+    each(
+        reader,
+        Table::Packets,
+        &["time_ns", "direction", "dscp"],
+        |batch| {
+            let view = PacketsView::new(batch)?;
+            for row in 0..view.len() {
+                let is_sent = view.direction.get(row) == Some("send");
+                if let (true, Some(mark)) = (is_sent, view.dscp.get(row))
+                    && blocks.at(view.time_ns[row]).is_some()
+                {
+                    *marks.entry(mark).or_default() += 1;
+                }
             }
-        }
-        Ok(())
-    })?;
+            Ok(())
+        },
+    )?;
     Ok(marks)
 }
 

@@ -7,28 +7,40 @@ use recorded::{diff, per_work, recording};
 
 /// Keywords of the kernel, each with the kinds of rows that need it on both sides.
 const KEYWORDS: [(&str, &[Kind]); 15] = [
-    ("PROC_THREAD", &[Kind::Program, Kind::Thread, Kind::Ready, Kind::Wait]),
-    ("LOADER", &[
-        Kind::Dpc,
-        Kind::Isr,
-        Kind::InterruptCode,
-        Kind::InterruptFunction,
-        Kind::ThreadCode,
-        Kind::ThreadFunction,
-    ]),
-    ("CSWITCH", &[Kind::Program, Kind::Thread, Kind::Ready, Kind::Wait]),
+    (
+        "PROC_THREAD",
+        &[Kind::Program, Kind::Thread, Kind::Ready, Kind::Wait],
+    ),
+    (
+        "LOADER",
+        &[
+            Kind::Dpc,
+            Kind::Isr,
+            Kind::InterruptCode,
+            Kind::InterruptFunction,
+            Kind::ThreadCode,
+            Kind::ThreadFunction,
+        ],
+    ),
+    (
+        "CSWITCH",
+        &[Kind::Program, Kind::Thread, Kind::Ready, Kind::Wait],
+    ),
     ("DISPATCHER", &[Kind::Ready, Kind::Wait]),
     ("PRIORITY", &[]),
     ("ANTI_STARVATION", &[]),
     // Without DPCs, their time is part of the CPU time of threads.
     ("DPC", &[Kind::Dpc, Kind::Program, Kind::Thread]),
     ("INTERRUPT", &[Kind::Isr, Kind::Program, Kind::Thread]),
-    ("PROFILE", &[
-        Kind::InterruptCode,
-        Kind::InterruptFunction,
-        Kind::ThreadCode,
-        Kind::ThreadFunction,
-    ]),
+    (
+        "PROFILE",
+        &[
+            Kind::InterruptCode,
+            Kind::InterruptFunction,
+            Kind::ThreadCode,
+            Kind::ThreadFunction,
+        ],
+    ),
     ("DISK_IO", &[Kind::Disk, Kind::File]),
     ("DISK_IO_INIT", &[]),
     ("FILENAME", &[Kind::File]),
@@ -63,7 +75,12 @@ fn differing(diff: &Diff) -> Vec<String> {
 /// Compares a machine with itself. Whatever is found comes from the events that one recording lacks.
 #[test]
 fn a_missing_kind_of_event_is_no_difference() {
-    for scenario in ["smb-signing-on", "usb-wdf01000", "foreground-boost", "healthy"] {
+    for scenario in [
+        "smb-signing-on",
+        "usb-wdf01000",
+        "foreground-boost",
+        "healthy",
+    ] {
         let all = recording(scenario, &[]);
         for (keyword, _) in KEYWORDS {
             let less = without(scenario, keyword);

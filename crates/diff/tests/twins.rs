@@ -10,21 +10,45 @@ use simulated::Simulated;
 /// case.
 const TWINS: [(&str, &str, &[&str]); 13] = [
     ("smb-signing-off", "smb-signing-on", &["cng.sys"]),
-    ("usb-wdf01000", "usb-amdxhc31", &["usbxhci.sys", "wdf01000.sys", "amdxhc31.sys"]),
-    ("dpc-flood-teaming", "dpc-flood-no-teaming", &["iansw60e.sys"]),
-    ("dpc-flood-no-teaming", "dpc-flood-no-ids", &["idsvia64.sys"]),
+    (
+        "usb-wdf01000",
+        "usb-amdxhc31",
+        &["usbxhci.sys", "wdf01000.sys", "amdxhc31.sys"],
+    ),
+    (
+        "dpc-flood-teaming",
+        "dpc-flood-no-teaming",
+        &["iansw60e.sys"],
+    ),
+    (
+        "dpc-flood-no-teaming",
+        "dpc-flood-no-ids",
+        &["idsvia64.sys"],
+    ),
     // The traffic is spread over twelve CPUs instead of four.
-    ("dpc-flood-no-ids", "dpc-flood-scaled-out", &[
-        "cpu 0", "cpu 2", "cpu 4", "cpu 6", "cpu 8", "cpu 10", "cpu 12", "cpu 14", "cpu 16", "cpu 18",
-        "cpu 20", "cpu 22",
-    ]),
+    (
+        "dpc-flood-no-ids",
+        "dpc-flood-scaled-out",
+        &[
+            "cpu 0", "cpu 2", "cpu 4", "cpu 6", "cpu 8", "cpu 10", "cpu 12", "cpu 14", "cpu 16",
+            "cpu 18", "cpu 20", "cpu 22",
+        ],
+    ),
     // The game has more traffic.
     ("rss-300kbps", "rss-1gbps", &["game.exe"]),
     // The quanta of all programs but that with the focus.
-    ("foreground-boost", "foreground-boost-0x28", &["system", "audiodg.exe", "csrss.exe"]),
+    (
+        "foreground-boost",
+        "foreground-boost-0x28",
+        &["system", "audiodg.exe", "csrss.exe"],
+    ),
     // The quantum of the program with the focus.
     ("foreground-boost", "foreground-boost-0x14", &["game.exe"]),
-    ("foreground-boost-0x28", "foreground-boost-0x14", &["game.exe"]),
+    (
+        "foreground-boost-0x28",
+        "foreground-boost-0x14",
+        &["game.exe"],
+    ),
     // The browser that requests a resolution is new.
     ("timer-own", "timer-foreign", &["chrome.exe"]),
     ("timer-own", "timer-occluded", &["measuresleep.exe"]),
@@ -44,7 +68,10 @@ fn first_finding_names_the_cause(seeds: std::ops::RangeInclusive<u32>) {
                 let about = format!("{one} and {other}, seed {seed}: {}", diff.answer());
                 if causes.is_empty() {
                     assert!(diff.findings.is_empty(), "{about}");
-                    assert!(diff.answer().contains("marks of sent packets (DSCP)"), "{about}");
+                    assert!(
+                        diff.answer().contains("marks of sent packets (DSCP)"),
+                        "{about}"
+                    );
                 } else {
                     let subjects = first_subjects(&diff);
                     let is_cause = |subject: &String| causes.contains(&subject.as_str());
@@ -79,18 +106,28 @@ fn parts_have_the_sizes_of_the_truth() {
         );
         // The scenarios' own truth: 3.750 and 102.379 µs per KiB, all of the difference in cng.sys.
         let cng = per_kib[0].ns();
-        assert!((cng - 98_630.0).abs() < 0.02 * 98_630.0, "seed {seed}: {cng} ns");
+        assert!(
+            (cng - 98_630.0).abs() < 0.02 * 98_630.0,
+            "seed {seed}: {cng} ns"
+        );
         // DPCs of 28.0 and 817.0 µs.
         let dpcs = find(&signing.per_second, Kind::Dpc, "ndis.sys");
         for (sum, mean_us) in [(dpcs.before, 28.0), (dpcs.after, 817.0)] {
             let mean = sum.mean_ns().unwrap() / 1e3;
-            assert!((mean - mean_us).abs() < 0.02 * mean_us, "seed {seed}: {mean} µs");
+            assert!(
+                (mean - mean_us).abs() < 0.02 * mean_us,
+                "seed {seed}: {mean} µs"
+            );
         }
         // 9.974 of 10 s of CPU 0 are DPCs.
         let cpu = find(&signing.per_second, Kind::Cpu, "CPU 0");
         assert!((cpu.after.ns / 1e9 - 0.9974).abs() < 0.005, "{cpu:?}");
         let first = &signing.findings[0];
-        assert!(first.sentence.contains("CPU 0 limited it after"), "{}", first.sentence);
+        assert!(
+            first.sentence.contains("CPU 0 limited it after"),
+            "{}",
+            first.sentence
+        );
 
         let usb = diff(&of("usb-wdf01000"), &of("usb-amdxhc31"));
         // 19,901 DPCs of 17.9 and of 7.0 µs in 20 s: 356.0 and 138.5 ms.
@@ -115,7 +152,11 @@ fn parts_have_the_sizes_of_the_truth() {
 fn an_idle_cpu_limits_nothing() {
     let diff = diff(&with_seed("rss-1gbps", 1), &with_seed("rss-300kbps", 1));
     assert!(diff.per_work.as_ref().unwrap().differs());
-    assert!(diff.findings.iter().all(|it| !it.sentence.contains("limited")));
+    assert!(
+        diff.findings
+            .iter()
+            .all(|it| !it.sentence.contains("limited"))
+    );
 }
 
 /// Checks the flood of a backup server against the truth of the scenarios, in µs of CPU per KiB.
@@ -239,4 +280,63 @@ fn a_recording_does_not_differ_from_itself() {
     assert!(diff.per_second.len() > 10);
     let is_equal = |it: &Change| it.ns() == 0.0 && it.conclusion == Conclusion::TooSmall;
     assert!(diff.per_second.iter().all(is_equal));
+}
+
+/// Checks the 10 s of the flood against the published counts and sums, and their parts.
+#[test]
+fn the_flood_has_the_published_parts() {
+    let window = |scenario| {
+        let simulated = Simulated::new(scenario, &[]);
+        let flood = simulated.window("flood");
+        let at = |name: &str| flood[name].as_i64().unwrap();
+        let asked = Asked {
+            during: Some(at("from_ns")..at("to_ns")),
+            ..Asked::default()
+        };
+        read(&simulated, &asked)
+    };
+    let teaming = window("dpc-flood-teaming");
+    let no_teaming = window("dpc-flood-no-teaming");
+    let no_ids = window("dpc-flood-no-ids");
+    // Number of DPCs, and the parts of the change in seconds. The last flood is 127,000 times 90 µs: 11.43 s.
+    for (before, after, counts, parts) in [
+        (
+            &teaming,
+            &no_teaming,
+            (163_230.0, 55_000.0),
+            (-49.29, 50.19),
+        ),
+        (&teaming, &no_ids, (163_230.0, 127_000.0), (-5.71, -19.66)),
+        (&no_teaming, &no_ids, (55_000.0, 127_000.0), (27.92, -54.19)),
+    ] {
+        let diff = diff(before, after);
+        let dpcs = find(&diff.per_second, Kind::Dpc, "ndis.sys");
+        let count = |count: f64| (count * 10.0).round();
+        assert_eq!((count(dpcs.before.count), count(dpcs.after.count)), counts);
+        let seconds = |ns: f64| ns * 10.0 / 1e9;
+        // The published sums have three digits.
+        let is_near = |ns: f64, published: f64| (seconds(ns) - published).abs() < 0.25;
+        assert!(is_near(dpcs.parts.count_ns, parts.0), "{dpcs:?}");
+        assert!(is_near(dpcs.parts.mean_ns, parts.1), "{dpcs:?}");
+        adds_up(&diff);
+    }
+    // The CPUs of the network have less than 95 % of their time in DPCs, so nothing is said about a limit. The
+    // traffic differs, so the times per KiB come first.
+    let diff = diff(&teaming, &no_teaming);
+    assert!(
+        diff.findings
+            .iter()
+            .all(|it| !it.sentence.contains("limited"))
+    );
+    let first = &diff.findings[0];
+    assert!(
+        first.sentence.contains("less CPU time per KiB"),
+        "{}",
+        first.sentence
+    );
+    assert!(
+        first.why[0].contains("code of iansw60e.sys"),
+        "{}",
+        first.why[0]
+    );
 }

@@ -9,39 +9,39 @@ use simulated::Simulated;
 use tables::{Cache, Options, Store};
 
 /// Simulates a scenario with settings and sums its trace.
-pub fn recording(scenario: &str, settings: &[&str]) -> Recording {
+pub(crate) fn recording(scenario: &str, settings: &[&str]) -> Recording {
     read(&Simulated::new(scenario, settings), &Asked::default())
 }
 
 /// Simulates a scenario with a seed and sums its trace.
-pub fn with_seed(scenario: &str, seed: u32) -> Recording {
+pub(crate) fn with_seed(scenario: &str, seed: u32) -> Recording {
     recording(scenario, &[&format!("seed={seed}")])
 }
 
 /// Sums a trace, or a part of it.
-pub fn read(simulated: &Simulated, asked: &Asked<'_>) -> Recording {
+pub(crate) fn read(simulated: &Simulated, asked: &Asked<'_>) -> Recording {
     let store = Store::open(&[(&simulated.trace).into()], Cache::Off).unwrap();
     Recording::read(&store, asked, Options::default()).unwrap()
 }
 
 /// Compares two recordings.
-pub fn diff(before: &Recording, after: &Recording) -> Diff {
+pub(crate) fn diff(before: &Recording, after: &Recording) -> Diff {
     diff::diff(from_ref(before), from_ref(after), None)
 }
 
-pub fn find<'d>(changes: &'d [Change], kind: Kind, name: &str) -> &'d Change {
+pub(crate) fn find<'d>(changes: &'d [Change], kind: Kind, name: &str) -> &'d Change {
     let mut changes = changes.iter();
     let found = changes.find(|change| change.kind == kind && change.name == name);
     found.unwrap_or_else(|| panic!("no {kind:?} of {name}"))
 }
 
 /// Returns the changes per unit of work.
-pub fn per_work(diff: &Diff) -> &[Change] {
+pub(crate) fn per_work(diff: &Diff) -> &[Change] {
     diff.per_work.as_ref().map_or(&[], |work| &work.changes)
 }
 
 /// Checks that the parts of every change add up to it.
-pub fn adds_up(diff: &Diff) {
+pub(crate) fn adds_up(diff: &Diff) {
     for change in diff.per_second.iter().chain(per_work(diff)) {
         let sum = change.parts.count_ns + change.parts.mean_ns;
         let whole = change.ns();
@@ -53,7 +53,7 @@ pub fn adds_up(diff: &Diff) {
 }
 
 /// Returns the names of the programs, modules and CPUs that the first finding is about, in lower case.
-pub fn first_subjects(diff: &Diff) -> Vec<String> {
+pub(crate) fn first_subjects(diff: &Diff) -> Vec<String> {
     let first = diff.findings.first();
     let subjects = first.map_or(&[][..], |finding| &finding.subjects);
     let names = subjects.iter().filter_map(|subject| match subject {

@@ -158,8 +158,7 @@ fn path(
         marks,
         during: during.cloned(),
     };
-    let divided =
-        tables.watched(|options| Divided::read(tables.store(), &interval, options))?;
+    let divided = tables.watched(|options| Divided::read(tables.store(), &interval, options))?;
     divided.map(Some).map_err(|none| match none {
         NoPath::NoThread => Failure::input(
             file,
@@ -228,7 +227,10 @@ fn write_finding(
             When::Before => "Before",
             When::After => "After",
         };
-        output::quiet(out, &format!("  {side} the change, trace {}:", proof.recording))?;
+        output::quiet(
+            out,
+            &format!("  {side} the change, trace {}:", proof.recording),
+        )?;
         write_evidence(out, &proof.evidence)?;
     }
     Ok(())
@@ -247,7 +249,13 @@ fn write_latency(out: &mut dyn Write, latency: &Latency, thread: &str) -> io::Re
         intervals(latency.intervals_after)
     );
     output::paragraph(out, &text)?;
-    let mut table = Columns::new(&[Side::Left, Side::Left, Side::Right, Side::Right, Side::Right]);
+    let mut table = Columns::new(&[
+        Side::Left,
+        Side::Left,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+    ]);
     table.row(["program", "state", "before", "after", "change"]);
     for part in &latency.parts {
         table.row([
@@ -271,15 +279,17 @@ fn write_latency(out: &mut dyn Write, latency: &Latency, thread: &str) -> io::Re
 /// Writes how much time has no counterpart in the other trace, for each kind where that is more than 1 %.
 fn unmatched(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     let kinds = diff.unmatched.iter();
-    let kinds = kinds.filter(|it| it.before.max(it.after) >= 0.01).map(|it| {
-        let share = |share: f64| format!("{:.0} %", share * 100.0);
-        format!(
-            "{}: {} before, {} after the change",
-            title(it.kind),
-            share(it.before),
-            share(it.after)
-        )
-    });
+    let kinds = kinds
+        .filter(|it| it.before.max(it.after) >= 0.01)
+        .map(|it| {
+            let share = |share: f64| format!("{:.0} %", share * 100.0);
+            format!(
+                "{}: {} before, {} after the change",
+                title(it.kind),
+                share(it.before),
+                share(it.after)
+            )
+        });
     let kinds: Vec<String> = kinds.collect();
     match kinds.is_empty() {
         true => Ok(()),
@@ -294,9 +304,7 @@ fn unmatched(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
 fn tables(out: &mut dyn Write, changes: &[Change], unit: &str, all: bool) -> io::Result<()> {
     for kind in Kind::ALL {
         let rows = changes.iter().filter(|change| change.kind == kind);
-        let rows: Vec<&Change> = rows
-            .filter(|change| all || change.differs())
-            .collect();
+        let rows: Vec<&Change> = rows.filter(|change| all || change.differs()).collect();
         if rows.is_empty() {
             continue;
         }

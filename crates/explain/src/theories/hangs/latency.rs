@@ -84,7 +84,9 @@ pub fn divided(
                 What::MachineSuspended => PathTime::Suspended,
                 What::Unknown => PathTime::Unknown,
             };
-            *sums.entry((program(&names, thread, part.who), time)).or_default() += part.ns;
+            *sums
+                .entry((program(&names, thread, part.who), time))
+                .or_default() += part.ns;
         }
         legs.extend(path);
     }
