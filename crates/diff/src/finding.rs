@@ -131,7 +131,7 @@ pub(crate) fn findings(diff: &Diff, sides: [&[Recording]; 2]) -> Vec<Finding> {
 }
 
 /// Returns findings about the rows that differ, each with its row. `work` is the work to which the times are related; `None` for
-/// times per second. A change that explains another is no finding of its own.
+/// times per second. A change that explains another is part of its finding.
 fn of_changes<'d>(
     diff: &Diff,
     changes: &'d [Change],

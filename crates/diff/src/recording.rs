@@ -42,7 +42,7 @@ const TIMED: [Table; 6] = [
 /// other recording would seem to be gone.
 const MOST_UNNAMED: f64 = 0.2;
 
-/// Selection of what is summed.
+/// Part of a trace and unit of work that are summed.
 #[derive(Clone, Default)]
 pub struct Asked<'a> {
     /// Part of the trace, in nanoseconds since the trace's start; the whole trace if `None`.

@@ -57,7 +57,7 @@ pub(crate) struct Sums {
     pub(crate) blocks: Blocks,
     slots: FxHashMap<(Kind, Box<str>), Slot>,
     rows: Vec<(Kind, Row)>,
-    /// Rows by kind that have sums of their own.
+    /// Rows by kind that were not joined.
     own: BTreeMap<Kind, Vec<Slot>>,
     /// Sums of things without a name.
     unnamed: BTreeMap<Kind, Vec<Sum>>,

@@ -72,7 +72,7 @@ fn differing(diff: &Diff) -> Vec<String> {
         .collect()
 }
 
-/// Compares a machine with itself. Whatever is found comes from the events that one recording lacks.
+/// Compares a machine with itself. Each finding comes from the events that one recording lacks.
 #[test]
 fn a_missing_kind_of_event_is_no_difference() {
     for scenario in [
@@ -118,7 +118,7 @@ fn no_claim_rests_on_a_missing_kind_of_event() {
                 if keyword == "NETWORKTRACE" {
                     assert!(diff.per_work.is_none(), "{about}");
                 }
-                // What both have is compared as before.
+                // Kinds that both sides have are compared as before.
                 if kinds.is_empty() {
                     assert_eq!(diff.per_second.len(), full.per_second.len(), "{about}");
                 }

@@ -147,7 +147,7 @@ fn parts_have_the_sizes_of_the_truth() {
     }
 }
 
-/// Without a saturated CPU, nothing is said about lost throughput.
+/// Without a saturated CPU, no finding is about lost throughput.
 #[test]
 fn an_idle_cpu_limits_nothing() {
     let diff = diff(&with_seed("rss-1gbps", 1), &with_seed("rss-300kbps", 1));
@@ -320,7 +320,7 @@ fn the_flood_has_the_published_parts() {
         assert!(is_near(dpcs.parts.mean_ns, parts.1), "{dpcs:?}");
         adds_up(&diff);
     }
-    // The CPUs of the network have less than 95 % of their time in DPCs, so nothing is said about a limit. The
+    // The CPUs of the network have less than 95 % of their time in DPCs, so no finding is about a limit. The
     // traffic differs, so the times per KiB come first.
     let diff = diff(&teaming, &no_teaming);
     assert!(

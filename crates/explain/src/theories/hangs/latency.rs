@@ -100,6 +100,9 @@ pub fn divided(
     Ok(sums)
 }
 
+/// Time range of a run on the path, and its program.
+type OnPath = (Range<i64>, Option<String>);
+
 /// Returns the program of a thread on the path; `None` for the thread in question.
 fn program(names: &Identities, thread: Thread, who: Who) -> Option<String> {
     let is_own = who.thread_id == thread.id && who.thread_row == thread.row;
@@ -115,7 +118,7 @@ fn interrupted(
     legs: &[Leg],
 ) -> Result<BTreeMap<Option<String>, i64>, StoreError> {
     // Runs of each CPU, in order.
-    let mut runs: FxHashMap<u16, Vec<(Range<i64>, Option<String>)>> = FxHashMap::default();
+    let mut runs: FxHashMap<u16, Vec<OnPath>> = FxHashMap::default();
     for leg in legs {
         let run = &leg.run;
         let who = Who {
