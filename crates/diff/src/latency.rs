@@ -196,7 +196,7 @@ impl Latency {
         let mut parts: Vec<LatencyPart> = known
             .map(|((program, time), [before_ns, after_ns])| LatencyPart {
                 program: program.clone(),
-                state: state(*time),
+                state: state(time),
                 before_ns,
                 after_ns,
             })
@@ -214,15 +214,17 @@ impl Latency {
     }
 }
 
-fn state(time: PathTime) -> String {
+fn state(time: &PathTime) -> String {
     match time {
         PathTime::Ran => "ran".to_owned(),
         PathTime::Interrupted => "interrupted by DPCs and ISRs".to_owned(),
         PathTime::Ready => "ready without a CPU".to_owned(),
         PathTime::Disk => "waited for a disk".to_owned(),
         PathTime::Page => "waited for a page".to_owned(),
+        PathTime::Network => "waited for the network".to_owned(),
+        PathTime::Driver(module) => format!("waited for a DPC of {module}"),
         PathTime::Waited(u8::MAX) => "waited".to_owned(),
-        PathTime::Waited(reason) => format!("waited ({})", explain::wait_reason(reason)),
+        PathTime::Waited(reason) => format!("waited ({})", explain::wait_reason(*reason)),
         PathTime::Suspended => "machine suspended".to_owned(),
         PathTime::Unknown => "unknown".to_owned(),
     }

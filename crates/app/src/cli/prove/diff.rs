@@ -162,7 +162,7 @@ fn path(
     divided.map(Some).map_err(|none| match none {
         NoPath::NoThread => Failure::input(
             file,
-            &format!("no thread and no program named {thread} ran (--thread); laglab process lists programs"),
+            format!("no thread and no program named {thread} ran (--thread); laglab process lists programs"),
         ),
         NoPath::NoMarks => Failure::input(
             file,

@@ -9,6 +9,7 @@ use tables::{Identities, InterruptsView, Options, Store, StoreError, Table};
 
 use super::chain::{self, What, Who};
 use super::details::Details;
+use super::wakers::Wakers;
 use crate::ranges::overlap;
 use crate::theories::long_waits::path::{self, Leg, Runs, Thread};
 use crate::{Case, Reader, Scope, limit_ns};
@@ -17,7 +18,7 @@ use crate::{Case, Reader, Scope, limit_ns};
 const LEGS: usize = 20_000;
 
 /// State of a thread on a critical path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PathTime {
     /// It ran.
     Ran,
@@ -29,6 +30,10 @@ pub enum PathTime {
     Disk,
     /// It waited for a page.
     Page,
+    /// It waited for data from the network.
+    Network,
+    /// It waited until a DPC of this driver readied it.
+    Driver(String),
     /// It waited for this reason; 255 if the reason is unknown.
     Waited(u8),
     /// The machine was suspended.
@@ -71,15 +76,22 @@ pub fn divided(
         thread_id: id,
         thread_row: Some(thread_row),
     };
-    let mut legs = Vec::new();
-    for range in ranges {
-        let path = path::path(&mut runs, thread, range, LEGS)?;
-        for part in chain::parts(&path, &details, own, range) {
+    let paths = ranges.iter();
+    let paths = paths.map(|range| path::path(&mut runs, thread, range, LEGS));
+    let paths: Vec<Vec<Leg>> = paths.collect::<Result<_, StoreError>>()?;
+    let wakers = Wakers::read(&case, paths.iter().flatten())?;
+    for (range, path) in ranges.iter().zip(&paths) {
+        for part in chain::parts(path, &details, &wakers, own, range) {
             let time = match part.what {
                 What::Ran => PathTime::Ran,
                 What::Ready => PathTime::Ready,
                 What::Disk(_) => PathTime::Disk,
                 What::Page => PathTime::Page,
+                What::Network(_) => PathTime::Network,
+                What::Driver(image) => {
+                    let module = names.module(Some(image)).unwrap_or("unknown modules");
+                    PathTime::Driver(module.to_owned())
+                }
                 What::Waited(reason) => PathTime::Waited(reason),
                 What::MachineSuspended => PathTime::Suspended,
                 What::Unknown => PathTime::Unknown,
@@ -88,9 +100,8 @@ pub fn divided(
                 .entry((program(&names, thread, part.who), time))
                 .or_default() += part.ns;
         }
-        legs.extend(path);
     }
-    for (program, ns) in interrupted(&case, &names, thread, &legs)? {
+    for (program, ns) in interrupted(&case, &names, thread, paths.iter().flatten())? {
         let ran = sums.entry((program.clone(), PathTime::Ran)).or_default();
         let ns = ns.min(*ran);
         *ran -= ns;
@@ -111,11 +122,11 @@ fn program(names: &Identities, thread: Thread, who: Who) -> Option<String> {
 }
 
 /// Returns the time of the DPCs and service routines that interrupted the runs of a path, by program.
-fn interrupted(
+fn interrupted<'l>(
     case: &Case<'_>,
     names: &Identities,
     thread: Thread,
-    legs: &[Leg],
+    legs: impl Iterator<Item = &'l Leg>,
 ) -> Result<BTreeMap<Option<String>, i64>, StoreError> {
     // Runs of each CPU, in order.
     let mut runs: FxHashMap<u16, Vec<OnPath>> = FxHashMap::default();
