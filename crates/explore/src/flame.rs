@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
-use views::{CallNode, CallTree, Flame, Rows};
+use views::{CallTree, Flame, Rows};
 
 use crate::context::{Context, check_bounds, range_of};
+use crate::flame_union::{UnionNode, union};
 use crate::stacks::{FrameNames, StackRequest, WeightedStacks};
 use crate::{Condition, ExploreError};
 
@@ -83,7 +84,7 @@ pub struct Nodes {
 /// Default of the minimum share of the total weight.
 const DEFAULT_MIN_SHARE: f64 = 0.0005;
 /// Maximum number of returned calls. The lightest calls are omitted.
-const MAX_NODES: usize = 50_000;
+pub(crate) const MAX_NODES: usize = 50_000;
 /// Maximum number of frames in the field `root`.
 const MAX_ROOT: u64 = 1_000;
 
@@ -168,129 +169,8 @@ fn tree(
     Ok(flame.finish(&stacks))
 }
 
-/// A call with its weights in two time ranges.
-#[derive(Clone, Copy, Debug)]
-struct Compared {
-    parent: Option<u32>,
-    frame: u32,
-    own: i64,
-    totals: [i64; 2],
-}
-
-/// Calls that occur in at least one of two trees.
-struct Union(Vec<Compared>);
-
-/// Merges two trees. The calls are in depth-first order, without the roots. Calls with the same caller are
-/// ordered by frame.
-fn union(first: &CallTree, second: Option<&CallTree>) -> Union {
-    let trees = [Some(first), second];
-    let children: Vec<Vec<Vec<u32>>> = trees
-        .iter()
-        .map(|tree| tree.map_or_else(Vec::new, children))
-        .collect();
-    let node = |tree: usize, place: u32| -> &CallNode {
-        &trees[tree].expect("the tree has nodes").nodes[place as usize]
-    };
-    // Pending call: its index in each of the two trees, and the index of its caller in `nodes`.
-    type Open = ([Option<u32>; 2], Option<u32>);
-    let mut nodes = Vec::new();
-    let roots = trees.map(|tree| tree.filter(|tree| !tree.nodes.is_empty()).map(|_| 0));
-    let mut open: Vec<Open> = Vec::new();
-    let mut next: Option<Open> = Some((roots, None));
-    while let Some((places, parent)) = next {
-        let is_root = places.contains(&Some(0));
-        let this = if is_root {
-            None
-        } else {
-            let of = |tree: usize| places[tree].map(|place| node(tree, place));
-            let (a, b) = (of(0), of(1));
-            let frame = a.or(b).map_or(0, |node| node.frame);
-            nodes.push(Compared {
-                parent,
-                frame,
-                own: a.map_or(0, |node| node.self_weight),
-                totals: [a, b].map(|node| node.map_or(0, |node| node.total_weight)),
-            });
-            Some(nodes.len() as u32 - 1)
-        };
-        // Both lists of callees are sorted by frame.
-        let of = |tree: usize| {
-            let place = places[tree];
-            place.map_or(&[][..], |place| children[tree][place as usize].as_slice())
-        };
-        let (mut a, mut b) = (of(0), of(1));
-        let mut callees: Vec<Open> = Vec::with_capacity(a.len().max(b.len()));
-        loop {
-            let frame =
-                |tree: usize, list: &[u32]| list.first().map(|place| node(tree, *place).frame);
-            let (of_a, of_b) = (frame(0, a), frame(1, b));
-            let Some(least) = [of_a, of_b].into_iter().flatten().min() else {
-                break;
-            };
-            let take = |list: &mut &[u32], of: Option<u32>| {
-                let (first, rest) = list.split_first().filter(|_| of == Some(least))?;
-                *list = rest;
-                Some(*first)
-            };
-            callees.push(([take(&mut a, of_a), take(&mut b, of_b)], this));
-        }
-        open.extend(callees.into_iter().rev());
-        next = open.pop();
-    }
-    Union(nodes)
-}
-
-/// Returns the indices of the callees of each call.
-fn children(tree: &CallTree) -> Vec<Vec<u32>> {
-    let mut children = vec![Vec::new(); tree.nodes.len()];
-    for (place, node) in (0..).zip(&tree.nodes).skip(1) {
-        children[node.parent].push(place);
-    }
-    children
-}
-
-impl Union {
-    /// Removes calls whose share of the total weight is below `share` in both trees, and the lightest calls
-    /// above the maximum number. Returns the remaining calls and the removed weight.
-    fn without_light(self, totals: [i64; 2], share: f64) -> (Vec<Compared>, i64) {
-        let heaviest = |node: &Compared| -> f64 {
-            let share = |tree: usize| node.totals[tree] as f64 / totals[tree].max(1) as f64;
-            share(0).max(share(1))
-        };
-        let mut least = share;
-        if self.0.iter().filter(|node| heaviest(node) >= least).count() > MAX_NODES {
-            let mut shares: Vec<f64> = self.0.iter().map(heaviest).collect();
-            shares.sort_unstable_by(|a, b| b.total_cmp(a));
-            least = shares[MAX_NODES].max(least).next_up();
-        }
-        let all: i64 = own(&self.0);
-        let mut places: Vec<Option<u32>> = Vec::with_capacity(self.0.len());
-        let mut kept: Vec<Compared> = Vec::new();
-        for node in &self.0 {
-            let parent = node.parent.map(|parent| places[parent as usize]);
-            let stays = heaviest(node) >= least && parent != Some(None);
-            places.push(stays.then(|| {
-                kept.push(Compared {
-                    parent: parent.flatten(),
-                    ..*node
-                });
-                kept.len() as u32 - 1
-            }));
-        }
-        let cut = all.saturating_sub(own(&kept));
-        (kept, cut)
-    }
-}
-
-/// Returns the sum of the weights of the calls without their callees.
-fn own(nodes: &[Compared]) -> i64 {
-    nodes
-        .iter()
-        .fold(0, |sum: i64, node| sum.saturating_add(node.own))
-}
-
 impl Nodes {
-    fn new(nodes: &[Compared]) -> Nodes {
+    pub(crate) fn new(nodes: &[UnionNode]) -> Nodes {
         Nodes {
             parent: nodes.iter().map(|node| node.parent).collect(),
             frame: nodes.iter().map(|node| node.frame).collect(),
