@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { FlameAnswer, Nodes } from "../api/types";
 import { functionOf, moduleOf } from "./frames";
 import { calleesOf, callRows, hotPath } from "./calls";
-import { changed, differences, greatest } from "./difference";
+import { changed, differences, greatest, sharesOf, unionWidths } from "./difference";
 import { callAt, layOut, visibleCalls } from "./layout";
 import { matchedWeight, matcher, matchingFrames } from "./search";
 import { callees, callOf, heaviestCallee, pathOf, sibling } from "./walk";
@@ -98,10 +98,25 @@ describe("differences", () => {
     nodes: { ...nodes, compared: [100, 0, 0, 0, 100, 300] },
   };
   test("are of shares, not of weights", () => {
-    expect([...differences(answer)!]).toEqual([0.25, 0.3, 0.1, 0.15, -0.125, -0.25]);
-    expect(greatest(differences(answer)!)).toBe(0.3);
-    expect(differences({ ...answer, nodes })).toBeNull();
-    expect(differences({ ...answer, compared_total: 0 })![0]).toBe(0.5);
+    const of = (answer: FlameAnswer) => differences(sharesOf(answer)!);
+    expect([...of(answer)]).toEqual([0.25, 0.3, 0.1, 0.15, -0.125, -0.25]);
+    expect(greatest(of(answer))).toBe(0.3);
+    expect(sharesOf({ ...answer, nodes })).toBeNull();
+    expect(of({ ...answer, compared_total: 0 })[0]).toBe(0.5);
+    // With given wholes, shares are of these.
+    expect(differences(sharesOf(answer, [1000, 1000])!)[0]).toBe(0);
+  });
+  test("have the widths of the larger side, and callees fit below their callers", () => {
+    const widths = unionWidths(nodes, sharesOf(answer, [1, 1])!);
+    expect(widths).toEqual([160, 60, 20, 30, 100, 300]);
+    const { from, to } = layOut(nodes, widths, 460);
+    nodes.parent.forEach((caller, node) => {
+      if (caller === null) return;
+      expect(from[node]).toBeGreaterThanOrEqual(from[caller]);
+      expect(to[node]).toBeLessThanOrEqual(to[caller] + 1e-12);
+    });
+    // One side on the scale of the union leaves room.
+    expect(layOut(nodes, nodes.total, 460).to[5]).toBeCloseTo(200 / 460, 12);
   });
   test("have a sign, not only a colour", () => {
     expect([0.032, -0.0051, 0].map(changed)).toEqual(["▲ 3.2 pp", "▼ 0.51 pp", "no change"]);

@@ -16,14 +16,14 @@ export type Part = [from: number, to: number];
 
 /**
  * Computes the positions. Callees are next to each other below their caller, and their widths are
- * proportional to their weights.
+ * proportional to their weights. `whole` is the weight that is as wide as the graph; the sum of all weights if
+ * absent.
  */
-export function layOut(nodes: Nodes, weights: number[]): FlameLayout {
+export function layOut(nodes: Nodes, weights: ArrayLike<number>, whole?: number): FlameLayout {
   const length = nodes.parent.length;
   const [from, to] = [new Float64Array(length), new Float64Array(length)];
   const [depth, next] = [new Int32Array(length), new Int32Array(length)];
-  let all = 0;
-  for (let node = 0; node < length; node++) if (nodes.parent[node] === null) all += weights[node];
+  const all = whole ?? outermostSum(nodes, weights);
   // For each call, the end of the part that is taken by the callees placed so far.
   const taken = new Float64Array(length);
   let outermost = 0;
@@ -46,6 +46,11 @@ export function layOut(nodes: Nodes, weights: number[]): FlameLayout {
     open.push(node);
   }
   return { from, to, depth, next };
+}
+
+/** Returns the sum of the weights of the outermost calls. */
+export function outermostSum({ parent }: Nodes, weights: ArrayLike<number>): number {
+  return parent.reduce((sum: number, caller, node) => (caller === null ? sum + weights[node] : sum), 0);
 }
 
 /** Returns the calls whose visible width is at least `least`, and the number of rows that they need. */

@@ -34,7 +34,10 @@ export interface FlamePicture {
   scrolled: number;
   /** For each frame, true if it matches the search; `null` without a search. */
   matching: boolean[] | null;
+  /** Differences of the shares; `null` to draw one side in the colours of its modules. */
   differences: Float64Array | null;
+  /** Side that has a call: only this one, only the other one, or both. */
+  only: ((node: number) => "this" | "other" | null) | null;
   greatest: number;
   /** Index of the highlighted call, or -1. */
   at: number;
@@ -92,7 +95,14 @@ function calls(ctx: CanvasRenderingContext2D, width: number, height: number, pic
     if (picture.matching && !matches) fill = mixed(fill, panel, 0.7);
     ctx.fillStyle = css(fill);
     ctx.fillRect(from, top, wide, ROW - 1);
-    if (picture.differences) hatch(ctx, picture.differences[node] / picture.greatest, from, top, wide);
+    if (picture.differences) {
+      const difference = picture.differences[node] / picture.greatest;
+      if (Math.abs(difference) >= 0.02) hatch(ctx, difference > 0, from, top, wide);
+      // Lines in both directions cross on calls that one side lacks.
+      const only = picture.only?.(node);
+      if (only) hatch(ctx, only === "other", from, top, wide);
+      if (only) hatch(ctx, only === "this", from, top, wide);
+    }
     if (matches) {
       ctx.fillStyle = colour("var(--gold)");
       ctx.fillRect(from, top + ROW - 4, wide, 3);
@@ -122,8 +132,8 @@ function fillOf(picture: FlamePicture, node: number, name: string, fills: Map<st
  * Draws lines over a call in addition to its colour. They rise for a larger share and fall for a smaller
  * share.
  */
-function hatch(ctx: CanvasRenderingContext2D, difference: number, from: number, top: number, wide: number): void {
-  if (Math.abs(difference) < 0.02 || wide < 6) return;
+function hatch(ctx: CanvasRenderingContext2D, rises: boolean, from: number, top: number, wide: number): void {
+  if (wide < 6) return;
   const [rise, apart] = [ROW - 1, 9];
   ctx.save();
   ctx.beginPath();
@@ -133,8 +143,8 @@ function hatch(ctx: CanvasRenderingContext2D, difference: number, from: number, 
   ctx.lineWidth = 1;
   ctx.beginPath();
   for (let x = from - rise; x < from + wide; x += apart) {
-    ctx.moveTo(x, difference > 0 ? top + rise : top);
-    ctx.lineTo(x + rise, difference > 0 ? top : top + rise);
+    ctx.moveTo(x, rises ? top + rise : top);
+    ctx.lineTo(x + rise, rises ? top : top + rise);
   }
   ctx.stroke();
   ctx.restore();

@@ -4,7 +4,7 @@ import type { Nodes } from "../api/types";
 import type { FlameLayout } from "./layout";
 
 /** Returns the callee with the largest weight, or -1 if there are no callees. */
-export function heaviestCallee(layout: FlameLayout, node: number, weights: number[]): number {
+export function heaviestCallee(layout: FlameLayout, node: number, weights: ArrayLike<number>): number {
   let heaviest = -1;
   for (const callee of callees(layout, node)) {
     if (heaviest < 0 || weights[callee] > weights[heaviest]) heaviest = callee;
