@@ -40,6 +40,16 @@ impl Blocks {
         }
     }
 
+    /// Returns the time that the blocks fill: start and end, in nanoseconds. The end is exclusive.
+    pub(crate) fn range_ns(&self) -> [i64; 2] {
+        let blocks = self.count as i64;
+        // Each block is up to 1 ns too short, because its length is rounded down.
+        let length = self.length_ns.saturating_mul(blocks).saturating_add(blocks);
+        let end = self.start_ns.saturating_add(length);
+        let end = self.part.as_ref().map_or(end, |part| part.end.min(end));
+        [self.start_ns, end]
+    }
+
     /// Returns the length of all blocks together, in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         self.length_ns as f64 * self.count as f64 / 1e9

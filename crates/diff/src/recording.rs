@@ -101,6 +101,16 @@ impl Recording {
         self.recorded.contains(&kind)
     }
 
+    /// Returns the compared time: start and end, in nanoseconds since the trace's start. The end is exclusive.
+    pub fn range_ns(&self) -> [i64; 2] {
+        self.blocks.range_ns()
+    }
+
+    /// Returns the compared part of the trace; `None` if all of it is compared.
+    pub(crate) fn part_ns(&self) -> Option<[i64; 2]> {
+        self.blocks.part.as_ref().map(|part| [part.start, part.end])
+    }
+
     /// Returns the tables that are needed to sum a trace, and to relate it to a unit of work.
     pub fn tables(work: Option<&Work>) -> Vec<Table> {
         let mut tables = [&TABLES[..], &Info::TABLES, &Identities::TABLES].concat();

@@ -62,6 +62,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "diff",
         &[
             "explain",
+            "explore",
             "facts",
             "selection",
             "statistics",
@@ -81,15 +82,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "serve",
         &[
-            "answer", "explain", "explore", "facts", "report", "session", "sql", "tables",
+            "answer", "diff", "explain", "explore", "facts", "report", "session", "sql", "tables",
         ],
     ),
     (
         "app",
         &[
             "adapters", "answer", "bisect", "dfsn", "diff", "etl", "events", "explain", "export",
-            "facts", "measure", "prove", "record", "registry", "replica", "report", "serve",
-            "session", "sim", "sql", "symbols", "tables", "trim", "tune", "wording", "xperf",
+            "explore", "facts", "measure", "prove", "record", "registry", "replica", "report",
+            "serve", "session", "sim", "sql", "symbols", "tables", "trim", "tune", "wording",
+            "xperf",
         ],
     ),
     (

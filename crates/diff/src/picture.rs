@@ -1,0 +1,209 @@
+//! Pictures of a comparison, as numbers. The page of `laglab open` and the report of `laglab prove diff` draw
+//! them.
+
+use std::sync::atomic::AtomicBool;
+
+use explore::{Condition, ExploreError, Explorer};
+use serde::Serialize;
+use ts_rs::TS;
+
+use crate::picture_flame::{ComparedFlame, flames};
+use crate::picture_histogram::{BackToBack, histograms};
+use crate::picture_rows::{ComparedRows, kind_title, tables};
+use crate::picture_strips::{Strips, strips};
+use crate::{Besides, Diff, Finding, Kind, Recording, Side};
+
+/// Trace of a comparison.
+#[derive(Clone, Copy)]
+pub struct Source<'s> {
+    /// Name of the trace for the user.
+    pub name: &'s str,
+    /// Explorer, which answers requests about the trace.
+    pub explorer: &'s Explorer,
+    /// Sums of the trace.
+    pub recording: &'s Recording,
+}
+
+/// Comparison of two sides with its pictures.
+#[derive(Clone, Debug, Serialize, TS)]
+pub struct Comparison {
+    /// Side before the change.
+    pub before: ComparedSide,
+    /// Side after the change.
+    pub after: ComparedSide,
+    /// Answer in one sentence.
+    pub answer: String,
+    /// Findings, the most important first.
+    pub findings: Vec<ComparedFinding>,
+    /// Doubts about all findings.
+    pub doubts: Vec<String>,
+    /// Differences of the machines and the recordings, besides what is measured.
+    pub besides: Vec<BesidesRow>,
+    /// Rows by kind and by unit. The table of the greatest change is first.
+    pub tables: Vec<ComparedRows>,
+    /// Flame graphs of the stacks of both sides.
+    pub flames: Vec<ComparedFlame>,
+    /// Distributions of durations.
+    pub histograms: Vec<BackToBack>,
+    /// Use of each CPU over time.
+    pub strips: Vec<Strips>,
+}
+
+/// Traces of one side.
+#[derive(Clone, Debug, Serialize, TS)]
+pub struct ComparedSide {
+    /// Names of the traces.
+    pub names: Vec<String>,
+    /// True if a trace comes from a model of Windows instead of a machine.
+    pub simulated: bool,
+    /// Length of all recordings together, in seconds.
+    pub seconds: f64,
+    /// Number of lost events.
+    pub lost_events: u64,
+}
+
+/// Finding about both sides, without its evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
+pub struct ComparedFinding {
+    /// Sentence that says what changed.
+    pub sentence: String,
+    /// Sentences that give the cause, the most important first.
+    pub why: Vec<String>,
+    /// Uncertainties of the finding.
+    pub doubts: Vec<String>,
+}
+
+/// Fact, driver or kind of event that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
+pub struct BesidesRow {
+    /// Name of what differs.
+    pub name: String,
+    /// Value before the change.
+    pub before: String,
+    /// Value after the change.
+    pub after: String,
+}
+
+impl Comparison {
+    /// Adds the pictures to the differences of two sides, of which each has at least one trace.
+    ///
+    /// # Errors
+    /// Returns an error if a table cannot be made or read, or if the work is cancelled.
+    pub fn new(
+        diff: &Diff,
+        before: &[Source<'_>],
+        after: &[Source<'_>],
+        cancel: &AtomicBool,
+    ) -> Result<Comparison, ExploreError> {
+        let sides = [before, after];
+        Ok(Comparison {
+            before: ComparedSide::of(before, &diff.before),
+            after: ComparedSide::of(after, &diff.after),
+            answer: diff.answer(),
+            findings: diff.findings.iter().map(ComparedFinding::of).collect(),
+            doubts: diff.doubts(),
+            besides: besides(&diff.besides),
+            tables: tables(diff),
+            flames: flames(sides, cancel)?,
+            histograms: histograms(sides, cancel)?,
+            strips: strips(sides, cancel)?,
+        })
+    }
+}
+
+impl ComparedFinding {
+    fn of(finding: &Finding) -> ComparedFinding {
+        ComparedFinding {
+            sentence: finding.sentence.clone(),
+            why: finding.why.clone(),
+            doubts: finding.doubts.clone(),
+        }
+    }
+}
+
+impl ComparedSide {
+    fn of(sources: &[Source<'_>], side: &Side) -> ComparedSide {
+        ComparedSide {
+            names: sources.iter().map(|of| of.name.to_owned()).collect(),
+            simulated: sources.iter().any(|of| of.recording.info.is_simulated()),
+            seconds: side.seconds,
+            lost_events: side.lost_events,
+        }
+    }
+}
+
+fn besides(besides: &Besides) -> Vec<BesidesRow> {
+    let text = |value: &Option<String>, absent: &str| {
+        let value = value.as_deref();
+        value.unwrap_or(absent).to_owned()
+    };
+    let facts = besides.facts.iter().map(|fact| BesidesRow {
+        name: fact.fact.to_owned(),
+        before: text(&fact.before, "unknown"),
+        after: text(&fact.after, "unknown"),
+    });
+    let drivers = besides.drivers.iter().map(|driver| BesidesRow {
+        name: driver.name.clone(),
+        before: text(&driver.before, "not loaded"),
+        after: text(&driver.after, "not loaded"),
+    });
+    let recorded = |kinds: &[Kind], [before, after]: [&str; 2]| -> Vec<BesidesRow> {
+        let rows = kinds.iter().map(|kind| BesidesRow {
+            name: kind_title(*kind).to_owned(),
+            before: before.to_owned(),
+            after: after.to_owned(),
+        });
+        rows.collect()
+    };
+    let (yes, no) = ("recorded", "not recorded, so not compared");
+    (facts.chain(drivers))
+        .chain(recorded(&besides.recorded_before_only, [yes, no]))
+        .chain(recorded(&besides.recorded_after_only, [no, yes]))
+        .collect()
+}
+
+/// Returns true if all traces recorded a kind of rows.
+pub(crate) fn is_recorded(sides: [&[Source<'_>]; 2], kind: Kind) -> bool {
+    let mut all = sides.into_iter().flatten();
+    all.all(|of| of.recording.recorded.contains(&kind))
+}
+
+/// Returns conditions that exclude idle threads and doubtful runs.
+pub(crate) fn of_runs() -> Vec<Condition> {
+    vec![not_idle(), has("doubtful", "true", false)]
+}
+
+/// Returns the condition that excludes idle threads.
+pub(crate) fn not_idle() -> Condition {
+    Condition {
+        column: "thread_id".to_owned(),
+        not_in: Some(vec![Some(0)]),
+        ..Condition::default()
+    }
+}
+
+/// Returns the condition that selects rows with a label, or rows without it.
+pub(crate) fn has(column: &str, label: &str, wanted: bool) -> Condition {
+    let labels = Some(vec![label.to_owned()]);
+    let (is, is_not) = if wanted {
+        (labels, None)
+    } else {
+        (None, labels)
+    };
+    Condition {
+        column: column.to_owned(),
+        is,
+        is_not,
+        ..Condition::default()
+    }
+}
+
+/// Returns the condition that selects DPCs among interrupts.
+pub(crate) fn is_dpc() -> Condition {
+    let isrs = ["isr", "msi", "passive_isr"].map(str::to_owned);
+    Condition {
+        column: "kind".to_owned(),
+        is_not: Some(isrs.into()),
+        ..Condition::default()
+    }
+}

@@ -1,0 +1,229 @@
+//! Rows of both sides by kind, and the way from the total before to the total after the change.
+
+use serde::Serialize;
+use ts_rs::TS;
+
+use crate::{Change, Conclusion, Diff, Kind};
+
+/// Rows of one kind, in one unit.
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+pub struct ComparedRows {
+    /// Title of the kind.
+    pub title: &'static str,
+    /// Description of the times.
+    pub about: &'static str,
+    /// Name of one row, for example `Module`.
+    pub one: &'static str,
+    /// Unit of counts and times, for example `per second`.
+    pub unit: String,
+    /// True if the rows are counted by samples. Their number depends on the sampling interval.
+    pub is_sampled: bool,
+    /// Change of the sum of all rows, in steps.
+    pub waterfall: Waterfall,
+    /// Rows with the greatest changes, the greatest first.
+    pub rows: Vec<ComparedRow>,
+    /// Number of rows that are left out.
+    pub omitted: usize,
+}
+
+/// Row of both sides. Counts and times are per unit.
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+pub struct ComparedRow {
+    /// Name of the row.
+    pub name: String,
+    /// Count before the change.
+    pub before_count: f64,
+    /// Time before the change, in nanoseconds.
+    pub before_ns: f64,
+    /// Count after the change.
+    pub after_count: f64,
+    /// Time after the change, in nanoseconds.
+    pub after_ns: f64,
+    /// True if the sides differ in the row.
+    pub differs: bool,
+    /// Conclusion in words.
+    pub conclusion: &'static str,
+}
+
+/// Change of a total, divided into steps. The total before plus all steps is the total after the change.
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+pub struct Waterfall {
+    /// Time of all rows before the change, in nanoseconds per unit.
+    pub before_ns: f64,
+    /// Rows with the greatest changes, the greatest first.
+    pub steps: Vec<Step>,
+    /// Number of the other rows.
+    pub others: usize,
+    /// Change of the other rows, in nanoseconds per unit.
+    pub others_ns: f64,
+    /// Time of all rows after the change, in nanoseconds per unit.
+    pub after_ns: f64,
+}
+
+/// Change of one row.
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+pub struct Step {
+    /// Name of the row.
+    pub name: String,
+    /// Change, in nanoseconds per unit.
+    pub ns: f64,
+}
+
+/// Maximum number of steps.
+const MOST_STEPS: usize = 8;
+
+/// Maximum number of rows of a table.
+const MOST_ROWS: usize = 500;
+
+/// Returns the title of a kind of rows.
+pub(crate) fn kind_title(kind: Kind) -> &'static str {
+    words(kind).0
+}
+
+/// Returns the title, the description and the name of one row of a kind.
+fn words(kind: Kind) -> (&'static str, &'static str, &'static str) {
+    match kind {
+        Kind::Program => (
+            "Programs",
+            "CPU time of programs, without the DPCs and ISRs that interrupted them",
+            "Program",
+        ),
+        Kind::Thread => (
+            "Threads",
+            "CPU time of threads, without the DPCs and ISRs that interrupted them",
+            "Thread",
+        ),
+        Kind::Dpc => (
+            "DPCs",
+            "CPU time in DPCs, by module of the routine",
+            "Module",
+        ),
+        Kind::Isr => (
+            "ISRs",
+            "CPU time in interrupt service routines, by module of the routine",
+            "Module",
+        ),
+        Kind::Cpu => ("CPUs", "CPU time in DPCs and ISRs, by CPU", "CPU"),
+        Kind::InterruptCode => (
+            "Code in DPCs and ISRs",
+            "Samples within DPCs and ISRs, by module of the code",
+            "Module",
+        ),
+        Kind::InterruptFunction => (
+            "Functions in DPCs and ISRs",
+            "Samples within DPCs and ISRs, by function",
+            "Function",
+        ),
+        Kind::ThreadCode => (
+            "Code in threads",
+            "Samples within threads, by module of the code",
+            "Module",
+        ),
+        Kind::ThreadFunction => (
+            "Functions in threads",
+            "Samples within threads, by function",
+            "Function",
+        ),
+        Kind::Ready => (
+            "Waits for a CPU",
+            "Time that ready threads waited for a CPU, by program",
+            "Program",
+        ),
+        Kind::Wait => (
+            "Other waits",
+            "Time that threads waited for something other than a CPU, by program and reason",
+            "Program and reason",
+        ),
+        Kind::Disk => ("Disks", "Time that disks served requests", "Disk"),
+        Kind::File => (
+            "Files",
+            "Time that disks served requests for a file",
+            "File",
+        ),
+    }
+}
+
+/// Returns the tables per second, then those per unit of work. If the work differs, the latter are first.
+pub(crate) fn tables(diff: &Diff) -> Vec<ComparedRows> {
+    let per_second = of_unit(&diff.per_second, "per second");
+    let Some(work) = &diff.per_work else {
+        return per_second;
+    };
+    let per_work = of_unit(&work.changes, &format!("per {}", work.work));
+    match work.is_asked || work.differs() {
+        true => [per_work, per_second].concat(),
+        false => [per_second, per_work].concat(),
+    }
+}
+
+/// Returns a table for each kind, in the order of their first changes.
+fn of_unit(changes: &[Change], unit: &str) -> Vec<ComparedRows> {
+    let mut kinds: Vec<Kind> = Vec::new();
+    for change in changes {
+        if !kinds.contains(&change.kind) {
+            kinds.push(change.kind);
+        }
+    }
+    let table = |kind: &Kind| ComparedRows::new(changes, *kind, unit);
+    kinds.iter().map(table).collect()
+}
+
+impl ComparedRows {
+    fn new(changes: &[Change], kind: Kind, unit: &str) -> ComparedRows {
+        let mut rows: Vec<&Change> = changes.iter().filter(|it| it.kind == kind).collect();
+        rows.sort_by(|a, b| b.ns().abs().total_cmp(&a.ns().abs()));
+        let (title, about, one) = words(kind);
+        ComparedRows {
+            title,
+            about,
+            one,
+            unit: unit.to_owned(),
+            is_sampled: kind.is_sampled(),
+            waterfall: Waterfall::of(&rows),
+            rows: (rows.iter().take(MOST_ROWS))
+                .map(|row| ComparedRow::of(row))
+                .collect(),
+            omitted: rows.len().saturating_sub(MOST_ROWS),
+        }
+    }
+}
+
+impl ComparedRow {
+    fn of(change: &Change) -> ComparedRow {
+        ComparedRow {
+            name: change.name.clone(),
+            before_count: change.before.count,
+            before_ns: change.before.ns,
+            after_count: change.after.count,
+            after_ns: change.after.ns,
+            differs: change.differs(),
+            conclusion: match change.conclusion {
+                Conclusion::Differs => "differs",
+                Conclusion::MeanDiffers => "mean differs",
+                Conclusion::TooSmall => "too small to matter",
+                Conclusion::Chance => "perhaps chance",
+                Conclusion::TooFew => "unknown",
+            },
+        }
+    }
+}
+
+impl Waterfall {
+    /// Divides the change of the sum of rows. The rows are sorted by the size of their change.
+    fn of(rows: &[&Change]) -> Waterfall {
+        let shown = rows.iter().take(MOST_STEPS);
+        let shown = shown.take_while(|row| row.ns() != 0.0).count();
+        let (shown, others) = rows.split_at(shown);
+        let step = |row: &&Change| Step {
+            name: row.name.clone(),
+            ns: row.ns(),
+        };
+        Waterfall {
+            before_ns: rows.iter().map(|row| row.before.ns).sum(),
+            steps: shown.iter().map(step).collect(),
+            others: others.len(),
+            others_ns: others.iter().map(|row| row.ns()).sum(),
+            after_ns: rows.iter().map(|row| row.after.ns).sum(),
+        }
+    }
+}

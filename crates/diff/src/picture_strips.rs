@@ -1,0 +1,158 @@
+//! Use of each CPU over time, before and after the change.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use explore::{ExploreError, Number, TimelineAnswer, TimelineRequest};
+use serde::Serialize;
+use ts_rs::TS;
+
+use crate::Kind;
+use crate::picture::{Source, is_dpc, is_recorded, of_runs};
+
+/// Use of the CPUs in the first trace of each side. Time buckets have the same length on both sides, and times
+/// count from the start of each recording.
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+pub struct Strips {
+    /// Work that used the CPUs.
+    pub work: CpuWork,
+    /// Length of a time bucket, in nanoseconds.
+    pub bucket_ns: i64,
+    /// CPUs before the change.
+    pub before: CpuStrips,
+    /// CPUs after the change.
+    pub after: CpuStrips,
+}
+
+/// Work that uses CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuWork {
+    /// Threads, including the DPCs and ISRs that interrupted them.
+    Threads,
+    /// DPCs, including the ISRs that interrupted them.
+    Dpcs,
+}
+
+/// CPUs of one trace.
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+pub struct CpuStrips {
+    /// CPUs, sorted by number.
+    pub cpus: Vec<CpuStrip>,
+    /// Number of CPUs that are left out, because they were used least.
+    pub omitted: usize,
+}
+
+/// Use of one CPU.
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+pub struct CpuStrip {
+    /// Number of the CPU.
+    pub cpu: i64,
+    /// Used share of each time bucket, from 0 to 1, rounded to thousandths.
+    pub shares: Vec<f64>,
+}
+
+/// Number of time buckets of the longer recording.
+const BUCKETS: i64 = 240;
+
+/// Maximum number of CPUs of a trace.
+const MOST_CPUS: u32 = 64;
+
+/// Returns the strips of work that the first trace of each side recorded.
+pub(crate) fn strips(
+    sides: [&[Source<'_>]; 2],
+    cancel: &AtomicBool,
+) -> Result<Vec<Strips>, ExploreError> {
+    let [[before, ..], [after, ..]] = sides else {
+        return Ok(Vec::new());
+    };
+    let longest = [before, after].map(|of| span_ns(*of));
+    let bucket_ns = (longest[0].max(longest[1]) / BUCKETS).max(1);
+    let mut strips = Vec::new();
+    for (kind, work) in [
+        (Kind::Program, CpuWork::Threads),
+        (Kind::Dpc, CpuWork::Dpcs),
+    ] {
+        if is_recorded(sides, kind) {
+            strips.push(Strips {
+                work,
+                bucket_ns,
+                before: cpus(*before, work, bucket_ns, cancel)?,
+                after: cpus(*after, work, bucket_ns, cancel)?,
+            });
+        }
+    }
+    Ok(strips)
+}
+
+fn span_ns(of: Source<'_>) -> i64 {
+    let [start, end] = of.recording.range_ns();
+    end.saturating_sub(start)
+}
+
+fn cpus(
+    of: Source<'_>,
+    work: CpuWork,
+    bucket_ns: i64,
+    cancel: &AtomicBool,
+) -> Result<CpuStrips, ExploreError> {
+    let [start, _] = of.recording.range_ns();
+    let span = span_ns(of);
+    let buckets = span.saturating_add(bucket_ns - 1) / bucket_ns;
+    let (table, filter) = match work {
+        CpuWork::Threads => ("cpu_runs", of_runs()),
+        CpuWork::Dpcs => ("interrupts", vec![is_dpc()]),
+    };
+    let request = TimelineRequest {
+        table: table.to_owned(),
+        by: Some("cpu".to_owned()),
+        measure: Some("time".to_owned()),
+        function: None,
+        // Only whole buckets have the wanted length.
+        range: Some([
+            start,
+            start.saturating_add(buckets.saturating_mul(bucket_ns)),
+        ]),
+        filter,
+        buckets: u32::try_from(buckets).unwrap_or(u32::MAX),
+        first: MOST_CPUS,
+    };
+    let answer = of.explorer.timeline(&request, cancel)?;
+    // The last bucket may end after the recording.
+    let length = |bucket: usize| {
+        let before = bucket_ns.saturating_mul(bucket as i64);
+        span.saturating_sub(before).clamp(1, bucket_ns)
+    };
+    let mut cpus = shares(&answer, length);
+    let omitted = answer.rest.map_or(0, |rest| rest.count);
+    // CPUs without rows did no such work.
+    if let Some(stated) = of.recording.info.cpus.stated.filter(|_| omitted == 0) {
+        for cpu in 0..stated.min(MOST_CPUS) {
+            let idle = || vec![0.0; buckets.max(0) as usize];
+            cpus.entry(i64::from(cpu)).or_insert_with(idle);
+        }
+    }
+    let cpus = cpus.into_iter();
+    Ok(CpuStrips {
+        cpus: cpus.map(|(cpu, shares)| CpuStrip { cpu, shares }).collect(),
+        omitted,
+    })
+}
+
+/// Returns the shares of each CPU. `length` returns the recorded part of a bucket, in nanoseconds.
+fn shares(answer: &TimelineAnswer, length: impl Fn(usize) -> i64) -> BTreeMap<i64, Vec<f64>> {
+    let share = |(bucket, value): (usize, &Option<Number>)| {
+        let ns = match value {
+            Some(Number::Integer(ns)) => *ns as f64,
+            Some(Number::Real(ns)) => *ns,
+            None => 0.0,
+        };
+        let share = (ns / length(bucket) as f64).clamp(0.0, 1.0);
+        (share * 1e3).round() / 1e3
+    };
+    let known = answer.series.iter().filter_map(|series| {
+        let values = series.values.iter().enumerate();
+        Some((series.id?, values.map(share).collect()))
+    });
+    known.collect()
+}
