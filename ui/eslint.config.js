@@ -5,7 +5,7 @@ import ts from "typescript-eslint";
 import svelteConfig from "./svelte.config.js";
 
 export default ts.config(
-  { ignores: ["dist/", "e2e/shots/", "eslint.config.js", "src/api/types.ts"] },
+  { ignores: ["dist/", "dist-report/", "e2e/shots/", "eslint.config.js", "src/api/types.ts"] },
   js.configs.recommended,
   ts.configs.recommendedTypeChecked,
   svelte.configs.recommended,

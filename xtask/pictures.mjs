@@ -1,4 +1,4 @@
-// Takes the pictures of README.md. Usage: node pictures.mjs CHROMIUM ADDRESS FOLDER
+// Takes the pictures of README.md and of the manual. Usage: node pictures.mjs CHROMIUM ADDRESS COMPARISON FOLDER
 
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 const require = createRequire(new URL("../ui/package.json", import.meta.url));
 const { chromium } = require("playwright-core");
 
-const [executablePath, address, folder] = process.argv.slice(2);
+const [executablePath, address, comparison, folder] = process.argv.slice(2);
 const browser = await chromium.launch({
   executablePath,
   args: ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
@@ -33,4 +33,11 @@ await take("page");
 await page.setViewportSize({ width: 720, height: 1500 });
 await findings.locator("summary").first().click();
 await take("explanation", findings);
+
+// Takes a picture of the comparison of two traces: changes, and the flame graph of both.
+await page.setViewportSize({ width: 1320, height: 760 });
+await page.goto(comparison);
+await page.locator("section[aria-label=Stacks] canvas").waitFor({ timeout: 120_000 });
+await page.locator("section[aria-label=Changes]").evaluate((changes) => changes.scrollIntoView());
+await take("comparison");
 await browser.close();

@@ -9,7 +9,7 @@ use crate::steps::left_out;
 use crate::{apt, browser, built};
 
 /// Folders of `ui/` that do not contain sources of the page.
-const NOT_SOURCES: [&str; 3] = ["dist", "node_modules", "e2e"];
+const NOT_SOURCES: [&str; 4] = ["dist", "dist-report", "node_modules", "e2e"];
 
 /// Builds the page, unless the existing build is newer than all sources.
 ///

@@ -1,7 +1,8 @@
-//! `cargo xtask pictures`: takes the pictures of README.md with headless Chromium.
+//! `cargo xtask pictures`: takes the pictures of README.md and of the manual with headless Chromium.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use crate::command::{self, program, root, target};
@@ -24,15 +25,34 @@ pub(crate) fn take() -> Result<(), String> {
     for folder in [&scratch, &pictures] {
         std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
     }
-    let trace = scratch.join("rank-stall.etl");
-    let mut simulate = program(&laglab);
-    simulate.args(["simulate", "rank-stall", "--symbols"]);
-    simulate.arg(scratch.join("symbols")).arg("--output");
-    command::read(simulate.arg(&trace))?;
-    let server = Server::start(&laglab, &trace)?;
+    let simulated = |scenario: &str| -> Result<PathBuf, String> {
+        let trace = scratch.join(scenario).with_extension("etl");
+        let mut simulate = program(&laglab);
+        simulate.args(["simulate", scenario, "--symbols"]);
+        simulate.arg(scratch.join("symbols")).arg("--output");
+        command::read(simulate.arg(&trace))?;
+        Ok(trace)
+    };
+    let symbols = scratch.join("symbols");
+    let server = Server::start(&laglab, &[simulated("rank-stall")?.as_os_str()])?;
+    let (before, after) = (
+        simulated("dpc-flood-teaming")?,
+        simulated("dpc-flood-no-teaming")?,
+    );
+    let compared = Server::start(
+        &laglab,
+        &[
+            before.as_os_str(),
+            "--against".as_ref(),
+            after.as_os_str(),
+            "--symbols".as_ref(),
+            symbols.as_os_str(),
+        ],
+    )?;
     let mut node = program("node");
     node.arg(root().join("xtask/pictures.mjs")).arg(chromium);
-    command::run(node.arg(&server.address).arg(&pictures))?;
+    node.args([&server.address, &compared.address]);
+    command::run(node.arg(&pictures))?;
     let entries = std::fs::read_dir(&pictures).map_err(|error| failed(&pictures, &error))?;
     for entry in entries {
         let path = entry.map_err(|error| failed(&pictures, &error))?.path();
@@ -55,14 +75,14 @@ struct Server {
 }
 
 impl Server {
-    /// Starts the server for a trace.
+    /// Starts the server with arguments.
     ///
     /// # Errors
     ///
     /// Returns an error if the server does not start or prints no address.
-    fn start(laglab: &Path, trace: &Path) -> Result<Self, String> {
+    fn start(laglab: &Path, arguments: &[&OsStr]) -> Result<Self, String> {
         let mut open = program(laglab);
-        open.args(["open", "--no-browser", "--no-cache"]).arg(trace);
+        open.args(["open", "--no-browser", "--no-cache"]).args(arguments);
         let mut child = open
             .stdout(Stdio::piped())
             .spawn()

@@ -47,6 +47,11 @@ pub(crate) fn forget() {
     INTERRUPTED.store(false, Ordering::Relaxed);
 }
 
+/// Returns the flag that Ctrl-C sets.
+pub(crate) fn interrupted() -> &'static AtomicBool {
+    &INTERRUPTED
+}
+
 /// Returns an error if work must stop.
 ///
 /// # Errors

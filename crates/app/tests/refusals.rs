@@ -256,6 +256,48 @@ fn numbers_outside_their_limits_are_refused_with_the_limits() {
 }
 
 #[test]
+fn comparisons_need_a_trace_on_each_side() {
+    let (one, other) = ("perfview__primitive-types.etl", "perfview__gcevents.etl");
+    let dir = tempfile::tempdir().unwrap();
+    let page = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    #[cfg(feature = "open")]
+    {
+        fn open<'a>(args: &[&'a str]) -> Vec<&'a str> {
+            [&["open", "--no-browser"], args].concat()
+        }
+        refuses(
+            &open(&[one, other, "--against", other]),
+            "cannot compare 2 traces",
+        );
+        refuses(&open(&[one, "--against", "none.etl"]), "no such file");
+        let pcap = page("empty.pcap");
+        let words = [0xA1B2_C3D4_u32, 0x0004_0002, 0, 0, 65_535, 1];
+        fs::write(&pcap, words.map(u32::to_le_bytes).concat()).unwrap();
+        refuses(
+            &open(&[one, "--against", &pcap]),
+            "has no events to compare",
+        );
+        for incomplete in [&[one, "--against"][..], &["--against", other]] {
+            let output = program::laglab(&open(incomplete));
+            assert_eq!(output.status.code(), Some(2), "{incomplete:?}");
+        }
+    }
+    let text = page("page.txt");
+    refuses(
+        &["prove", "diff", "-o", &text, one, "--", other],
+        "unknown format; use .html",
+    );
+    assert!(!Path::new(&text).exists());
+    let copy = page("copy.html");
+    fs::copy(testdata::path(&format!("etl/{one}")), &copy).unwrap();
+    refuses(
+        &["prove", "diff", "-o", &copy, &copy, "--", other],
+        "is an input file",
+    );
+    assert!(fs::metadata(&copy).unwrap().len() > 1_000);
+}
+
+#[test]
 fn wrong_usage_is_refused() {
     for args in [
         &["events"][..],

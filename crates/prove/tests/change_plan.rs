@@ -480,7 +480,7 @@ fn recordings(scenario: &str, seeds: std::ops::Range<u32>) -> Vec<diff::Recordin
     let each = seeds.map(|seed| {
         let simulated = Simulated::new(scenario, &[&format!("seed={seed}")]);
         let store = Store::open(&[simulated.trace.clone().into()], Cache::Off).unwrap();
-        diff::Recording::read(&store, None, Options::default()).unwrap()
+        diff::Recording::read(&store, &diff::Asked::default(), Options::default()).unwrap()
     });
     each.collect()
 }

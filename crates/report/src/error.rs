@@ -12,7 +12,13 @@ pub enum Error {
     /// A chart has too many cells or series.
     #[error(transparent)]
     TooLarge(#[from] views::TooLarge),
-    /// The charts cannot be written as JSON.
+    /// The program has no script for pages of comparisons.
+    #[error(
+        "this laglab was built without the pictures of comparisons; build them with `cargo xtask page`, then \
+         build laglab again"
+    )]
+    NoScript,
+    /// The data of the page cannot be written as JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }

@@ -6,6 +6,7 @@
 
 mod capture;
 mod charts;
+mod comparison;
 mod error;
 mod evidence;
 mod explained;
@@ -21,6 +22,7 @@ use session::{SEVERAL_SYSTEMS, TraceTables};
 use wording::{Printable, duration, grouped, size};
 
 use charts::Charts;
+pub use comparison::comparison_page;
 pub use error::Error;
 pub use evidence::{cell, side};
 pub use explained::Explained;
@@ -57,15 +59,7 @@ pub fn page(
     views: &[ShownView],
 ) -> Result<String, Error> {
     let charts = Charts::read(trace, explained)?;
-    let data = serde_json::to_string(&charts)?;
-    let data = escape_json(&data);
-    // The page's policy only allows a script with this nonce. The nonce is a hash of all embedded data, so
-    // text of the trace cannot contain it.
-    let nonce = blake3::hash(data.as_bytes()).to_hex();
-    let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'nonce-{nonce}'; base-uri \
-         'none'; form-action 'none'"
-    );
+    let (data, nonce, policy) = data_with_policy(&serde_json::to_string(&charts)?);
     let files = explained.info.trace.files.iter();
     let files: Vec<&str> = files.map(|path| tables::file_name(path)).collect();
     let title = title.map_or_else(|| files.join(", "), str::to_owned);
@@ -218,14 +212,37 @@ fn sentence(clause: &str) -> String {
     wording::capitalized(clause) + "."
 }
 
-/// Escapes the characters of JSON that could end the enclosing script element.
+/// Returns embedded JSON, the nonce of the page's scripts, and the policy that allows only scripts with it.
+fn data_with_policy(json: &str) -> (String, String, String) {
+    let data = escape_json(json);
+    // The nonce is a hash of all embedded data, so text of the trace cannot contain it.
+    let nonce = blake3::hash(data.as_bytes()).to_hex().to_string();
+    let policy = format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'nonce-{nonce}'; base-uri \
+         'none'; form-action 'none'"
+    );
+    (data, nonce, policy)
+}
+
+/// Escapes the characters of JSON that could end the enclosing script element, and invisible ones that reorder
+/// text.
 fn escape_json(json: &str) -> String {
-    // These characters can only occur within strings of JSON, where an escape sequence is valid.
-    json.replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        // These characters can only occur within strings of JSON, where an escape sequence is valid.
+        match character {
+            '<'
+            | '>'
+            | '&'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' => {
+                escaped.push_str(&format!("\\u{:04x}", u32::from(character)));
+            }
+            _ => escaped.push(character),
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]
@@ -234,9 +251,9 @@ mod tests {
 
     #[test]
     fn no_text_ends_the_script() {
-        let text = "</script>&\u{2028}\u{2029}<!--";
+        let text = "</script>&\u{2028}\u{2029}\u{202e}<!--";
         let json = escape_json(&serde_json::to_string(text).unwrap());
-        assert!(!json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
+        assert!(!json.contains(['<', '>', '&', '\u{2028}', '\u{2029}', '\u{202e}']));
         assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
     }
 }

@@ -36,6 +36,8 @@ pub(super) fn router(access: &Access, shared: Arc<Shared>) -> Router {
         .route(&at("api/progress"), get(progress))
         .route(&at("api/presets"), get(own_presets).post(keep_presets))
         .route(&at("api/report"), post(report))
+        .route(&at("api/comparison"), get(comparison))
+        .route(&at("api/comparison/report"), get(comparison_report))
         .route(&of_trace("info"), get_cached(ServedTrace::info))
         .route(
             &of_trace("tables"),
@@ -123,6 +125,8 @@ pub(super) struct Session {
     version: &'static str,
     /// True if the server can run SQL queries.
     sql: bool,
+    /// True if the page compares the first trace with the second one.
+    comparison: bool,
     traces: Vec<TraceFacts>,
 }
 
@@ -134,6 +138,7 @@ async fn session(State(shared): State<Arc<Shared>>) -> Answer {
         Ok(Session {
             version: env!("CARGO_PKG_VERSION"),
             sql: cfg!(feature = "sql"),
+            comparison: shared.compared.is_some(),
             traces: traces?,
         })
     })
@@ -189,11 +194,20 @@ async fn report(State(shared): State<Arc<Shared>>, request: Request) -> Answer {
     let page = work::run(move |cancellation| {
         trace.report(request.title.as_deref(), request.panels, cancellation)
     });
-    Ok((
-        [(header::CONTENT_TYPE, "text/html; charset=utf-8")],
-        page.await?,
-    )
-        .into_response())
+    Ok(html(page.await?))
+}
+
+async fn comparison(State(shared): State<Arc<Shared>>) -> Answer {
+    work::json(move |_| shared.compared()?.comparison()).await
+}
+
+async fn comparison_report(State(shared): State<Arc<Shared>>) -> Answer {
+    Ok(html(work::run(move |_| shared.compared()?.page()).await?))
+}
+
+/// Returns the response with an HTML page.
+fn html(page: String) -> Response {
+    ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response()
 }
 
 #[cfg(feature = "sql")]

@@ -8,6 +8,7 @@
 mod access;
 mod api;
 mod body;
+mod comparison;
 mod connections;
 mod error;
 mod lazy_cell;
@@ -37,6 +38,7 @@ use std::{io, thread};
 use session::Observer;
 
 use access::Access;
+use comparison::Compared;
 use connections::Limits;
 pub use error::Error;
 use presets::UserPresets;
@@ -52,6 +54,8 @@ const PULSE: Duration = Duration::from_millis(100);
 /// State that all requests share.
 struct Shared {
     traces: Vec<Arc<ServedTrace>>,
+    /// Comparison of the first two traces, if the user asked for it.
+    compared: Option<Compared>,
     presets: UserPresets,
     #[cfg(feature = "sql")]
     sql: sql_sessions::Sessions,
@@ -65,6 +69,13 @@ impl Shared {
             .cloned()
             .ok_or_else(|| Refusal::not_found("no trace has that id; `session` lists open traces"))
     }
+
+    /// Returns the compared traces.
+    fn compared(&self) -> Result<&Compared, Refusal> {
+        self.compared.as_ref().ok_or_else(|| {
+            Refusal::not_found("no traces are compared; start `laglab open BEFORE --against AFTER`")
+        })
+    }
 }
 
 /// Server that has bound its port but does not run yet.
@@ -76,14 +87,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds a port of 127.0.0.1. Port 0 stands for any free port. `presets` is the file with presets that
-    /// the user saved.
+    /// Binds a port of 127.0.0.1. Port 0 stands for any free port. If `is_comparison` is true, the page compares
+    /// the first trace with the second one. `presets` is the file with presets that the user saved.
     ///
     /// # Errors
     /// If the server cannot listen on the port.
     pub fn bind(
         port: u16,
         traces: Vec<ServedTrace>,
+        is_comparison: bool,
         presets: Option<PathBuf>,
         observer: Arc<dyn Observer>,
     ) -> Result<Server, Error> {
@@ -104,6 +116,10 @@ impl Server {
             shared: Arc::new(Shared {
                 #[cfg(feature = "sql")]
                 sql: sql_sessions::Sessions::new(traces.clone()),
+                compared: match &traces[..] {
+                    [before, after, ..] if is_comparison => Some(Compared::new(before, after)),
+                    _ => None,
+                },
                 traces,
                 presets: UserPresets::new(presets),
             }),

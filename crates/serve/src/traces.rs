@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use diff::{Asked, Recording};
 use explain::story::{self, Story, Thread};
 use explain::{Evidence, Explanation, Scope, Verdict};
 use explore::{Explorer, Preset, View};
@@ -153,6 +154,22 @@ impl ServedTrace {
             explained: LazyCell::new(),
             findings: LazyCell::new(),
         }
+    }
+
+    /// Returns the name of the trace for the user.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Sums the trace for a comparison.
+    pub(super) fn recording(&self) -> Result<Recording, Refusal> {
+        let store = self.tables.store();
+        let symbols = self.symbols()?;
+        let asked = Asked {
+            functions: Some(&*symbols),
+            ..Asked::default()
+        };
+        Ok((self.tables).watched(|options| Recording::read(store, &asked, options))?)
     }
 
     /// Makes the tables of the facts and of the first graphs. Errors are ignored here, because requests that

@@ -72,6 +72,7 @@ fn generated() -> String {
         api::Progress,
         api::ReportRequest,
         presets::OwnPreset,
+        diff::Comparison,
         traces::Overview,
         traces::Findings<explain::Explanation>,
         traces::WaitRequest,

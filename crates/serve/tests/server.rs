@@ -476,9 +476,35 @@ fn reports_are_separate_pages() {
 }
 
 #[test]
+fn two_traces_are_compared_on_request() {
+    let [before, after] =
+        ["smb-signing-off", "smb-signing-on"].map(|scenario| Simulated::new(scenario, &[]));
+    let served = Served::comparing(&before.trace, &after.trace);
+    assert_eq!(served.get("api/session")["comparison"], true);
+    let comparison = served.get("api/comparison");
+    assert_eq!(comparison["before"]["simulated"], true);
+    // The cause that the scenarios differ in.
+    let first = comparison["findings"][0]["sentence"].as_str().unwrap();
+    let why = comparison["findings"][0]["why"].to_string();
+    assert!(first.contains("cng.sys") || why.contains("cng.sys"), "{comparison}");
+    for part in ["tables", "flames", "histograms", "strips"] {
+        assert!(!comparison[part].as_array().unwrap().is_empty(), "{part}");
+    }
+
+    let alone = Served::open(&[REAL]);
+    assert_eq!(alone.get("api/session")["comparison"], false);
+    for path in ["api/comparison", "api/comparison/report"] {
+        let answer = alone.send("GET", &alone.path(path), &[], &[]);
+        assert_eq!(answer.status, 404);
+        let error = answer.json()["error"].to_string();
+        assert!(error.contains("--against"), "{error}");
+    }
+}
+
+#[test]
 fn a_port_that_is_taken_is_refused() {
     let served = Served::open(&[]);
-    let taken = Server::bind(served.port, Vec::new(), None, Arc::new(Unobserved));
+    let taken = Server::bind(served.port, Vec::new(), false, None, Arc::new(Unobserved));
     let refused = taken.err().unwrap().to_string();
     let said = format!("cannot listen on 127.0.0.1:{}", served.port);
     assert!(refused.contains(&said), "{refused}");

@@ -4,6 +4,7 @@
 import type {
   ButterflyAnswer,
   ButterflyRequest,
+  Comparison,
   ErrorJson,
   Findings,
   FlameAnswer,
@@ -193,6 +194,8 @@ export const api = {
   lanes: about<LanesRequest, LanesAnswer>("lanes"),
   sql: (request: SqlRequest, signal?: AbortSignal) => json<SqlAnswer>("sql", request, signal),
   catalogue: (signal?: AbortSignal) => cached<SqlCatalogue>("sql/catalogue", undefined, signal),
+  comparison: (signal?: AbortSignal) => cached<Comparison>("comparison", undefined, signal),
+  comparisonReport: async () => (await ask("comparison/report")).blob(),
   report: async (request: ReportRequest) => (await ask("report", request)).blob(),
 };
 

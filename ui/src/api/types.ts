@@ -10,6 +10,45 @@ export type Range = [start: number, end: number];
 export type Id = number | null;
 
 /**
+ * Distribution of durations on both sides. The bounds of the classes increase by a constant factor.
+ */
+export type BackToBack = {
+/**
+ * Measured durations.
+ */
+durations: Durations,
+/**
+ * Bounds of the classes, in nanoseconds: class `i` contains durations above `bounds[i]`, up to and
+ * including `bounds[i + 1]`.
+ */
+bounds: Array<number>,
+/**
+ * Number of durations in each class before the change.
+ */
+before: Array<number>,
+/**
+ * Number of durations in each class after the change.
+ */
+after: Array<number>, };
+
+/**
+ * Fact, driver or kind of event that differs.
+ */
+export type BesidesRow = {
+/**
+ * Name of what differs.
+ */
+name: string,
+/**
+ * Value before the change.
+ */
+before: string,
+/**
+ * Value after the change.
+ */
+after: string, };
+
+/**
  * Functions, or the callers and callees of one function.
  */
 export type ButterflyAnswer = {
@@ -140,6 +179,173 @@ names?: { [key in number]: string }, };
 export type ColumnKind = "key" | "measure" | "time" | "text" | "test";
 
 /**
+ * Finding about both sides, without its evidence.
+ */
+export type ComparedFinding = {
+/**
+ * Sentence that says what changed.
+ */
+sentence: string,
+/**
+ * Sentences that give the cause, the most important first.
+ */
+why: Array<string>,
+/**
+ * Uncertainties of the finding.
+ */
+doubts: Array<string>, };
+
+/**
+ * Flame graph of both sides.
+ */
+export type ComparedFlame = {
+/**
+ * Code in which the CPUs were sampled.
+ */
+code: SampledCode,
+/**
+ * Calls of both sides. The weights are CPU times after the change, and the weights to compare with are
+ * those before it.
+ */
+answer: FlameAnswer, };
+
+/**
+ * Row of both sides. Counts and times are per unit.
+ */
+export type ComparedRow = {
+/**
+ * Name of the row.
+ */
+name: string,
+/**
+ * Count before the change.
+ */
+before_count: number,
+/**
+ * Time before the change, in nanoseconds.
+ */
+before_ns: number,
+/**
+ * Count after the change.
+ */
+after_count: number,
+/**
+ * Time after the change, in nanoseconds.
+ */
+after_ns: number,
+/**
+ * True if the sides differ in the row.
+ */
+differs: boolean,
+/**
+ * Conclusion in words.
+ */
+conclusion: string, };
+
+/**
+ * Rows of one kind, in one unit.
+ */
+export type ComparedRows = {
+/**
+ * Title of the kind.
+ */
+title: string,
+/**
+ * Description of the times.
+ */
+about: string,
+/**
+ * Name of one row, for example `Module`.
+ */
+one: string,
+/**
+ * Unit of counts and times, for example `per second`.
+ */
+unit: string,
+/**
+ * True if the rows are counted by samples. Their number depends on the sampling interval.
+ */
+is_sampled: boolean,
+/**
+ * Change of the sum of all rows, in steps.
+ */
+waterfall: Waterfall,
+/**
+ * Rows with the greatest changes, the greatest first.
+ */
+rows: Array<ComparedRow>,
+/**
+ * Number of rows that are left out.
+ */
+omitted: number, };
+
+/**
+ * Traces of one side.
+ */
+export type ComparedSide = {
+/**
+ * Names of the traces.
+ */
+names: Array<string>,
+/**
+ * True if a trace comes from a model of Windows instead of a machine.
+ */
+simulated: boolean,
+/**
+ * Length of all recordings together, in seconds.
+ */
+seconds: number,
+/**
+ * Number of lost events.
+ */
+lost_events: number, };
+
+/**
+ * Comparison of two sides with its pictures.
+ */
+export type Comparison = {
+/**
+ * Side before the change.
+ */
+before: ComparedSide,
+/**
+ * Side after the change.
+ */
+after: ComparedSide,
+/**
+ * Answer in one sentence.
+ */
+answer: string,
+/**
+ * Findings, the most important first.
+ */
+findings: Array<ComparedFinding>,
+/**
+ * Doubts about all findings.
+ */
+doubts: Array<string>,
+/**
+ * Differences of the machines and the recordings, besides what is measured.
+ */
+besides: Array<BesidesRow>,
+/**
+ * Rows by kind and by unit. The table of the greatest change is first.
+ */
+tables: Array<ComparedRows>,
+/**
+ * Flame graphs of the stacks of both sides.
+ */
+flames: Array<ComparedFlame>,
+/**
+ * Distributions of durations.
+ */
+histograms: Array<BackToBack>,
+/**
+ * Use of each CPU over time.
+ */
+strips: Array<Strips>, };
+
+/**
  * Condition on one column. If several fields are set, a row must satisfy all of them.
  */
 export type Condition = {
@@ -209,6 +415,37 @@ recorded_until_ns: number | null,
 doubtful: Spans, };
 
 /**
+ * Use of one CPU.
+ */
+export type CpuStrip = {
+/**
+ * Number of the CPU.
+ */
+cpu: number,
+/**
+ * Used share of each time bucket, from 0 to 1, rounded to thousandths.
+ */
+shares: Array<number>, };
+
+/**
+ * CPUs of one trace.
+ */
+export type CpuStrips = {
+/**
+ * CPUs, sorted by number.
+ */
+cpus: Array<CpuStrip>,
+/**
+ * Number of CPUs that are left out, because they were used least.
+ */
+omitted: number, };
+
+/**
+ * Work that uses CPUs.
+ */
+export type CpuWork = "threads" | "dpcs";
+
+/**
  * Delay that a problem caused.
  */
 export type Delay = {
@@ -243,6 +480,11 @@ cpu_ns: number, };
  * Arrangement of the series of a timeline.
  */
 export type Drawn = "stacked" | "lines";
+
+/**
+ * Durations whose distribution is compared.
+ */
+export type Durations = "dpc" | "ready";
 
 /**
  * Body of an error response.
@@ -1243,13 +1485,22 @@ thread: Array<number | null>,
 busy: Array<number>, };
 
 /**
+ * Code in which CPUs are sampled.
+ */
+export type SampledCode = "threads" | "dpcs" | "isrs";
+
+/**
  * Open traces and features of this server.
  */
 export type Session = { version: string,
 /**
  * True if the server can run SQL queries.
  */
-sql: boolean, traces: Array<TraceFacts>, };
+sql: boolean,
+/**
+ * True if the page compares the first trace with the second one.
+ */
+comparison: boolean, traces: Array<TraceFacts>, };
 
 /**
  * Importance of a finding.
@@ -1340,6 +1591,19 @@ export type SqlTable = { name: string, about: string, view: boolean, columns: Ar
  * Column of a table or view.
  */
 export type SqlTableColumn = { name: string, type: string, about: string | null, };
+
+/**
+ * Change of one row.
+ */
+export type Step = {
+/**
+ * Name of the row.
+ */
+name: string,
+/**
+ * Change, in nanoseconds per unit.
+ */
+ns: number, };
 
 /**
  * Story of a moment of a thread.
@@ -1436,6 +1700,28 @@ evidence: Evidence | null, };
  * Kind of an [`Event`].
  */
 export type StoryEventKind = "switched_out" | "readied" | "waited_behind" | "ran";
+
+/**
+ * Use of the CPUs in the first trace of each side. Time buckets have the same length on both sides, and times
+ * count from the start of each recording.
+ */
+export type Strips = {
+/**
+ * Work that used the CPUs.
+ */
+work: CpuWork,
+/**
+ * Length of a time bucket, in nanoseconds.
+ */
+bucket_ns: number,
+/**
+ * CPUs before the change.
+ */
+before: CpuStrips,
+/**
+ * CPUs after the change.
+ */
+after: CpuStrips, };
 
 /**
  * Thing that a finding is about. Unknown fields are `None`.
@@ -1796,3 +2082,28 @@ by_dpc: boolean,
  * Thread that was readied and ran: its row in `threads`.
  */
 thread: number | null, };
+
+/**
+ * Change of a total, divided into steps. The total before plus all steps is the total after the change.
+ */
+export type Waterfall = {
+/**
+ * Time of all rows before the change, in nanoseconds per unit.
+ */
+before_ns: number,
+/**
+ * Rows with the greatest changes, the greatest first.
+ */
+steps: Array<Step>,
+/**
+ * Number of the other rows.
+ */
+others: number,
+/**
+ * Change of the other rows, in nanoseconds per unit.
+ */
+others_ns: number,
+/**
+ * Time of all rows after the change, in nanoseconds per unit.
+ */
+after_ns: number, };

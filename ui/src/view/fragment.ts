@@ -15,15 +15,15 @@ export function fragmentOf(screen: Screen): string {
 
 /**
  * Decodes a fragment, which may start with `#`. Returns `null` if it is invalid. `open` has the ids of the
- * open traces.
+ * open traces, and `compared` is true if two traces are compared.
  */
-export function screenOf(fragment: string, open: readonly number[]): Screen | null {
+export function screenOf(fragment: string, open: readonly number[], compared = false): Screen | null {
   const text = fragment.replace(/^#/, "");
   if (!text.startsWith(PREFIX) || text.length > 500_000) return null;
   try {
     const binary = atob(text.slice(PREFIX.length).replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(binary, (one) => one.charCodeAt(0));
-    return readScreen(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)), open);
+    return readScreen(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)), open, compared);
   } catch {
     return null;
   }

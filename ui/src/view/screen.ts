@@ -50,7 +50,7 @@ export interface WaitAt {
 
 /** State of the page. */
 export interface Screen {
-  page: "overview" | "analysis" | "sql";
+  page: "comparison" | "overview" | "analysis" | "sql";
   /** Ids of the visible traces. The first trace is the main one. */
   traces: number[];
   range: Range | null;
@@ -64,10 +64,10 @@ export interface Screen {
   chart: boolean;
 }
 
-/** Returns the screen that is shown if the address contains none. */
-export function firstScreen(traces: number[]): Screen {
+/** Returns the screen that is shown if the address contains none. `compared` is true if two traces are compared. */
+export function firstScreen(traces: number[], compared = false): Screen {
   return {
-    page: "overview",
+    page: compared ? "comparison" : "overview",
     traces,
     range: null,
     selection: null,
@@ -183,10 +183,14 @@ function readTab(value: unknown): Tab | null {
   return tab;
 }
 
-/** Reads a screen. Traces that are not open are ignored. `open` has the ids of the open traces. */
-export function readScreen(value: unknown, open: readonly number[]): Screen | null {
+/**
+ * Reads a screen. Traces that are not open are ignored. `open` has the ids of the open traces, and `compared` is true
+ * if two traces are compared.
+ */
+export function readScreen(value: unknown, open: readonly number[], compared = false): Screen | null {
   if (!isObject(value)) return null;
   const first = firstScreen(open.slice(0, 4));
+  const pages = ["analysis", "sql", ...(compared ? ["comparison"] : [])] as Screen["page"][];
   const traces = list(value.traces).filter((trace): trace is number => isNumber(trace) && open.includes(trace));
   const tabs = list(value.tabs)
     .map(readTab)
@@ -196,7 +200,7 @@ export function readScreen(value: unknown, open: readonly number[]): Screen | nu
   const found = { ...first, tabs: tabs.length > 0 ? tabs : first.tabs };
   return {
     ...found,
-    page: value.page === "analysis" || value.page === "sql" ? value.page : "overview",
+    page: pages.find((page) => page === value.page) ?? "overview",
     traces: traces.length > 0 ? [...new Set(traces)] : first.traces,
     range: readRange(value.range),
     selection: readRange(value.selection),

@@ -78,9 +78,10 @@ class Page {
 
   #readAddress(): void {
     const open = [...this.opened.keys()];
-    const screen = screenOf(location.hash, open);
-    if (screen === null && location.hash.length > 1) this.say("This link is invalid. Showing the overview instead.");
-    this.screen = screen ?? firstScreen(open.slice(0, 4));
+    const compared = this.session?.comparison === true;
+    const screen = screenOf(location.hash, open, compared);
+    if (screen === null && location.hash.length > 1) this.say("This link is invalid. Showing the first page instead.");
+    this.screen = screen ?? firstScreen(open.slice(0, 4), compared);
   }
 
   /**

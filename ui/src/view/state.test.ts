@@ -10,6 +10,7 @@ function browser() {
   const session: Session = {
     version: "0",
     sql: false,
+    comparison: false,
     traces: [
       {
         id: 0,

@@ -124,6 +124,16 @@ impl From<xperf::Error> for Failure {
     }
 }
 
+impl From<explore::ExploreError> for Failure {
+    fn from(error: explore::ExploreError) -> Failure {
+        match error {
+            explore::ExploreError::Store(error) => error.into(),
+            explore::ExploreError::Cancelled => Failure::Interrupted,
+            other => Failure::Input(other.to_string()),
+        }
+    }
+}
+
 impl From<report::Error> for Failure {
     fn from(error: report::Error) -> Failure {
         match error {

@@ -27,6 +27,7 @@ const FOLDER: &str = "LAGLAB_CONFIG";
 #[command(after_help = "Examples:\n  \
     laglab open trace.etl\n  \
     laglab open before.etl after.etl\n  \
+    laglab open before.etl --against after.etl\n  \
     laglab open kernel.etl user.etl --merge\n  \
     laglab open rank-stall\n  \
     laglab open samples.parquet\n  \
@@ -37,6 +38,9 @@ pub(super) struct Args {
     /// .pcap), samples of `laglab measure` (.parquet), or the name of a scenario to simulate
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
+    /// Compare the trace with one after a change: what takes more or less time, with pictures
+    #[arg(long, value_name = "AFTER", conflicts_with = "merge")]
+    against: Option<PathBuf>,
     /// Read all files as one trace
     #[arg(long)]
     merge: bool,
@@ -61,12 +65,18 @@ struct Opened<'o> {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let simulated = Simulated::make(args)?;
-    let files: Vec<PathBuf> = args
-        .traces
-        .iter()
-        .map(|trace| simulated.file(trace))
+    if args.against.is_some() && args.traces.len() > 1 {
+        return Err(Failure::Input(format!(
+            "cannot compare {} traces with --against: it compares one trace with one; `laglab prove diff` compares \
+             several on each side",
+            args.traces.len()
+        )));
+    }
+    let given: Vec<&Path> = (args.traces.iter().chain(&args.against))
+        .map(PathBuf::as_path)
         .collect();
+    let simulated = Simulated::make(&given)?;
+    let files: Vec<PathBuf> = given.iter().map(|trace| simulated.file(trace)).collect();
     let groups: Vec<&[PathBuf]> = match args.merge {
         true => vec![&files],
         false => files.chunks(1).collect(),
@@ -78,11 +88,23 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         if !tables.store().trace().is_one_system() {
             say(SEVERAL_SYSTEMS);
         }
+        if args.against.is_some() && tables.store().holds_only().is_some() {
+            return Err(Failure::input(
+                &files[0],
+                "has no events to compare; give traces of Windows (.etl)",
+            ));
+        }
         let symbols = simulated.symbols(files, &args.symbols.options());
         symbols.check()?;
         traces.push(ServedTrace::new(name.clone(), tables, symbols));
     }
-    let server = Server::bind(args.port, traces, presets_file(), Arc::new(Terminal))?;
+    let server = Server::bind(
+        args.port,
+        traces,
+        args.against.is_some(),
+        presets_file(),
+        Arc::new(Terminal),
+    )?;
     let address = server.address();
     if json {
         let (address, traces) = (address.as_str(), names.as_slice());
@@ -125,9 +147,9 @@ struct Simulated {
 impl Simulated {
     /// Simulates each scenario in the arguments. An argument is a file, not a scenario, if a file of this
     /// name exists.
-    fn make(args: &Args) -> Result<Simulated, Failure> {
+    fn make(traces: &[&Path]) -> Result<Simulated, Failure> {
         let mut simulated = Simulated::default();
-        for given in &args.traces {
+        for given in traces.iter().copied() {
             let is_scenario = |name: &&str| simulate::is_shipped(name) && !given.exists();
             let Some(name) = given.to_str().filter(is_scenario) else {
                 if !given.exists() && given.extension().is_none() {
@@ -157,7 +179,7 @@ impl Simulated {
             let folder = folder.path().join(name);
             std::fs::create_dir_all(&folder).map_err(|error| Failure::writing(&folder, &error))?;
             let made = simulate::into_folder(name, &folder)?;
-            simulated.traces.insert(given.clone(), made);
+            simulated.traces.insert(given.to_owned(), made);
         }
         Ok(simulated)
     }

@@ -47,7 +47,7 @@ fn compared(plan: &MeasurePlan, asked: &Recording, evidence: &Evidence) -> Resul
         );
         return Err(again(what));
     }
-    let differences = diff(before, after);
+    let differences = diff(before, after, None);
     let facts = &differences.besides.facts;
     match facts
         .iter()
@@ -96,8 +96,10 @@ fn side(asked: &Recording, side: &Side, when: &str, files: &str) -> Result<(), M
 fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<String>) -> Check {
     let kind = asked.times.kind();
     // DPCs and ISRs depend on the traffic, so they are compared by what a unit of it costs.
-    let (all, unit) = match &differences.per_network_kib {
-        Some(changes) if kind.is_in_interrupts() => (changes, "per KiB of network traffic"),
+    let (all, unit) = match &differences.per_work {
+        Some(per_work) if kind.is_in_interrupts() => {
+            (&per_work.changes, "per KiB of network traffic")
+        }
         _ => (&differences.per_second, "per second"),
     };
     let is_asked = |change: &&Change| {

@@ -44,6 +44,15 @@ impl Served {
 
     /// Opens traces with the symbols in a store.
     pub(crate) fn with_symbols(traces: &[&str], store: Option<&str>) -> Served {
+        Served::start(traces, store, false)
+    }
+
+    /// Opens two traces to compare them.
+    pub(crate) fn comparing(before: &str, after: &str) -> Served {
+        Served::start(&[before, after], None, true)
+    }
+
+    fn start(traces: &[&str], store: Option<&str>, is_comparison: bool) -> Served {
         let stop = Arc::<Stop>::default();
         let traces = traces.iter().map(|name| {
             let path = testdata::path("etl").join(name);
@@ -59,7 +68,7 @@ impl Served {
         let traces = traces.collect();
         let folder = tempfile::tempdir().unwrap();
         let presets = folder.path().join("presets.json");
-        let server = Server::bind(0, traces, Some(presets), stop.clone()).unwrap();
+        let server = Server::bind(0, traces, is_comparison, Some(presets), stop.clone()).unwrap();
         let client = Client::new(&server.address());
         Served {
             stop,

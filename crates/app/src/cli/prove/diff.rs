@@ -3,11 +3,13 @@
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use diff::{
     Asked, Besides, Change, Conclusion, Diff, Divided, Finding, Interval, Kind, Latency,
     LatencyInterval, NoPath, Recording, Sum, When, Work, count_text, diff, rate_text,
 };
+use explore::Explorer;
 use facts::Moment;
 use serde::Serialize;
 use session::{Symbolication, TraceTables};
@@ -15,6 +17,7 @@ use session::{Symbolication, TraceTables};
 use crate::cli::Failure;
 use crate::cli::explain::write_evidence;
 use crate::cli::open::TabledTrace;
+use crate::cli::prove::diff_page::{Explored, NewPage};
 use crate::cli::scope::time_range;
 use crate::cli::symbols::SymbolArgs;
 use crate::output::{self, Columns, Side, counted, duration};
@@ -27,6 +30,7 @@ use crate::output::{self, Columns, Side, counted, duration};
     laglab prove diff before.etl -- after.etl\n  \
     laglab prove diff --evidence --symbols C:\\Symbols before.etl -- after.etl\n  \
     laglab prove diff --per frames before.etl -- after.etl\n  \
+    laglab prove diff -o report.html before.etl -- after.etl\n  \
     laglab prove diff --before-between 0 10 --after-between 10 20 trace.etl -- trace.etl\n  \
     laglab prove diff old1.etl old2.etl old3.etl -- new1.etl new2.etl new3.etl\n  \
     laglab prove diff --json before.etl -- after.etl | jq '.per_second[0]'"
@@ -61,6 +65,9 @@ pub(super) struct Args {
     /// Show the rows behind each finding, and the query that returns them from each trace
     #[arg(long)]
     evidence: bool,
+    /// Also write a page with pictures: waterfall, flame graphs, distributions, use of the CPUs (.html)
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// Rebuild the tables, and do not cache them
     #[arg(long)]
     no_cache: bool,
@@ -79,16 +86,25 @@ struct Answer {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let (before, old_paths) = read(args, &args.before, "--before-between", &args.before_between)?;
-    let (after, new_paths) = read(args, &args.after, "--after-between", &args.after_between)?;
+    let files = [&args.before[..], &args.after[..]].concat();
+    let page = (args.output.as_deref()).map(|path| NewPage::create(path, &files));
+    let page = page.transpose()?;
+    let before = read(args, &args.before, "--before-between", &args.before_between)?;
+    let after = read(args, &args.after, "--after-between", &args.after_between)?;
     let answer = Answer {
-        diff: diff(&before, &after, args.per.as_ref()),
-        latency: (args.thread.as_ref()).map(|_| Latency::of(&old_paths, &new_paths)),
+        diff: diff(&before.recordings, &after.recordings, args.per.as_ref()),
+        latency: (args.thread.as_ref()).map(|_| Latency::of(&before.paths, &after.paths)),
     };
     if let (Some(work), None) = (&args.per, &answer.diff.per_work) {
         return Err(Failure::Input(format!(
             "cannot relate times to this work (--per): a trace has no {work}; choose other work, or record it"
         )));
+    }
+    if let Some(page) = page {
+        page.write(
+            &answer.diff,
+            [&before, &after].map(|side| (&side.explored[..], &side.recordings[..])),
+        )?;
     }
     if json {
         return Ok(output::json(&answer)?);
@@ -98,14 +114,18 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
+/// Traces of one side.
+struct Read {
+    recordings: Vec<Recording>,
+    /// Critical paths of the thread in question.
+    paths: Vec<Divided>,
+    /// Traces for the pictures, if a page is written.
+    explored: Vec<Explored>,
+}
+
 /// Sums the traces of one side, within the times of `option`, if there are any. Also follows the critical paths
 /// of the thread in question.
-fn read(
-    args: &Args,
-    files: &[PathBuf],
-    option: &str,
-    between: &[Moment],
-) -> Result<(Vec<Recording>, Vec<Divided>), Failure> {
+fn read(args: &Args, files: &[PathBuf], option: &str, between: &[Moment]) -> Result<Read, Failure> {
     let mut misplaced = files.iter();
     if let Some(misplaced) = misplaced.find(|file| file.to_string_lossy().starts_with("--")) {
         return Err(Failure::Input(format!(
@@ -122,21 +142,42 @@ fn read(
             _ => None,
         };
         let symbols = Symbolication::new(&args.symbols.options(), &tables.identities()?.images);
-        let symbols = symbols.map_err(session::Error::from)?;
+        let symbols = Arc::new(symbols.map_err(session::Error::from)?);
         let path = path(args, &tables, file, during.as_ref())?;
         let asked = Asked {
             during,
             work: args.per.clone(),
-            functions: Some(&symbols),
+            functions: Some(&*symbols),
         };
         let recording =
             tables.watched(|options| Recording::read(tables.store(), &asked, options))?;
         crate::cli::warn_of_missing_symbols(&symbols.missing());
-        Ok((recording, path))
+        let explored = args.output.as_ref().map(|_| {
+            let memory_bytes = Explorer::MEMORY_BYTES / (args.before.len() + args.after.len());
+            let store = Arc::clone(tables.store());
+            Explored {
+                name: file
+                    .file_name()
+                    .unwrap_or(file.as_os_str())
+                    .to_string_lossy()
+                    .into_owned(),
+                explorer: Explorer::new(store, Some(symbols), memory_bytes),
+            }
+        });
+        Ok::<_, Failure>((recording, path, explored))
     });
-    let each: Vec<(Recording, Option<Divided>)> = each.collect::<Result<_, Failure>>()?;
-    let (recordings, paths): (Vec<_>, Vec<_>) = each.into_iter().unzip();
-    Ok((recordings, paths.into_iter().flatten().collect()))
+    let mut read = Read {
+        recordings: Vec::new(),
+        paths: Vec::new(),
+        explored: Vec::new(),
+    };
+    for one in each {
+        let (recording, path, explored) = one?;
+        read.recordings.push(recording);
+        read.paths.extend(path);
+        read.explored.extend(explored);
+    }
+    Ok(read)
 }
 
 /// Follows the critical path of the thread in question, if there is one.

@@ -2,6 +2,7 @@
 
 mod compare;
 mod diff;
+mod diff_page;
 mod history;
 mod plan;
 mod verdict;

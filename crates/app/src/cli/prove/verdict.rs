@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use diff::Recording;
+use diff::{Asked, Recording};
 use prove::change_plan::{self, Answer, Evidence, MeasurePlan, PlaceSeen, Side, Verdict, verdict};
 use prove::measured::MeasuredFile;
 use tune::inputs::Input;
@@ -114,7 +114,7 @@ fn side(
         } else if has_extension(&["etl", "zip", "cab", "diagsession"]) {
             let tables = TabledTrace::new(std::slice::from_ref(&file), args.no_cache).open()?;
             let recording =
-                tables.watched(|options| Recording::read(tables.store(), None, options))?;
+                tables.watched(|options| Recording::read(tables.store(), &Asked::default(), options))?;
             side.recordings.push(recording);
         } else if has_extension(&["reg"]) {
             exports.push(file);

@@ -1,0 +1,68 @@
+//! Page of `laglab prove diff -o`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use diff::{Comparison, Diff, Recording, Source};
+use explore::Explorer;
+use report::comparison_page;
+use session::NewFile;
+
+use crate::cli::Failure;
+use crate::cli::open::is_same_file;
+use crate::watch;
+
+/// Trace from which pictures can be made.
+pub(super) struct Explored {
+    /// Name of the file.
+    pub(super) name: String,
+    pub(super) explorer: Explorer,
+}
+
+/// Page that is written at the end.
+pub(super) struct NewPage<'p> {
+    path: &'p Path,
+    file: NewFile,
+}
+
+impl NewPage<'_> {
+    /// Creates the file first, so that no time is lost if it cannot be written.
+    pub(super) fn create<'p>(path: &'p Path, inputs: &[PathBuf]) -> Result<NewPage<'p>, Failure> {
+        if inputs.iter().any(|input| is_same_file(input, path)) {
+            let message = "is an input file; give another file to write";
+            return Err(Failure::input(path, message));
+        }
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        match extension.map(str::to_ascii_lowercase).as_deref() {
+            Some("html" | "htm") => Ok(NewPage {
+                path,
+                file: NewFile::create(path)?,
+            }),
+            _ => Err(Failure::input(path, "unknown format; use .html")),
+        }
+    }
+
+    /// Makes the pictures of both sides and writes the page.
+    pub(super) fn write(
+        self,
+        diff: &Diff,
+        sides: [(&[Explored], &[Recording]); 2],
+    ) -> Result<(), Failure> {
+        let [before, after] = sides.map(|(explored, recordings)| {
+            let each = explored.iter().zip(recordings);
+            each.map(|(explored, recording)| Source {
+                name: &explored.name,
+                explorer: &explored.explorer,
+                recording,
+            })
+            .collect::<Vec<Source<'_>>>()
+        });
+        let comparison = Comparison::new(diff, &before, &after, watch::interrupted())?;
+        let title = [&comparison.before, &comparison.after].map(|side| side.names.join(", "));
+        let page = comparison_page(&title.join(" and "), &comparison)?;
+        let written = self.file.file().write_all(page.as_bytes());
+        written.map_err(|error| Failure::writing(self.path, &error))?;
+        self.file.finish()?;
+        Ok(())
+    }
+}

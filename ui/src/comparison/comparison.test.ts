@@ -1,0 +1,95 @@
+import { describe, expect, test } from "vitest";
+import type { ComparedRow, Strips } from "../api/types";
+import { readScreen } from "../view/screen";
+import { along, height, tens } from "./log_axis";
+import { pressed, sorted } from "./sort";
+import { meanShare, rowsOf } from "./strips";
+import { rate, ratio, signed } from "./words";
+
+const row = (name: string, before_ns: number, after_ns: number, differs = false): ComparedRow => ({
+  name,
+  before_count: before_ns / 10,
+  before_ns,
+  after_count: after_ns / 20,
+  after_ns,
+  differs,
+  conclusion: differs ? "differs" : "perhaps chance",
+});
+
+describe("the table of changes", () => {
+  const rows = [row("b10", 100, 110), row("b9", 50, 0, true), row("a", 0, 30, true), row("c", 20, 20)];
+  const names = (column: Parameters<typeof pressed>[1], descending: boolean) =>
+    sorted(rows, { column, descending }).map(({ name }) => name);
+
+  test("is sorted by the size of the difference, or by any other column", () => {
+    expect(names("difference", true)).toEqual(["b9", "a", "b10", "c"]);
+    expect(names("difference", false)).toEqual(["c", "b10", "a", "b9"]);
+    expect(names("name", false)).toEqual(["a", "b9", "b10", "c"]);
+    expect(names("before", true)).toEqual(["b10", "b9", "c", "a"]);
+    expect(names("after", true)).toEqual(["b10", "a", "c", "b9"]);
+    // A new row is infinitely greater, and a row that is gone is 0 times as great.
+    expect(names("ratio", true)).toEqual(["a", "b10", "c", "b9"]);
+    expect(names("conclusion", true)).toEqual(["a", "b9", "b10", "c"]);
+    expect(names("means", true)[3]).toBe("b9");
+  });
+
+  test("changes its direction when the same heading is pressed again", () => {
+    const first = { column: "difference", descending: true } as const;
+    expect(pressed(first, "difference")).toEqual({ column: "difference", descending: false });
+    expect(pressed(first, "before")).toEqual({ column: "before", descending: true });
+    expect(pressed(first, "name")).toEqual({ column: "name", descending: false });
+  });
+});
+
+test("changes and ratios read plainly", () => {
+  expect([2_500_000, -40, 0].map(signed)).toEqual(["▲ +2.5 ms", "▼ −40 ns", "no change"]);
+  expect([ratio(2, 5), ratio(0, 5), ratio(5, 0), ratio(0, 0), ratio(1, 2500)]).toEqual([
+    "× 2.5",
+    "new",
+    "gone",
+    "–",
+    "× 2,500",
+  ]);
+  expect([16_323, 0.0237, 7.125].map(rate)).toEqual(["16,323", "0.0237", "7.13"]);
+});
+
+test("the axis of durations is logarithmic", () => {
+  const range: [number, number] = [1_000, 1_000_000];
+  expect([1_000, 10_000, 100_000, 1_000_000, 5, 1e12].map((ns) => Number(along(ns, range).toFixed(6)))).toEqual([
+    0, 0.333333, 0.666667, 1, 0, 1,
+  ]);
+  expect(tens([900, 100_000])).toEqual([1_000, 10_000, 100_000]);
+  expect(tens([0, 10])).toEqual([1, 10]);
+  // One value in 10 s, of at most 1,000 per second: the first of five decades.
+  expect([0, 0.1, 1, 1_000].map((rate) => height(rate, 0.1, 1_000, true))).toEqual([0, 0.2, 0.4, 1]);
+  expect(height(250, 0.1, 1_000, false)).toBe(0.25);
+});
+
+test("strips of a CPU are one above the other, even if one side lacks the CPU", () => {
+  const strips: Strips = {
+    work: "dpcs",
+    bucket_ns: 10,
+    before: {
+      cpus: [
+        { cpu: 1, shares: [0.5, 1] },
+        { cpu: 0, shares: [0, 0.1] },
+      ],
+      omitted: 0,
+    },
+    after: { cpus: [{ cpu: 1, shares: [0.25] }], omitted: 0 },
+  };
+  const rows = rowsOf(strips);
+  expect(rows.map(({ cpu, side, shares }) => [cpu, side, shares.length])).toEqual([
+    [0, "before", 2],
+    [0, "after", 0],
+    [1, "before", 2],
+    [1, "after", 1],
+  ]);
+  expect([meanShare(rows, "before"), meanShare(rows, "after"), meanShare([], "after")]).toEqual([0.4, 0.25, null]);
+});
+
+test("links show the comparison only if traces are compared", () => {
+  const page = { page: "comparison", traces: [0, 1] };
+  expect(readScreen(page, [0, 1], true)?.page).toBe("comparison");
+  expect(readScreen(page, [0, 1])?.page).toBe("overview");
+});

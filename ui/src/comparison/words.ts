@@ -1,0 +1,28 @@
+// Words and numbers of a comparison.
+
+import type { ComparedRow } from "../api/types";
+import { count, duration } from "../format";
+
+/** Returns the change of a row, in nanoseconds per unit. */
+export function difference({ before_ns, after_ns }: ComparedRow): number {
+  return after_ns - before_ns;
+}
+
+/** Formats a change with its sign and an arrow. */
+export function signed(ns: number): string {
+  if (ns === 0) return "no change";
+  return `${ns > 0 ? "▲ +" : "▼ −"}${duration(Math.abs(ns))}`;
+}
+
+/** Formats how many times a value is as large as before. A row that one side lacks is new or gone. */
+export function ratio(before: number, after: number): string {
+  if (before === 0) return after === 0 ? "–" : "new";
+  if (after === 0) return "gone";
+  const times = after / before;
+  return `× ${times >= 100 ? count(times) : Number(times.toPrecision(3))}`;
+}
+
+/** Formats a number of things per unit. */
+export function rate(number: number): string {
+  return number >= 100 ? count(number) : String(Number(number.toPrecision(3)));
+}
