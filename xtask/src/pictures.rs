@@ -82,7 +82,8 @@ impl Server {
     /// Returns an error if the server does not start or prints no address.
     fn start(laglab: &Path, arguments: &[&OsStr]) -> Result<Self, String> {
         let mut open = program(laglab);
-        open.args(["open", "--no-browser", "--no-cache"]).args(arguments);
+        open.args(["open", "--no-browser", "--no-cache"])
+            .args(arguments);
         let mut child = open
             .stdout(Stdio::piped())
             .spawn()

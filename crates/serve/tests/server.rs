@@ -486,7 +486,10 @@ fn two_traces_are_compared_on_request() {
     // The cause that the scenarios differ in.
     let first = comparison["findings"][0]["sentence"].as_str().unwrap();
     let why = comparison["findings"][0]["why"].to_string();
-    assert!(first.contains("cng.sys") || why.contains("cng.sys"), "{comparison}");
+    assert!(
+        first.contains("cng.sys") || why.contains("cng.sys"),
+        "{comparison}"
+    );
     for part in ["tables", "flames", "histograms", "strips"] {
         assert!(!comparison[part].as_array().unwrap().is_empty(), "{part}");
     }

@@ -113,8 +113,8 @@ fn side(
             side.measured.push(MeasuredFile::read(&file)?);
         } else if has_extension(&["etl", "zip", "cab", "diagsession"]) {
             let tables = TabledTrace::new(std::slice::from_ref(&file), args.no_cache).open()?;
-            let recording =
-                tables.watched(|options| Recording::read(tables.store(), &Asked::default(), options))?;
+            let recording = tables
+                .watched(|options| Recording::read(tables.store(), &Asked::default(), options))?;
             side.recordings.push(recording);
         } else if has_extension(&["reg"]) {
             exports.push(file);
