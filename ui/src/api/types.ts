@@ -513,8 +513,8 @@ title: string,
  */
 query: string,
 /**
- * Rows that a view shows; `None` if it shows the rows of the query. The server of the page
- * sends the view itself with the evidence of findings.
+ * Rows that the page's view shows; `None` if it shows the rows of the query. The server sends
+ * the view of a finding's evidence separately, so this field is not serialized.
  */
 view?: View | null,
 /**
@@ -549,7 +549,7 @@ label: string,
 unit: Unit, };
 
 /**
- * Problem, warning or fact that a theory found.
+ * Result of a theory: a problem, a warning or a fact.
  */
 export type Finding = {
 /**
@@ -577,7 +577,7 @@ subjects?: Array<Subject>,
  */
 off_topic?: boolean,
 /**
- * Delay that the found cause produced, if it is known.
+ * Delay that this finding explains, if it is known.
  */
 delay?: Delay,
 /**
@@ -610,7 +610,7 @@ sources: Array<Source>, };
  */
 export type Findings = {
 /**
- * Conclusion if the machine has no problems and warnings.
+ * Conclusion, if there are no problems and warnings about the machine.
  */
 conclusion: string | null,
 /**
@@ -1606,11 +1606,11 @@ name: string,
 ns: number, };
 
 /**
- * Story of a moment of a thread.
+ * Description of a moment of a thread.
  */
 export type Story = {
 /**
- * Thread of the story.
+ * Described thread.
  */
 thread: Named,
 /**
@@ -1643,7 +1643,7 @@ findings: Array<Finding>,
 chain: Array<Link>, };
 
 /**
- * Event in the story of a thread. Fields that do not apply to its kind are `None`.
+ * Event in the description of a thread. Fields that do not apply to its kind are `None`.
  */
 export type StoryEvent = {
 /**
@@ -2034,7 +2034,7 @@ filter?: Array<Condition>,
 sort?: Sort | null, };
 
 /**
- * Thread and time whose wait a request asks about.
+ * Thread and time of a request about a wait.
  */
 export type WaitRequest = {
 /**
