@@ -254,7 +254,7 @@ fn tables_of_another_trace_are_made_again() {
     assert_eq!(WANTED.map(|table| rows(&store, table)), truths);
     let warning = store.warning().expect("a warning");
     assert!(
-        warning.contains("it is of another trace; it is made again"),
+        warning.contains("it belongs to another trace; it is made again"),
         "{warning}"
     );
     // The tables that were made again are used without a warning.
