@@ -12,16 +12,18 @@ pub enum Anomaly {
     NotOperational,
     /// The link connects exactly two machines, so the address has no network.
     PointToPoint,
-    /// The address is a Teredo address. Windows reports a prefix of 64 bits, but it has 32.
+    /// The address is a Teredo address. Windows reports a prefix of 64 bits, but the prefix of Teredo
+    /// addresses has 32 bits.
     Teredo,
     /// The address is a link-local IPv4 address. Windows assigns one if no other address is configured.
     SelfAssigned,
     /// The address is a link-local IPv4 address, but the adapter also has another IPv4 address. Programs
     /// that count addresses count this adapter twice.
     SelfAssignedBeside,
-    /// The reported prefix length is invalid. All bits of the address count as prefix instead.
+    /// Windows reports an invalid prefix length. The program therefore treats all bits of the address as
+    /// prefix.
     IllegalPrefix {
-        /// Reported length.
+        /// Prefix length in bits that Windows reports.
         #[serde(rename = "told")]
         length: u8,
     },
@@ -32,15 +34,15 @@ pub enum Anomaly {
     /// A Windows function that lists IPv4 addresses does not list this address.
     #[serde(rename = "not_told")]
     NotListed {
-        /// Windows function.
+        /// Windows function that does not list the address.
         api: Api,
     },
     /// An older Windows function lists this address, but GetAdaptersAddresses does not.
     #[serde(rename = "only_told")]
     OnlyListed {
-        /// Windows function.
+        /// Windows function that lists the address.
         api: Api,
     },
-    /// The mask is no prefix, because it has ones after zeros.
+    /// The mask has 1 bits after 0 bits, so the mask does not describe a prefix.
     ScatteredMask,
 }

@@ -39,8 +39,8 @@ pub fn interpret(recorded: &Recorded) -> Vec<Adapter> {
     adapters
 }
 
-/// Adds the addresses that only one of the older functions (`api`) lists. `rows` name the adapter of each
-/// address.
+/// Adds the addresses that only one of the older functions (`api`) lists. Each row of `rows` contains the
+/// interface index of the adapter to which its address belongs.
 fn add_unknown_addresses(adapters: &mut [Adapter], recorded: &Recorded, api: Api, rows: &Rows) {
     let is_known = |address: Ipv4Addr| {
         let mut unicast = recorded.adapters.iter().flat_map(|one| &one.unicast);
@@ -92,7 +92,7 @@ fn convert_adapter(adapter: &RecordedAdapter, recorded: &Recorded) -> Adapter {
         (TUNNEL, _) => Kind::Tunnel,
         (other, _) => Kind::Other(Some(other)),
     };
-    // These numbers are those of IF_OPER_STATUS (ifdef.h).
+    // The numbers are the values of the Windows enumeration IF_OPER_STATUS (ifdef.h).
     let status = match adapter.oper_status {
         1 => Status::Up,
         5 | 7 => Status::NoCarrier,
@@ -175,7 +175,7 @@ fn convert_address(
                 false => Anomaly::SelfAssigned,
             });
         }
-        // By its documentation, GetAdaptersInfo does not list loopback adapters.
+        // The documentation of GetAdaptersInfo states that the function does not list loopback adapters.
         let info_is_missing = info.is_none() && kind != Kind::Loopback;
         for (is_missing, api) in [
             (info_is_missing, Api::AdaptersInfo),
@@ -218,9 +218,9 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Returns an adapter without cable that has a static address. GetAdaptersAddresses lists the static
-    /// address and a link-local address, both without prefix. `infos` is the result of GetAdaptersInfo: the
-    /// static address with its mask, or 0.0.0.0.
+    /// Returns an adapter without cable that has a static address. GetAdaptersAddresses lists two addresses
+    /// for this adapter: the static address and a link-local address, both without prefix. `infos` is the
+    /// result of GetAdaptersInfo: the static address with its mask, or 0.0.0.0.
     fn without_cable(infos: Vec<(u32, Ipv4Addr, Ipv4Addr)>) -> Adapter {
         let recorded = Recorded {
             adapters: vec![RecordedAdapter {

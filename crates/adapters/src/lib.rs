@@ -52,7 +52,7 @@ pub enum Kind {
     Teredo,
     /// Other tunnel.
     Tunnel,
-    /// Other kind. On Windows, it contains the IANA type number.
+    /// Other kind of adapter. On Windows, the value contains the IANA interface type number.
     Other(Option<u32>),
 }
 
@@ -89,7 +89,7 @@ pub struct Adapter {
     pub multicast: bool,
     /// Addresses of the adapter, in the order in which the system lists them.
     pub addresses: Vec<Address>,
-    /// Anomalies.
+    /// Anomalies of the adapter itself, without the anomalies of its addresses.
     pub anomalies: Vec<Anomaly>,
 }
 
@@ -102,16 +102,16 @@ pub struct Address {
     pub prefix: Prefix,
     /// Scope of the address.
     pub scope: Scope,
-    /// Scope id. It distinguishes equal link-local addresses on different links.
+    /// Scope id. The scope id distinguishes equal link-local addresses on different links.
     pub scope_id: Option<u32>,
     /// Broadcast address of the link, if the link has one.
     pub broadcast: Option<Ipv4Addr>,
     /// Address of the other machine on a point-to-point link.
     pub peer: Option<IpAddr>,
-    /// Results of each Windows function for this address. Empty on other systems.
+    /// Results of each Windows function for this address. The list is empty on other systems.
     #[serde(rename = "told")]
     pub reports: Vec<ApiReport>,
-    /// Anomalies.
+    /// Anomalies of this address.
     pub anomalies: Vec<Anomaly>,
 }
 
@@ -130,9 +130,10 @@ pub enum Api {
 /// Result of one Windows function for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ApiReport {
-    /// Windows function.
+    /// Windows function that returned the result.
     pub api: Api,
-    /// Prefix length that the function returned, or the length of the mask that it returned, if valid.
+    /// Prefix length in bits that the function returned. If the function returned a mask, this field is the
+    /// length of the mask. `None` if the mask is not valid.
     pub length: Option<u8>,
 }
 
@@ -141,9 +142,11 @@ pub struct ApiReport {
 pub struct Recorded {
     /// Results of GetAdaptersAddresses.
     pub adapters: Vec<RecordedAdapter>,
-    /// Results of GetAdaptersInfo: interface index, address and mask. 0.0.0.0 means that there is none.
+    /// Results of GetAdaptersInfo: interface index, address and mask. An address of 0.0.0.0 means that the
+    /// adapter has no address.
     pub infos: Vec<(u32, Ipv4Addr, Ipv4Addr)>,
-    /// Results of GetIpAddrTable: interface index, address and mask. 0.0.0.0 means that there is none.
+    /// Results of GetIpAddrTable: interface index, address and mask. An address of 0.0.0.0 means that the
+    /// adapter has no address.
     pub table: Vec<(u32, Ipv4Addr, Ipv4Addr)>,
 }
 
@@ -164,7 +167,7 @@ pub struct RecordedAdapter {
     pub oper_status: i32,
     /// Field `Flags`.
     pub flags: u32,
-    /// Unicast addresses with their scope ids and, since Windows Vista, `OnLinkPrefixLength`.
+    /// Unicast addresses. Each address has its scope id and, since Windows Vista, its `OnLinkPrefixLength`.
     pub unicast: Vec<(IpAddr, u32, Option<u8>)>,
     /// Prefix list (networks and prefix lengths), in no particular order.
     pub prefixes: Vec<(IpAddr, u32)>,

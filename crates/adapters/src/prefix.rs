@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Kind, Status};
 
-/// Prefix length of an address, with its source.
+/// Prefix length of an address, and the source from which the length was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Prefix {
     /// Length in bits, if known.
@@ -21,21 +21,22 @@ pub struct Prefix {
 pub enum PrefixSource {
     /// `OnLinkPrefixLength`, which Windows reports with the address.
     OnLink,
-    /// RFC 4380, which defines 32 bits for Teredo addresses. Windows reports 64.
+    /// RFC 4380, which defines a prefix of 32 bits for Teredo addresses. Windows reports a prefix of 64 bits.
     Teredo,
-    /// Windows reported an invalid length, so all bits of the address count as prefix.
+    /// Windows reported an invalid length, so the program treats all bits of the address as prefix.
     Illegal,
     /// Prefix list of the adapter.
     List,
-    /// Prefix list of the adapter, which contains the address itself but no network of the address.
+    /// Prefix list of the adapter. The list contains the address itself, but no network that contains the
+    /// address.
     HostOnly,
-    /// RFC 3927, by which IPv4 link-local addresses are in 169.254.0.0/16.
+    /// RFC 3927, which defines the prefix 169.254.0.0/16 for IPv4 link-local addresses.
     LinkLocal,
     /// Mask that GetAdaptersInfo reports.
     AdaptersInfo,
     /// Mask that the system reports with the address.
     Mask,
-    /// No source has the length.
+    /// The prefix length is unknown, because no source contains it.
     Unknown,
 }
 
@@ -58,10 +59,11 @@ pub struct PrefixInput<'a> {
 
 /// Derives the prefix length of an address on Windows.
 ///
-/// Since Vista, Windows reports the length with the address. This length can be invalid, and is wrong for
-/// Teredo. Before Vista, the prefix list of the adapter must be searched. The list has no order and also
-/// contains default routes, multicast groups and broadcast addresses. Since Vista, it also has an entry for
-/// each address. For an adapter that is not up, Windows does not list IPv4 prefixes.
+/// Since Vista, Windows reports the prefix length with the address. The reported length can be invalid, and
+/// it is wrong for Teredo addresses. Before Vista, the prefix list of the adapter must be searched. The list
+/// has no order and also contains default routes, multicast groups and broadcast addresses. Since Vista, the
+/// list also has an entry for each address of the adapter. For an adapter that is not up, Windows does not
+/// list IPv4 prefixes.
 pub fn prefix_length(input: &PrefixInput<'_>) -> Prefix {
     let PrefixInput {
         address,
@@ -145,7 +147,8 @@ pub(super) fn bit_length(address: IpAddr) -> u8 {
 
 /// Returns true if an entry of a prefix list is the network of an address, or the address itself.
 fn contains(network: IpAddr, length: u32, address: IpAddr) -> bool {
-    // This excludes the default route, which Windows lists for IPv6, and multicast groups.
+    // This condition excludes multicast groups and the default route. Windows lists the default route for
+    // IPv6.
     if length == 0 || length > u32::from(bit_length(network)) || network.is_multicast() {
         return false;
     }
@@ -178,7 +181,8 @@ mod tests {
         entries.iter().map(entry).collect()
     }
 
-    /// Returns an address of an Ethernet adapter that is up. No length is reported for it.
+    /// Returns the input for an address of an Ethernet adapter that is up. Windows reports no prefix length
+    /// for this address.
     fn input(address: &str) -> PrefixInput<'static> {
         PrefixInput {
             address: ip(address),
@@ -220,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Checks that Teredo addresses get a prefix of 32 bits (RFC 4380, 2.6).
+    /// Checks that Teredo addresses get a prefix of 32 bits (RFC 4380, section 2.6).
     #[test]
     fn teredo_is_corrected() {
         let on_link = Some(64);

@@ -110,8 +110,8 @@ fn new_adapter(name: &str, flags: InterfaceFlags) -> Adapter {
     }
 }
 
-/// Converts a socket address to an IP address and its scope id. Returns `None` for other kinds of
-/// addresses.
+/// Converts a socket address to an IP address and its scope id. Returns `None` if the socket address is not
+/// an IP address.
 fn ip(storage: &SockaddrStorage) -> Option<(IpAddr, Option<u32>)> {
     if let Some(v4) = storage.as_sockaddr_in() {
         return Some((v4.ip().into(), None));

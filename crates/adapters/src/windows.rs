@@ -1,8 +1,8 @@
 //! Adapters on Windows, from GetAdaptersAddresses, GetAdaptersInfo and GetIpAddrTable.
 //!
-//! This module has unsafe code to call these functions. They fill a buffer with structures that point to
-//! each other. The buffer has the size that the system requested, and is aligned for 64 bits. It lives
-//! until all data is copied from it. The code reads pointers only after the call succeeded.
+//! This module has unsafe code to call these functions. They fill a buffer with structures that point to each
+//! other. The buffer has the size that the system requested, and is aligned for 64 bits. The buffer lives
+//! until all data is copied from it. The code reads the pointers only if the call succeeded.
 
 #![allow(unsafe_code)]
 
@@ -75,7 +75,7 @@ fn adapters_addresses() -> Result<Vec<RecordedAdapter>, AdaptersError> {
         | GAA_FLAG_SKIP_ANYCAST
         | GAA_FLAG_SKIP_MULTICAST
         | GAA_FLAG_SKIP_DNS_SERVER;
-    // SAFETY: the call gets the size of the buffer, so it does not write after its end.
+    // SAFETY: the call gets the size of the buffer, so the call does not write after the end of the buffer.
     let buffer = fill_buffer("GetAdaptersAddresses", |buffer, size| unsafe {
         GetAdaptersAddresses(
             u32::from(AF_UNSPEC),
@@ -142,7 +142,7 @@ fn adapters_addresses() -> Result<Vec<RecordedAdapter>, AdaptersError> {
 }
 
 fn adapters_info() -> Result<Vec<(u32, Ipv4Addr, Ipv4Addr)>, AdaptersError> {
-    // SAFETY: the call gets the size of the buffer, so it does not write after its end.
+    // SAFETY: the call gets the size of the buffer, so the call does not write after the end of the buffer.
     let buffer = fill_buffer("GetAdaptersInfo", |buffer, size| unsafe {
         GetAdaptersInfo(buffer.cast(), size)
     })?;
@@ -166,7 +166,7 @@ fn adapters_info() -> Result<Vec<(u32, Ipv4Addr, Ipv4Addr)>, AdaptersError> {
 }
 
 fn ip_addr_table() -> Result<Vec<(u32, Ipv4Addr, Ipv4Addr)>, AdaptersError> {
-    // SAFETY: the call gets the size of the buffer, so it does not write after its end.
+    // SAFETY: the call gets the size of the buffer, so the call does not write after the end of the buffer.
     let buffer = fill_buffer("GetIpAddrTable", |buffer, size| unsafe {
         GetIpAddrTable(buffer.cast(), size, 0)
     })?;
@@ -177,7 +177,7 @@ fn ip_addr_table() -> Result<Vec<(u32, Ipv4Addr, Ipv4Addr)>, AdaptersError> {
     let room = (buffer.len() * 8 - size_of::<u32>()) / size_of::<MIB_IPADDRROW_XP>();
     // SAFETY: the call succeeded, so the buffer starts with the table.
     let count = unsafe { (*table).dwNumEntries as usize }.min(room);
-    // SAFETY: the buffer has room for this number of rows after the count.
+    // SAFETY: the buffer has room for `count` rows after the field `dwNumEntries`.
     let rows = unsafe {
         let first = (&raw const (*table).table).cast::<MIB_IPADDRROW_XP>();
         std::slice::from_raw_parts(first, count)
@@ -201,28 +201,28 @@ unsafe fn wide(text: *const u16) -> String {
     let length = (0..)
         .take_while(|&at| unsafe { *text.add(at) } != 0)
         .count();
-    // SAFETY: all these units were read above.
+    // SAFETY: the first `length` units of the text were read above.
     String::from_utf16_lossy(unsafe { std::slice::from_raw_parts(text, length) })
 }
 
 /// Converts a socket address to an IP address and its scope id (0 for IPv4).
 ///
 /// # Safety
-/// The pointer in `address` must be null, or point to the number of bytes that its length states.
+/// The pointer in `address` must be null, or point to `iSockaddrLength` bytes.
 unsafe fn socket_address(address: &SOCKET_ADDRESS) -> Option<(IpAddr, u32)> {
     // SAFETY: the caller guarantees the bytes; every address has a family.
     let family =
         unsafe { address.lpSockaddr.as_ref::<'_>() }.map(|any: &SOCKADDR| any.sa_family)?;
     let length = address.iSockaddrLength as usize;
     if family == AF_INET && length >= size_of::<SOCKADDR_IN>() {
-        // SAFETY: family and length identify the type.
+        // SAFETY: family and length identify the type of the structure.
         let v4 = unsafe { address.lpSockaddr.cast::<SOCKADDR_IN>().read_unaligned() };
         // SAFETY: all variants of the union are the same 4 bytes.
         let bytes = unsafe { v4.sin_addr.S_un.S_addr }.to_ne_bytes();
         return Some((Ipv4Addr::from(bytes).into(), 0));
     }
     if family == AF_INET6 && length >= size_of::<SOCKADDR_IN6>() {
-        // SAFETY: family and length identify the type.
+        // SAFETY: family and length identify the type of the structure.
         let v6 = unsafe { address.lpSockaddr.cast::<SOCKADDR_IN6>().read_unaligned() };
         // SAFETY: all variants of the unions are the same bytes.
         let (bytes, scope_id) = unsafe { (v6.sin6_addr.u.Byte, v6.Anonymous.sin6_scope_id) };

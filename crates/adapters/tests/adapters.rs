@@ -25,8 +25,7 @@ fn loopback_has_its_network() {
     assert!(!loopback.broadcast);
 }
 
-/// Checks that all listed addresses belong to this machine, because a socket can only be bound to such an
-/// address.
+/// Binds a socket to each listed address. This succeeds only if the address belongs to this machine.
 #[test]
 fn sockets_can_be_bound_to_all_addresses() {
     for adapter in adapters().unwrap() {

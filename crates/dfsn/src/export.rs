@@ -18,7 +18,7 @@ pub struct Export {
     pub namespace: String,
     /// Number of links.
     pub links: usize,
-    /// Targets of the root, then of the links, each in the order of the file.
+    /// Targets of the root, followed by the targets of the links. Both groups are in the order of the file.
     pub targets: Vec<Target>,
     pub(super) text: String,
     pub(super) encoding: Encoding,
@@ -29,11 +29,11 @@ pub struct Export {
 pub struct Target {
     /// Name of the link; `None` for a target of the root, which is a namespace server.
     pub link: Option<String>,
-    /// Server name as written.
+    /// Server name as it is written in the file.
     pub server: String,
-    /// Line number, counted from 1.
+    /// Number of the target's line in the file, counted from 1.
     pub line: u32,
-    /// Range of the server name in the text.
+    /// Range of the server name in the decoded text of the file, in bytes.
     #[serde(skip)]
     pub(super) range: Range<usize>,
 }
@@ -59,7 +59,7 @@ pub enum ExportError {
     /// The bytes are not text.
     #[error("not text at byte {at}: expected UTF-8, or UTF-16 with a byte order mark")]
     Encoding {
-        /// Offset in bytes.
+        /// Line number of the target, counted from 1.
         at: usize,
     },
     /// The XML is invalid, or has a DTD. DTDs are refused.
@@ -77,7 +77,7 @@ pub enum ExportError {
     /// A target has no server.
     #[error("line {line}: a Target has neither a Server nor a path that begins with \\\\")]
     NoServer {
-        /// Line number, counted from 1.
+        /// Line number of the server name, counted from 1.
         line: u32,
     },
     /// A server name is invalid, or is written with character references such as `&#65;`.
@@ -85,7 +85,7 @@ pub enum ExportError {
     Name {
         /// Line number, counted from 1.
         line: u32,
-        /// Error of the name.
+        /// Reason why the name is invalid.
         source: NameError,
     },
 }
@@ -169,8 +169,8 @@ fn read_target(
     let attribute = attribute(node, "Server")
         .or_else(path)
         .ok_or(ExportError::NoServer { line })?;
-    // The server name is searched in the text, not in the decoded value, because its range in the text is
-    // needed for rewriting.
+    // This function searches the server name in the text, not in the decoded value, because the rewriting
+    // needs the range of the name in the text.
     let range = attribute.range_value();
     let written = &lines.text[range.clone()];
     let before = written.len() - written.trim_start_matches('\\').len();
@@ -266,7 +266,7 @@ pub(super) mod tests {
         format!("{error}: {source}")
     }
 
-    /// Export in the form that `dfsutil` writes, of the namespace in the documentation.
+    /// Export of the namespace in the documentation, in the form that `dfsutil` writes.
     pub(crate) const SAMPLE: &str = r#"<?xml version="1.0"?>
 <Root Name="\\child.corp.contoso.com\Testing" State="1" Timeout="300" Attributes="0">
 	<Target Server="FILE1" Folder="Testing" State="2"/>

@@ -11,7 +11,7 @@ use super::referrals::Referrals;
 pub enum Gate {
     /// Condition before old namespace servers are disabled: clients know all new servers.
     NewKnown,
-    /// Condition before old namespace servers are removed: clients know none of them.
+    /// Condition before old namespace servers are removed: clients know none of the old servers.
     OldGone,
 }
 
@@ -20,8 +20,9 @@ pub enum Gate {
 pub struct Judgement {
     /// True if the client is ready.
     pub proceed: bool,
-    /// Time in seconds from the moment of the client's output until the last blocking referral expires.
-    /// `None` if no referral blocks, or if a blocking referral does not state its time.
+    /// Time in seconds until the last blocking referral expires. The time counts from the moment when the
+    /// client's output was made. `None` if no referral blocks, or if a blocking referral does not state its
+    /// time.
     pub wait_s: Option<u64>,
     /// Reasons why the client is not ready. Empty if `proceed` is true.
     pub reasons: Vec<Reason>,
@@ -37,7 +38,7 @@ pub enum Reason {
     NoReferral,
     /// A referral contains no target.
     Empty {
-        /// Line number, counted from 1.
+        /// Number of the referral's first line, counted from 1.
         line: u32,
     },
     /// An old server is listed.
@@ -61,7 +62,7 @@ pub enum Reason {
     NewByShortName {
         /// Number of the referral's first line, counted from 1.
         line: u32,
-        /// Name of the server as listed.
+        /// Name of the server as it is listed in the referral.
         server: ServerName,
     },
     /// A listed server is neither old nor new.
@@ -77,7 +78,7 @@ pub enum Reason {
         line: u32,
         /// Name of the server.
         server: ServerName,
-        /// NTSTATUS of the last use.
+        /// NTSTATUS code of the client's last use of the server.
         status: u32,
     },
 }
@@ -104,8 +105,8 @@ impl Gate {
             for listed in &entry.listed {
                 let server = listed.server.clone();
                 let is = |one: &&ServerName| one.may_be(&server);
-                // A new server can have the same short name as an old server of another domain. Then the
-                // full name decides.
+                // A new server can have the same short name as an old server of another domain. In this case,
+                // the full name decides.
                 let is_new = new.iter().find(is);
                 let is_old = new.iter().all(|one| *one != server) && old.iter().any(|one| is(&one));
                 if is_old {
@@ -236,9 +237,9 @@ mod tests {
         ));
     }
 
-    /// Checks that the blocking referral with the longest time gives the waiting time, and that the waiting
-    /// time is unknown if a blocking referral states no time. Referrals under the short name of the domain
-    /// count too.
+    /// Checks two facts about the waiting time. The blocking referral with the longest time determines the
+    /// waiting time. If a blocking referral states no time, the waiting time is unknown. Referrals under the
+    /// short name of the domain count too.
     #[test]
     fn all_entries_of_the_namespace_must_be_ready() {
         let referrals = Referrals::read(crate::referrals::tests::SAMPLE).unwrap();

@@ -3,8 +3,8 @@
 //! - [`Export`] is the output of `dfsutil root export`. [`Names`] has rules that replace server names by
 //!   full names. [`rewrite`] applies the rules and changes nothing else.
 //! - [`Referrals`] is the output of `dfsutil cache referral` (or `dfsutil /pktinfo`) on a client.
-//! - [`Gate`] decides from a client's referrals whether the next step is safe. If not, it states how long
-//!   to wait.
+//! - [`Gate`] decides from a client's referrals whether the next step is safe. If the step is not safe, the
+//!   gate states how long to wait.
 //! - [`runbook`] returns the steps of a migration with their commands, their checks and instructions to
 //!   undo them.
 

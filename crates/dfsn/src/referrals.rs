@@ -18,10 +18,10 @@ pub struct Referrals {
 pub struct Referral {
     /// Path of the namespace or link, with one leading backslash.
     pub path: String,
-    /// Number of the entry's first line, counted from 1.
+    /// Line number of the referral's first line in the output, counted from 1.
     pub line: u32,
-    /// Time in seconds until the referral expires; 0 if it has expired. `None` if the output does not state
-    /// it.
+    /// Time in seconds until the referral expires. 0 if the referral has expired, and `None` if the output
+    /// does not state the time.
     pub expires_s: Option<u64>,
     /// Targets, in the order in which the client tries them.
     pub listed: Vec<Listed>,
@@ -34,7 +34,8 @@ pub struct Listed {
     pub server: ServerName,
     /// Name of the share, and the path below it.
     pub share: String,
-    /// Status (NTSTATUS) of the last use, if the client has used the target.
+    /// Status (NTSTATUS) of the client's last use of the target. `None` if the client has not used the
+    /// target.
     pub access_status: Option<u32>,
     /// True if the client uses this target.
     pub active: bool,
@@ -62,7 +63,7 @@ pub enum ReferralsError {
         "line {line}: a target before the first `Entry:`: the beginning of the output is missing"
     )]
     Headless {
-        /// Line number, counted from 1.
+        /// Line number of the target, counted from 1.
         line: u32,
     },
 }
@@ -105,8 +106,8 @@ impl Referrals {
         }
     }
 
-    /// Returns the referrals of a namespace, under the full or the short name of its domain. Does not
-    /// return the referrals of its links.
+    /// Returns the referrals of a namespace, under the full or the short name of its domain. The result does
+    /// not contain the referrals of the namespace's links.
     pub fn of_namespace<'a>(&'a self, namespace: &str) -> impl Iterator<Item = &'a Referral> {
         let wanted = Export::parts_of(namespace).map(|(domain, name)| (domain, name.to_owned()));
         self.entries.iter().filter(

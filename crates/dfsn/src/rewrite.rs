@@ -10,12 +10,12 @@ use super::name::ServerName;
 pub struct Names {
     /// Old names and their replacements.
     pub map: Vec<(ServerName, ServerName)>,
-    /// Domain that is appended to other short names.
+    /// Domain that is appended to short names without an entry in `map`.
     pub suffix: Option<ServerName>,
 }
 
 impl Names {
-    /// Returns the new name, or `None` if the name stays unchanged.
+    /// Returns the new name. Returns `None` if the name stays unchanged.
     ///
     /// # Errors
     /// Returns the reason as an error if the name cannot be rewritten.
@@ -36,7 +36,7 @@ impl Names {
 /// Server name that was rewritten.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// Line number, counted from 1.
+    /// Line number of the rewritten name in the export, counted from 1.
     pub line: u32,
     /// Name of the link.
     pub link: String,
@@ -46,32 +46,33 @@ pub struct Change {
     pub to: String,
 }
 
-/// Server name that was not rewritten although it is not a full name, or target that exists twice.
+/// Server name that was not rewritten although it is not a full name, or a target that exists twice in its
+/// link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Left {
-    /// Line number, counted from 1.
+    /// Line number of the target in the export, counted from 1.
     pub line: u32,
     /// Name of the link; `None` for a target of the root.
     pub link: Option<String>,
     /// Name of the server.
     pub server: String,
-    /// Reason why the name was not rewritten.
+    /// Reason why the name was not rewritten, or `WhyLeft::Twice` if the target exists twice.
     pub why: WhyLeft,
 }
 
-/// Reason why a name was not rewritten.
+/// Reason why an entry of `Rewritten::left` is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyLeft {
-    /// It is the name of a namespace server. Separate commands add and remove namespace servers.
+    /// The name belongs to a namespace server. Separate commands add and remove namespace servers.
     NamespaceServer,
-    /// It is an IP address, for which no full name is given.
+    /// The name is an IP address, and `Names::map` gives no full name for it.
     Address,
-    /// It is a short name to which no rule applies.
+    /// The name is a short name to which no rule applies.
     NoRule,
     /// The name with the appended domain is too long.
     TooLong,
-    /// Another target of the link now has the same server and folder.
+    /// Another target of the same link has the same server and folder after the rewrite.
     Twice,
 }
 
@@ -82,12 +83,13 @@ pub struct Rewritten {
     pub bytes: Vec<u8>,
     /// Rewritten names.
     pub changes: Vec<Change>,
-    /// Names that were not rewritten although they are not full names, and targets that exist twice.
+    /// Server names that were not rewritten although they are not full names, and targets that exist twice in
+    /// their link.
     pub left: Vec<Left>,
 }
 
-/// Error that the verification after rewriting found. It is a bug of this program, and the file must not be
-/// used.
+/// Error that the verification after rewriting found. A bug of this program caused the error, and the file
+/// must not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RewriteError {
     /// The result cannot be read.

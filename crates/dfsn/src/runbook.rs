@@ -22,7 +22,7 @@ pub struct Migration {
 /// Reason why a migration is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MigrationError {
-    /// The path is not that of a domain namespace.
+    /// The path is not the path of a domain namespace.
     #[error(
         "invalid path of a namespace `{}`: give domain and name, such as \\\\corp.example\\Public",
         .0.escape_debug()
@@ -61,8 +61,8 @@ pub struct Step {
     pub undo: Option<String>,
 }
 
-/// Returns the steps of a migration. The export and its rewritten form are in `C:\temp` on the first old
-/// server.
+/// Returns the steps of a migration. The steps expect the export and its rewritten form in `C:\temp` on the
+/// first old server.
 ///
 /// # Errors
 /// Returns an error if a name or the folder in `migration` is invalid.
@@ -135,7 +135,7 @@ impl<'a> Book<'a> {
         })
     }
 
-    /// Returns a step whose commands run on the first old server, without commands.
+    /// Returns a step that has no commands yet. Commands of this step run on the first old server.
     fn step(&self, title: &str) -> Step {
         Step {
             title: title.to_owned(),
@@ -193,8 +193,8 @@ impl<'a> Book<'a> {
                 ),
                 format!("reg copy \\\\{first_old}\\{SHARES} \\\\{server}\\{SHARES} /s /f"),
                 full_names(server),
-                // `sc` reaches the server through the service LanmanServer, so it cannot restart this
-                // service. PowerShell remoting can.
+                // `sc` reaches the server through the service LanmanServer, so `sc` cannot restart this
+                // service. PowerShell remoting can restart it.
                 format!(
                     "powershell -Command \"Invoke-Command -ComputerName {server} {{ Restart-Service LanmanServer -Force; Start-Service Dfs }}\""
                 ),
@@ -289,8 +289,8 @@ impl<'a> Book<'a> {
 
     fn remove_old_servers(&self) -> Step {
         let Self { path, name, .. } = self;
-        // The commands are used because the console would also remove the shares, which are needed to undo
-        // this step.
+        // This step uses commands instead of the console. The console would also remove the shares, but the
+        // shares are needed to undo this step.
         let remove = |server| format!("dfsutil target remove \"\\\\{server}\\{name}\"");
         let targets = self.new.len();
         Step {
@@ -380,8 +380,8 @@ mod tests {
         }
     }
 
-    /// Compares the steps with the commands of a real migration, in their order and without quotes around
-    /// arguments.
+    /// Compares the steps with the commands of a real migration, in the same order. The comparison ignores
+    /// quotes around arguments.
     #[test]
     fn the_steps_match_a_successful_migration() {
         let steps = runbook(&migration()).unwrap();

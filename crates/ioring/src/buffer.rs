@@ -6,16 +6,16 @@ use std::ops::{Deref, DerefMut};
 /// alignment. Moving the buffer does not move its bytes.
 #[derive(Debug)]
 pub struct Buffer {
-    /// Allocated memory. It is longer than requested, so that it contains an aligned part of the
-    /// requested length.
+    /// Allocated memory. It is longer than requested, so that it contains an aligned range of the requested
+    /// length.
     memory: Vec<u8>,
     start: usize,
     length: usize,
 }
 
 impl Buffer {
-    /// Alignment in bytes: the size of a memory page, which is at least the sector size of today's
-    /// disks.
+    /// Alignment in bytes. It is the size of a memory page, and at least as large as the sector size of
+    /// today's disks.
     pub const ALIGNMENT: usize = 4096;
 
     /// Returns a buffer of `length` zeros.

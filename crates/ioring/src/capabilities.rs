@@ -7,8 +7,9 @@ use std::fmt;
 pub enum Interface {
     /// The documented functions of `KernelBase.dll`.
     KernelBase,
-    /// The system calls in `ntdll.dll` on which the functions of `KernelBase.dll` are based. The
-    /// program accesses the queues directly in memory that it shares with the kernel.
+    /// The system calls in `ntdll.dll` on which the functions of `KernelBase.dll` are based. With this
+    /// interface, the program accesses the queues directly, in memory that the program shares with the
+    /// kernel.
     Nt,
 }
 
@@ -29,7 +30,7 @@ impl Version {
     /// Version of Windows 11 21H2 (build 22000), with read, cancel, and registered files and
     /// buffers.
     pub const V1: Self = Self(1);
-    /// Version 1 without a race that could leave a thread waiting forever.
+    /// Version that fixes a race of version 1. The race could leave a thread waiting forever.
     pub const V2: Self = Self(2);
     /// Version of Windows 11 22H2, which adds write and flush.
     pub const V3: Self = Self(300);
@@ -40,7 +41,7 @@ impl Version {
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            // From version 3 on, the number is 100 times the version.
+            // Since version 3, the number is 100 times the version.
             Self(number) if number >= 300 => write!(f, "{}", f64::from(number) / 100.0),
             Self(number) => write!(f, "{number}"),
         }
@@ -109,15 +110,16 @@ pub struct Capabilities {
     pub submission_entries: u32,
     /// Maximum number of entries in a completion queue.
     pub completion_entries: u32,
-    /// True if the system only emulates rings in user mode.
+    /// True if the system emulates rings in user mode instead of in the kernel.
     pub is_emulated: bool,
     /// True if a ring can signal an event when an operation completes.
     pub has_completion_event: bool,
 }
 
 impl Capabilities {
-    /// Creates the capabilities from the values that both interfaces report. `features` contains
-    /// the bits of `IORING_FEATURE_FLAGS`.
+    /// Creates the capabilities from the values that both interfaces report. `newest` is the newest version,
+    /// `submission` and `completion` are the maximum numbers of entries, and `features` contains the bits of
+    /// `IORING_FEATURE_FLAGS`.
     #[cfg(all(windows, target_pointer_width = "64"))]
     pub(crate) fn new(newest: u32, submission: u32, completion: u32, features: u32) -> Self {
         Self {

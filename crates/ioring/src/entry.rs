@@ -2,7 +2,7 @@
 
 use crate::Operation;
 
-/// Extent of a flush. The values are those of the Windows enumeration `FILE_FLUSH_MODE`.
+/// Extent of a flush. The values are equal to the values of the Windows enumeration `FILE_FLUSH_MODE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u32)]
 pub enum FlushMode {
@@ -67,8 +67,8 @@ pub(crate) enum MemoryRef {
     Registered(u32),
 }
 
-/// Array of file handles or of `BufferInfo` rows to register. It must not move until the
-/// registration completes.
+/// Array of file handles or of `BufferInfo` rows to register. The array must not move until the registration
+/// completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Table {
     pub(crate) address: usize,

@@ -50,7 +50,7 @@ pub enum Error {
     /// No registered file or buffer has this index.
     #[error("{what} {index} is not registered; the ring has {count}")]
     NotRegistered {
-        /// Kind of the missing entry: "file" or "buffer".
+        /// Kind of entry that is missing: "file" or "buffer".
         what: &'static str,
         /// Requested index.
         index: u32,
@@ -63,7 +63,7 @@ pub enum Error {
         /// Index of the buffer.
         index: u32,
     },
-    /// The requested length exceeds the size of the memory.
+    /// The requested length exceeds the size of the memory for the operation.
     #[error("{length} bytes do not fit into a buffer of {capacity} bytes")]
     TooLong {
         /// Requested length in bytes.
@@ -71,7 +71,7 @@ pub enum Error {
         /// Size of the memory in bytes.
         capacity: usize,
     },
-    /// The ticket's operation has completed, or belongs to another ring.
+    /// The operation of the ticket has completed, or the ticket belongs to another ring.
     #[error("the operation to cancel is not in flight")]
     NotInFlight,
     /// The operation did not complete within this number of seconds.
@@ -85,7 +85,7 @@ pub enum Error {
     LayoutUnknown {
         /// Newest ring version that the kernel supports.
         version: Version,
-        /// Difference from the expected layout.
+        /// Description of the difference from the expected layout.
         why: &'static str,
     },
     /// The completion queue is in an impossible state, or contains a completion that belongs to no
@@ -102,7 +102,7 @@ pub enum Error {
 pub struct Refused {
     /// Reason for the refusal.
     pub error: Error,
-    /// The memory, returned to the caller.
+    /// Memory that was passed for the operation. It is returned to the caller.
     pub memory: Memory,
 }
 
@@ -129,33 +129,34 @@ impl std::error::Error for Refused {
 pub struct Code(pub i32);
 
 impl Code {
-    /// Returns whether the code means failure.
+    /// Returns true if the code means failure.
     pub fn is_failure(self) -> bool {
         self.0 < 0
     }
 
-    /// Returns whether the code means that an operation started past the end of its file.
+    /// Returns true if the code means that an operation started past the end of its file.
     pub fn is_end_of_file(self) -> bool {
-        // In this order: ERROR_HANDLE_EOF as an HRESULT, STATUS_END_OF_FILE, and STATUS_END_OF_FILE
-        // as an HRESULT.
+        // The three codes are, in this order, ERROR_HANDLE_EOF as an HRESULT, STATUS_END_OF_FILE, and
+        // STATUS_END_OF_FILE as an HRESULT.
         matches!(self.unsigned(), 0x8007_0026 | 0xC000_0011 | 0xD000_0011)
     }
 
-    /// Returns whether the code means that an operation was cancelled.
+    /// Returns true if the code means that an operation was cancelled.
     pub fn is_cancelled(self) -> bool {
-        // In this order: ERROR_OPERATION_ABORTED as an HRESULT, STATUS_CANCELLED, and
+        // The three codes are, in this order, ERROR_OPERATION_ABORTED as an HRESULT, STATUS_CANCELLED, and
         // STATUS_CANCELLED as an HRESULT.
         matches!(self.unsigned(), 0x8007_03E3 | 0xC000_0120 | 0xD000_0120)
     }
 
-    /// Returns whether the code means that a wait timed out.
+    /// Returns true if the code means that a wait timed out.
     #[cfg(all(windows, target_pointer_width = "64"))]
     pub(crate) fn is_timeout(self) -> bool {
-        // In this order: STATUS_TIMEOUT, then WAIT_TIMEOUT and ERROR_TIMEOUT as HRESULTs.
+        // The three codes are, in this order, STATUS_TIMEOUT, and then WAIT_TIMEOUT and ERROR_TIMEOUT as
+        // HRESULTs.
         matches!(self.unsigned(), 0x102 | 0x8007_0102 | 0x8007_05B4)
     }
 
-    /// Returns whether the code means that the submission queue is full.
+    /// Returns true if the code means that the submission queue is full.
     pub(crate) fn is_queue_full(self) -> bool {
         self.unsigned() == 0x8046_0002
     }
@@ -164,8 +165,8 @@ impl Code {
         self.0.cast_unsigned()
     }
 
-    /// Returns a description of a code that the ring functions return (source: `winerror.h`), or
-    /// `None` for other codes.
+    /// Returns a description of a code that the ring functions return (source: `winerror.h`). Returns `None`
+    /// for other codes.
     fn meaning(self) -> Option<&'static str> {
         Some(match self.unsigned() {
             0x8046_0001 => "a required flag is not supported",

@@ -33,8 +33,7 @@ pub struct Ticket(pub(crate) u64);
 /// Resources that an operation holds until it completes.
 #[derive(Debug)]
 pub(crate) enum Resources {
-    /// No resources, because the ring itself issued the operation, and the operation uses no files
-    /// or memory.
+    /// No resources. The ring itself issued the operation, and the operation uses no files or memory.
     Nothing,
     Transfer {
         target: Target,

@@ -1,5 +1,5 @@
-//! System functions for rings, which are looked up at run time. Loading them from a DLL by path is
-//! unsafe, because the code of the DLL then runs.
+//! System functions for rings. The functions are looked up at run time. Loading the functions from a DLL by
+//! its path is unsafe, because loading runs the code of the DLL.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ impl Library {
         Ok(Self { functions })
     }
 
-    /// Loads functions with the system's names from another DLL, for tests.
+    /// Loads functions with the same names as the system's functions from another DLL, for tests.
     ///
     /// # Errors
     ///
@@ -32,11 +32,11 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// The DLL's code runs, and its functions must keep the promises of `ioringapi.h`. In
-    /// particular they must not touch the memory of an operation after its completion.
+    /// This call runs the DLL's code. The DLL's functions must uphold the contract of `ioringapi.h`. In
+    /// particular, the functions must not access the memory of an operation after the operation completed.
     #[expect(unsafe_code, reason = "it declares what its caller must promise")]
     pub unsafe fn from_dll(path: &Path) -> Result<Self, Error> {
-        // SAFETY: the caller keeps the promises of this function.
+        // SAFETY: the caller upholds the contract of this function.
         let functions = unsafe { Functions::from_dll(path) }?;
         Ok(Self { functions })
     }

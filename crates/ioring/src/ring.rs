@@ -23,14 +23,14 @@ const DROP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An I/O ring.
 ///
-/// Dropping the ring discards queued operations and waits up to 1 s for submitted operations. If
-/// operations are still in flight after this time, the ring leaks their files and memory. The
-/// reason is that the kernel does not cancel the operations and may use their files and memory
-/// after the ring is closed (remarks of `CloseIoRing`). To avoid the leak, for example with a pipe
-/// that may never be written to, call [`cancel`](Self::cancel) first.
+/// Dropping the ring discards queued operations and waits up to 1 s for submitted operations. If operations
+/// are still in flight after this time, the ring leaks their files and memory. The kernel does not cancel
+/// these operations. It may use their files and memory even after the ring is closed (remarks of
+/// `CloseIoRing`). To avoid the leak, for example with a pipe that may never be written to, call
+/// [`cancel`](Self::cancel) first.
 #[derive(Debug)]
 pub struct Ring {
-    // This field is the first, so that the queue is closed before the resources are freed.
+    // This field must be the first field, so that a drop closes the queue before it frees the resources.
     queue: Queue,
     in_flight: InFlight,
     /// Tokens of operations that were queued after the last submission. The kernel has certainly
@@ -38,7 +38,7 @@ pub struct Ring {
     queued: Vec<u64>,
     files: Vec<Arc<File>>,
     buffers: Vec<Registered>,
-    /// Maximum number of operations in flight. It is the size of the completion queue, because each
+    /// Maximum number of operations in flight. The limit is the size of the completion queue, because each
     /// operation needs room for its completion.
     limit: usize,
 }
@@ -54,27 +54,28 @@ struct Registered {
 pub struct Completion {
     /// User data passed with the operation.
     pub user_data: u64,
-    /// Number of transferred bytes, or the error. The number is 0 past the end of a file.
+    /// Number of transferred bytes, or the error. If an operation starts past the end of its file, the result
+    /// is 0 bytes, not an error.
     pub result: Result<usize, Code>,
     /// Memory that was passed with the operation; `None` for flushes and cancellations.
     pub memory: Option<Memory>,
 }
 
 impl Ring {
-    /// Creates a ring of the newest supported version up to 4, with room for `entries` submissions
-    /// and twice as many completions. The system may round these numbers up.
+    /// Creates a ring with room for `entries` submissions and twice as many completions. The system may round
+    /// these two numbers up. The ring has the newest version that the system supports, but at most version 4.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NotAvailable`], [`Error::LayoutUnknown`] with the NT interface, or the
-    /// error of the system.
+    /// Returns [`Error::NotAvailable`] or the error of the system. With the NT interface, it can also return
+    /// [`Error::LayoutUnknown`].
     pub fn new(library: &Library, interface: Interface, entries: u32) -> Result<Self, Error> {
         let newest = library.capabilities(interface)?.newest;
         // Versions newer than 4 may behave differently.
         Self::with_version(library, interface, newest.min(Version::V4), entries)
     }
 
-    /// Creates a ring of the given version, which is at most
+    /// Creates a ring of the given version. The version must not exceed
     /// [`Capabilities::newest`](crate::Capabilities).
     ///
     /// # Errors
@@ -107,7 +108,7 @@ impl Ring {
         self.queue.version()
     }
 
-    /// Returns whether the ring supports an operation.
+    /// Returns true if the ring supports an operation.
     pub fn supports(&self, operation: Operation) -> bool {
         operation.since() <= self.version() && self.queue.supports(operation)
     }
@@ -118,8 +119,8 @@ impl Ring {
         self.in_flight.len()
     }
 
-    /// Replaces the registered files and waits for completion. [`Target::Registered`] contains an
-    /// index of this list.
+    /// Replaces the registered files and waits for completion. The value in [`Target::Registered`] is an
+    /// index into `files`.
     ///
     /// # Errors
     ///
@@ -141,8 +142,8 @@ impl Ring {
         Ok(())
     }
 
-    /// Replaces the registered buffers and waits for completion. [`Memory::Registered`] contains an
-    /// index of this list.
+    /// Replaces the registered buffers and waits for completion. The value in [`Memory::Registered`] is an
+    /// index into `buffers`.
     ///
     /// # Errors
     ///
@@ -175,8 +176,8 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::InUse`] if an operation uses the buffer and its completion was not yet
-    /// fetched. Returns [`Error::NotRegistered`] if the ring has no buffer with this index.
+    /// Returns [`Error::InUse`] if an operation uses the buffer and the completion of the operation was not
+    /// yet fetched. Returns [`Error::NotRegistered`] if the ring has no buffer with this index.
     pub fn buffer(&mut self, index: u32) -> Result<&mut Buffer, Error> {
         let registered = self.registered_buffer(index)?;
         if registered.is_used {
@@ -185,7 +186,7 @@ impl Ring {
         Ok(&mut registered.buffer)
     }
 
-    /// Queues a read of `length` bytes at `offset` into the start of `memory`.
+    /// Queues a read of `length` bytes from the file offset `offset` into the start of `memory`.
     ///
     /// # Errors
     ///
@@ -202,7 +203,7 @@ impl Ring {
         self.transfer(Entry::Read, target, memory, (length, offset), user_data)
     }
 
-    /// Queues a write of the first `length` bytes of `memory` at `offset`.
+    /// Queues a write of the first `length` bytes of `memory` to the file offset `offset`.
     ///
     /// # Errors
     ///
@@ -238,8 +239,8 @@ impl Ring {
             .map_err(|(error, _)| error)
     }
 
-    /// Queues the cancellation of an operation. If the cancellation comes too late, the operation
-    /// completes normally. Otherwise, it completes with a code that means "cancelled".
+    /// Queues the cancellation of an operation. If the cancellation comes too late, the operation completes
+    /// normally. Otherwise, the cancelled operation completes with a code that means "cancelled".
     ///
     /// # Errors
     ///
@@ -266,10 +267,10 @@ impl Ring {
         self.submit_and_wait(0, None)
     }
 
-    /// Submits queued operations and waits until `count` operations complete, all operations in
-    /// flight complete, or the time `limit` is over. Fetch earlier completions with
-    /// [`pop`](Self::pop) first. With a ring of version 1, waits at most 100 ms, because such a
-    /// ring can miss a completion.
+    /// Submits queued operations and waits. The wait ends when `count` operations have completed, when all
+    /// operations in flight have completed, or when the time `limit` is over. Before this call, fetch earlier
+    /// completions with [`pop`](Self::pop). If the ring has version 1, the wait is at most 100 ms, because
+    /// such a ring can miss a completion.
     ///
     /// # Errors
     ///
@@ -299,8 +300,8 @@ impl Ring {
                 memory, user_data, ..
             } => (user_data, Some(memory)),
             Resources::Control { user_data, .. } => (user_data, None),
-            // A registration that timed out has completed now. The kernel therefore uses the files
-            // or buffers of that registration, but this ring still refers to the earlier ones.
+            // A registration that timed out has completed now. The kernel therefore uses the files or buffers
+            // of that registration, but this ring still refers to the previously registered files or buffers.
             given_up => {
                 std::mem::forget(given_up);
                 return Err(Error::Corrupt(
@@ -530,8 +531,8 @@ impl Drop for Ring {
     fn drop(&mut self) {
         let start = Instant::now();
         while self.in_flight.len() > self.queued.len() && start.elapsed() < DROP_TIMEOUT {
-            // Waiting in the kernel would also submit the queued operations. Fetching completions
-            // does not.
+            // Waiting in the kernel would also submit the queued operations, but fetching completions does
+            // not submit them.
             match self.pop_resources() {
                 Ok(Some(_)) => {}
                 Ok(None) => thread::sleep(Duration::from_millis(1)),

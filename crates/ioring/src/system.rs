@@ -1,5 +1,5 @@
-//! Access to the system's rings, through functions of DLLs on 64-bit Windows. Other systems have no
-//! rings, so there every access fails.
+//! Access to the system's rings, through functions of DLLs on 64-bit Windows. Other systems have no rings, so
+//! every access fails on them.
 
 #[cfg(not(all(windows, target_pointer_width = "64")))]
 mod absent;

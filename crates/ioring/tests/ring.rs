@@ -35,7 +35,7 @@ mod windows {
             "{} is missing; build it for this target with `cargo build -p ioring --examples`",
             path.display()
         );
-        // SAFETY: the stand-in keeps the promises of the system functions.
+        // SAFETY: the stand-in upholds the contract of the system functions.
         unsafe { Library::from_dll(&path) }.expect("the stand-in has every function")
     }
 
@@ -334,8 +334,8 @@ mod windows {
 
     #[test]
     fn nt_structures_that_are_not_as_expected_are_refused() {
-        // The stand-in returns a wrong mask if it is asked for 3 entries, a wrong token for 5, and
-        // zeros for 7.
+        // The stand-in simulates faults for certain numbers of entries. For 3 entries, it returns a wrong
+        // mask. For 5 entries, it returns a wrong token. For 7 entries, its reads return zeros.
         for (entries, says) in [
             (3, "the queues do not have the requested size"),
             (5, "an entry without effect did not complete"),

@@ -1,7 +1,7 @@
 //! Statistical comparison of two methods.
 //!
-//! The runs of both methods alternate, so that disturbances of the machine affect both. Each pair of runs
-//! yields a ratio of medians, which the crate `statistics` compares.
+//! The runs of both methods alternate, so that disturbances of the machine affect both methods. Each pair of
+//! runs yields a ratio of medians. The crate `statistics` compares these ratios.
 
 use serde::Serialize;
 use statistics::looks::{Looks, Spending};
@@ -12,7 +12,7 @@ use statistics::{CONFIDENCE, Incomparable, Interval, Margin, Scale, Verdict, pai
 pub struct Comparison {
     /// Number of pairs of runs.
     pub pairs: usize,
-    /// Latency of the method divided by the latency of the other method.
+    /// Confidence interval of the ratio: latency of the method divided by latency of the other method.
     pub ratio: Interval,
 }
 
@@ -20,7 +20,8 @@ impl Comparison {
     /// Minimum number of pairs.
     pub const MIN_PAIRS: usize = paired::LEAST;
 
-    /// Maximum number of pairs.
+    /// Returns the verdict for a margin. Changes up to the margin do not matter. The margin is a share of the
+    /// latency of the other method.
     pub const MAX_PAIRS: usize = paired::MOST;
 
     /// Returns the verdict for a margin, which is a share of the latency of the other method.
@@ -30,8 +31,8 @@ impl Comparison {
     }
 }
 
-/// One of the things that a measurement compares: a method under a setting. Only variants with an equal load can
-/// be compared.
+/// Variant that a measurement compares with other variants: a method under a setting. Two variants can be
+/// compared only if they have equal loads.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Variant<L, M, S> {
     pub load: L,
@@ -39,8 +40,9 @@ pub(crate) struct Variant<L, M, S> {
     pub setting: S,
 }
 
-/// Returns the index of the variant that a variant is compared with. If there are several settings, this is the
-/// same method under the first of them, otherwise the first method. The reference itself is compared with nothing.
+/// Returns the index of the reference, with which the variant `of` is compared. If the variants with the same
+/// load have several settings, the reference is the same method under the first setting. Otherwise, the
+/// reference is the first method. Returns `None` for the reference itself.
 pub(crate) fn reference<L: PartialEq, M: PartialEq, S: PartialEq>(
     variants: &[Variant<L, M, S>],
     of: usize,
@@ -54,7 +56,8 @@ pub(crate) fn reference<L: PartialEq, M: PartialEq, S: PartialEq>(
     (reference != of).then_some(reference)
 }
 
-/// Returns the index of the reference of each variant; `None` for the references themselves.
+/// Returns the index of the reference of each variant. The index is `None` for a variant that is itself a
+/// reference.
 pub(crate) fn references<L: PartialEq, M: PartialEq, S: PartialEq>(
     variants: &[Variant<L, M, S>],
 ) -> Vec<Option<usize>> {
@@ -63,8 +66,8 @@ pub(crate) fn references<L: PartialEq, M: PartialEq, S: PartialEq>(
         .collect()
 }
 
-/// Compares two methods by the medians of paired runs. Each pair has the median of the method, then
-/// the median of the method with which it is compared.
+/// Compares two methods by the medians of paired runs. Each pair contains the median of the method, and then
+/// the median of the other method, with which the first method is compared.
 ///
 /// # Errors
 /// Returns an error if there are too few or too many pairs, or if a median is not positive.
@@ -76,15 +79,15 @@ pub fn compare(pairs: &[(f64, f64)]) -> Result<Comparison, Incomparable> {
     })
 }
 
-/// Compares two methods like [`compare`], for measurements that end as soon as the result is sure.
-/// Repeated looks at the data do not make the confidence interval less certain. The interval is
-/// wider than that of [`compare`], and it changes only at the [looks](statistics::looks::LOOKS).
+/// Compares two methods like [`compare`], but for measurements that end as soon as the result is sure. Such
+/// measurements look at the data repeatedly, and the confidence interval takes this into account. The
+/// interval is therefore wider than the interval of [`compare`]. It changes only at the
+/// [looks](statistics::looks::LOOKS).
 ///
 /// # Errors
 /// Returns the errors of [`compare`]. At least 8 pairs are needed.
 pub(crate) fn compare_so_far(pairs: &[(f64, f64)]) -> Result<Comparison, Incomparable> {
-    /// Number of random patterns of signs in the test. The test is exact for any number of
-    /// patterns.
+    /// Number of random sign patterns in the test. The test is exact for any number of patterns.
     const DRAWS: usize = 10_000;
 
     let looks = Looks {
@@ -118,8 +121,7 @@ pub(crate) fn positive_interval(
     Ok(centre.map(f64::exp))
 }
 
-/// Replaces the error about a logarithm that is not finite by its cause: a value that is not
-/// positive.
+/// Replaces an error by its cause. If a logarithm is not finite, the cause is a value that is not positive.
 fn not_positive(error: Incomparable) -> Incomparable {
     match error {
         Incomparable::NotFinite => Incomparable::NotPositive,
@@ -165,8 +167,8 @@ mod tests {
                     comparison.verdict(0.0) != Verdict::Unknown
                 })
                 .count();
-            // The expected number of wrong results is 5 % of 1,000, which is 50. Three standard
-            // deviations more are 71.
+            // The expected number of wrong results is 5 % of 1,000, which is 50. The limit of 71 is three
+            // standard deviations above 50.
             assert!(wrong <= 71, "{wrong} of {rounds} with {count} pairs");
         }
     }
@@ -202,8 +204,8 @@ mod tests {
             })
         };
         let rounds = 200;
-        // The true ratio is exactly the margin, so each sure verdict is wrong. At most 5 % of 200
-        // rounds, which is 10, should be wrong; 17 is 2.3 standard deviations more.
+        // The true ratio is exactly the margin, so each sure verdict is wrong. At most 5 % of 200 rounds,
+        // which is 10, should be wrong. The limit of 17 is 2.3 standard deviations above 10.
         let wrong = (0..rounds)
             .filter(|_| end(1.0 + MARGIN).is_some_and(|(verdict, _)| verdict.is_sure()))
             .count();

@@ -9,8 +9,8 @@ use std::arch::x86_64::{__cpuid, _rdtsc};
 #[inline]
 #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
 pub(crate) fn time_stamp() -> u64 {
-    // SAFETY: user programs may read the counter unless the system forbids it (CR4.TSD). The
-    // supported systems allow it. On other systems, the program would end with a fault.
+    // SAFETY: user programs may read the counter unless the system forbids it (CR4.TSD). The supported
+    // systems do not forbid it. On a system that forbids it, the program would end with a fault.
     unsafe { _rdtsc() }
 }
 
@@ -22,8 +22,8 @@ pub(crate) fn cpuid(leaf: u32) -> [u32; 4] {
     [found.eax, found.ebx, found.ecx, found.edx]
 }
 
-/// Returns whether the time-stamp counter has a constant rate in all CPU states. The CPU reports
-/// this property in leaf 8000_0007h, EDX bit 8.
+/// Returns true if the time-stamp counter has a constant rate in all CPU states. The CPU reports this
+/// property in leaf 8000_0007h, EDX bit 8.
 pub(crate) fn has_invariant_time_stamp() -> bool {
     const HIGHEST: u32 = 0x8000_0000;
     const POWER: u32 = 0x8000_0007;

@@ -14,8 +14,8 @@ use crate::{Group, Series};
 pub enum HeatScale {
     /// Scale on which equal differences have equal length.
     Linear,
-    /// Scale on which equal factors have equal length. It shows usual and very late samples
-    /// together.
+    /// Scale on which equal factors have equal length. This scale shows usual samples and very late samples
+    /// in one map.
     #[default]
     Logarithmic,
 }
@@ -33,10 +33,10 @@ pub struct HeatAxes {
 /// Heat map: the number of samples in each cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeatMap {
-    /// Title.
+    /// Title of the map.
     pub title: String,
-    /// Length of the time axis. It is the sum of the lengths of the group's runs, without the gaps
-    /// in which other groups ran.
+    /// Length of the time axis in nanoseconds. The length is the sum of the lengths of the group's runs. It
+    /// does not include the gaps in which other groups ran.
     pub span_ns: i64,
     /// Number of samples in each cell, by column, then by row from the lowest latency.
     pub counts: Vec<Vec<u64>>,
@@ -54,7 +54,7 @@ impl HeatAxes {
         };
         let low_ns = match scale {
             HeatScale::Linear => 0,
-            // Latencies up to 0 have no logarithm. They count in the lowest row.
+            // Latencies of 0 or less have no logarithm. Such latencies count in the lowest row.
             HeatScale::Logarithmic => known().filter(|ns| *ns > 0).min().unwrap_or(1),
         };
         let high_ns = known().max().unwrap_or(0);
@@ -80,8 +80,7 @@ impl HeatAxes {
         };
         HeatAxes {
             columns: columns.clamp(1, 2_000),
-            // The bounds of narrow rows may be equal. Such bounds are kept, because each row needs
-            // one.
+            // The bounds of narrow rows may be equal. Equal bounds are kept, because each row needs a bound.
             upper_ns: (1..rows).map(edge).collect(),
             low_ns,
             high_ns,
@@ -93,8 +92,8 @@ impl HeatAxes {
         self.upper_ns.len() + 1
     }
 
-    /// Returns the latency at the lower edge of a row. The index `rows` gives the upper end of the
-    /// axis.
+    /// Returns the latency at the lower edge of a row. If `row` is the number of rows, returns the upper end
+    /// of the axis.
     pub fn edge_ns(&self, row: usize) -> i64 {
         match row {
             0 => self.low_ns,
@@ -113,7 +112,8 @@ impl HeatAxes {
         growing.finish(title)
     }
 
-    /// Begins a map of runs that take this time together. Runs are added one by one.
+    /// Begins a map of several runs. `span_ns` is the sum of the durations of these runs. The runs are added
+    /// one by one.
     pub fn begin(&self, span_ns: i64) -> GrowingHeatMap<'_> {
         let span_ns = span_ns.max(1);
         let buckets = TimeBuckets::new(TimeRange::new(0, span_ns), self.columns);
@@ -134,17 +134,17 @@ impl HeatAxes {
 #[derive(Debug)]
 pub struct GrowingHeatMap<'a> {
     axes: &'a HeatAxes,
-    /// Class of each upper bound of a row.
+    /// Class in `map` of the upper bound of each row.
     classes: Vec<usize>,
     map: views::HeatMap,
     span_ns: i64,
-    /// Place of the next run on the time axis, on which the runs follow each other without gaps.
+    /// Position of the next run on the time axis. On this axis, the runs follow each other without gaps.
     offset_ns: i64,
     unknown: u64,
 }
 
 impl GrowingHeatMap<'_> {
-    /// Adds the samples of a run: start and latency, in order of time.
+    /// Adds the samples of a run, in order of time. Each sample is a pair of start and latency.
     pub fn add_run(&mut self, samples: impl Iterator<Item = (i64, Option<i64>)> + Clone) {
         let length = run_length_ns(samples.clone());
         let first = samples.clone().next().map_or(0, |(start, _)| start);
@@ -171,8 +171,8 @@ impl GrowingHeatMap<'_> {
         let spread = |column: Vec<u64>| {
             let mut spread = vec![0; rows];
             for (class, count) in column.into_iter().enumerate() {
-                // If several rows share a bound, the first of them gets the count. The last class,
-                // which is above all bounds, belongs to the last row.
+                // If several rows share a bound, the first of these rows gets the count. The last class
+                // contains the values above all bounds and belongs to the last row.
                 let row = self.classes.iter().position(|of| *of == class);
                 spread[row.unwrap_or(rows - 1)] += count;
             }
@@ -201,9 +201,9 @@ fn length_ns(run: &Series) -> i64 {
     run_length_ns(samples.map(|sample| (sample.start_ns, sample.latency_ns)))
 }
 
-/// Returns the duration of a run from the starts and latencies of its samples, at least 1 ns: the time from the start
-/// of its first sample to the end of its last. The end matters because all samples may start at once, for example
-/// queued reads.
+/// Returns the duration of a run: the time from the start of its first sample to the latest end of a sample.
+/// The duration is at least 1 ns. The ends of the samples matter, because all samples may start at once, for
+/// example queued reads.
 pub fn run_length_ns(samples: impl Iterator<Item = (i64, Option<i64>)>) -> i64 {
     let (mut first, mut last) = (None, 0);
     for (start, latency) in samples {
@@ -286,8 +286,7 @@ mod tests {
         let axes = HeatAxes::around(&groups, HeatScale::Linear, 10, 1);
         let maps = groups.each_ref().map(|group| axes.map(group, "m"));
         assert!(maps[1].span_ns > 29 * maps[0].span_ns);
-        // The samples are equally spaced in both maps, so they fill the ten columns in the same
-        // way.
+        // The samples are equally spaced in both maps, so both maps fill the ten columns in the same way.
         assert_eq!(maps[0].counts, maps[1].counts);
         assert!(maps[0].counts.iter().filter(|column| column[0] > 0).count() > 8);
     }

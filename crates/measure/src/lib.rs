@@ -1,4 +1,4 @@
-//! Live probes, which measure how late this machine is now.
+//! Live probes. A probe measures how late this machine is at present.
 //!
 //! A probe starts its samples at the times of a [`Pacing`] and times them with a [`Clock`], whose
 //! cost and resolution are measured first. It stores the samples in [`Series`]. A [`Measurement`]

@@ -25,8 +25,8 @@ pub struct Machine {
     pub kernel: Option<String>,
     /// True if the kernel is a real-time kernel (PREEMPT_RT).
     pub is_real_time: Option<bool>,
-    /// True if the program runs under Wine. The scheduler and timers are then those of the host
-    /// system, not of Windows.
+    /// True if the program runs under Wine. In this case, the scheduler and timers belong to the host system,
+    /// not to Windows.
     pub is_wine: bool,
     /// Virtualisation.
     pub virtualised: Virtualised,
@@ -62,8 +62,8 @@ impl Machine {
     }
 }
 
-/// Returns the name of the hypervisor from CPUID. Leaf 1, ECX bit 31, reports that there is a
-/// hypervisor. Leaf 4000_0000h, which AMD and Intel reserve for hypervisors, contains its name.
+/// Returns the name of the hypervisor from CPUID. Bit 31 of ECX in leaf 1 reports that there is a hypervisor.
+/// Leaf 4000_0000h contains the name of the hypervisor. AMD and Intel reserve this leaf for hypervisors.
 #[cfg(target_arch = "x86_64")]
 fn hypervisor() -> Option<String> {
     use crate::cpu::cpuid;

@@ -16,7 +16,7 @@ pub struct Measurement {
     pub machine: Machine,
     /// The clock that timed the samples.
     pub clock: ClockFacts,
-    /// Mean duration of taking a sample, which is part of every latency.
+    /// Mean cost of taking a sample in nanoseconds. Every latency includes this cost.
     pub sample_cost_ns: Option<f64>,
     /// Scheduling requests of each setting, granted or refused.
     pub settings: Vec<SettingGrants>,
@@ -37,8 +37,8 @@ pub struct Measurement {
 pub struct SettingGrants {
     /// Name of the setting, as in [`Series::setting`].
     pub setting: String,
-    /// Carriers of packets to which the grants apply; empty if they apply to everything measured
-    /// under the setting.
+    /// Carriers of packets to which the grants apply. If the list is empty, the grants apply to everything
+    /// that was measured under the setting.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub of: Vec<String>,
     /// One grant per request.
@@ -50,7 +50,7 @@ pub struct SettingGrants {
 pub struct Unavailable {
     /// Name of the method.
     pub method: String,
-    /// Reason.
+    /// Reason why the method is not available.
     pub why: String,
 }
 
@@ -105,8 +105,8 @@ struct Load<'g> {
     phase: Option<&'g str>,
     requested_ns: Option<i64>,
     size_bytes: Option<u64>,
-    /// State of the file cache. States are measured one after the other, so only runs in the same state are
-    /// adjacent in time.
+    /// State of the file cache. The states are measured one after the other. Therefore only runs in the same
+    /// state are close to each other in time.
     cache: Option<&'g str>,
     /// Pace of packets, which is a part of the method's name: `udp 10000/s`.
     pace: Option<&'g str>,
@@ -122,10 +122,10 @@ impl Group<'_> {
             && of(first) == of(series)
     }
 
-    /// Returns the reference group, with which this group is compared, from `all` groups of the
-    /// measurement. If there are several settings, the reference is the group of the same method
-    /// under the first setting. Otherwise it is the group of the first method with the same phase,
-    /// requested duration, size and pace. Returns `None` for the reference itself.
+    /// Returns the reference group, with which this group is compared, from `all` groups of the measurement.
+    /// If there are several settings, the reference is the group of the same method under the first setting.
+    /// Otherwise, the reference is the group of the first method with the same phase, requested duration,
+    /// size and pace. Returns `None` for the reference itself.
     pub fn reference<'g, 'm>(&self, all: &'g [Group<'m>]) -> Option<&'g Group<'m>> {
         let variants: Vec<_> = all.iter().map(Group::variant).collect();
         let of = all
@@ -156,7 +156,7 @@ impl Group<'_> {
         self.runs.iter().flat_map(|run| &run.samples).collect()
     }
 
-    /// Returns the distribution of the start delays, which is the jitter of the pacing.
+    /// Returns the distribution of the start delays. These delays are the jitter of the pacing.
     pub fn starts(&self) -> Percentiles {
         let samples = self.runs.iter().flat_map(|run| &run.samples);
         Percentiles::from_latencies(
@@ -313,13 +313,14 @@ mod tests {
     fn runs_are_paired_by_their_number() {
         let mut series = Vec::new();
         for run in 0..8 {
-            // The machine gets slower from run to run; one method always takes twice as long.
+            // The machine gets slower from run to run. One method always takes twice as long as the other
+            // method.
             let speed = 1_000 * i64::from(run + 1);
             for (method, factor) in [("a", 1), ("b", 2)] {
                 let mut of = Series::new(Probe::Sleep, method, "usual", run);
                 of.samples = vec![Sample::timed(0, 0, speed * factor); 3];
-                // One sample of each run starts 10 ns after its intended start, which is one
-                // interval.
+                // One sample of each run starts 10 ns after its intended start. The interval is also 10 ns,
+                // so this sample counts as missed.
                 of.interval_ns = Some(10);
                 of.samples[1].intended_start_ns = -10;
                 series.push(of);

@@ -29,12 +29,12 @@ pub struct Lateness {
     /// Number of samples that started at least one interval late, so that the next sample was
     /// already due.
     pub missed: u64,
-    /// Largest delay of a sample start.
+    /// Largest delay of a sample start, in nanoseconds.
     pub worst_ns: i64,
 }
 
 impl Lateness {
-    /// Computes the lateness from start delays in nanoseconds; early starts are negative.
+    /// Computes the lateness from start delays in nanoseconds. The delay of an early start is negative.
     pub fn from_delays(delays_ns: impl Iterator<Item = i64>, interval_ns: i64) -> Lateness {
         let mut lateness = Lateness::default();
         for late_ns in delays_ns {
@@ -61,8 +61,8 @@ impl Pacing {
         }
     }
 
-    /// Returns the next slot. The caller waits for its intended start. If that time has passed, the
-    /// caller starts at once.
+    /// Returns the next slot. The caller must wait until the intended start of the slot. If this time has
+    /// already passed, the caller starts at once.
     pub fn slot(&mut self) -> Slot {
         let slot = Slot {
             number: self.given,
@@ -80,9 +80,9 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Simulates an operation of 0.1 ms every millisecond for 3 s, on a machine that stalls from 1
-    /// s to 2 s. Returns the time from the intended start of each sample to its end, and the
-    /// lateness of the starts.
+    /// Simulates one operation every millisecond for 3 s. Each operation takes 0.1 ms. The machine stalls
+    /// from 1 s to 2 s. Returns two results: the times from the intended start of each sample to its end, and
+    /// the lateness of the starts.
     fn responses() -> (Vec<i64>, Lateness) {
         let mut now_ns = 0;
         let mut pacing = Pacing::every(MS, 0);
@@ -104,9 +104,9 @@ mod tests {
     fn a_stall_shows_in_later_samples() {
         let (responses, lateness) = responses();
         assert_eq!(responses.len(), 3_000);
-        // The sample that is due at 1 s ends at 2 s, because of the stall. Each later sample ends
-        // 0.1 ms after the sample before it, but is due 1 ms after it. The backlog is gone after
-        // 1,000 / 0.9 samples.
+        // The sample that is due at 1 s ends at 2 s, because of the stall. Each later sample is due 1 ms
+        // after the previous sample, but ends only 0.1 ms after the end of the previous sample. The backlog
+        // therefore shrinks by 0.9 ms per sample, and is gone after 1,000 / 0.9 samples.
         let late = |k: i64| 1_000 * MS - k * MS + k * MS / 10;
         for k in [0, 1, 500, 1_000] {
             assert_eq!(responses[1_000 + k as usize], late(k), "{k}");
@@ -115,9 +115,9 @@ mod tests {
         assert_eq!(over(500 * MS), 556);
         assert_eq!(responses[999], MS / 10);
         assert_eq!(responses[2_500], MS / 10);
-        // Each late sample starts when the sample before it ends, 0.1 ms before its own end. The
-        // start of the k-th sample is therefore 999.9 − 0.9 k ms late. This is at least one slot (1
-        // ms) up to k = 1,109. A pacing that hides stalls would count no missed samples.
+        // Each late sample starts when the previous sample ends, 0.1 ms before its own end. The start of the
+        // k-th sample is therefore 999.9 − 0.9 k ms late. This delay is at least one slot (1 ms) up to k =
+        // 1,109. A pacing that hides stalls would count no missed samples.
         assert_eq!(lateness.worst_ns, late(1) - MS / 10);
         assert_eq!(lateness.missed, 1_109);
     }

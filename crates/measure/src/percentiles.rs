@@ -8,8 +8,8 @@ use crate::Sample;
 /// Number of bits that keep 3 decimal digits. The relative error is at most 1/2,048.
 const BITS: u32 = 10;
 
-/// Distribution of latencies, exact to 3 digits, and number of samples without a latency. Outliers
-/// are not rejected, because the tail is the subject of the measurement.
+/// Distribution of latencies, and number of samples without a latency. The latencies are exact to 3 digits.
+/// Outliers are kept, because the measurement is mainly about the tail of the distribution.
 #[derive(Clone, Debug)]
 pub struct Percentiles {
     values: views::Percentiles<BITS>,
@@ -29,28 +29,29 @@ pub struct Summary {
     /// Number of samples without a latency, because they were lost or failed, or because the clock
     /// went back.
     pub unknown: u64,
-    /// Number of samples that ended early, which means that their latency is negative.
+    /// Number of samples with a negative latency, because they ended early.
     pub early: u64,
-    /// Minimum.
+    /// Minimum latency in nanoseconds.
     pub min_ns: Option<i64>,
-    /// Median.
+    /// Median latency in nanoseconds.
     pub p50_ns: Option<i64>,
-    /// 90 % quantile.
+    /// 90 % quantile of the latencies in nanoseconds.
     pub p90_ns: Option<i64>,
-    /// 99 % quantile; `None` with fewer than 368 samples, which do not bound it.
+    /// 99 % quantile of the latencies in nanoseconds. `None` with fewer than 368 samples, because fewer
+    /// samples give no upper bound of this quantile.
     pub p99_ns: Option<i64>,
-    /// 99.9 % quantile; `None` with fewer than 3,688 samples.
+    /// 99.9 % quantile of the latencies in nanoseconds. `None` with fewer than 3,688 samples.
     pub p99_9_ns: Option<i64>,
-    /// 99.99 % quantile; `None` with fewer than 36,887 samples.
+    /// 99.99 % quantile of the latencies in nanoseconds. `None` with fewer than 36,887 samples.
     pub p99_99_ns: Option<i64>,
-    /// Maximum.
+    /// Maximum latency in nanoseconds.
     pub max_ns: Option<i64>,
-    /// Mean.
+    /// Mean latency in nanoseconds.
     pub mean_ns: Option<f64>,
 }
 
 impl Percentiles {
-    /// Collects latencies. `None` is a sample without a latency.
+    /// Collects latencies. A value of `None` stands for a sample without a latency.
     pub fn from_latencies(latencies_ns: impl IntoIterator<Item = Option<i64>>) -> Percentiles {
         let mut all = Percentiles {
             values: views::Percentiles::EMPTY,
@@ -82,8 +83,8 @@ impl Percentiles {
         self.count
     }
 
-    /// Returns the latency that this fraction of the samples does not exceed, exact to 3 digits.
-    /// The fraction 0.5 gives the median. Returns `None` if there are no latencies.
+    /// Returns the latency that the given fraction of the samples does not exceed, exact to 3 digits. For
+    /// example, the fraction 0.5 gives the median. Returns `None` if there are no latencies.
     pub fn quantile(&self, fraction: f64) -> Option<i64> {
         self.values.at(fraction)
     }
@@ -132,8 +133,8 @@ mod tests {
         let mut rng = Rng(7);
         for round in 0..40 {
             let count = 1 + rng.below(5_000);
-            // The values spread over many powers of ten. In every other round, some values are
-            // negative (early).
+            // The values are spread over many powers of ten. In every other round, some values are negative
+            // (early samples).
             let mut values: Vec<i64> = (0..count)
                 .map(|_| {
                     let digits = rng.below(40);

@@ -9,7 +9,7 @@ use statistics::looks::is_look;
 use crate::compare::{compare_so_far, positive_interval};
 use crate::{Comparison, Now, Stop};
 
-/// Number of rounds, and conditions for their end. Each round has one run of each method. The
+/// Number of rounds, and conditions under which the rounds end. Each round has one run of each method. The
 /// method that runs first changes from round to round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
@@ -21,17 +21,19 @@ pub struct Plan {
     pub at_most: u32,
     /// Time after which no further round starts.
     pub time: Duration,
-    /// Result that ends measuring early. It is checked after 6, 8, 12, 16, 24, 32, 48, 64, … rounds.
+    /// Result that ends the measurement early. The plan checks it after 6, 8, 12, 16, 24, 32, 48, 64, …
+    /// rounds.
     pub goal: Option<Goal>,
 }
 
 /// Result that ends a measurement early.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
-    /// Half the width of the 97 % confidence interval of every method's median is at most this fraction of
-    /// the median.
+    /// Goal that the median of every method is known precisely: half the width of the median's 97 %
+    /// confidence interval is at most this fraction of the median.
     Precision(f64),
-    /// Every comparison is sure: higher or lower by more than this fraction, or the same within it.
+    /// Goal that every comparison is sure. A comparison is sure if the method is higher or lower than the
+    /// reference by more than this fraction, or if the two differ by at most this fraction.
     Sure(f64),
 }
 
@@ -39,7 +41,7 @@ impl Goal {
     /// Maximum number of rounds in which comparisons may become sure.
     pub const MAX_ROUNDS: u32 = 64;
 
-    /// Returns the share by which a latency must change to matter.
+    /// Returns the share of the latency that a change must exceed to matter.
     pub fn margin(goal: Option<Goal>) -> f64 {
         match goal {
             Some(Goal::Sure(margin)) => margin,
@@ -74,10 +76,10 @@ pub enum End {
 }
 
 impl Plan {
-    /// Calls `run` for every run until the plan is done. `run` returns the median latency of the
-    /// run, if there is one. `references` has one entry per method: the method with which it is compared,
-    /// if there is one. A method without a median in the last `Comparison::MIN_PAIRS` rounds no longer
-    /// delays the end.
+    /// Calls `run` for every run until the plan is done. `run` returns the median latency of the run, if
+    /// there is one. `references` has one entry per method: the index of the method with which this method is
+    /// compared, if there is one. If a method had no median in the last `Comparison::MIN_PAIRS` rounds, it no
+    /// longer delays the end.
     ///
     /// # Errors
     /// Returns the first error of `run`.
@@ -133,13 +135,13 @@ impl Plan {
     }
 }
 
-/// Confidence of the interval that may end a measurement. It is greater than the reported 95 %. A measurement
-/// that stops when its interval is narrow stops too often at intervals that are narrow by chance: with 95 %,
-/// the interval would contain the true value in only 92.0 to 93.2 % of cases.
+/// Confidence of the interval that may end a measurement. This confidence is greater than the reported 95 %.
+/// A measurement that stops when its interval is narrow stops too often at intervals that are narrow by
+/// chance. With 95 %, the interval would therefore contain the true value in only 92.0 to 93.2 % of cases.
 const STOP_CONFIDENCE: f64 = 0.97;
 
-/// Returns whether the median of each method is known to this fraction. Ignores methods without a
-/// recent median. Returns false if no method has one.
+/// Returns true if the median of each method is known to the fraction `share`. Ignores methods without a
+/// recent median. Returns false if no method has a recent median.
 fn all_known(medians: &[Vec<Option<f64>>], share: f64) -> bool {
     let mut there = medians.iter().filter(|of| is_there(of)).peekable();
     there.peek().is_some()
@@ -149,8 +151,8 @@ fn all_known(medians: &[Vec<Option<f64>>], share: f64) -> bool {
         })
 }
 
-/// Returns whether the comparison of each method with its reference is sure. Ignores methods
-/// without a recent median. Returns false if no comparison remains.
+/// Returns true if the comparison of each method with its reference is sure. Ignores methods without a recent
+/// median. Returns false if no comparison remains.
 fn all_sure(medians: &[Vec<Option<f64>>], references: &[Option<usize>], margin: f64) -> bool {
     let compared = medians
         .iter()
@@ -170,7 +172,7 @@ fn all_sure(medians: &[Vec<Option<f64>>], references: &[Option<usize>], margin: 
         })
 }
 
-/// Returns whether a method has a median in one of the last rounds.
+/// Returns true if a method has a median in one of the last rounds.
 fn is_there(medians: &[Option<f64>]) -> bool {
     let mut last = medians.iter().rev().take(Comparison::MIN_PAIRS);
     last.any(Option::is_some)
@@ -199,7 +201,7 @@ mod tests {
         goal: None,
     };
 
-    /// Carries out a plan for three methods, in which each run takes a second and returns `median`.
+    /// Carries out a plan for three methods. Each run takes a second and returns `median`.
     fn turns(plan: Plan, stop: Stop<'_>, mut median: impl FnMut(Turn) -> f64) -> (Vec<Turn>, End) {
         let clock = Hand(Cell::new(0));
         let mut turns = Vec::new();
@@ -234,8 +236,8 @@ mod tests {
             ..PLAN
         };
         let (steady, end) = turns(plan, &|| false, |_| 1_000.0);
-        // One warm-up round and 8 counted rounds. Six runs are too few for 97 % confidence, and the
-        // next look is after eight.
+        // The plan needs one warm-up round and 8 counted rounds. Six runs are too few for 97 % confidence,
+        // and the next check is after eight rounds.
         assert_eq!((steady.len(), end), (3 * 9, End::Precision));
         // The medians of one method vary between 1,000 and 1,500, so the plan runs all rounds.
         // After 50 runs, the median of this method is known to only 4 %.
@@ -269,12 +271,13 @@ mod tests {
             let Ok(end) = end;
             (rounds, end)
         };
-        // The second method is available in the first two rounds. Six rounds later, it no longer
-        // delays the end.
+        // The second method is available only in the first two rounds. Six rounds later, this method no
+        // longer delays the end.
         assert_eq!(rounds(|run| (run < 2).then_some(1.0)), (8, End::Precision));
         // A method that is unavailable in every other round must still reach the precision.
         let now_and_then = rounds(|run| (run % 2 == 0).then_some(1.0));
-        // After 12 rounds, it has 6 medians, which are too few for 97 %; the next look is after 16.
+        // After 12 rounds, the method has 6 medians, which are too few for 97 % confidence. The next check is
+        // after 16 rounds.
         assert_eq!(now_and_then, (16, End::Precision));
     }
 
@@ -293,7 +296,7 @@ mod tests {
             1 => 1.1 * scattered(turn),
             _ => scattered(turn),
         });
-        // Six pairs are too few: six equal signs may be chance. The next look is after eight.
+        // Six pairs are too few, because six equal signs may be chance. The next check is after eight rounds.
         assert_eq!((sure.len(), end), (3 * 9, End::Sure));
         // The runs of one method scatter by 20 % around the reference, so 64 rounds cannot exclude
         // a difference of 2 %.

@@ -4,16 +4,16 @@ use tables::{LatencySamples, Probe, SampleOutcome};
 
 use crate::{Lateness, Percentiles};
 
-/// A sample. Times are nanoseconds since the start of the measurement.
+/// A sample. Times are in nanoseconds since the start of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Start.
+    /// Start of the sample.
     pub start_ns: i64,
-    /// Intended start.
+    /// Intended start of the sample.
     pub intended_start_ns: i64,
     /// Duration or lateness. `None` if the operation did not end, or if the clock went back.
     pub latency_ns: Option<i64>,
-    /// Outcome.
+    /// Outcome of the measured operation.
     pub outcome: SampleOutcome,
 }
 
@@ -87,7 +87,7 @@ impl Series {
         }
     }
 
-    /// Returns the lateness of the sample starts, which is zero if the starts were not paced.
+    /// Returns the lateness of the sample starts. The lateness is zero if the starts were not paced.
     pub fn lateness(&self) -> Lateness {
         let delays = self.samples.iter();
         let delays = delays.map(|sample| sample.start_ns.saturating_sub(sample.intended_start_ns));

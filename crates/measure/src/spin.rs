@@ -6,10 +6,10 @@ use crate::Now;
 
 /// A polling loop that sleeps a little after each period of spinning.
 ///
-/// A spinning real-time thread keeps all threads of lower priority from its CPU. This includes
-/// kernel threads and, on a machine with one CPU, the programs of the user who wants to stop it.
-/// Linux guards 5 % of each second against this (`sched_rt_runtime_us`), but the guard may be
-/// disabled. The number of rests is reported, because a rest shows in the measurement.
+/// A spinning real-time thread keeps all threads of lower priority from its CPU. This includes kernel threads
+/// and, on a machine with one CPU, the programs of the user who wants to stop it. Linux reserves 5 % of each
+/// second for other threads (`sched_rt_runtime_us`), but this reservation may be disabled. The number of
+/// rests is reported, because a rest is visible in the measurement.
 #[derive(Debug)]
 pub struct Spin<'c, C> {
     clock: &'c C,
@@ -33,7 +33,7 @@ impl<'c, C: Now> Spin<'c, C> {
         }
     }
 
-    /// Runs one turn of the loop, with a rest if one is due, and returns the time in nanoseconds.
+    /// Runs one turn of the loop. If a rest is due, the thread rests. Returns the time in nanoseconds.
     pub fn turn(&mut self) -> i64 {
         std::hint::spin_loop();
         let now_ns = self.clock.now_ns();
@@ -52,7 +52,7 @@ impl<'c, C: Now> Spin<'c, C> {
         self.since_ns = self.clock.now_ns();
     }
 
-    /// Spins until the time `due_ns`, or longer if a rest is due. Returns the time afterwards.
+    /// Spins until the time `due_ns`. If a rest is due, this may take longer. Returns the time afterwards.
     pub fn until(&mut self, due_ns: i64) -> i64 {
         loop {
             let now_ns = self.turn();

@@ -72,7 +72,7 @@ fn standin() -> Option<ioring::Library> {
         "{} is missing; build it for this target with `cargo build -p measure --examples`",
         path.display()
     );
-    // SAFETY: the stand-in keeps the promises of the system functions.
+    // SAFETY: the stand-in upholds the contract of the system functions.
     Some(unsafe { ioring::Library::from_dll(&path) }.expect("the stand-in has every function"))
 }
 
@@ -116,8 +116,7 @@ fn every_method_reads_all_bytes() {
             "{method}: {} series",
             warm.len()
         );
-        // A file takes one read per chunk. With mmap, it takes one read. A file of size 0 takes no
-        // read.
+        // A file needs one read per chunk, but only one read with mmap. A file of size 0 needs no read.
         let least = ODD_SIZES.iter().filter(|&&size| size > 0).count();
         let each = warm
             .iter()
@@ -180,8 +179,8 @@ fn a_vanished_file_is_named_and_earlier_runs_are_kept() {
 #[test]
 fn a_changed_file_is_named_with_its_content() {
     let (folder, paths) = odd_files();
-    // The file of one byte gets another byte first, so that its length is the same but its sum
-    // differs. Then it gets more bytes.
+    // The first replacement is another byte of the same length, so only the sum differs. The second
+    // replacement is longer.
     for content in ["x", "longer"] {
         let mut probe = probe(folder.path(), &[CacheState::Warm]);
         probe.methods.truncate(1);
@@ -222,7 +221,7 @@ fn a_generated_set_is_measured_and_removed() {
     assert!(!inner.exists());
 }
 
-/// Uses a small separate disk, which only root can mount.
+/// Uses a small separate disk. Only root can mount this disk.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_reported_and_cleaned_up() {

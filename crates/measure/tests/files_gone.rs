@@ -50,8 +50,8 @@ fn a_method_that_fails_in_a_round_is_dropped() {
         scheduling: Scheduling::default(),
         rings: None,
     };
-    // `stop` is called before each of the three runs of a round, and after the last. The fourth
-    // call is therefore after the first round.
+    // `stop` is called before each of the three runs of a round, and after the last run. The fourth call is
+    // therefore at the end of the first round.
     let asked = AtomicU32::new(0);
     let stop = || {
         if asked.fetch_add(1, Ordering::Relaxed) == 3 {

@@ -84,8 +84,8 @@ fn round_trips_of_libraries_are_measured() {
     }
 }
 
-/// `pgm_send` aborts the process on messages that it does not support. All lengths that laglab
-/// allows must work, and all bytes must arrive.
+/// Checks that all lengths that laglab allows work, and that all bytes arrive. `pgm_send` aborts the process
+/// if it does not support a message.
 #[test]
 fn messages_of_every_length_arrive() {
     let Some(testbed) = namespaces() else { return };

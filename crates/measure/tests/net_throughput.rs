@@ -75,8 +75,8 @@ fn measure(to: SocketAddr, methods: &[Method]) -> Result<ThroughputReport, NetEr
     plan(to, methods).measure(&Clock::best(), &|| false, &|_| {})
 }
 
-/// Checks that a report agrees with what the counter (the receiving end) saw. The counter saw twice
-/// as many runs as the report has, because each method has a trial first.
+/// Checks that a report agrees with the counts of the counter, which is the receiving end. The counter counts
+/// twice as many runs as the report, because each method has a trial run first.
 fn check(report: &ThroughputReport, counted: Counted) {
     assert_eq!(report.failed, None);
     let here = report.unavailable.iter().filter(|one| {
@@ -209,8 +209,8 @@ fn invalid_requests_are_refused_and_others_served() {
     assert_eq!((counted.runs, counted.others), (2, 9));
 }
 
-/// Sends foreign packets during a run, and again after the source has reported the end of its
-/// sending but while its packets still arrive.
+/// Sends foreign packets twice: first during a run, and then after the source has reported the end of
+/// sending. Packets of the source still arrive at the second time.
 #[test]
 fn foreign_packets_are_not_counted() {
     for method in ["blocking", "sendto"] {
@@ -270,7 +270,7 @@ fn impostor(answers: &'static [&'static str]) -> SocketAddr {
 #[test]
 fn a_counter_that_fails_is_named() {
     const READY: &str = "{\"ready\":{\"buffers\":{\"asked\":null,\"send\":1,\"receive\":1}}}\n";
-    // The test uses `sendto`, because its socket is not connected. On a connected socket, the
+    // The test uses `sendto`, because the socket of this method is not connected. On a connected socket, the
     // system would report that packets are refused.
     let sendto = Method::from_name("sendto").expect("exists");
     for (answers, words) in [

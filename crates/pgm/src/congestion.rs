@@ -1,6 +1,6 @@
-//! Congestion control with a single send rate for all receivers (PGMCC,
-//! draft-ietf-rmt-bb-pgmcc-03). The slowest receiver, called the acker, acknowledges data packets.
-//! A window similar to TCP's limits the number of packets in flight.
+//! Congestion control with a single send rate for all receivers (PGMCC, draft-ietf-rmt-bb-pgmcc-03). The
+//! slowest receiver is called the acker. The acker acknowledges data packets. As in TCP, a window limits the
+//! number of packets in flight.
 
 mod acknowledger;
 mod controller;
@@ -15,8 +15,8 @@ pub(crate) use loss_filter::Losses;
 /// Parameters of congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CongestionConfig {
-    /// Fraction of the acker's throughput. A receiver with a throughput below this fraction
-    /// replaces the acker. A value below 1 prevents two similar receivers from replacing each other
+    /// Fraction of the acker's throughput. If the throughput of another receiver is below this fraction, that
+    /// receiver replaces the acker. With a value below 1, two similar receivers do not replace each other
     /// again and again.
     pub switch_below: f64,
     /// Time without an acknowledgement after which the congestion window starts again at one

@@ -44,7 +44,8 @@ pub struct Receiver {
     ignored: u64,
 }
 
-/// Error in a receiver's configuration.
+/// Handles a packet like [`Receiver::handle`]. If messages may share the memory of the packet, `room` is this
+/// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiverError {
     /// The group is not a multicast address.
@@ -216,13 +217,14 @@ impl Receiver {
         to.map(|to| Transmit {
             to,
             size: out.len() - start,
-            // Routers need not inspect the packet. It is sent to the address of the recipient or
-            // stays in the local network.
+            // Routers need not inspect the packet, because it goes to the address of its recipient or stays
+            // in the local network.
             router_alert: false,
         })
     }
 
-    /// Returns the time at which `poll_transmit` or `poll_event` may next return something.
+    /// Returns the time at which `poll_transmit` may next return a packet or `poll_event` may next return an
+    /// event.
     pub fn timeout(&self) -> Option<Time> {
         let due = self.peers.values().filter_map(Peer::timeout).min();
         due.map(|due| due.max(self.pace.free_at()))

@@ -40,14 +40,14 @@ pub struct SocketConfig {
     pub group: IpAddr,
     /// Encapsulation of PGM packets.
     pub encapsulation: Encapsulation,
-    /// Time to live of multicast packets: the number of routers they may pass, plus one.
+    /// Time to live of multicast packets: the number of routers that the packets may pass, plus one.
     pub hops: u32,
-    /// True to deliver sent packets to other sockets on this machine too.
+    /// True if sent packets are also delivered to other sockets on this machine.
     pub loopback: bool,
-    /// Addresses of the accepted sources (source-specific multicast). If the list is empty, all
-    /// sources are accepted. For IPv4, and on Linux also for IPv6, the network gets these addresses
-    /// and delivers only packets of these sources. Otherwise, packets of other sources arrive and
-    /// are dropped.
+    /// Addresses of the accepted sources (source-specific multicast). If the list is empty, all sources are
+    /// accepted. For IPv4, and on Linux also for IPv6, the network gets these addresses and delivers only
+    /// packets of these sources. In all other cases, packets of other sources arrive, and the socket drops
+    /// them.
     pub only: Vec<IpAddr>,
     /// Requested size in bytes of the system's send buffer and of its receive buffer; see
     /// [`Socket::buffers`].
@@ -114,10 +114,10 @@ impl SocketConfig {
 
 /// Member of a multicast group: a source, a receiver, or both.
 ///
-/// The socket has no thread. Only [`Socket::send_blocking`], [`Socket::recv_blocking`] and
-/// [`Socket::wait`] block. [`Socket::recv`] does all pending work. Call it also for a socket that
-/// only sends, because it serves repairs. Call it when a socket of [`Socket::sockets`] is readable,
-/// and when the time that it last returned has passed. [`Socket::recv_blocking`] does this for you.
+/// The socket has no thread. Only [`Socket::send_blocking`], [`Socket::recv_blocking`] and [`Socket::wait`]
+/// block. [`Socket::recv`] does all pending work. Call `recv` when a socket of [`Socket::sockets`] is
+/// readable, and when the time that `recv` last returned has passed. Call `recv` even if the socket only
+/// sends, because `recv` serves repairs. [`Socket::recv_blocking`] makes these calls for you.
 #[derive(Debug)]
 pub struct Socket {
     link: Link,
@@ -128,9 +128,9 @@ pub struct Socket {
     started: Instant,
     /// Time of the last reading of the clock.
     last_reading: Time,
-    /// Packets to send. All have the same length, except that the last may be shorter.
+    /// Packets to send. All packets have the same length, but the last packet may be shorter.
     train: Train,
-    /// True if all packets that had arrived were received. The next step is to wait.
+    /// True if all packets that had arrived were received. In this case, the next step is to wait.
     is_idle: bool,
     unreadable: u64,
     refusals: Refusals,
@@ -154,8 +154,8 @@ struct Train {
     bytes: Vec<u8>,
     /// Length in bytes of each packet except the last.
     packet: usize,
-    /// Number of bytes to send in the next call. In `bytes`, one packet for a later call may follow
-    /// them.
+    /// Number of bytes in `bytes` that the next call sends. After these bytes, `bytes` may contain one packet
+    /// for a later call.
     ready: usize,
     to: Option<(Destination, bool)>,
     /// Destination of the packet after `ready`.
@@ -163,8 +163,7 @@ struct Train {
 }
 
 impl Train {
-    /// Returns true if the packet that was written last can be sent in the same call as the packets
-    /// that are ready.
+    /// Returns true if the latest written packet can be sent in the same call as the packets that are ready.
     fn goes_with(&self, transmit: &Transmit) -> bool {
         let to = self.to.as_ref();
         to.is_some_and(|(to, alert)| *alert == transmit.router_alert && *to == transmit.to)
@@ -173,9 +172,9 @@ impl Train {
     }
 }
 
-/// Permission for messages to share the memory in which they arrived. They may share it if all of
-/// them are returned before the next packets are received. Otherwise a few short messages could
-/// keep much memory in use.
+/// Permission for messages to share the memory in which they arrived. Messages may share it if all of them
+/// are returned before the next packets are received. Without this condition, a few short messages could keep
+/// much memory in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Share {
     Yes,
@@ -272,7 +271,7 @@ impl Socket {
         self.source.as_ref().map(Source::statistics)
     }
 
-    /// Returns the statistics about a source; `None` if this socket's receiver does not know the
+    /// Returns the statistics about a source. Returns `None` if this socket's receiver does not know the
     /// source.
     pub fn statistics(&self, source: Tsi) -> Option<ReceiverStatistics> {
         self.receiver.as_ref()?.statistics(source)
@@ -303,10 +302,9 @@ impl Socket {
     /// Sends a message to the group.
     ///
     /// # Errors
-    /// Returns an error if the message cannot be sent now, or can never be sent; see
-    /// [`SocketError`]. It is not an error if the system refuses the message, for example because
-    /// the interface is down. Such a message is repaired like a lost one and counted in
-    /// [`Socket::refusals`].
+    /// Returns an error if the message cannot be sent now, or can never be sent; see [`SocketError`]. It is
+    /// not an error if the system refuses the message, for example because the interface is down. A refused
+    /// message is counted in [`Socket::refusals`] and is repaired like a lost message.
     pub fn send(&mut self, message: &[u8]) -> Result<Sqn, SocketError> {
         let source = self.source.as_mut().ok_or(SocketError::NoSource)?;
         let sent = source.send(message);
@@ -321,12 +319,12 @@ impl Socket {
         }
     }
 
-    /// Sends as many messages as possible now, and returns their number. Packets of the same length
-    /// go to the system in one call if it supports that, which is several times faster.
+    /// Sends as many messages as can be sent now, and returns their number. If the system supports it, one
+    /// call sends several packets of the same length. This is several times faster.
     ///
     /// # Errors
-    /// Returns the errors of [`Socket::send`], if they concern the first message. Messages that
-    /// must wait are not an error; they are not sent and not counted.
+    /// Returns the errors of [`Socket::send`], if they concern the first message. If a message must wait,
+    /// this is not an error. Such a message is not sent and not counted.
     pub fn send_many<'a>(
         &mut self,
         messages: impl IntoIterator<Item = &'a [u8]>,
@@ -353,7 +351,7 @@ impl Socket {
         }
     }
 
-    /// Sends a message, and waits until that is possible.
+    /// Sends a message. If the message cannot be sent now, this function waits until it can be sent.
     ///
     /// # Errors
     /// Returns the errors of [`Socket::send`], except [`SocketError::WouldBlock`].
@@ -374,8 +372,8 @@ impl Socket {
         }
     }
 
-    /// Ends the session: sends the waiting packets, then announces the end. Keep calling
-    /// [`Socket::recv`], which serves repairs, until it returns [`Received::End`].
+    /// Ends the session: sends the waiting packets, and then announces the end. After this call, continue to
+    /// call [`Socket::recv`] until it returns [`Received::End`], because `recv` serves repairs.
     pub fn close(&mut self) {
         if let Some(source) = &mut self.source {
             source.close();
@@ -434,8 +432,8 @@ impl Socket {
         self.unless_refused(waited, ())
     }
 
-    /// Counts an error that a packet from the network can cause, and returns `otherwise` instead of
-    /// the error. Other results are returned unchanged.
+    /// Counts an error that a packet from the network can cause, and returns `otherwise` in its place. Other
+    /// results are returned unchanged.
     fn unless_refused<T>(
         &mut self,
         received: Result<T, SocketError>,
@@ -498,7 +496,7 @@ impl Socket {
         self.unless_refused(received, More::No)
     }
 
-    /// Sends all due packets, as far as the system accepts them.
+    /// Sends all due packets, until the system accepts no more packets.
     fn flush(&mut self, now: Time) {
         let mut after = More::Maybe;
         while self.train.ready == 0 || self.send_train() {

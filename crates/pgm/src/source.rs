@@ -38,7 +38,7 @@ use window::TransmitWindow;
 /// Source of one session, without I/O.
 ///
 /// Call [`Source::send`] with messages and [`Source::handle`] with received packets. Then call
-/// [`Source::poll_transmit`] until it returns `None`. Call it again at the time that
+/// [`Source::poll_transmit`] until it returns `None`. Call `poll_transmit` again at the time that
 /// [`Source::timeout`] returns.
 #[derive(Debug)]
 pub struct Source {
@@ -49,8 +49,8 @@ pub struct Source {
     spm_sqn: Sqn,
     repairs: Repairs,
     parity: ParityGroups,
-    /// Number of repairs sent since the last original packet, while packets of both kinds were
-    /// waiting.
+    /// Number of repairs sent since the last original packet. Only repairs count that were sent while packets
+    /// of both kinds were waiting.
     repairs_in_turn: u32,
     rate: Option<TokenBucket>,
     back_off: Option<BackOff>,
@@ -78,8 +78,8 @@ pub enum SendError {
     /// Too many packets wait to be sent. Try again after `poll_transmit` has sent some of them.
     #[error("too many packets wait to be sent; try again later")]
     WouldBlock {
-        /// Time at which the rate allows the next packet; `None` while congestion control waits for
-        /// an acknowledgement.
+        /// Time at which the rate allows the next packet. `None` while congestion control waits for an
+        /// acknowledgement.
         until: Option<Time>,
     },
     /// The message needs more packets than the window holds.
@@ -139,8 +139,8 @@ impl Source {
         self.statistics
     }
 
-    /// Returns the sequence numbers of the first packet that can be repaired and of the last packet
-    /// sent. If there are no packets, the second number is the first number minus one.
+    /// Returns two sequence numbers: the first packet that can be repaired, and the last packet sent. If
+    /// there are no packets, the second number is the first number minus one.
     pub fn window(&self) -> (Sqn, Sqn) {
         (self.window.trail(), self.window.lead())
     }
@@ -173,7 +173,7 @@ impl Source {
         }
     }
 
-    /// Confirms a NAK and queues its repairs, unless they are queued already.
+    /// Confirms a NAK and queues the requested repairs, except repairs that are already queued.
     fn handle_nak(&mut self, now: Time, nak: Nak, packet: &Packet<'_>) {
         if nak.source != self.config.address || nak.group != self.config.group {
             self.statistics.other_naks += 1;
@@ -237,9 +237,9 @@ impl Source {
         self.repairs.confirm(now, confirmation);
     }
 
-    /// Ends the session: sends the waiting packets, announces the end, and serves repairs for the
-    /// time of [`SourceConfig::linger`]. With congestion control, if no receiver acknowledges for
-    /// this time after the call, the packets that still wait are dropped.
+    /// Ends the session: sends the waiting packets, announces the end, and serves repairs for the time of
+    /// [`SourceConfig::linger`]. With congestion control, the wait is limited: if no receiver acknowledges
+    /// for this time after the call, the source drops the packets that still wait.
     pub fn close(&mut self) {
         if self.end.is_none() {
             self.end = Some(End {
@@ -251,8 +251,8 @@ impl Source {
         }
     }
 
-    /// Aborts the session: drops the packets that were not sent yet, and sends `code`, which has
-    /// six bits, to the receivers. If `no_repairs` is true, repairs are no longer served.
+    /// Aborts the session: drops the packets that were not sent yet, and sends `code` to the receivers. Only
+    /// the lower six bits of `code` are sent. If `no_repairs` is true, the source serves no more repairs.
     pub fn reset(&mut self, code: u8, no_repairs: bool) {
         self.end = Some(End {
             reset: Some(Reset {
@@ -283,7 +283,7 @@ impl Source {
         self.estimate.begin(back_off, rarity, self.rng.u32(..));
     }
 
-    /// Returns the number of receivers estimated from the last poll; `None` before the first poll.
+    /// Returns the number of receivers, estimated from the last poll. Returns `None` before the first poll.
     pub fn receivers(&self) -> Option<u64> {
         self.estimate.receivers()
     }
@@ -311,8 +311,8 @@ impl Source {
             })
     }
 
-    /// Drops the waiting packets of a closed session if no receiver acknowledges. Congestion control
-    /// then sends only one packet per timeout, so the end of the session could take hours.
+    /// Drops the waiting packets of a closed session if no receiver acknowledges. Without acknowledgements,
+    /// congestion control sends only one packet per timeout, so the end of the session could take hours.
     fn drop_unheard(&mut self, now: Time) {
         let (Some(controller), Some(end)) = (&self.congestion, &mut self.end) else {
             return;
@@ -425,8 +425,8 @@ impl Source {
             self.parity.complete(group);
         }
         self.spms.sent(now);
-        // While data is waiting, the SPM must not announce the end, because the last packet sent is
-        // not the last packet of the session.
+        // While data is waiting, the SPM must not announce the end. At this time, the last packet sent is not
+        // the last packet of the session.
         let end = self.end.filter(|end| end.until.is_some());
         let options = Options {
             join: self.config.late_join.then(|| self.window.trail()),
@@ -469,7 +469,7 @@ impl Source {
         Some(true)
     }
 
-    /// Writes one packet. Proactive parity comes first; repairs and originals take turns.
+    /// Writes one packet. Proactive parity comes first. Repairs and originals take turns.
     fn write_data(&mut self, now: Time, out: &mut Vec<u8>) -> Option<bool> {
         if !self.has_data() || self.rate.is_some_and(|rate| rate.ready() > now) {
             return None;
@@ -507,7 +507,7 @@ impl Source {
         false
     }
 
-    /// Writes the next repair that is still possible. Returns false if there is none.
+    /// Writes the next repair that is still possible. Returns false if there is no such repair.
     fn write_repair(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         while let Some(repair) = self.repairs.next_repair() {
             match repair {

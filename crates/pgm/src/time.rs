@@ -15,12 +15,12 @@ impl Time {
         Time(self.0.saturating_add(nanoseconds(duration)))
     }
 
-    /// Returns the time since `earlier`; zero if `earlier` is later than this time.
+    /// Returns the time since `earlier`. Returns zero if `earlier` is later than this time.
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// Returns the time in whole milliseconds, which wrap around after 49 days.
+    /// Returns the time in milliseconds, rounded down. The value wraps around after 49 days.
     pub(crate) fn milliseconds(self) -> u32 {
         (self.0 / 1_000_000) as u32
     }

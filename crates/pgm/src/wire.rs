@@ -1,10 +1,10 @@
 //! Wire format: parsing and writing of packets. Parsing accepts hostile bytes and does not allocate
 //! memory.
 //!
-//! [`Packet::parse`] checks the version, lengths, address families and checksum, and returns
-//! borrowed fields. [`Packet::write`] is its inverse. All integers are big-endian. Layouts follow
-//! RFC 3208 section 8 and its appendices. If the text of the RFC contradicts its figures, the code
-//! follows the figures, as all implementations do.
+//! [`Packet::parse`] checks the version, lengths, address families and checksum, and returns borrowed fields.
+//! [`Packet::write`] does the inverse. All integers are big-endian. Layouts follow RFC 3208 section 8 and its
+//! appendices. Where the text of the RFC contradicts its figures, the code follows the figures. All
+//! implementations do this.
 //!
 //! ```
 //! use pgm::wire::{Body, Dialect, Gsi, Options, Packet};

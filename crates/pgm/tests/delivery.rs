@@ -13,8 +13,8 @@ use pgm::{
 use simulation::{Network, Weather, microseconds, milliseconds, receiver_config, source_config};
 use testdata::Rng;
 
-/// Sends messages at random times, closes the session and waits for its end. Returns each message with
-/// the number of its first packet.
+/// Sends messages at random times, closes the session and waits for the end of the session. Returns each
+/// message with the number of its first packet.
 fn send_and_close(network: &mut Network, rng: &mut Rng, count: usize) -> Vec<(Sqn, Vec<u8>)> {
     let mut sent = Vec::new();
     for number in 0..count {
@@ -229,8 +229,8 @@ fn congestion_control_loses_nothing_and_keeps_sending() {
     }
 }
 
-/// Sends thousands of packets with wrong fields to the receiver and the source of a running
-/// session. Checks that both continue without a panic.
+/// Sends thousands of packets with wrong fields to the receiver and the source of a running session. Checks
+/// that the receiver and the source continue without a panic.
 #[test]
 fn malformed_and_lying_packets_do_no_harm() {
     for seed in 0..40 {

@@ -131,7 +131,7 @@ fn wireshark_accepts_all_packets() {
     assert_eq!(lines.lines().count(), packets.len());
     for (line, packet) in lines.lines().zip(&packets) {
         let columns: Vec<&str> = line.split('\t').collect();
-        // Options may have fields with the same name. The last value is that of the packet itself.
+        // Several options may have a field with the same name. The last value belongs to the packet itself.
         let status = columns[1].rsplit(',').next();
         // Wireshark considers packets of 16 bytes (SPMRs) too short for PGM, and shows no status
         // for them.

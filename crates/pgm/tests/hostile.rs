@@ -1,4 +1,5 @@
-//! Seeded sessions with hostile members: bytes and packets sent, sources and memory stay within their limits.
+//! Seeded sessions with hostile members. The tests check that the bytes and packets sent, the number of
+//! sources, and the memory stay within their limits.
 
 #[path = "hostile/memory.rs"]
 mod memory;

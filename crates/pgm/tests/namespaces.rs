@@ -99,7 +99,7 @@ impl Pair {
         command
     }
 
-    /// Starts a member that uses this crate. It is a further process of this test program.
+    /// Starts a member that uses this crate. The member runs in a separate process of this test program.
     fn ours(&self, end: usize, role: &str, encapsulation: &str) -> Running {
         Running::start(self.our_command(end, role, encapsulation))
     }
@@ -181,7 +181,7 @@ impl Drop for Running {
     }
 }
 
-/// Compiles `peer.c` and returns the path of the program; `None` if that is not possible.
+/// Compiles `peer.c` and returns the path of the program. Returns `None` if this is not possible.
 fn peer(test: &str) -> Option<PathBuf> {
     let flags = Command::new("pkg-config")
         .args(["--cflags", "--libs", "openpgm-5.3"])
@@ -209,7 +209,7 @@ fn peer(test: &str) -> Option<PathBuf> {
     None
 }
 
-/// Runs a member if `PGM_ROLE` is set. The other tests start this test in a separate process.
+/// Runs a member if `PGM_ROLE` is set. Other tests start this test in a separate process for this purpose.
 #[test]
 fn member() {
     let Ok(role) = env::var("PGM_ROLE") else {
@@ -262,7 +262,7 @@ fn member() {
         (!is_source).then_some(receiver),
     )
     .unwrap();
-    // While the interface is down, the system refuses calls. They are then repeated.
+    // While the interface is down, the system refuses calls. In this case, the member repeats the calls.
     let has_outage = env::var("PGM_OUTAGE").is_ok();
     let or_refused = |error| {
         let is_outage = has_outage && matches!(error, SocketError::System { .. });
@@ -339,8 +339,9 @@ fn say(what: &str) {
     out.flush().unwrap();
 }
 
-/// Checks complete delivery in a network that loses packets. If `with_theirs` is true, one member
-/// uses OpenPGM: first the receiver, then the source. Otherwise both members use this crate.
+/// Checks complete delivery in a network that loses packets. If `with_theirs` is true, there are two
+/// sessions: in the first session the receiver uses OpenPGM, and in the second session the source does.
+/// Otherwise, both members use this crate.
 fn check_delivery(
     test: &str,
     network: ([&'static str; 2], &'static str),

@@ -137,7 +137,7 @@ impl Script {
     }
 
     fn receive(&mut self, packet: Packet<'_>) {
-        // The packet is written and parsed, as on a network.
+        // The packet is written and parsed again, as on a network.
         let mut bytes = Vec::new();
         packet.write(Dialect::Rfc3208, &mut bytes);
         let packet = Packet::parse(&bytes, Dialect::Rfc3208).unwrap();
@@ -171,7 +171,7 @@ impl Script {
         sent
     }
 
-    /// Returns the names of the packets that the receiver sends in the next milliseconds.
+    /// Returns the names of the packets that the receiver sends in the next `milliseconds` milliseconds.
     fn sent_within(&mut self, milliseconds: u64) -> Vec<String> {
         let sent = self.wait(milliseconds).into_iter();
         sent.map(|(_, name)| name).collect()
@@ -291,8 +291,8 @@ fn a_confirmed_request_is_repeated_when_the_repair_is_overdue() {
     assert_eq!(script.sent_within(20), ["NAK 1000"]);
     script.receive(ncf(1000));
     let sent = script.wait(400);
-    // The request is repeated 200 ms after the confirmation at 20 ms, plus a back-off of up to 10
-    // ms.
+    // The request is repeated 200 ms after the confirmation, which arrived at 20 ms. A back-off of up to 10
+    // ms is added.
     assert!((220..=230).contains(&sent[0].0), "{sent:?}");
 }
 
@@ -303,8 +303,7 @@ fn an_unconfirmed_request_is_repeated() {
     script.receive(odata(1001));
     let sent = script.wait(7_000).into_iter();
     let times: Vec<u64> = sent.map(|(time, _)| time).collect();
-    // The interval doubles from 100 ms up to 16 times this value. A back-off of up to 10 ms is
-    // added each time.
+    // The interval doubles from 100 ms up to 16 × 100 ms. A back-off of up to 10 ms is added each time.
     let waits = [100, 200, 400, 800, 1_600, 1_600, 1_600];
     assert_eq!(times.len(), 1 + waits.len(), "{times:?}");
     for (two, wait) in times.windows(2).zip(waits) {
@@ -360,7 +359,8 @@ fn a_confirmation_outside_the_window_is_ignored() {
 
 #[test]
 fn packets_are_lost_after_the_retries() {
-    // The back-off is 5 s. Confirmations and repairs may take 10 s, with 15 and 10 retries.
+    // The back-off is 5 s. A confirmation may take 10 s, with 15 retries. A repair may take 10 s, with 10
+    // retries.
     let patient = ReceiverConfig {
         back_off: Duration::from_secs(5),
         confirmation: Duration::from_secs(10),
@@ -404,7 +404,7 @@ fn packets_before_the_trail_are_lost() {
     assert_eq!(script.events(), ["lost 2 from 1000"]);
     script.receive(rdata(1002));
     assert_eq!(script.events(), ["1002 data", "1003 data", "1004 "]);
-    // The next SPM has a trail far beyond the known packets.
+    // The trail of the next SPM is far beyond the known packets.
     script.receive(packet(Body::Spm(Spm {
         sqn: Sqn(1),
         trail: Sqn(1_001_005),
@@ -467,10 +467,10 @@ fn without_an_spm_a_gap_longer_than_the_window_is_one_loss() {
     script.receive(odata(1_000));
     script.wait(1_000);
     script.receive(odata(1_001_000));
-    // If no SPM arrives within 30 s after the first packet, missing packets are lost. The source
-    // itself has been silent for only 29.5 s, so it has not expired.
+    // If no SPM arrives within 30 s after the first packet, missing packets are lost. At this time, the
+    // source has been silent for only 29.5 s, so the source has not expired.
     script.wait(29_500);
-    // The last packet has no room in the window, so it is lost too.
+    // The last packet has no room in the window, so this packet is lost too.
     assert_eq!(script.events(), ["1000 data", "lost 1000000 from 1001"]);
     script.receive(odata(1_001_001));
     assert_eq!(script.events(), ["1001001 data"]);
@@ -596,8 +596,7 @@ fn incomplete_groups_request_parity_not_packets() {
             Body::Odata(data) if data.sqn == Sqn(1004) => 3,
             _ => 2,
         };
-        // The request has the first number of the group plus the number of missing packets minus
-        // one.
+        // The number in the request is: first number of the group + number of missing packets − 1.
         let expected = format!("parity NAK {}", 1000 + missing - 1);
         assert_eq!(script.sent_within(50), [expected]);
     }
@@ -655,7 +654,7 @@ fn proactive_parity_repairs_without_a_request() {
     assert!(script.sent_within(500).is_empty(), "parity may follow");
     script.receive(parity(1000, &parities[0], false));
     assert_eq!(script.events().len(), 4);
-    // If the parity does not suffice, packets are requested after the group is closed.
+    // If the parity does not suffice, the receiver requests packets after the group is closed.
     script.receive_all([odata(1004), odata(1007), odata(1008)]);
     assert_eq!(script.sent_within(50), ["NAK 1005+1006"]);
 }
@@ -803,7 +802,7 @@ fn the_end_is_reported_after_all_data() {
     assert!(script.events().is_empty());
     script.receive(rdata(1000));
     assert_eq!(script.events(), ["1000 data", "1001 data", "finished"]);
-    // The source repeats its SPM. After its expiry, it is dropped without an event.
+    // The source repeats its SPM. After the expiry time, the receiver drops the source without an event.
     script.receive(Packet {
         options: end.options,
         ..spm(2, 1001)
@@ -890,7 +889,7 @@ fn memory_is_bounded_in_bytes_and_sources() {
             ..odata(sqn)
         });
     }
-    // Two packets reach the memory limit. The following packets must wait and are not requested.
+    // After two packets, the memory limit is reached. The following packets must wait and are not requested.
     assert_eq!(script.receiver.statistics(TSI).unwrap().packets, 2);
     assert_eq!(script.sent_within(50), ["NAK 1000"]);
     script.receive(rdata(1000));
@@ -998,8 +997,8 @@ fn spms_with_too_long_a_window_are_ignored() {
 /// Address that forged packets name as the destination for requests.
 const VICTIM: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 255));
 
-/// Sends packets of 16 spoofed sources to a receiver. Returns for each source the number of bytes
-/// that the receiver sent to it and the number of bytes received from it.
+/// Sends packets of 16 spoofed sources to a receiver. Returns two numbers for each source: the bytes that the
+/// receiver sent to the source, and the bytes that it received from the source.
 fn attack(seed: u64, config: ReceiverConfig, packets: usize) -> Vec<(usize, usize)> {
     const SOURCES: usize = 16;
     let mut rng = fastrand::Rng::with_seed(seed);
@@ -1112,7 +1111,7 @@ fn a_source_that_dies_after_an_spm_is_sent_a_bounded_number_of_bytes() {
     script.events();
     script.receive(spm(1, 15_000));
     let sent = script.wait(60_000);
-    // The shortest request has 36 bytes, which limits the number of requests.
+    // The shortest request has 36 bytes, so the limit on bytes also limits the number of requests.
     assert!(
         (1..=config.request_bytes / 36).contains(&sent.len()),
         "{}",

@@ -45,8 +45,8 @@ fn requests_of_a_hundred_receivers_are_suppressed() {
     for node in 1..=100 {
         assert_eq!(network.messages(node).len(), 200);
     }
-    // There are 20 losses. A confirmation arrives 100 µs after the request, so for each loss one or
-    // two of the hundred receivers send a request.
+    // There are 20 losses. A confirmation arrives 100 µs after the request. For each loss, one or two of the
+    // hundred receivers therefore send a request.
     assert!((20..=60).contains(&naks), "{naks} NAKs for 20 losses");
 }
 
@@ -67,8 +67,8 @@ fn one_receiver_asks_once_for_each_loss() {
         (statistics.repairs, statistics.late, statistics.lost),
         (20, 20, 0)
     );
-    // A loss is noticed when the next packet arrives. Then the repair takes the back-off of up to
-    // 500 µs and a round trip of 100 µs.
+    // A loss is noticed when the next packet arrives. The repair then takes the back-off of up to 500 µs and
+    // a round trip of 100 µs.
     assert!(
         statistics.late_max < Duration::from_micros(700),
         "{statistics:?}"
@@ -81,8 +81,7 @@ fn the_last_packet_is_missed_soon() {
     network.run_for(milliseconds(1));
     network.filter = Box::new(|packet, _, _| matches!(packet.body, Body::Odata(_)));
     network.send(b"only");
-    // A heartbeat SPM after 5 ms shows the loss. Then the back-off and the repair take less than 1
-    // ms.
+    // A heartbeat SPM shows the loss after 5 ms. The back-off and the repair then take less than 1 ms.
     network.run_for(milliseconds(6));
     assert_eq!(network.messages(1), [b"only"]);
 }
@@ -155,8 +154,8 @@ fn a_hundred_simultaneous_requests_get_one_confirmation() {
     let statistics = source.statistics();
     assert_eq!((statistics.naks, statistics.ncfs), (100, 1));
     assert!(statistics.repairs > 0);
-    // A receiver that requests the packet again after 2 ms did not get the confirmation, so the
-    // confirmation is repeated.
+    // If a receiver requests the packet again after 2 ms, it did not get the confirmation. The confirmation
+    // is therefore repeated.
     source.handle(milliseconds(2), &request);
     while source.poll_transmit(milliseconds(2), &mut bytes).is_some() {}
     assert_eq!(source.statistics().ncfs, 2);
@@ -193,7 +192,7 @@ fn receivers_report_their_loss() {
     }
 }
 
-/// Sends bursts of three packets. The last group of a burst is rarely complete.
+/// Sends bursts of three packets. The last group of a burst is therefore rarely complete.
 #[test]
 fn parity_of_shortened_groups_repairs_without_requests() {
     let requests = |shorten_groups| {
@@ -263,8 +262,8 @@ fn a_long_disconnected_receiver_gets_its_losses() {
     network.nodes[1].is_cut_off = false;
     send(&mut network, 10, 100);
     network.run_for(milliseconds(200));
-    // The first packet that the receiver gets again has number 1,100. The source's window then
-    // starts at 1,001, and it advances by some packets before a request arrives.
+    // The first packet that the receiver gets after the interruption has number 1,100. At this time, the
+    // window of the source starts at 1,001. The window advances by some packets before a request arrives.
     let mut end = 100;
     for (first, packets) in network.losses(1) {
         assert_eq!(first, end);
@@ -338,8 +337,7 @@ fn a_source_restarted_under_its_name_is_received() {
     let mut network = Network::of(1, source, [receiver]);
     send(&mut network, 50, 1_000);
     network.run_for(milliseconds(1_000));
-    // The old source had sent many SPMs, so the SPM numbers of the new source are lower for some
-    // time.
+    // The old source had sent many SPMs. The SPM numbers of the new source are therefore lower for some time.
     network.nodes[0].source = Some(Source::new(source, network.now).unwrap());
     send(&mut network, 10, 100);
     network.run_for(milliseconds(1_000));

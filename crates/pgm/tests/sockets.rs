@@ -46,8 +46,8 @@ fn receiver_config(config: &SocketConfig) -> ReceiverConfig {
     }
 }
 
-/// Returns messages of different lengths, from empty to several packets long, and then many
-/// messages of equal length, which one call can send together.
+/// Returns messages of two groups. The first messages have different lengths, from empty to several packets
+/// long. Then follow many messages of equal length, which one call can send together.
 fn messages() -> Vec<Vec<u8>> {
     let mut rng = Rng(77);
     let lengths = (0..300).map(|at| if at % 10 == 0 { 40_000 } else { at });
@@ -72,7 +72,7 @@ fn transfer(encapsulation: Encapsulation, joined: bool) {
     let sending = thread::spawn(move || {
         let at = config("127.0.0.1", encapsulation);
         let mut socket = Socket::open(&at, Some(source_config(&at)), None).unwrap();
-        // The receiver joins with the first SPM, so the data waits for 200 ms.
+        // The receiver joins with the first SPM, so the test waits 200 ms before it sends data.
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_millis(200) {
             if let Received::TimerPending(wait) = socket.recv().unwrap() {
@@ -81,7 +81,8 @@ fn transfer(encapsulation: Encapsulation, joined: bool) {
                     .unwrap();
             }
         }
-        // The first 100 messages are sent one by one, the others with many messages per call.
+        // The first 100 messages are sent one by one. The other messages are sent with many messages per
+        // call.
         let messages = messages();
         let (single, many) = messages.split_at(100);
         for message in single {
@@ -97,8 +98,8 @@ fn transfer(encapsulation: Encapsulation, joined: bool) {
         while !matches!(socket.recv_blocking().unwrap(), Received::End) {}
         socket.source_statistics().unwrap()
     });
-    // All messages are kept until the end, to check that later packets do not overwrite earlier
-    // messages.
+    // All messages are kept until the end. The test can then check that later packets do not overwrite
+    // earlier messages.
     let mut came = Vec::new();
     let begun = Instant::now();
     loop {
@@ -265,8 +266,8 @@ fn packets_carry_their_mark() {
     assert_eq!(class, Some(46 << 2));
 }
 
-/// Checks that an unreachable address for requests does not end a receiver. Any member of the group
-/// can name any address, and the system refuses to send to some of them.
+/// Checks that an unreachable address for requests does not end a receiver. Any member of the group can name
+/// any address, and the system refuses to send to some addresses.
 #[test]
 fn an_address_that_cannot_be_reached_ends_no_receiver() {
     let (unicast, multicast) = ports(5);

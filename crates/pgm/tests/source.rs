@@ -1,4 +1,5 @@
-//! Tests a source with constructed packets: the packets that it sends by itself and as answers.
+//! Tests a source with constructed packets. The tests check the packets that the source sends without a
+//! request, and the packets that it sends as answers.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -144,8 +145,8 @@ fn an_spm_announces_source_and_window() {
     assert_eq!(next, [Some((spm(102, 1), Some(Sqn(100))))]);
 }
 
-/// Runs the timers of the source until a time in milliseconds. Returns the times at which it sends
-/// packets.
+/// Runs the timers of the source until the time `until` in milliseconds. Returns the times at which the
+/// source sends packets.
 fn times(source: &mut Source, until: u64) -> Vec<u64> {
     let mut times = Vec::new();
     loop {
@@ -182,7 +183,7 @@ fn heartbeats_follow_data_at_doubling_intervals() {
     times(&mut source, 999);
     send(&mut source, 1);
     assert_eq!(names(&mut source, milliseconds(1000)), ["ODATA 0"]);
-    // The intervals are 10, 20 and 40 ms, then 50 ms each.
+    // The intervals are 10, 20 and 40 ms, and then always 50 ms.
     assert_eq!(times(&mut source, 1200), [1010, 1030, 1070, 1120, 1170]);
 }
 
@@ -245,8 +246,7 @@ fn no_packet_is_longer_than_configured() {
             let mut longest = 0;
             for length in (0..1000).step_by(7) {
                 source.send(&vec![1; length]).unwrap();
-                // Because nothing is acknowledged, congestion control allows one packet at each
-                // timeout.
+                // No packet is acknowledged, so congestion control allows one packet at each timeout.
                 for _ in 0..20 {
                     let now = source.timeout().unwrap();
                     let mut bytes = Vec::new();
@@ -262,7 +262,7 @@ fn no_packet_is_longer_than_configured() {
 
 #[test]
 fn the_mark_of_the_end_does_not_lengthen_a_full_packet() {
-    // The mark needs 8 bytes: an option and the length of all options.
+    // The mark for the end of the session needs 8 bytes: an option, and the length of all options.
     for (spare, is_marked) in [(0, false), (7, false), (8, true)] {
         let mut source = begun(config());
         send(&mut source, 1);
@@ -299,7 +299,7 @@ fn the_rate_is_kept() {
         }
         now = source.timeout().unwrap().max(Time(now.0 + 1));
     }
-    // The total is two seconds at the rate, plus the burst, plus less than one packet.
+    // The total is the number of bytes in two seconds at the rate, plus the burst, plus less than one packet.
     assert!((198_000..203_000).contains(&bytes), "{bytes} bytes in 2 s");
 }
 
@@ -342,8 +342,8 @@ fn a_nak_is_confirmed_and_repaired_each_time() {
     let mut source = begun(config());
     send(&mut source, 5);
     sent(&mut source, Time(0), |_| ());
-    // The second NAK comes more than 1 ms after the confirmation, so it was not sent before the
-    // confirmation arrived.
+    // The second NAK comes more than 1 ms after the confirmation. The source therefore treats it as a new
+    // request, not as a NAK that was sent before the confirmation arrived.
     for now in [0, 1_001].map(microseconds) {
         source.handle(now, &nak(3));
         assert_eq!(names(&mut source, now), ["NCF 3", "RDATA 3"]);
@@ -480,8 +480,8 @@ fn groups_are_shortened_at_pauses() {
         "{pause:?}"
     );
     assert_eq!(pause[1], ("parity ODATA 4".to_owned(), Some(2)));
-    // Numbers 6 and 7 are unused. The answer to a request for one of them is parity, which contains
-    // the group size.
+    // Numbers 6 and 7 are unused. If a receiver requests one of these numbers, the answer is parity. The
+    // parity packet contains the group size.
     send(&mut source, 1);
     assert_eq!(names(&mut source, milliseconds(5)), ["ODATA 8"]);
     source.handle(milliseconds(5), &nak(6));
@@ -532,8 +532,8 @@ fn parity_is_sent_after_its_group_and_new_parity_on_demand() {
             "ODATA 5"
         ]
     );
-    // The first request asks for two parity packets of group 0, the second for four. Its number is
-    // the first number of the group plus the count minus one.
+    // The first request asks for two parity packets of group 0. The second request asks for four parity
+    // packets. The number in a request is: first number of the group + count − 1.
     for (sqn, answer) in [
         (1, vec!["parity NCF 1", "parity RDATA 1", "parity RDATA 2"]),
         (
@@ -639,9 +639,9 @@ fn the_end_is_announced_after_all_data_and_repairs_continue() {
     assert!(names(&mut source, milliseconds(101)).is_empty());
 }
 
-/// Sends 60 messages with congestion control and closes the session. A receiver acknowledges each packet
-/// after 400 ms, or no receiver exists. Returns the duration until the end in milliseconds, and the numbers of
-/// packets that were sent and dropped.
+/// Sends 60 messages with congestion control and closes the session. Either a receiver acknowledges each
+/// packet after 400 ms, or no receiver exists. Returns the duration until the end in milliseconds, and the
+/// numbers of packets that were sent and dropped.
 fn close_with_congestion_control(has_receiver: bool) -> (u64, u64, u64) {
     let mut source = Source::new(
         SourceConfig {
@@ -691,7 +691,7 @@ fn close_with_congestion_control(has_receiver: bool) -> (u64, u64, u64) {
 #[test]
 fn closing_without_receivers_ends_within_the_linger_time() {
     let (took, sent, dropped) = close_with_congestion_control(false);
-    // Two timeouts of 500 ms, 5 s without an acknowledgement, and 5 s for repairs.
+    // The end takes two timeouts of 500 ms, 5 s without an acknowledgement, and 5 s for repairs.
     assert!((10_000..=11_500).contains(&took), "{took} ms");
     assert!((2..60).contains(&sent), "{sent}");
     assert_eq!(sent + dropped, 60);

@@ -1,5 +1,5 @@
-//! Tests a receiver in tokio. It is called when a packet arrives or its timer has expired, and does
-//! not block the thread.
+//! Tests a receiver in tokio. The task calls the receiver when a packet arrives or when its timer has
+//! expired. The receiver does not block the thread.
 
 #![cfg(unix)]
 

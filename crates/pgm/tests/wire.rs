@@ -43,8 +43,7 @@ fn hex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Returns the bytes of a packet with its checksum set to zero, because the checksum has separate
-/// tests.
+/// Returns the bytes of a packet with its checksum set to zero. Separate tests check the checksum.
 fn written(packet: &Packet<'_>) -> Vec<u8> {
     let mut bytes = write(packet);
     assert_eq!(&Packet::parse(&bytes, Dialect::Rfc3208).unwrap(), packet);
@@ -314,8 +313,8 @@ fn truncated_packets_are_rejected() {
     });
 }
 
-/// Damages packets and corrects their checksums. If a damaged packet can still be parsed, it is
-/// written and parsed again, with the same result.
+/// Damages packets and corrects their checksums. If a damaged packet can still be parsed, checks that writing
+/// it and parsing it again gives the same result.
 #[test]
 fn damaged_packets_round_trip() {
     each_random_packet(|rng, packet, dialect| {
@@ -366,8 +365,8 @@ fn only_data_needs_a_checksum() {
     }
 }
 
-/// Parses the parity option of an on-demand session of OpenPGM. Its bit 0x02 means proactive parity
-/// in RFC 3208.
+/// Parses the parity option of an on-demand session of OpenPGM. In RFC 3208, the bit 0x02 of this option
+/// means proactive parity.
 #[test]
 fn openpgm_differs_in_two_bits() {
     let spm = hex("abcd 1d4c 00 03 0000 010203040506 0000

@@ -1,7 +1,7 @@
 //! Reader of disk counters in CSV, as Performance Monitor, `typeperf` and `relog -f csv` write them.
 //!
-//! It needs the counter `Disk Write Bytes/sec` of the volume. It also uses `Disk Writes/sec` and `Avg. Disk
-//! sec/Write` if the file has them
+//! The reader needs the counter `Disk Write Bytes/sec` of the volume. If the file contains the counters `Disk
+//! Writes/sec` and `Avg. Disk sec/Write`, the reader also uses them
 //! (<https://learn.microsoft.com/windows-server/administration/windows-commands/typeperf>).
 
 use super::load::{Load, Write};
@@ -23,7 +23,7 @@ pub enum CountersError {
     /// A time cannot be parsed.
     #[error("line {line}: not a time such as 10/08/2026 13:45:30.123: `{}`", .found.escape_debug())]
     Time {
-        /// Line number, counted from 1.
+        /// Number of the line with the time, counted from 1.
         line: u64,
         /// Text that should be a time.
         found: String,
@@ -31,16 +31,17 @@ pub enum CountersError {
     /// The file has fewer than two samples, so there is no interval between samples.
     #[error("too few samples for a rate: found {found}, at least 2 are needed")]
     TooFew {
-        /// Number of samples.
+        /// Number of samples that the file has.
         found: usize,
     },
 }
 
 /// Reads the samples of a volume, such as `C:`. A sample covers the time since the previous sample. If a
-/// sample has no bytes per second, it is skipped. If another number is missing, it counts as unknown.
+/// sample has no bytes per second, it is skipped. If a sample lacks another number, this number counts as
+/// unknown.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read or has no such samples.
+/// Returns an error if the file cannot be read or has no samples of this volume.
 pub fn read_counters(bytes: &[u8], volume: &str) -> Result<Load, CountersError> {
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
     let headers = reader.byte_headers()?.clone();
@@ -80,7 +81,8 @@ pub fn read_counters(bytes: &[u8], volume: &str) -> Result<Load, CountersError> 
             let count = count
                 .and_then(number)
                 .map(|count| (count * seconds).round() as u64);
-            // If there are bytes, the number of writes must not be rounded to 0.
+            // If bytes were written, there was at least one write, even if the number of writes is rounded to
+            // 0.
             let count = count.unwrap_or(1).max(u64::from(bytes > 0));
             writes.push(Write {
                 time_ns,
@@ -99,8 +101,8 @@ pub fn read_counters(bytes: &[u8], volume: &str) -> Result<Load, CountersError> 
     }
 }
 
-/// Returns true if a counter's path is of the volume, such as `\\host\logicaldisk(c:)` or `physicaldisk(0
-/// c:)`.
+/// Returns true if a counter's path belongs to the volume, such as `\\host\logicaldisk(c:)` or
+/// `physicaldisk(0 c:)`.
 fn is_of(path: &str, volume: &str) -> bool {
     let volume = volume.to_lowercase();
     let Some((object, instance)) = path.rsplit_once('(') else {
@@ -125,7 +127,7 @@ fn moment_ns(text: &str) -> Option<i64> {
         && (0..24).contains(&hour)
         && (0..60).contains(&minute)
         && (0.0..61.0).contains(&second);
-    // Days are counted from 1 March 0000, because a year that begins in March ends with the leap day.
+    // Days are counted from 1 March 0000. If a year begins in March, the leap day is its last day.
     let (shifted_year, shifted_month) = match month {
         3.. => (year, month - 3),
         _ => (year - 1, month + 9),
@@ -163,7 +165,7 @@ mod tests {
             (write.bytes, write.count, write.latency_ns),
             (2_000_000, 40, Some(2_000_000))
         );
-        // The recording is one day and 2.5 s long, because 29 February 2028 is a day.
+        // The recording is one day and 2.5 s long, because it includes the leap day, 29 February 2028.
         assert_eq!(
             load.watched_ns(),
             (86_400 + 2) * 1_000_000_000 + 500_000_000

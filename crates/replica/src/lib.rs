@@ -2,13 +2,13 @@
 //!
 //! A [`Load`] contains the writes to a volume, either single writes or samples of counters. [`assess`]
 //! simulates the transfer of the load over a [`Link`]. It computes the bandwidth and the log size that
-//! replication needs and the latency that synchronous replication adds to each write, and recommends a
-//! mode.
+//! replication needs. It also computes the latency that synchronous replication adds to each write. Finally,
+//! it recommends a mode.
 //!
 //! With synchronous replication, a write is complete when both servers have it in their logs
 //! (<https://learn.microsoft.com/windows-server/storage/storage-replica/storage-replica-overview>). The
-//! estimate assumes that both logs are as fast as the measured writes. So the added latency is the sum of
-//! the round trip, the time on the wire, and the wait for earlier writes.
+//! estimate assumes that both logs are as fast as the measured writes. The added latency is therefore the sum
+//! of the round trip, the time on the wire, and the wait for earlier writes.
 
 mod counters;
 mod load;
@@ -34,7 +34,7 @@ const DAY_NS: i64 = 86_400_000_000_000;
 /// Network link between the two servers.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Measured round trips, in nanoseconds. At least one.
+    /// Measured round trips, in nanoseconds. The list needs at least one entry.
     pub round_trips_ns: Vec<i64>,
     /// Bandwidth in bytes per second, if known.
     pub bytes_per_s: Option<f64>,
@@ -60,18 +60,17 @@ pub struct Assessment {
     pub bytes: u64,
     /// Average write rate, in bytes per second.
     pub mean_bytes_per_s: f64,
-    /// Numbers of bytes written within time ranges of several lengths.
+    /// Numbers of bytes written within time ranges. There is one entry for each length of the ranges.
     pub bursts: Vec<Burst>,
     /// Round trip times in nanoseconds.
     pub round_trip_ns: Percentiles,
     /// Average round trip in nanoseconds.
     pub mean_round_trip_ns: i64,
-    /// Current write latency in nanoseconds; `None` if it was not recorded for every write.
+    /// Current write latency in nanoseconds. `None` if the latency was not recorded for every write.
     pub now_ns: Option<Percentiles>,
     /// Latency that synchronous replication adds to a write, in nanoseconds.
     pub added_ns: Percentiles,
-    /// Write latency with synchronous replication, in nanoseconds; `None` if the current latency is
-    /// unknown.
+    /// Write latency with synchronous replication, in nanoseconds. `None` if the current latency is unknown.
     pub then_ns: Option<Percentiles>,
     /// Effects of the bandwidth, if it is known.
     pub with_bandwidth: Option<WithBandwidth>,
@@ -88,29 +87,30 @@ pub struct Assessment {
 pub struct WithBandwidth {
     /// Bandwidth in bytes per second.
     pub bytes_per_s: f64,
-    /// Average load as a share of the bandwidth.
+    /// Average load divided by the bandwidth.
     pub utilisation: f64,
-    /// Time in nanoseconds that writes wait for earlier writes and are on the wire.
+    /// Time in nanoseconds from the start of each write until it is sent. It includes the wait for earlier
+    /// writes and the time on the wire.
     pub queue_ns: Percentiles,
-    /// Maximum number of bytes that are written but not yet sent. With asynchronous replication, the log
-    /// must have space for them.
+    /// Maximum number of bytes that are written but not yet sent. With asynchronous replication, the log must
+    /// have space for these bytes.
     pub backlog_bytes: u64,
-    /// Duration of the initial synchronisation under this load, in seconds; `None` if the volume's size is
-    /// unknown or the load leaves no bandwidth.
+    /// Duration of the initial synchronisation under this load, in seconds. `None` if the size of the volume
+    /// is unknown or the load leaves no bandwidth.
     pub initial_sync_s: Option<f64>,
 }
 
 /// Effects of a log size.
 #[derive(Clone, Debug, Serialize)]
 pub struct WithLog {
-    /// Size in bytes.
+    /// Size of the log in bytes.
     pub bytes: u64,
     /// Minimum bandwidth in bytes per second at which the log never overflows under this load.
     pub needs_bytes_per_s: f64,
-    /// Longest outage of the other server in seconds that the log can buffer at the average load; `None` if
+    /// Longest outage of the other server that the log can buffer at the average load, in seconds. `None` if
     /// there is no load.
     pub outage_s: Option<f64>,
-    /// Shortest time in seconds in which the load would fill the log; `None` if the log can hold the whole
+    /// Shortest time in which the load would fill the log, in seconds. `None` if the log can hold the whole
     /// load.
     pub worst_outage_s: Option<f64>,
 }
@@ -195,7 +195,7 @@ pub enum AssessError {
 /// Estimates the costs of replicating a load over a link.
 ///
 /// # Errors
-/// Returns an error if there are no writes, or if a number of the link is out of range.
+/// Returns an error if there are no writes, or if a value of `link` is out of range.
 pub fn assess(load: &Load, link: &Link, volume: Volume) -> Result<Assessment, AssessError> {
     if load.count() == 0 {
         return Err(AssessError::NoWrites);
@@ -244,11 +244,12 @@ pub fn assess(load: &Load, link: &Link, volume: Volume) -> Result<Assessment, As
     Ok(assessment)
 }
 
-/// Distributions of the latencies of writes, each weighted by its count.
+/// Distributions of the latencies of writes. The latency of each `Write` is weighted by the number of writes
+/// that it contains.
 struct Latencies {
     /// Time that writes wait for the link and are on the wire.
     wait: Distribution,
-    /// Current latency; `None` if it is unknown for a write.
+    /// Current latency. `None` if the latency of at least one write is unknown.
     now: Option<Distribution>,
     /// Sum of the current latency and the wait of the same write.
     now_and_wait: Option<Distribution>,
@@ -344,8 +345,8 @@ mod tests {
         }
     }
 
-    /// The expected values are computed by hand. The load is 1 MB/s, the link has 10 MB/s. So each write is
-    /// on the wire for 10 ms and does not wait for another write.
+    /// The expected values are computed by hand. The load is 1 MB/s and the link carries 10 MB/s. Each write
+    /// is therefore on the wire for 10 ms and does not wait for another write.
     #[test]
     fn a_steady_load_over_a_wide_link() {
         let volume = Volume {

@@ -5,12 +5,12 @@ use views::Distribution;
 
 use super::Percentiles;
 
-/// A single write, or several writes in one sample of a counter.
+/// A single write, or all writes in one sample of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {
     /// Time in nanoseconds since a fixed moment, which is the same for all writes of a load.
     pub time_ns: i64,
-    /// Total size in bytes.
+    /// Total size of the writes in bytes.
     pub bytes: u64,
     /// Number of writes.
     pub count: u64,
@@ -31,9 +31,9 @@ pub struct Load {
 pub struct Burst {
     /// Length of the ranges, in nanoseconds.
     pub length_ns: i64,
-    /// Number of bytes in consecutive ranges of this length.
+    /// Percentiles of the number of bytes written in consecutive ranges of this length.
     pub bytes: Percentiles,
-    /// Maximum number of bytes in any range of this length, with any start.
+    /// Maximum number of bytes written in any range of this length, wherever the range starts.
     pub most_bytes: u64,
 }
 
@@ -50,8 +50,8 @@ const LENGTHS_NS: [i64; 5] = [
 const MAX_RANGES: i64 = 10_000_000;
 
 impl Load {
-    /// Creates a load that was recorded from `start_ns` to `end_ns`. Writes outside this range extend it. A
-    /// negative latency counts as unknown.
+    /// Creates a load that was recorded from `start_ns` to `end_ns`. If a write is outside this range, it
+    /// extends the range. A negative latency counts as unknown.
     pub fn new(mut writes: Vec<Write>, start_ns: i64, end_ns: i64) -> Self {
         writes.retain(|write| write.count > 0);
         writes.sort_by_key(|write| write.time_ns);
@@ -91,8 +91,8 @@ impl Load {
             .fold(0, |sum, write| sum.saturating_add(write.bytes))
     }
 
-    /// Returns the average write rate in bytes per second. A recording with a duration of 0 counts as one
-    /// second.
+    /// Returns the average write rate in bytes per second. If the duration of the recording is 0, it counts
+    /// as one second.
     pub(super) fn mean_bytes_per_s(&self) -> f64 {
         let seconds = self.watched_ns() as f64 / 1e9;
         self.bytes() as f64 / if seconds > 0.0 { seconds } else { 1.0 }
@@ -140,8 +140,8 @@ impl Load {
         most
     }
 
-    /// Returns the shortest time in nanoseconds in which `bytes` bytes were written, or `None` if the load
-    /// has fewer bytes.
+    /// Returns the shortest time in nanoseconds in which `bytes` bytes were written. Returns `None` if the
+    /// load has fewer bytes.
     pub(super) fn fill_time_ns(&self, bytes: u64) -> Option<i64> {
         let (mut first, mut sum, mut shortest) = (0, 0u64, None::<i64>);
         for write in &self.writes {

@@ -4,8 +4,8 @@ use super::load::Load;
 
 /// Result of the simulation.
 pub(super) struct Queue {
-    /// Time in nanoseconds of each write from its start until it is sent: it waits for earlier writes and
-    /// is then on the wire.
+    /// Time of each write in nanoseconds, from its start until it is sent. During this time, the write waits
+    /// for earlier writes and is then on the wire.
     pub(super) waits_ns: Vec<i64>,
     /// Maximum number of bytes that were written but not yet sent.
     pub(super) backlog_bytes: u64,
@@ -31,8 +31,9 @@ pub(super) fn send(load: &Load, bytes_per_s: f64) -> Queue {
     }
 }
 
-/// Returns the minimum bandwidth in bytes per second at which a log of this size never overflows. Finds it
-/// by bisection, with an accuracy of a millionth. Returns infinity if one write is larger than the log.
+/// Returns the minimum bandwidth in bytes per second at which a log of `log_bytes` bytes never overflows. The
+/// function uses bisection, with an accuracy of a millionth. Returns infinity if one write is larger than the
+/// log.
 pub(super) fn least_rate(load: &Load, log_bytes: u64) -> f64 {
     let fits = |rate: f64| send(load, rate).backlog_bytes <= log_bytes;
     let (mut low, mut high) = (0.0, 1.0);
@@ -72,8 +73,9 @@ mod tests {
         Load::new(writes.iter().map(write).collect(), 0, 0)
     }
 
-    /// The expected values are computed by hand. At 1,000 bytes per second, 100 bytes take 100 ms. The
-    /// second write begins 50 ms after the first, so it waits 50 ms and needs 150 ms in total.
+    /// The expected values are computed by hand. At 1,000 bytes per second, 100 bytes take 100 ms. The second
+    /// write begins 50 ms after the first write. The second write therefore waits 50 ms and needs 150 ms in
+    /// total.
     #[test]
     fn writes_wait_for_those_before_them() {
         let queue = send(&load(&[(0, 100), (50, 100), (300, 100)]), 1_000.0);
@@ -105,7 +107,7 @@ mod tests {
     }
 
     /// The expected values are computed by hand. 300 bytes are written within 200 ms, and the log can hold
-    /// 100 of them. So the link must send 200 bytes in this time.
+    /// 100 of these bytes. The link must therefore send 200 bytes in this time.
     #[test]
     fn the_least_bandwidth_is_that_of_the_busiest_time() {
         let load = load(&[(0, 100), (100, 100), (200, 100)]);

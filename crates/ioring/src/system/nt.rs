@@ -20,7 +20,7 @@ use crate::{Capabilities, Code, Error, Version};
 /// First ring version whose kernel uses the entry layout of [`sqe`].
 const KNOWN_LAYOUT: Version = Version::V3;
 
-/// Capabilities of rings in the kernel (`NT_IORING_CAPABILITIES`).
+/// Capabilities of rings in the kernel (structure `NT_IORING_CAPABILITIES`).
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(super) struct NtCapabilities {
@@ -119,7 +119,7 @@ impl NtRing {
         check("NtQueryIoRingCapabilities", code)?;
         let newest = Version(found.version);
         if newest < KNOWN_LAYOUT {
-            // The layout of entries depends on the kernel's version, not on the ring's version.
+            // The layout of entries depends on the version of the kernel, not on the version of the ring.
             return Err(Error::LayoutUnknown {
                 version: newest,
                 why: "the layout of entries before version 3 is not supported",

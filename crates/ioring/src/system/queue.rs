@@ -54,8 +54,8 @@ impl Queue {
     pub(crate) fn supports(&self, operation: Operation) -> bool {
         match self {
             Self::KernelBase(ring) => ring.supports(operation),
-            // The NT interface has no such query. The ring's version decides which operations are
-            // supported.
+            // The NT interface has no query for supported operations. The version of the ring decides which
+            // operations it supports.
             Self::Nt(_) => true,
             Self::Closed => false,
         }

@@ -1,6 +1,6 @@
-//! Stand-in for the ring functions of KernelBase and ntdll, so that the crate can be tested on
-//! systems without them. Unsafe code is allowed because a DLL receives raw pointers from its
-//! caller. The stand-in assumes that they are as `ioringapi.h` requires.
+//! Stand-in for the ring functions of KernelBase and ntdll, so that the crate can be tested on systems
+//! without them. Unsafe code is allowed because a DLL receives raw pointers from its caller. The stand-in
+//! assumes that these pointers meet the requirements of `ioringapi.h`.
 //!
 //! The stand-in executes operations during the submission and completes them in reverse order,
 //! because callers may not rely on the order. Tests select special behaviour by certain offsets and
@@ -186,8 +186,8 @@ impl Machine {
         };
         match (worked, unsafe { GetLastError() }) {
             (true, _) => Ok(u64::from(bytes)),
-            // A synchronous read past the end of a file fails with this error. A ring's read does
-            // so too.
+            // A synchronous read past the end of a file fails with this error. A read through a ring fails
+            // with the same error.
             (false, ERROR_HANDLE_EOF) => Err(hresult(ERROR_HANDLE_EOF)),
             (false, error) => Err(hresult(error)),
         }

@@ -60,9 +60,9 @@ impl ClockSource {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the clock {} is not available: {why}", clock.name())]
 pub struct ClockError {
-    /// The clock.
+    /// Clock that cannot be opened.
     pub clock: ClockSource,
-    /// Reason.
+    /// Reason why the clock cannot be opened.
     pub why: &'static str,
 }
 
@@ -92,8 +92,8 @@ impl Clock {
     /// Opens a clock. Measuring the rate of the time-stamp counter takes 20 ms.
     ///
     /// # Errors
-    /// Returns an error if the machine or system does not have the clock, or if the clock is not
-    /// reliable there.
+    /// Returns an error if the machine or system does not have the clock, or if the clock is not reliable on
+    /// this machine.
     pub fn open(source: ClockSource) -> Result<Clock, ClockError> {
         let not_here = |why| Err(ClockError { clock: source, why });
         match source {
@@ -194,16 +194,16 @@ fn open_tsc() -> Result<Clock, ClockError> {
     })
 }
 
-/// Quality of a clock, measured by many readings one after the other.
+/// Quality of a clock, measured by many consecutive readings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClockFacts {
     /// Name of the clock.
     pub name: &'static str,
-    /// Number of ticks per second; `None` for a clock of which only readings are known.
+    /// Number of ticks per second; `None` if the rate of the clock is unknown.
     pub ticks_per_second: Option<u64>,
-    /// Mean duration of a reading.
+    /// Mean duration of a reading in nanoseconds.
     pub reading_ns: f64,
-    /// Smallest step between two readings; `None` if the clock did not advance.
+    /// Smallest step between two readings in nanoseconds; `None` if the clock did not advance.
     pub resolution_ns: Option<i64>,
     /// Number of readings that were lower than the reading before.
     pub went_back: u64,
@@ -212,7 +212,7 @@ pub struct ClockFacts {
 }
 
 impl ClockFacts {
-    /// Number of readings.
+    /// Number of readings that were lower than the previous reading.
     const READINGS: u32 = 20_000;
 
     /// Reads the clock 20,000 times, which takes some milliseconds.
@@ -252,14 +252,14 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Clock that returns the given values repeatedly.
+    /// Clock that returns the given values in order, and then repeats them.
     struct Scripted(Vec<i64>, Cell<usize>);
 
     impl Now for Scripted {
         fn now_ns(&self) -> i64 {
             let at = self.1.get();
             self.1.set(at + 1);
-            // Each repetition of the values is 1 µs later than the one before.
+            // Each repetition of the values is 1 µs later than the previous repetition.
             self.0[at % self.0.len()] + 1_000 * (at / self.0.len()) as i64
         }
     }
@@ -292,8 +292,8 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(30));
             let ns = clock.now_ns() - start;
             let outside = inside.elapsed().as_nanos() as i64;
-            // The time span `ns` lies within `outside` and is at least as long as the sleep. The
-            // rates of both clocks agree within 1 %.
+            // The measured time `ns` includes the sleep, and `outside` includes `ns`. The rates of the two
+            // clocks may differ by up to 1 %.
             assert!(ns >= 29_700_000, "{source:?}: {ns}");
             assert!(
                 ns <= outside + outside / 100,
@@ -311,7 +311,7 @@ mod tests {
             scale: Clock::with_rate(ClockSource::BEST, 10_000_000).scale,
             ticks_per_second: 10_000_000,
         };
-        // The counter runs at 10 MHz (100 ns per tick) and wraps. The conversion is exact for
+        // The counter runs at 10 MHz (100 ns per tick) and wraps. The conversion stays exact even after
         // hours.
         assert_eq!(clock.at(4), 1_000);
         assert_eq!(clock.at(clock.origin - 1), -100);

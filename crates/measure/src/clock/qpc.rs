@@ -8,7 +8,7 @@ use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerf
 #[inline]
 pub(super) fn read() -> u64 {
     let mut ticks = 0;
-    // SAFETY: the address is that of a local variable. The call cannot fail since Windows XP.
+    // SAFETY: the pointer refers to a local variable.
     unsafe { QueryPerformanceCounter(&mut ticks) };
     ticks.cast_unsigned()
 }
@@ -16,7 +16,7 @@ pub(super) fn read() -> u64 {
 /// Returns the number of ticks per second.
 pub(super) fn frequency() -> u64 {
     let mut frequency = 0;
-    // SAFETY: the address is that of a local variable.
+    // SAFETY: the pointer refers to a local variable.
     unsafe { QueryPerformanceFrequency(&mut frequency) };
     frequency.cast_unsigned()
 }

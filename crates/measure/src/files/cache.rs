@@ -31,7 +31,7 @@ impl CacheState {
         CacheState::Direct,
     ];
 
-    /// Returns the name.
+    /// Returns the name of the cache state.
     pub fn name(self) -> &'static str {
         match self {
             CacheState::Warm => "warm",
@@ -115,8 +115,8 @@ fn not_here() -> FilesError {
     )
 }
 
-/// Returns the number of bytes that the device delivered to this program so far, or `None` if the
-/// system does not count them.
+/// Returns the number of bytes that the device delivered to this program so far. Returns `None` if the system
+/// does not count them.
 #[cfg(target_os = "linux")]
 pub(super) fn bytes_from_device() -> Option<u64> {
     let counters = std::fs::read_to_string("/proc/self/io").ok()?;

@@ -12,8 +12,8 @@ pub(super) struct Chunk {
     pub(super) file: usize,
     /// Offset in the file in bytes.
     pub(super) offset: u64,
-    /// Expected number of bytes. Each read requests a whole buffer, because unbuffered reads at the
-    /// end of a file require it.
+    /// Expected number of bytes. The read itself requests a whole buffer, because an unbuffered read at the
+    /// end of a file requires this.
     pub(super) length: usize,
 }
 

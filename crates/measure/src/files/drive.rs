@@ -27,7 +27,7 @@ pub(super) trait ReadQueue {
     fn bytes(&mut self, slot: usize, length: usize) -> io::Result<&[u8]>;
 }
 
-/// Slot of a completed read, and the number of bytes read into it or the error.
+/// Slot of a completed read, with the result of the read: the number of bytes or the error.
 pub(super) type Done = (usize, io::Result<usize>);
 
 /// Reads all files through the queue that `make` creates. Each wait lasts until `batch` reads are
@@ -61,7 +61,7 @@ pub(super) fn run<Q: ReadQueue>(
             queue
                 .queue(slot, chunk.file, chunk.offset)
                 .map_err(FilesError::of(path(chunk), "read"))?;
-            // The next wait submits the queued reads together, so they have the same start.
+            // The next wait submits all queued reads together, so these reads have the same start time.
             under_way[slot] = Some((chunk, watch.last_ns()));
             free.pop();
         }

@@ -21,15 +21,15 @@ pub enum FilesError {
         /// Error of the system.
         source: io::Error,
     },
-    /// A method read other content than an ordinary read found before.
+    /// A method read content that differs from the content that an ordinary read found before.
     #[error(
         "{}: {method} read {found}, but the file had {expected} before; do not change files during the measurement",
         path.display()
     )]
     Different {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The method.
+        /// Name of the method.
         method: String,
         /// Number of bytes that the method read, and the sum of their values.
         found: String,
@@ -47,9 +47,9 @@ pub enum FilesError {
         "too many files: {files} must be open at once, but the limit is {allowed}; raise it (`ulimit -n`) or read fewer files (`--count`)"
     )]
     TooManyOpen {
-        /// Number of files.
+        /// Number of files that must be open at once.
         files: usize,
-        /// Maximum number of open files.
+        /// Maximum number of files that may be open at once.
         allowed: u64,
     },
     /// The total size of the files exceeds the size that a run may read.
@@ -57,9 +57,9 @@ pub enum FilesError {
         "the files are too large: {bytes} bytes, but a run may read {most}; read fewer files (`--count`)"
     )]
     TooMuch {
-        /// Total size in bytes.
+        /// Total size of the files in bytes.
         bytes: u64,
-        /// Maximum size in bytes.
+        /// Maximum total size in bytes that a run may read.
         most: u64,
     },
     /// An operation of a queue failed.

@@ -1,7 +1,7 @@
-//! Reading by memory mapping. Unsafe code is allowed because another program may change or remove
-//! mapped content while it is read. Reading is safe only if no other program does so. If a mapped
-//! file is truncated, this program ends. The method is therefore used on a user's folder only if
-//! the user requests it.
+//! Reading by memory mapping. Unsafe code is allowed because another program may change or truncate a file
+//! while this program reads the mapped content. Reading is safe only if no other program does this. If a
+//! mapped file is truncated, this program ends. Mapping is therefore used on a user's folder only if the user
+//! requests it.
 
 #![allow(unsafe_code)]
 

@@ -12,7 +12,8 @@ use crate::UnknownName;
 pub enum FilesMethod {
     /// One blocking call per piece of a file (`pread`, `ReadFile`), on one or several threads.
     Positional {
-        /// Number of threads, each with one file at a time.
+        /// Maps one file after the other and sums its bytes. If the system supports it (`MAP_POPULATE`),
+        /// mapping also loads the content.
         threads: u32,
     },
     /// Memory-mapped files.
@@ -58,8 +59,8 @@ pub enum UringMode {
     Files,
     /// Registered files and buffers.
     Buffers,
-    /// Registered files and buffers, and a single submitting thread, which also does the kernel's
-    /// completion work while it waits (`SINGLE_ISSUER`, `DEFER_TASKRUN`).
+    /// Registered files and buffers, and a single thread that submits reads. While this thread waits, it also
+    /// does the kernel's completion work (`SINGLE_ISSUER`, `DEFER_TASKRUN`).
     Deferred,
     /// Registered files and buffers, and a kernel thread that polls for submissions (`SQPOLL`).
     Polled,
@@ -95,7 +96,7 @@ const fn io_ring(interface: Interface, registered: bool) -> FilesMethod {
     }
 }
 
-/// Methods of this system with their names. The other methods are compared with the first.
+/// Methods of this system with their names. The first method is the reference for the other methods.
 #[cfg(not(windows))]
 const METHODS: &[(&str, FilesMethod)] = &[
     ("pread", threads(1)),
@@ -171,7 +172,7 @@ const OTHER_SYSTEMS: &[(&str, &[&str])] = &[
 ];
 
 impl FilesMethod {
-    /// Returns the methods of this system. The other methods are compared with the first.
+    /// Returns the methods of this system. The first method is the reference for the other methods.
     pub fn all() -> impl Iterator<Item = FilesMethod> {
         METHODS.iter().map(|(_, method)| *method)
     }
@@ -182,8 +183,8 @@ impl FilesMethod {
         found.map_or("a method of another system", |(name, _)| name)
     }
 
-    /// Returns whether the method is safe on files that other programs may change. A mapped file is
-    /// not: if it is truncated, this program ends.
+    /// Returns true if the method is safe on files that other programs may change. Mapping is not safe on
+    /// such files: if a mapped file is truncated, this program ends.
     pub fn tolerates_changes(self) -> bool {
         self != FilesMethod::Mapped
     }

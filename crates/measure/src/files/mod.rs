@@ -1,11 +1,11 @@
 //! Probe that measures the time to read many files with each method of the system.
 //!
-//! Every [`FilesMethod`] reads the same [`FileSet`] in pieces of [`CHUNK`] bytes and sums the
-//! bytes. If the sum of a file differs from the sum that an ordinary read found before, the
-//! measurement fails. Opening, set-up (threads, queues, registrations), reading (submitting and
-//! waiting) and summing are timed separately. The [`CacheState`] is prepared before every run and
-//! is part of the setting's name. The number of bytes that the device delivered shows whether the
-//! files were really cached, or not cached, as the state requires.
+//! Every [`FilesMethod`] reads the same [`FileSet`] in pieces of [`CHUNK`] bytes and sums the bytes. Before
+//! the measurement, an ordinary read determines the sum of each file. If a method finds another sum, the
+//! measurement fails. Opening, set-up (threads, queues, registrations), reading (submitting and waiting) and
+//! summing are timed separately. The [`CacheState`] is prepared before every run and is part of the setting's
+//! name. The number of bytes that the device delivered shows whether the files were really in the required
+//! cache state.
 
 mod cache;
 mod chunks;

@@ -48,7 +48,7 @@ pub(super) fn open_all(
 pub(super) fn allow(files: usize) -> Result<(), FilesError> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-    /// Number of files that are open in addition to the set: terminal, results, a queue.
+    /// Number of open files that do not belong to the set: terminal, results, a queue.
     const BESIDES: u64 = 64;
 
     let needed = files as u64 + BESIDES;

@@ -1,7 +1,7 @@
-//! Queues of overlapped reads on Windows, with completion routines (`ReadFileEx`) or a completion
-//! port. Unsafe code is allowed because the system gets addresses. It is safe because the structure
-//! and buffer of an operation do not move until the operation completes. Dropping a queue waits for
-//! its operations.
+//! Queues of overlapped reads on Windows, with completion routines (`ReadFileEx`) or a completion port.
+//! Unsafe code is allowed because the system gets addresses. The code is safe because the structure and
+//! buffer of an operation do not move until the operation completes. Dropping a queue waits for its
+//! operations.
 
 #![allow(unsafe_code)]
 
@@ -28,14 +28,14 @@ use super::{CHUNK, FilesError};
 /// Time in milliseconds that a dropped queue waits for operations in flight.
 const GRACE: u32 = 5_000;
 
-/// A read. The system identifies it by the address of `overlapped`, which is its first field.
+/// A read. The system identifies the read by the address of its field `overlapped`, so this field is the
+/// first.
 #[repr(C)]
 struct Operation {
     overlapped: OVERLAPPED,
     slot: usize,
     file: HANDLE,
-    /// Error code of the system (0 for success) and number of bytes read; `None` while the read is
-    /// in flight.
+    /// Error code of the system (0 for success) and number of bytes read. `None` while the read is in flight.
     end: Option<(u32, u32)>,
 }
 
@@ -43,8 +43,7 @@ struct Operation {
 struct Operations {
     files: Vec<File>,
     buffers: Vec<Buffer>,
-    /// Operations, created by `Box::into_raw` so that no reference aliases memory that the system
-    /// writes.
+    /// Operations. `Box::into_raw` creates them, so that no reference aliases memory that the system writes.
     operations: Vec<*mut Operation>,
     under_way: usize,
     /// Reads that ended at once because their offset was past the end of the file.
@@ -70,7 +69,7 @@ impl Operations {
         }
     }
 
-    /// Starts a read with `call`, which returns whether the system accepted it.
+    /// Starts a read with `call`. `call` must return true if the system accepted the read.
     fn begin(
         &mut self,
         slot: usize,
@@ -158,7 +157,7 @@ impl RoutineQueue {
 /// Stores the result of a read. The system calls this function as the completion routine of
 /// `ReadFileEx`.
 unsafe extern "system" fn routine(error: u32, bytes: u32, overlapped: *mut OVERLAPPED) {
-    // SAFETY: the structure is the first field of an operation, which lives until this call.
+    // SAFETY: the structure is the first field of an `Operation`, and the operation lives until this call.
     unsafe { (*overlapped.cast::<Operation>()).end = Some((error, bytes)) };
 }
 
@@ -179,7 +178,7 @@ impl ReadQueue for RoutineQueue {
     fn wait(&mut self, least: usize, done: &mut Vec<Done>) -> io::Result<()> {
         self.collect(done);
         while done.len() < least {
-            // SAFETY: during this call, the system runs only the routine above.
+            // SAFETY: during this call, the system runs only the function `routine`.
             unsafe { SleepEx(INFINITE, 1) };
             self.collect(done);
         }
@@ -195,7 +194,7 @@ impl Drop for RoutineQueue {
     fn drop(&mut self) {
         let mut done = Vec::new();
         self.collect(&mut done);
-        // SAFETY: during this call, the system runs only the routine above.
+        // SAFETY: during this call, the system runs only the function `routine`.
         while self.operations.under_way > 0 && unsafe { SleepEx(GRACE, 1) } != 0 {
             self.collect(&mut done);
         }

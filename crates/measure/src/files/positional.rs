@@ -70,8 +70,7 @@ pub(super) fn run(conditions: &Conditions<'_>, threads: usize) -> Result<Run, Fi
         }
         Ok(())
     })?;
-    // The threads sum in parallel. The mean of their times is the share of summing in the elapsed
-    // time.
+    // The threads sum in parallel. The elapsed time for summing is therefore the mean of the threads' times.
     times.sum_ns = sum_ns / threads as i64;
     times.read_ns = watch.lap() - times.sum_ns;
     let reads = reads.concat();
@@ -136,7 +135,7 @@ impl Reader<'_> {
     }
 }
 
-/// Reads every file once without timing, for comparison with the measured reads.
+/// Reads every file once without timing. The sums serve for comparison with the measured reads.
 pub(super) fn read_all(set: &FileSet) -> Result<Sums, FilesError> {
     let mut sums = Sums::new(set.count());
     let mut buffer = Buffer::new(CHUNK);

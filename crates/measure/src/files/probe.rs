@@ -114,8 +114,8 @@ impl FilesProbe {
                 rounds.run(turn.method, turn.run)
             });
             measurement.notes.extend(rounds.note());
-            // The order of the methods changes from round to round. The results have the requested
-            // order, so that the method with which the others are compared is first.
+            // The order of the methods changes from round to round. The results have the requested order, so
+            // that the reference method comes first.
             let place = |of: &Series| methods.iter().position(|it| it.name() == of.method);
             rounds.series.sort_by_key(place);
             measurement.series.append(&mut rounds.series);
@@ -147,8 +147,8 @@ impl FilesProbe {
         }
     }
 
-    /// Returns the methods that work in this cache state. Adds the other methods to `measurement`,
-    /// with the reason.
+    /// Returns the methods that work in this cache state. Adds each other method to `measurement`, with the
+    /// reason why the method does not work.
     fn try_out(
         &self,
         cache: CacheState,
@@ -238,8 +238,8 @@ struct Rounds<'r> {
 }
 
 impl Rounds<'_> {
-    /// Makes one run of a method and returns its total time in nanoseconds. Returns `None` in a
-    /// warm-up round. If the method is no longer available, drops its results and returns `None`.
+    /// Makes one run of a method and returns its total time in nanoseconds. Returns `None` in a warm-up
+    /// round. If the method is no longer available, drops the results of the method and returns `None`.
     fn run(&mut self, method: usize, run: Option<u32>) -> Result<Option<f64>, FilesError> {
         let method = self.methods[method];
         if self.gone.iter().any(|gone| gone.method == method.name()) {
@@ -291,7 +291,7 @@ impl Rounds<'_> {
         Ok(done.times.of(FilesPhase::Total).map(|ns| ns as f64))
     }
 
-    /// Excludes a method from this round on and drops its results. The other methods have more
+    /// Excludes a method from this round on and drops its earlier results. The other methods will have more
     /// rounds, so a comparison with the dropped results would be unfair.
     fn drop_method(&mut self, method: FilesMethod, run: Option<u32>, why: &str) {
         self.series.retain(|series| series.method != method.name());
@@ -306,8 +306,8 @@ impl Rounds<'_> {
         });
     }
 
-    /// Returns a note about the number of bytes that the device delivered. It shows whether the
-    /// files were really in the requested cache state.
+    /// Returns a note about the number of bytes that the device delivered. The note shows whether the files
+    /// were really in the requested cache state.
     fn note(&mut self) -> Option<String> {
         self.from_device.sort_unstable();
         let (least, most) = (self.from_device.first()?, self.from_device.last()?);

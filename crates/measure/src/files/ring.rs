@@ -13,15 +13,14 @@ use super::{CHUNK, FilesError};
 pub(super) struct RingQueue {
     ring: Ring,
     targets: Vec<Target>,
-    /// Buffer of each slot. While a read uses the buffer, the inner value is `None`. The field is
-    /// `None` if buffers are registered.
+    /// Buffers by slot. While a read uses the buffer of its slot, the entry of that slot is `None`. If
+    /// buffers are registered, the whole field is `None`.
     owned: Option<Vec<Option<Buffer>>>,
     slots: usize,
 }
 
 impl RingQueue {
-    /// Creates a ring with this many slots. If `registered` is true, files and buffers are
-    /// registered.
+    /// Creates a ring with `slots` slots. If `registered` is true, files and buffers are registered.
     pub(super) fn new(
         files: Vec<File>,
         library: Option<Library>,

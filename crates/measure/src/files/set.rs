@@ -36,8 +36,8 @@ pub enum FileSizes {
     /// All files have 4 KiB.
     #[default]
     Small,
-    /// Files have 1 KiB to 1 MiB. Each factor of two in this range has about the same number of
-    /// files.
+    /// Files have 1 KiB to 1 MiB. In this range, each doubling of the size (for example, 1 to 2 KiB) contains
+    /// about the same number of files.
     Mixed,
 }
 
@@ -89,8 +89,8 @@ impl FileSet {
         FileSet::new(folder, files)
     }
 
-    /// Generates a set in a new or empty folder. The same seed yields the same files. If a write
-    /// fails or `stop` returns true, the files are removed again.
+    /// Generates a set in a new or empty folder. The same seed yields the same files. If a write fails or
+    /// `stop` returns true, this function removes the files again.
     ///
     /// # Errors
     /// Returns an error if the folder is not empty, a file cannot be written (disk full), the set
@@ -128,7 +128,7 @@ impl FileSet {
         Ok(set)
     }
 
-    /// Removes the files of a generated set, and the folder if it is then empty.
+    /// Removes the files of a generated set. If the folder is empty afterwards, removes the folder too.
     pub fn remove(&self) {
         for file in &self.files {
             let _ = fs::remove_file(&file.path);
@@ -244,7 +244,8 @@ mod tests {
             let size = FileSizes::Mixed.draw(&mut random);
             per_octave[(size / 1024).ilog2().min(9) as usize] += 1;
         }
-        // Each factor of two should have 1,000 of the sizes. Five standard deviations are 150.
+        // Each factor of two should contain 1,000 of the sizes. The tolerance of 150 is five standard
+        // deviations.
         assert!(
             per_octave.iter().all(|count| (850..1_150).contains(count)),
             "{per_octave:?}"

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{FileSet, FilesError};
 
-/// Number of bytes of a file, and the sum of these bytes.
+/// Number of bytes read from a file, and the sum of these bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FileSum {
     pub(super) bytes: u64,
@@ -57,7 +57,7 @@ impl Sums {
         }
     }
 
-    /// Compares a method's sums with those of an ordinary read.
+    /// Compares a method's sums with the sums of an ordinary read.
     ///
     /// # Errors
     /// Returns an error about the first file that differs.

@@ -1,6 +1,6 @@
-//! Queue of reads through `io_uring`. Unsafe code is allowed because the kernel gets addresses. It
-//! is safe because the buffers live until every read into them completes. Dropping the queue waits
-//! for its reads.
+//! Queue of reads through `io_uring`. Unsafe code is allowed because the kernel gets addresses. The code is
+//! safe because the buffers live until every read into them completes. Dropping the queue waits for its
+//! reads.
 
 #![allow(unsafe_code)]
 
@@ -28,7 +28,7 @@ pub(super) struct UringQueue {
 }
 
 impl UringQueue {
-    /// Creates a ring with this many slots.
+    /// Creates a ring with `slots` slots.
     pub(super) fn new(files: Vec<File>, slots: u32, mode: UringMode) -> Result<Self, FilesError> {
         let mut builder = IoUring::builder();
         match mode {
@@ -83,7 +83,7 @@ impl UringQueue {
         entry.user_data(slot as u64)
     }
 
-    /// Submits the queued reads and waits for this many completions.
+    /// Submits the queued reads and waits for at least `least` completions.
     fn submit(&mut self, least: usize) -> io::Result<()> {
         loop {
             match self.ring.submit_and_wait(least) {

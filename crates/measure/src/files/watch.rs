@@ -93,7 +93,7 @@ impl<'c> Watch<'c> {
         self.last_ns
     }
 
-    /// Ends a lap. Returns the nanoseconds since the start or the lap before.
+    /// Ends a lap. Returns the nanoseconds since the start or since the previous lap.
     pub(super) fn lap(&mut self) -> i64 {
         let now_ns = self.clock.now_ns();
         now_ns - std::mem::replace(&mut self.last_ns, now_ns)

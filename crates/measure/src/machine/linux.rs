@@ -37,8 +37,8 @@ fn cpu() -> Option<String> {
     named.filter(|name| !name.is_empty())
 }
 
-/// Returns whether the kernel is a real-time kernel. The file `/sys/kernel/realtime` exists only
-/// with PREEMPT_RT. The version text of such a kernel contains this name too.
+/// Returns true if the kernel is a real-time kernel. Only a kernel with PREEMPT_RT has the file
+/// `/sys/kernel/realtime`. The version text of such a kernel also contains `PREEMPT_RT`.
 fn is_real_time(version: &str) -> Option<bool> {
     match text("/sys/kernel/realtime") {
         Some(says) => Some(says == "1"),

@@ -46,8 +46,8 @@ fn version() -> Option<String> {
     })
 }
 
-/// Returns whether the program runs under Wine. Only Wine's ntdll exports the function that is
-/// looked up.
+/// Returns true if the program runs under Wine. Only Wine's ntdll exports the function that is looked up
+/// here.
 fn is_wine() -> bool {
     // SAFETY: the names are constants that end with 0. The function is only looked up, not called.
     unsafe {
@@ -60,7 +60,7 @@ fn is_wine() -> bool {
 fn text(key: PCWSTR, name: PCWSTR) -> Option<String> {
     let mut text = [0u16; 256];
     let mut bytes = size_of_val(&text) as u32;
-    // SAFETY: at most the passed size is written, and all arguments outlive the call.
+    // SAFETY: the call writes at most the passed size, and all arguments outlive the call.
     let status = unsafe {
         RegGetValueW(
             HKEY_LOCAL_MACHINE,

@@ -1,6 +1,7 @@
 //! Fates of packets: returned, lost, duplicated, reordered.
 
-/// Round trip of a packet. Times are nanoseconds since the start of the run, by the source's clock.
+/// Round trip of a packet. Times are in nanoseconds since the start of the run, measured with the source's
+/// clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trip {
     /// Intended time of sending.
@@ -29,9 +30,9 @@ pub(super) struct Arrival {
     pub(super) seen_class: Option<u8>,
 }
 
-/// Returns the traffic classes with which packets reached the reflector, each with its number of
-/// returned packets. Call [`account`] first, because only packets whose return is recorded in
-/// `trips` count.
+/// Returns the traffic classes with which packets reached the reflector. Each class has its number of
+/// returned packets. Call [`account`] first: a packet counts only if its return is already recorded in
+/// `trips`.
 pub(super) fn seen_classes(trips: &[Trip], arrivals: &[Arrival]) -> Vec<(u8, u64)> {
     let mut classes: Vec<(u8, u64)> = Vec::new();
     for arrival in arrivals {
@@ -70,8 +71,8 @@ pub struct Tally {
     pub strangers: u64,
 }
 
-/// Records the arrivals in the trips and counts the fates. Arrivals are in order of arrival, trips
-/// in order of sequence numbers.
+/// Records the arrivals in the trips and counts the packets by fate. `arrivals` must be in order of arrival,
+/// and `trips` must be in order of sequence numbers.
 pub(super) fn account(trips: &mut [Trip], arrivals: &[Arrival]) -> Tally {
     let mut tally = Tally::default();
     let mut next_expected = 0;

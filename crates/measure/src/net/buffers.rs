@@ -26,7 +26,8 @@ pub(super) fn grant(socket: &Socket, asked: Option<usize>) -> io::Result<Buffers
         socket.set_recv_buffer_size(bytes)?;
         force(socket, bytes);
     }
-    // Linux reports twice the size for data, because it includes its overhead (socket(7)).
+    // Linux reports twice the size that is available for data, because the reported size includes overhead of
+    // the kernel (socket(7)).
     let counted = if cfg!(target_os = "linux") { 2 } else { 1 };
     Ok(Buffers {
         asked,
@@ -35,8 +36,8 @@ pub(super) fn grant(socket: &Socket, asked: Option<usize>) -> io::Result<Buffers
     })
 }
 
-/// Requests sizes beyond the system's limit. Without the privilege for that, the sizes stay within
-/// the limit.
+/// Requests sizes beyond the system's limit. If the program lacks the privilege for larger sizes, the sizes
+/// stay within the limit.
 #[cfg(target_os = "linux")]
 fn force(socket: &Socket, bytes: usize) {
     use nix::sys::socket::{setsockopt, sockopt};

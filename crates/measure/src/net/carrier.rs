@@ -13,18 +13,18 @@ use crate::Scheduling;
 pub enum Carrier {
     /// UDP, which does not repair losses.
     Udp,
-    /// PGM in UDP, which repairs losses. It needs a multicast group.
+    /// PGM in UDP. It repairs losses and needs a multicast group.
     Pgm,
-    /// PGM through the library of OpenPGM, if it is installed.
+    /// PGM through the OpenPGM library, if this library is installed.
     #[cfg(target_os = "linux")]
     OpenPgm,
-    /// Messages of ZeroMQ over OpenPGM, if its library is installed.
+    /// Messages of ZeroMQ over OpenPGM, if the ZeroMQ library is installed.
     #[cfg(target_os = "linux")]
     Epgm,
 }
 
 impl Carrier {
-    /// Returns the name.
+    /// Returns the name of the carrier.
     pub fn name(self) -> &'static str {
         match self {
             Carrier::Udp => "udp",
@@ -36,13 +36,13 @@ impl Carrier {
         }
     }
 
-    /// Returns whether the carrier needs a multicast group.
+    /// Returns true if the carrier needs a multicast group.
     pub fn needs_group(self) -> bool {
         self != Carrier::Udp
     }
 
-    /// Opens one end of a connection. The source is on the near side. If the requested real-time
-    /// priority is granted, the threads of ZeroMQ get it too.
+    /// Opens one end of a connection. The source is on the near side. If the requested real-time priority is
+    /// granted, the threads of ZeroMQ run with this priority too.
     ///
     /// # Errors
     /// Returns the errors of [`Udp::open`], [`Pgm::open`] and the libraries.
@@ -72,12 +72,13 @@ impl Carrier {
         }
     }
 
-    /// Checks whether the carrier supports this payload size, on a test bed or (without a test bed)
-    /// between machines. Returns the name and version of the library that carries the packets, if
-    /// there is one.
+    /// Checks whether the carrier supports this payload size. The ends are on a test bed or, without a test
+    /// bed, on two machines. Returns the name and version of the library that carries the packets, if there
+    /// is one.
     ///
-    /// # Errors Returns an error if the library is not installed, if it does not support the size,
-    /// or if it does not support two ends on the loopback interface.
+    /// # Errors
+    /// Returns an error if the library is not installed, if it does not support the size, or if it does not
+    /// support two ends on the loopback interface.
     #[cfg_attr(
         not(target_os = "linux"),
         expect(unused_variables, reason = "only carriers of Linux need a check")

@@ -34,10 +34,11 @@ pub enum NetError {
     /// PGM was requested without a multicast group.
     #[error("PGM needs a group; name one with --group, such as 239.255.76.76")]
     NoGroup,
-    /// PGM needs ports after the given port, but there are too few.
+    /// PGM also needs ports after the given port, but the given port is too high for that.
     #[error("port {0} is too high: PGM also uses ports above it; choose a lower port with --port")]
     PortTooHigh(u16),
-    /// Two ends of PGM on one machine need different addresses, but there is only one.
+    /// Two ends of PGM on one machine need different addresses, but the machine has only one address for
+    /// them.
     #[error(
         "two ends of PGM need two addresses, but the loopback interface has one IPv6 address; use \
          IPv4, or network namespaces (--self-test)"
@@ -56,7 +57,7 @@ pub enum NetError {
     NoCounter {
         /// Address of the counter.
         to: SocketAddr,
-        /// Error text of the system.
+        /// Text of the system's error.
         said: String,
     },
     /// The counter refuses a run.
@@ -72,7 +73,7 @@ pub enum NetError {
     CounterStopped {
         /// Address of the counter.
         to: SocketAddr,
-        /// Description of the event.
+        /// Description of the error.
         said: String,
     },
     /// The method needs both ends on this machine.
@@ -114,9 +115,9 @@ pub enum NetError {
     Size {
         /// Requested size in bytes.
         asked: usize,
-        /// Minimum in bytes.
+        /// Minimum packet size in bytes.
         smallest: usize,
-        /// Maximum in bytes.
+        /// Maximum packet size in bytes.
         largest: usize,
     },
     /// The run would have more packets than it can store.
@@ -153,7 +154,7 @@ pub enum NetError {
     Namespaces {
         /// Step that failed.
         doing: String,
-        /// Reason.
+        /// Reason why the step failed.
         why: String,
     },
     /// Another system call failed.
@@ -201,7 +202,7 @@ fn forbidden_port() -> &'static str {
 }
 
 impl NetError {
-    /// Returns a function for `map_err` that converts a system error. `doing` names the failed
+    /// Returns a function for `map_err` that converts a system error. `doing` is the name of the failed
     /// action.
     pub(crate) fn context(doing: impl Into<String>) -> impl FnOnce(io::Error) -> NetError {
         let doing = doing.into();

@@ -7,11 +7,11 @@ use super::NetError;
 /// A network interface of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Name.
+    /// Name of the interface.
     pub name: String,
-    /// Index; `None` if the system does not report it.
+    /// Index of the interface. `None` if the system does not report it.
     pub index: Option<u32>,
-    /// Addresses.
+    /// Addresses of the interface.
     pub addresses: Vec<IpAddr>,
 }
 
@@ -108,7 +108,7 @@ impl Interface {
             .ok_or_else(|| self.no_address(6))
     }
 
-    /// Returns whether this is the loopback interface.
+    /// Returns true if this is the loopback interface.
     pub fn is_loopback(&self) -> bool {
         self.addresses.iter().any(IpAddr::is_loopback)
     }

@@ -5,8 +5,8 @@ use std::net::UdpSocket;
 
 use super::Received;
 
-/// Receives a datagram. Without a control buffer, the traffic class is not read, which is faster.
-/// If `at_once` is true and the system supports it, the call does not wait.
+/// Receives a datagram. If there is no control buffer, the traffic class is not read. This is faster. If
+/// `at_once` is true and the system supports it, the call does not wait.
 ///
 /// # Errors
 /// Returns the error of the system. The error is [`io::ErrorKind::WouldBlock`] or

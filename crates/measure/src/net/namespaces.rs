@@ -16,8 +16,8 @@ use super::{NetError, peers};
 /// Names of the network interfaces at the two ends of the virtual cable.
 const LINKS: [&str; 2] = ["near0", "far0"];
 
-/// Two network namespaces, connected by a `veth` pair. They vanish on drop, as soon as no thread or
-/// program runs in them.
+/// Two network namespaces, connected by a `veth` pair. After the drop, the namespaces vanish as soon as no
+/// thread or program runs in them.
 #[derive(Debug)]
 pub(super) struct Namespaces {
     near: File,
@@ -39,7 +39,8 @@ impl Namespaces {
 
     /// Creates the virtual cable and configures the interfaces at its ends.
     fn join(&self) -> Result<(), NetError> {
-        // The path refers to the open file of this process, because `ip` does not inherit the file.
+        // The path refers to the open file of this process, because the program `ip` does not inherit the
+        // open file.
         let far = format!("/proc/{}/fd/{}", std::process::id(), self.far.as_raw_fd());
         let [near_link, far_link] = LINKS;
         self.ip(
@@ -109,7 +110,8 @@ impl Namespaces {
     }
 }
 
-/// Waits until a new link has a route for IPv6 groups, which takes a moment.
+/// Waits until a new link has a route for IPv6 groups. The system adds this route a moment after it creates
+/// the link.
 fn settle() {
     let any_group: (Ipv6Addr, u16) = (Ipv6Addr::new(0xff18, 0, 0, 0, 0, 0, 0, 1), 9);
     let is_unreachable = || {
@@ -127,8 +129,7 @@ fn settle() {
 
 /// Creates a namespace and returns an open file that refers to it.
 fn new_namespace() -> Result<File, NetError> {
-    // The namespace is created on a separate thread, because the thread that creates a namespace
-    // enters it.
+    // The thread that creates a namespace also enters it. A separate thread therefore creates the namespace.
     thread::scope(|scope| {
         let making = scope.spawn(|| {
             unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| match errno {

@@ -1,4 +1,4 @@
-//! PGM (RFC 3208) as a transport, which repairs losses.
+//! PGM (RFC 3208) as a transport that repairs losses.
 
 use std::fmt;
 use std::io;
@@ -20,7 +20,7 @@ use super::spinning::Spinning;
 use super::udp::{READING, WAIT, busy_poll, with_later_port};
 use super::{NetError, Place, Received, Repairs, Transport, UdpGrants, UdpOptions};
 
-/// Default size of the socket buffers of ends that repair losses, in bytes.
+/// Default size in bytes of the socket buffers. This default applies to transports that repair losses.
 pub(super) const BUFFER: usize = 8 << 20;
 
 /// Maximum time until the service thread notices that it must end.
@@ -29,15 +29,16 @@ const NOTICE: Duration = Duration::from_millis(20);
 /// An end of a PGM connection. It is the source of one session and the receiver of the other end's
 /// session.
 ///
-/// PGM uses the port after the given port for the group, and the next port for repair requests. UDP
-/// can therefore use the given port of the same group at the same time.
+/// PGM uses the first port after the given port for packets to the group, and the second port for repair
+/// requests. UDP can therefore use the given port of the same group at the same time.
 pub struct Pgm {
     sender: Arc<Mutex<Socket>>,
     receiver: Arc<Mutex<Socket>>,
-    /// Session of this end. If packets loop back, the receiver gets them too and ignores them.
+    /// Session of this end. If packets loop back, the receiver of this end also gets the packets of this
+    /// session and ignores them.
     session: Tsi,
     spinning: Spinning,
-    /// Thread for repairs, which ends with the last handle of this end.
+    /// Thread for repairs. The thread ends when the last handle of this end is dropped.
     service: Arc<Service>,
 }
 
@@ -51,8 +52,9 @@ impl Pgm {
     /// Opens an end and returns the grants of its options. Two ends on one machine need different
     /// addresses.
     ///
-    /// # Errors Returns an error if the place is not a group, there is no such interface or route,
-    /// or the system refuses to open a socket.
+    /// # Errors
+    /// Returns an error if the place is not a group, there is no such interface or route, or the system
+    /// refuses to open a socket.
     pub fn open(place: &Place, options: &UdpOptions) -> Result<(Pgm, UdpGrants), NetError> {
         let (group, interface) = place.group()?;
         let own = interface.address(group.ip())?;
@@ -123,7 +125,7 @@ impl Transport for Pgm {
         if let Some(received) = self.spinning.look(look)? {
             return Ok(Some(received));
         }
-        // The requested waits are subtracted, not the measured time, so that the clock is not read
+        // The code subtracts the requested waits, not measured times. It therefore does not read the clock
         // for each packet.
         let mut rest = WAIT;
         let received = loop {
@@ -187,7 +189,7 @@ fn next(
                     class: None,
                 }));
             }
-            // Packets of this end are ignored. A packet that cannot be repaired never arrives; the
+            // Packets of this end are ignored. A packet that cannot be repaired never arrives, so the
             // measurement counts it as lost.
             Heard::Event(_) => {}
             Heard::TimerPending(wait) => return Ok(Err(wait)),
@@ -196,13 +198,13 @@ fn next(
     }
 }
 
-/// Locks a socket. The code that holds the lock does not panic, and a poisoned socket stays usable.
+/// Locks a socket. Code that holds the lock does not panic. Even a poisoned socket stays usable.
 pub(super) fn lock<T>(socket: &Mutex<T>) -> MutexGuard<'_, T> {
     socket.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Thread that serves repair requests and sends source path messages (SPMs), independent of calls
-/// to the end.
+/// Thread that serves repair requests and sends source path messages (SPMs). The thread does this even if no
+/// code calls the end.
 #[derive(Debug, Default)]
 struct Service {
     flags: Arc<Flags>,
@@ -220,8 +222,8 @@ impl Service {
     fn begin(&self, sender: Arc<Mutex<Socket>>, waiter: ::pgm::Waiter) -> Result<(), NetError> {
         let flags = Arc::clone(&self.flags);
         let serving = thread::Builder::new().spawn(move || {
-            // A packet that the system refuses counts as lost and is requested again, so errors are
-            // ignored.
+            // If the system refuses a packet, the packet counts as lost and is requested again. Errors are
+            // therefore ignored.
             let serve = || match lock(&sender).recv() {
                 Ok(Heard::TimerPending(wait)) => wait.min(NOTICE),
                 _ => NOTICE,
@@ -229,8 +231,8 @@ impl Service {
             let mut wait = serve();
             while !flags.has_ended.load(Ordering::Relaxed) {
                 match waiter.wait(Some(wait)) {
-                    // The sending thread also does all due work. If this thread did it now, it
-                    // would only delay the next packet.
+                    // The sending thread does all due work itself. Work by this thread would now only delay
+                    // the next packet.
                     Ok(false) if flags.has_sent.swap(false, Ordering::Relaxed) => continue,
                     Ok(_) => {}
                     Err(_) => return,
@@ -267,8 +269,7 @@ fn request_options(
     marking: io::Result<()>,
 ) -> Result<UdpGrants, NetError> {
     let mut grants = UdpGrants::default();
-    // All sockets got the same request and the same grant, so the grant of the last socket is
-    // reported.
+    // All sockets got the same request and the same grant, so the loop returns the grant of the last socket.
     for socket in sender.sockets().chain(receiver.sockets()) {
         let socket = SockRef::from(socket);
         grants.buffers = grant(&socket, options.buffer_bytes)

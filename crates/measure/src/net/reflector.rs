@@ -7,7 +7,8 @@ use super::wire::{Header, Kind, RunId};
 use super::{NetError, Transport};
 use crate::Stop;
 
-/// Maximum number of known runs. A new run replaces the run whose last packet is the oldest.
+/// Maximum number of known runs. If there are more runs, a new run replaces the run that has been silent for
+/// the longest time.
 const MAX_RUNS: usize = 16;
 
 /// Time limits of a reflector.
@@ -26,7 +27,7 @@ pub struct Reflected {
     pub runs: u64,
     /// Number of returned probes.
     pub echoes: u64,
-    /// Number of packets that are not probes of a known run. They are not answered.
+    /// Number of packets that are not probes of a known run. The reflector does not answer these packets.
     pub strangers: u64,
     /// Number of answers that the system refused to send.
     pub not_sent: u64,
@@ -34,8 +35,7 @@ pub struct Reflected {
 
 /// Answers introductions and probes until `stop` returns true or the limits are reached.
 ///
-/// A run that did not introduce itself gets no answer. An answer is never longer than the packet
-/// that it answers.
+/// A run that did not introduce itself gets no answer. An answer is never longer than the received packet.
 ///
 /// # Errors
 /// Returns an error if the system refuses to receive.
@@ -54,7 +54,8 @@ pub fn reflect(
     while !stop() {
         let received = match transport.receive(&mut buffer) {
             Ok(received) => received,
-            // The destination of an earlier answer is gone. This does not affect other packets.
+            // The destination of an earlier answer no longer exists. This error does not affect other
+            // packets.
             Err(error) if is_about_another_packet(&error) => continue,
             Err(error) => return Err(NetError::context("receiving")(error)),
         };
@@ -69,7 +70,8 @@ pub fn reflect(
             }
             continue;
         };
-        // The time limit is also checked under constant load.
+        // The total time limit is also checked here, because under constant load the wait never ends without
+        // a packet.
         if seen.echoes.is_multiple_of(1024)
             && patience
                 .in_all
@@ -109,7 +111,7 @@ pub fn reflect(
     Ok(seen)
 }
 
-/// Returns whether an error of receiving concerns an earlier sent packet instead of the socket.
+/// Returns true if an error of a receive call concerns an earlier sent packet instead of the socket.
 pub(super) fn is_about_another_packet(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,5 @@
-//! Round trips at several rates and under several settings, in turns, also of a peer (sockperf).
+//! Measurement of round trips at several rates and under several settings, in turns. A peer (sockperf) can be
+//! measured too.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -39,8 +40,8 @@ pub enum Route {
 /// Settings under which packets are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetSetting {
-    /// Scheduling requests of each thread that sends or receives. If both ends are on this machine,
-    /// they apply to the threads of both ends.
+    /// Scheduling requests of each thread that sends or receives. If both ends are on this machine, the
+    /// requests apply to the threads of both ends.
     pub scheduling: Scheduling,
     /// Socket options.
     pub udp: UdpOptions,
@@ -65,7 +66,8 @@ pub struct RoundTripPlan {
     pub warm_up: Duration,
     /// Maximum time without an echo, after which the reflector counts as silent.
     pub patience: Duration,
-    /// True if sockperf is measured too, in turns. Both ends must then be on this machine.
+    /// True if sockperf is measured too, in turns with the other methods. In this case, both ends must be on
+    /// this machine.
     pub with_peer: bool,
     /// Number and order of the runs.
     pub plan: Plan,
@@ -87,7 +89,8 @@ pub struct Fates {
     pub seen_dscp: Vec<(u8, u64)>,
     /// Granted receive buffer of the source, in bytes; `None` if unknown.
     pub receive_buffer: Option<usize>,
-    /// Reason why the run ended.
+    /// DSCP marks with which packets reached the reflector. Each mark has its number of packets. The list is
+    /// empty if the reflector's system does not report marks.
     pub ended: Ended,
     /// Counts of the reflector, if it ran on this machine.
     pub reflected: Option<Reflected>,
@@ -139,7 +142,7 @@ impl fmt::Display for Pace {
 }
 
 impl RoundTripReport {
-    /// Compares laglab's medians of a method with the peer's medians, run by run, under the first
+    /// Compares the medians of one of laglab's methods with the peer's medians, run by run, under the first
     /// setting. If the ratio is below 1, laglab's medians are lower.
     ///
     /// # Errors
@@ -168,8 +171,8 @@ impl RoundTripPlan {
     /// Measures until the plan is done or `stop` returns true, and reports progress.
     ///
     /// # Errors
-    /// Returns an error if nothing could be measured. A later error ends the measurement. It is
-    /// noted, and the earlier results are kept.
+    /// Returns an error if nothing could be measured. A later error ends the measurement. The report contains
+    /// the later error and the results before it.
     pub fn measure(
         &self,
         clock: &Clock,
@@ -195,8 +198,8 @@ impl RoundTripPlan {
             failed: None,
         };
         let carriers = self.carriers(&mut report.measurement)?;
-        // Number of methods per pace. The methods of a pace are adjacent, because their runs are
-        // compared.
+        // Number of methods per pace. The methods of one pace are adjacent, because their runs are compared
+        // with each other.
         let of_a_pace = self.settings.len() * carriers.len();
         // Grants per setting and carrier.
         let mut grants: Vec<Option<Vec<Grant>>> = vec![None; of_a_pace];
@@ -229,7 +232,7 @@ impl RoundTripPlan {
             setting: of % of_a_pace / carriers.len(),
         });
         let mut references = references(&variants.collect::<Vec<_>>());
-        // The peer is compared in its own table.
+        // The peer has no reference here, because a separate table compares the peer.
         references.resize(ours + peers, None);
         let end = self
             .plan
@@ -263,8 +266,8 @@ impl RoundTripPlan {
                     Ok(exchange) => exchange,
                     Err(error) => return fail(error),
                 };
-                // The name of the setting contains the grants of the first run, so that all runs
-                // have the same name.
+                // The name of the setting contains the grants of the first run. All runs therefore have the
+                // same name.
                 let granted = grants[number].get_or_insert_with(|| exchange.grants());
                 let setting = Grant::describe(setting, granted);
                 let mut series = Series::new(Probe::Net, &method, &setting, run);
@@ -275,7 +278,7 @@ impl RoundTripPlan {
                     .collect();
                 let is_silent = exchange.trips.ended == Ended::Silent;
                 let median = series.percentiles().median();
-                // If the reflector fell silent in a warm-up, the warm-up is reported too.
+                // If the reflector fell silent during a warm-up, the report also contains that warm-up.
                 if turn.run.is_some() && !series.samples.is_empty() || is_silent {
                     report.fates.push(exchange.fates(&series));
                     report.measurement.series.push(series);
@@ -303,7 +306,7 @@ impl RoundTripPlan {
             }
             report.failed = Some(format!("the measurement ended early: {error}"));
         }
-        // If an error ended the measurement, the user did not stop it.
+        // After an error, `carry_out` may return `Stopped`, although the user did not stop the measurement.
         report.measurement.end = match &report.failed {
             Some(_) if !stop() => End::Rounds,
             _ => end,
@@ -351,8 +354,8 @@ impl RoundTripPlan {
         }
     }
 
-    /// Returns the available carriers. Enters the others in `measurement` as unavailable, and adds
-    /// notes about the libraries in use.
+    /// Returns the available carriers. Adds the other carriers to the unavailable methods in `measurement`.
+    /// Also adds notes about the libraries in use.
     ///
     /// # Errors
     /// Returns the first error if no carrier is available.

@@ -2,7 +2,7 @@
 
 use crate::Plan;
 
-/// Progress in runs.
+/// Progress of a measurement, counted in runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Runs {
     /// Number of runs done.

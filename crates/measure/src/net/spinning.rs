@@ -35,8 +35,8 @@ impl Spinning {
         }
     }
 
-    /// Polls until `look` returns a value or the polling time is over. If the polling time is zero,
-    /// does not poll.
+    /// Polls until `look` returns a value or the polling time is over. If the polling time is zero, this
+    /// function does not poll.
     pub(super) fn look<T>(
         &mut self,
         mut look: impl FnMut() -> io::Result<Option<T>>,
@@ -44,7 +44,8 @@ impl Spinning {
         if self.time.is_zero() {
             return Ok(None);
         }
-        // A thread that always finds a packet while polling would never sleep, so it rests here.
+        // A thread that always finds a packet while it polls would never sleep. Such a thread therefore
+        // sleeps here for a short time.
         if self.awake_since.elapsed() >= Spin::<Clock>::MAX_TIME {
             thread::sleep(Spin::<Clock>::REST);
             self.awake_since = Instant::now();

@@ -27,8 +27,8 @@ impl RoundTripReport {
         sentences
     }
 
-    /// Describes the peer's results for a method. The peer gets no scheduling requests, because it
-    /// polls. With real-time priority, it would take a CPU from all other threads.
+    /// Describes the peer's results for a method. The peer gets no scheduling requests, because the peer
+    /// polls. With real-time priority, the peer would take a CPU from all other threads.
     fn peer(&self, method: &str) -> String {
         let runs = self.peer.iter().filter(|run| run.method == method);
         let (mut medians, mut tails, mut lost) = (Vec::new(), Vec::new(), 0);
@@ -67,7 +67,7 @@ impl RoundTripReport {
     }
 }
 
-/// Returns the number of packets per second over all runs, or `None` if there are too few packets.
+/// Returns the number of packets per second over all runs. Returns `None` if there are too few packets.
 fn rate(group: &Group<'_>) -> Option<f64> {
     let (mut packets, mut ns) = (0, 0);
     for run in &group.runs {

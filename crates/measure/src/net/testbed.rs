@@ -37,9 +37,9 @@ impl Family {
 
 /// Test bed: the location of both ends of a test.
 ///
-/// Namespaces are created for the test bed and vanish with it, even if the program crashes, because
-/// only open files keep them alive. A socket belongs to the namespace in which it was created.
-/// Therefore only the creation of sockets and programs must happen in the namespace.
+/// Namespaces are created for the test bed. Only open files keep the namespaces alive, so the namespaces
+/// vanish with the test bed, even if the program crashes. A socket belongs to the namespace in which it was
+/// created. Therefore only the creation of sockets and programs must happen in the namespace.
 #[derive(Debug)]
 pub struct Testbed(Kind);
 
@@ -50,8 +50,8 @@ enum Kind {
 }
 
 impl Testbed {
-    /// Returns a test bed with both ends on the loopback interface, which has no queue, driver or
-    /// interrupts.
+    /// Returns a test bed with both ends on the loopback interface. The loopback interface has no queue,
+    /// driver or interrupts.
     pub fn loopback() -> Testbed {
         Testbed(Kind::Loopback)
     }
@@ -74,7 +74,7 @@ impl Testbed {
         }
     }
 
-    /// Returns whether packets stay on the loopback interface.
+    /// Returns true if packets stay on the loopback interface.
     pub fn is_loopback(&self) -> bool {
         matches!(self.0, Kind::Loopback)
     }
@@ -88,8 +88,8 @@ impl Testbed {
         }
     }
 
-    /// Returns the address of a side as a member of a multicast group. PGM needs different
-    /// addresses for the two sides. The loopback interface has several addresses only over IPv4.
+    /// Returns the address of a side as a member of a multicast group. PGM needs different addresses for the
+    /// two sides. The loopback interface has several IPv4 addresses, but only one IPv6 address.
     ///
     /// # Errors
     /// Returns an error for IPv6 on the loopback interface.
@@ -102,7 +102,7 @@ impl Testbed {
         }
     }
 
-    /// Runs `work` on a side. Its sockets and programs belong to that side.
+    /// Runs `work` on a side. Sockets and programs that `work` creates belong to that side.
     ///
     /// # Errors
     /// Returns an error if the namespace cannot be entered.

@@ -44,8 +44,8 @@ pub trait Transport: Send {
     /// Waits for a packet, for about 100 ms. Returns `None` if no packet arrived.
     ///
     /// # Errors
-    /// Returns the error of the system. Errors include that the other end refused an earlier packet
-    /// ([`io::ErrorKind::ConnectionRefused`]), and that a packet did not fit.
+    /// Returns the error of the system. Examples are a refusal of an earlier packet by the other end
+    /// ([`io::ErrorKind::ConnectionRefused`]), and a packet that did not fit into `buffer`.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>>;
 
     /// Returns the numbers of repairs; `None` if the transport does not repair losses.

@@ -12,8 +12,7 @@ use super::spinning::Spinning;
 use super::{Interface, NetError, Received, Transport, message};
 use crate::Grant;
 
-/// Timeout of [`Transport::receive`]. It is also the maximum time until an end notices that it must
-/// stop.
+/// Timeout of [`Transport::receive`]. An end also needs at most this time to notice that it must stop.
 pub(super) const WAIT: Duration = Duration::from_millis(100);
 
 /// Name of the grant for reading the DSCP marks of packets at a reflector.
@@ -45,8 +44,8 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// Returns the group and its interface, with the addresses to use. If no interface is given,
-    /// routing chooses it.
+    /// Returns the group and its interface, with the addresses to use. If no interface is given, the routing
+    /// of the system chooses it.
     ///
     /// # Errors
     /// Returns an error if the place is not a group, or if there is no route.
@@ -68,7 +67,7 @@ impl Place {
     }
 }
 
-/// Returns the group with a port number that is higher by `more`.
+/// Returns the group with a port number that is `more` higher.
 ///
 /// # Errors
 /// Returns an error if there is no such port.
@@ -78,7 +77,8 @@ pub(super) fn with_later_port(mut group: SocketAddr, more: u16) -> Result<Socket
     Ok(group)
 }
 
-/// Returns the address of this machine from which routing sends packets to a group.
+/// Returns the address of this machine that the routing of the system uses as source address for packets to a
+/// group.
 fn routed_from(group: SocketAddr) -> Result<IpAddr, NetError> {
     let any: IpAddr = match group {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -161,7 +161,7 @@ impl Udp {
                     .map_err(|error| no_route(error, *peer))?;
             }
             Place::Answering(local) => {
-                // Wine accepts any address, but a socket at a foreign address receives nothing.
+                // Wine accepts any address, but a socket with an address of another machine receives nothing.
                 let ip = local.ip();
                 if cfg!(windows)
                     && !ip.is_unspecified()
@@ -185,12 +185,12 @@ impl Udp {
         if let Some((dscp, marking)) = options.dscp.zip(marking) {
             grants.add(marking, mark(&socket, is_v4, dscp << 2));
         }
-        // A source does not read the traffic class of received packets, because that is slower. The
-        // reflector's answer has it.
+        // A source does not read the traffic class of received packets, because that is slower. The source
+        // does not need it, because the reflector's answer contains the traffic class.
         let is_source = matches!(place, Place::Peer(_));
         if !is_source {
             let read_class = read_class(&socket, is_v4);
-            // If packets are not marked, an unreadable mark does not matter.
+            // If packets are not marked, it does not matter that the mark cannot be read.
             if options.dscp.is_some() {
                 grants.add(READING, read_class);
             }
@@ -294,8 +294,9 @@ fn join(socket: &Socket, group: SocketAddr, interface: Option<&Interface>) -> Re
         return Err(NetError::NotMulticast(group.ip()));
     }
     if interface.is_none() {
-        // Without a given interface, routing must choose it. A separate socket checks that there is
-        // a route, because a connected socket would not receive from the group.
+        // If no interface is given, routing must choose the interface. A separate socket checks that there is
+        // a route. The socket itself must not be connected, because a connected socket would not receive from
+        // the group.
         let probe = Socket::new(Domain::for_address(group), Type::DGRAM, None)
             .map_err(NetError::context("creating a UDP socket"))?;
         probe
@@ -313,8 +314,8 @@ fn join(socket: &Socket, group: SocketAddr, interface: Option<&Interface>) -> Re
         (true, IpAddr::V6(_)) => (Ipv6Addr::UNSPECIFIED, group.port()).into(),
     };
     bind(socket, local)?;
-    // Packets loop back to this machine only on the loopback interface, because there the other end
-    // is on this machine. An end on this interface therefore also receives its own packets.
+    // Packets loop back to this machine only on the loopback interface, because the other end is then on this
+    // machine. An end on the loopback interface therefore also receives its sent packets.
     let hears_itself = interface.is_some_and(Interface::is_loopback);
     match group.ip() {
         IpAddr::V4(address) => {
@@ -370,8 +371,7 @@ impl UdpGrants {
         self.others.push(Grant::new(asked, outcome));
     }
 
-    /// Enters all requests other than buffers as refused, because they are not requested for
-    /// sockets of a library.
+    /// Adds all requests other than buffers as refused. They are not requested for the sockets of a library.
     #[cfg(target_os = "linux")]
     pub(super) fn refuse(&mut self, options: &UdpOptions, library: &str) {
         for asked in options.requests().into_iter().flatten() {

@@ -54,7 +54,7 @@ impl Kind {
             .find(|kind| kind.code() == code)
     }
 
-    /// Returns the kind of the answer; `None` if this kind is an answer.
+    /// Returns the kind of the answer. Returns `None` if this kind is itself an answer.
     pub(super) fn answer(self) -> Option<Kind> {
         match self {
             Kind::Hello => Some(Kind::Welcome),
@@ -194,8 +194,8 @@ mod tests {
         assert!(Header::read(&ours).is_some());
         assert_eq!(Header::read(&[]), None);
         assert_eq!(Header::read(&ours[..HEADER_LEN - 1]), None);
-        // A wrong magic number, version, kind or flag is enough to reject a packet. So is a class
-        // that is not marked as known.
+        // A wrong magic number, version, kind or flag is enough to reject a packet. A packet is also rejected
+        // if it contains a class that is not marked as known.
         for (offset, value) in [(0, b'X'), (3, 0), (4, 2), (5, 0), (5, 5), (6, 2), (7, 1)] {
             let mut theirs = ours;
             theirs[offset] = value;

@@ -12,8 +12,8 @@ const PAPER: Rgb = [255, 255, 255];
 const INK: Rgb = [40, 40, 40];
 const FRAME: Rgb = [200, 200, 200];
 
-/// Colours from few to many samples: pale yellow, orange, red to dark purple. They stay readable in
-/// grey. The source is matplotlib's "inferno" (CC0), in reverse order.
+/// Colours from few to many samples: pale yellow, orange, red, and then dark purple. The colours stay
+/// distinguishable in grey. The source is matplotlib's "inferno" (CC0), in reverse order.
 const RAMP: [Rgb; 6] = [
     [252, 240, 164],
     [252, 181, 25],
@@ -31,7 +31,7 @@ const TOP: usize = 3 * LETTER;
 const BOTTOM: usize = 4 * LETTER;
 const GAP: usize = 2 * LETTER;
 
-/// Number of maps in a row, which is the number that fits on a page.
+/// Number of maps in a row. This number of maps fits on a page.
 const PER_ROW: usize = 2;
 
 /// Height of the colour scale in pixels.
@@ -51,8 +51,8 @@ pub fn heat_svg(axes: &HeatAxes, maps: &[HeatMap]) -> String {
     svg.finish()
 }
 
-/// Draws each row of maps, and the colour scale, as an SVG document. All documents have the same
-/// width. A page can break between them.
+/// Draws each row of maps as a separate SVG document. The last document contains the colour scale. All
+/// documents have the same width. A page can break between two documents.
 pub fn heat_svg_rows(axes: &HeatAxes, maps: &[HeatMap]) -> Vec<String> {
     let most = most(maps);
     let (width, _) = size(axes, maps);
@@ -76,7 +76,7 @@ pub fn heat_png(axes: &HeatAxes, maps: &[HeatMap]) -> Vec<u8> {
 }
 
 /// Returns the density of a cell, from 0 (no sample) to 1 (the maximum of all maps). The density is
-/// logarithmic, so that single samples are visible next to thousands.
+/// logarithmic. Single samples are therefore visible next to thousands of samples.
 pub fn density(count: u64, most: u64) -> f64 {
     match count {
         0 => 0.0,
@@ -159,7 +159,7 @@ fn draw_map(
     most: u64,
 ) {
     let (width, height) = map_size(axes, map);
-    // Draws as many latency labels as fit, each at the edge of a row.
+    // Draws as many latency labels as there is room for. Each label is at the edge of a row.
     let step = axes.rows().div_ceil(8).max(1);
     for row in (0..=axes.rows()).step_by(step) {
         let y = top + height - row * CELL;
@@ -169,7 +169,7 @@ fn draw_map(
         canvas.rectangle((left - LETTER / 2, y), (LETTER / 2, 1), FRAME);
     }
     frame(canvas, (left, top), (width, height));
-    // A title longer than its map is cut.
+    // A title that is longer than its map is cut off.
     let title: String = map.title.chars().take(width / LETTER).collect();
     canvas.text((left, top - 2 * LETTER), &title);
     for (column, rows) in map.counts.iter().enumerate() {
@@ -198,7 +198,7 @@ fn scale_counts(most: u64) -> impl Iterator<Item = u64> {
         .chain(Some(most).filter(|most| *most > 0))
 }
 
-/// Returns the width of a count on the scale in pixels: its box, the text and the gap.
+/// Returns the width in pixels that a count needs on the colour scale: its box, its text and the gap.
 fn scale_step(count: u64) -> usize {
     3 * LETTER + length(&count.to_string())
 }
@@ -265,7 +265,7 @@ mod tests {
             "names of methods are escaped"
         );
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
-        // The third map starts a second row, below the first.
+        // The third map starts a second row, which is below the first row.
         let third = svg.rmatch_indices("a &amp;").next().unwrap().0;
         let place = |at: usize| svg[..at].rsplit_once("<text ").unwrap().1.to_owned();
         let x = format!("x=\"{LEFT}\"");
@@ -278,8 +278,8 @@ mod tests {
     fn separate_rows_match_the_picture() {
         let (axes, mut maps) = drawn();
         maps.push(maps[0].clone());
-        // The second map has the maximum of all maps. If the last row were drawn alone, it would
-        // have other colours.
+        // The second map contains the maximum of all maps. If the last row were drawn without the other rows,
+        // it would have other colours.
         maps[1].counts[0][0] = 50;
         let cells = |svg: &str| {
             let line = |line: &&str| line.contains("width=\"4\" height=\"4\"");
@@ -331,7 +331,7 @@ mod tests {
             let at = (y * info.width as usize + x) * 3;
             [pixels[at], pixels[at + 1], pixels[at + 2]]
         };
-        // The first sample is in the lowest row of the first column; the cell above it is empty.
+        // The first sample is in the lowest row of the first column. The cell above it is empty.
         let bottom = TOP + axes.rows() * CELL;
         let count = maps[0].counts[0][0];
         assert!(count > 0 && maps[0].counts[0][9] == 0);

@@ -88,7 +88,7 @@ pub(super) fn set_policy(policy: Policy) -> Result<(), Refusal> {
     })
 }
 
-/// Returns whether the calling thread has CAP_SYS_NICE.
+/// Returns true if the calling thread has CAP_SYS_NICE.
 fn has_right() -> bool {
     let sets = rustix::thread::capabilities(None);
     sets.is_ok_and(|sets| {
@@ -97,7 +97,7 @@ fn has_right() -> bool {
     })
 }
 
-/// Returns whether there is an online CPU on which the calling thread may not run.
+/// Returns true if there is an online CPU on which the calling thread may not run.
 fn is_kept_from_cpus() -> bool {
     // SAFETY: the call takes a number and returns a number.
     let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
@@ -105,7 +105,7 @@ fn is_kept_from_cpus() -> bool {
     allowed.is_ok_and(|allowed| i64::from(allowed.count()) < online)
 }
 
-/// Sets a policy with a fixed priority. Child threads do not inherit it.
+/// Sets a policy with a fixed priority. Child threads do not inherit this policy.
 fn fixed(policy: libc::c_int, priority: u8) -> io::Result<()> {
     // SAFETY: the structure holds only numbers, for which zero is valid.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };

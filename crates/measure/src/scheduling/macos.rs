@@ -47,7 +47,7 @@ pub(super) fn set_policy(policy: Policy) -> Result<(), Refusal> {
     // SAFETY: the structure holds only numbers, for which zero is valid.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = priority.into();
-    // SAFETY: the thread is the calling one, and the structure outlives the call.
+    // SAFETY: the call concerns the calling thread, and the structure outlives the call.
     match unsafe { libc::pthread_setschedparam(libc::pthread_self(), policy, &parameters) } {
         0 => Ok(()),
         error => {

@@ -44,7 +44,7 @@ pub enum Policy {
 /// Scheduling requests for a thread. All other properties keep the system's defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
-    /// Policy.
+    /// Scheduling policy of the thread.
     pub policy: Policy,
     /// Number of the CPU, from 0, to which the thread is pinned.
     pub cpu: Option<u32>,
@@ -76,13 +76,13 @@ impl Grant {
         }
     }
 
-    /// Returns whether the request was granted.
+    /// Returns true if the request was granted.
     pub fn is_granted(&self) -> bool {
         self.refused.is_none()
     }
 
-    /// Formats a setting with its refused requests marked. The marks prevent readers from
-    /// attributing numbers to a setting that did not apply.
+    /// Formats a setting and marks its refused requests. Without the marks, readers could attribute numbers
+    /// to a setting that was not in effect.
     pub fn describe(setting: &impl fmt::Display, grants: &[Grant]) -> String {
         let outcome = |wish: &str| {
             let mut refused = grants.iter().filter(|grant| !grant.is_granted());
@@ -142,9 +142,8 @@ impl fmt::Display for Scheduling {
 }
 
 impl Scheduling {
-    /// Applies all requests to the calling thread until the thread ends. Memory is locked for the
-    /// whole program. A refused request does not stop the others; the returned grants report the
-    /// refusal.
+    /// Applies all requests to the calling thread until the thread ends. Memory is locked for the whole
+    /// program. A refused request does not stop the other requests. The returned grants report the refusal.
     ///
     /// A thread that polls under a real-time policy must use [`Spin`](crate::Spin).
     pub fn apply(&self) -> Vec<Grant> {
@@ -250,7 +249,7 @@ mod tests {
             Grant::describe(&everything, &grants),
             "SCHED_DEADLINE 200µs of 1ms, nice -5 (refused), CPU 3, timer slack 1ns, memory locked"
         );
-        // A grant that the setting did not request marks nothing, even if it failed.
+        // A refused grant adds no mark if the setting did not contain its request.
         let failed = [Grant::new("nanosleep", Err("it failed"))];
         assert_eq!(Grant::describe(&everything, &failed), asked);
     }

@@ -1,5 +1,5 @@
-//! Scheduling on Windows. Unsafe code is allowed for calls about the calling thread. They take its
-//! pseudo-handle, numbers, and a constant text that ends with 0.
+//! Scheduling on Windows. Unsafe code is allowed for calls about the calling thread. The arguments of these
+//! calls are the pseudo-handle of the thread, numbers, and a constant text that ends with 0.
 #![allow(unsafe_code)]
 
 use std::io;

@@ -78,12 +78,12 @@ impl SleepMethod {
         }
     }
 
-    /// Returns whether the method sleeps until a time instead of for a duration.
+    /// Returns true if the method sleeps until a time instead of for a duration.
     pub fn is_absolute(self) -> bool {
         matches!(self, SleepMethod::ClockNanosleep | SleepMethod::Timerfd)
     }
 
-    /// Returns the granularity of the method's durations in nanoseconds. Other durations are
+    /// Returns the granularity in nanoseconds of the durations that the method accepts. Other durations are
     /// rounded up.
     pub fn granularity_ns(self) -> i64 {
         match self {

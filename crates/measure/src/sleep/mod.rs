@@ -1,8 +1,8 @@
 //! Lateness of sleeps.
 //!
-//! A sample is one sleep. For a relative method, the latency is the time that the thread slept
-//! longer than requested. For an absolute method, the latency is the time from the slot's due time
-//! to the wake-up, as in cyclictest.
+//! A sample is one sleep. For a relative method, the latency is the time by which the sleep exceeded the
+//! requested duration. For an absolute method, the latency is the time from the slot's due time to the
+//! wake-up, as in cyclictest.
 
 #[cfg(target_os = "linux")]
 #[path = "linux.rs"]
@@ -36,7 +36,8 @@ pub struct SleepSetting {
     pub scheduling: Scheduling,
     /// Timer resolution that the program requests on Windows.
     pub resolution: Option<Resolution>,
-    /// True if Windows is asked to keep the resolution while no window of the program is visible.
+    /// True if the program requests that Windows keeps the resolution while no window of the program is
+    /// visible.
     pub without_throttling: bool,
 }
 
@@ -97,7 +98,7 @@ impl fmt::Display for SleepSetting {
 /// Number of sleeps in a warm-up run.
 const WARM_UP_SAMPLES: u32 = 20;
 
-/// Number of samples, without sleeping, from which the cost of a sample is computed.
+/// Number of samples from which the cost of a sample is computed. These samples do not sleep.
 const COST_SAMPLES: u32 = 2_000;
 
 /// Maximum time between two calls of `stop`.
@@ -147,7 +148,7 @@ impl SleepPlan {
         let references = references(&variants.collect::<Vec<_>>());
         let start_ns = clock.now_ns();
         let end = self.plan.carry_out(&references, clock, stop, |turn| {
-            // The settings of a method are adjacent, because they are compared.
+            // The settings of a method are adjacent, because they are compared with each other.
             let method = methods[turn.method / self.settings.len()];
             let number = turn.method % self.settings.len();
             let samples = match turn.run {
@@ -241,8 +242,8 @@ impl SleepPlan {
         (clock.now_ns() - start_ns) as f64 / f64::from(COST_SAMPLES)
     }
 
-    /// Returns the minimum duration of the measurement, regardless of [`Plan::time`]. It is the
-    /// time of the required rounds if every sleep starts on time.
+    /// Returns the minimum duration of the measurement, regardless of [`Plan::time`]. The minimum duration is
+    /// the duration of the required rounds if every sleep starts on time.
     pub fn minimum_time(&self) -> Duration {
         let run = |samples: u32| {
             let between = self.interval.saturating_mul(samples.saturating_sub(1));
@@ -260,10 +261,10 @@ impl SleepPlan {
         self.samples.min(WARM_UP_SAMPLES)
     }
 
-    /// Returns the number of sleeps per counted run. If the machine cannot keep the interval, the
-    /// number is reduced, so that a run ends in time. The number is fixed before the first counted
-    /// run. If a run were ended early instead, it would lose its last sleeps, which have the
-    /// largest lateness.
+    /// Returns the number of sleeps per counted run. If the machine cannot keep the interval, the number is
+    /// reduced, so that a run ends in time. The number is fixed before the first counted run. If the plan
+    /// ended a run early instead, the run would lose its last sleeps. The last sleeps have the largest
+    /// lateness.
     fn samples_per_run(&self, pace: &Pace) -> u32 {
         let is_kept = pace.found_ns * 4 <= pace.planned_ns * 5;
         if is_kept || self.plan.time == Duration::MAX {
@@ -358,13 +359,14 @@ impl Now for Since<'_> {
 struct Loop {
     requested_ns: i64,
     interval_ns: i64,
-    /// True if the due time of a sleep counts from its slot instead of from its actual start.
+    /// True if the due time of a sleep counts from the intended start of its slot. False if the due time
+    /// counts from the actual start of the sleep.
     is_absolute: bool,
 }
 
 impl Loop {
-    /// Takes samples until there are enough, `stop` returns true, or a sleep fails. Returns the
-    /// error of the failed sleep.
+    /// Takes samples until there are `samples` samples, `stop` returns true, or a sleep fails. Returns the
+    /// error of the failed sleep, if there is one.
     fn sample(
         &self,
         clock: &impl Now,
@@ -401,7 +403,7 @@ impl Loop {
                 break;
             }
             let mut sample = Sample::timed(slot.intended_ns, start_ns, clock.now_ns());
-            // Converts the time slept into lateness.
+            // Converts the duration of the sleep into its lateness.
             let late = |slept_ns: i64| slept_ns - (due_ns - start_ns);
             sample.latency_ns = sample.latency_ns.map(late);
             series.samples.push(sample);
@@ -429,7 +431,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Clock that only sleeping advances.
+    /// Clock that advances only during sleeps.
     #[derive(Default)]
     struct Hand(Cell<i64>);
 
@@ -439,7 +441,7 @@ mod tests {
         }
     }
 
-    /// Returns the samples of a cycle of 1 ms. Its sleeps end 10 µs late, except for one sleep that
+    /// Returns samples that start every millisecond. Each sleep ends 10 µs late, except for one sleep that
     /// ends 1 s late.
     fn stalled(is_absolute: bool) -> Series {
         let clock = Hand::default();
@@ -471,8 +473,8 @@ mod tests {
         assert_eq!(late.len(), 3_000);
         assert_eq!(late[999], MS / 100);
         assert_eq!(late[1_000], 1_000 * MS);
-        // Each sleep after the stall is due 1 ms after the sleep before it. Its due time has
-        // passed, so it takes only 10 µs.
+        // Each sleep after the stall is due 1 ms after the previous sleep. The due time of this sleep has
+        // already passed, so the sleep takes only 10 µs.
         assert_eq!(late[1_001], 999 * MS + MS / 100);
         assert_eq!(late[1_500], 500 * MS + 500 * MS / 100);
         assert_eq!(late[2_500], MS / 100);
@@ -558,8 +560,7 @@ mod tests {
                 "{}",
                 group.first.method
             );
-            // The clock of the samples and the clock of the sleeps may differ by 500 parts per
-            // million.
+            // The clock of the samples and the clock of the sleeps may differ by up to 500 parts per million.
             let early = summary.min_ns.unwrap();
             assert!(
                 early >= -1_000 || cfg!(windows),

@@ -51,9 +51,9 @@ impl HeldResolution {
     }
 }
 
-/// Requests a timer resolution and, if `without_throttling` is true, that Windows keeps it while no
-/// window of the program is visible. The requests last until the result is dropped. Systems other
-/// than Windows refuse both requests.
+/// Requests a timer resolution. If `without_throttling` is true, also requests that Windows keeps the
+/// resolution while no window of the program is visible. The requests last until the result is dropped.
+/// Systems other than Windows refuse both requests.
 ///
 /// Since Windows 10 2004, a request affects only the timers of the requesting program.
 pub fn hold_resolution(resolution: Option<Resolution>, without_throttling: bool) -> HeldResolution {
@@ -68,7 +68,7 @@ pub fn hold_resolution(resolution: Option<Resolution>, without_throttling: bool)
             Err(refusal) => Grant::new(asked, Err(refusal)),
         });
     };
-    // Throttling is disabled first, so that this already applies when the resolution is requested.
+    // Throttling is disabled first, so that it is already disabled when the resolution is requested.
     if without_throttling {
         take("no throttling".to_owned(), system::refuse_throttling());
     }
@@ -107,8 +107,8 @@ mod tests {
         assert!(held.grants.iter().all(says_why));
     }
 
-    /// Wine accepts any resolution but keeps its own, so the request counts as refused there.
-    /// Windows reports its actual resolution.
+    /// Checks the current resolution after a request. Wine accepts any resolution but keeps its own
+    /// resolution, so on Wine the request counts as refused. Windows reports its actual resolution.
     #[cfg(windows)]
     #[test]
     fn the_resolution_of_windows_is_checked() {

@@ -36,7 +36,7 @@ impl Drop for Held {
         match self {
             Held::Resolution(Resolution::Native(units)) => {
                 let mut current = 0;
-                // SAFETY: the address is that of a local variable.
+                // SAFETY: the pointer refers to a local variable.
                 unsafe { NtSetTimerResolution(*units, 0, &mut current) };
             }
             Held::Resolution(Resolution::Multimedia(ms)) => {
@@ -57,7 +57,7 @@ pub(super) fn set_resolution(resolution: Resolution) -> Result<Held, Refusal> {
     match resolution {
         Resolution::Native(units) => {
             let mut current = 0;
-            // SAFETY: the address is that of a local variable.
+            // SAFETY: the pointer refers to a local variable.
             let status = unsafe { NtSetTimerResolution(units, 1, &mut current) };
             if status != STATUS_SUCCESS {
                 return Err(Refusal::Invalid(format!(
@@ -96,7 +96,7 @@ pub(super) fn refuse_throttling() -> Result<Held, Refusal> {
     Ok(Held::NoThrottling)
 }
 
-/// Takes control of these kinds of throttling and disables them. If `kinds` is 0, returns the
+/// Takes control of the throttling in `kinds` and disables this throttling. If `kinds` is 0, returns the
 /// control to the system.
 fn throttling(kinds: u32) -> Result<(), Refusal> {
     let state = PROCESS_POWER_THROTTLING_STATE {
@@ -131,7 +131,7 @@ pub(super) fn resolution_ns() -> Option<i64> {
 /// Returns the coarsest, finest and current timer resolution in nanoseconds.
 fn resolutions_ns() -> Option<[i64; 3]> {
     let (mut coarsest, mut finest, mut current) = (0, 0, 0);
-    // SAFETY: the addresses are those of local variables.
+    // SAFETY: the pointers refer to local variables.
     let status = unsafe { NtQueryTimerResolution(&mut coarsest, &mut finest, &mut current) };
     (status == STATUS_SUCCESS && current > 0)
         .then(|| [coarsest, finest, current].map(|units| i64::from(units) * 100))
@@ -173,7 +173,7 @@ impl Sleeper {
                 Ok(())
             }
             Sleeper::NtDelayExecution => {
-                // SAFETY: the address is that of a local variable.
+                // SAFETY: the pointer refers to a local variable.
                 match unsafe { NtDelayExecution(0, &due) } {
                     STATUS_SUCCESS => Ok(()),
                     status => Err(io::Error::other(format!("status {status:#010x}"))),

@@ -13,8 +13,8 @@ use crate::{
 pub(crate) struct Acknowledger {
     own: IpAddr,
     losses: Losses,
-    /// One bit for each of the last 32 packets; bit 0 is the packet with the highest number. A bit
-    /// is set if the packet was received.
+    /// One bit for each of the last 32 packets. Bit 0 belongs to the packet with the highest number. A bit is
+    /// set if its packet was received.
     bitmap: u32,
     timestamp: u32,
     received_at: Time,
@@ -77,8 +77,8 @@ impl Acknowledger {
         })
     }
 
-    /// Returns the option with the loss rate and the timestamp that acknowledgements and NAKs
-    /// carry.
+    /// Returns the congestion feedback: the option with the loss rate and the timestamp. Acknowledgements and
+    /// NAKs carry this option.
     pub(crate) fn feedback(&self, now: Time) -> CongestionFeedback {
         let held = now.since(self.received_at).as_millis() as u32;
         CongestionFeedback {
@@ -114,8 +114,8 @@ mod tests {
         assert_eq!((ack.highest, ack.bitmap), (Sqn(13), 0b1101));
         assert_eq!(data(&mut acknowledger, 100).bitmap, 0b1);
         assert_eq!(acknowledger.acknowledge(Time(0)), None);
-        // The acknowledgement is sent 20.5 ms after the data, so 20 whole ms are added to the
-        // timestamp.
+        // The acknowledgement is sent 20.5 ms after the data. The delay is rounded down to 20 ms and added to
+        // the timestamp.
         assert_eq!(acknowledger.feedback(Time(20_500_000)).timestamp, 1020);
     }
 }

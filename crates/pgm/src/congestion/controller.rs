@@ -11,11 +11,11 @@ use crate::{
     wire::{Ack, CongestionData, CongestionFeedback, Sqn},
 };
 
-/// Window size in packets. Below it, each acknowledged packet enlarges the window by one packet.
+/// Window size in packets. While the window is smaller, each acknowledged packet enlarges it by one packet.
 const SLOW_START_THRESHOLD: f64 = 4.0;
 /// Number of later packets that must be received before a missing packet counts as lost.
 const LOSS_THRESHOLD: usize = 3;
-/// Maximum window size in packets. Packets beyond it could not be acknowledged in time.
+/// Maximum window size in packets. Packets beyond this size could not be acknowledged in time.
 const MAX_WINDOW: f64 = 65_536.0;
 
 /// Congestion window of a source. Acknowledgements enlarge the window, and losses halve it.
@@ -25,10 +25,10 @@ pub(crate) struct Controller {
     /// Unspecified address (0.0.0.0 or ::). In a data packet, it asks any receiver to acknowledge.
     any_acker: IpAddr,
     acker: Option<Acker>,
-    /// Number of packets that may be in flight. The draft counts tokens instead, but each lost
+    /// Number of packets that may be in flight. The draft counts tokens instead. With tokens, each lost
     /// packet would also lose its token.
     window: f64,
-    /// First packet that is neither acknowledged nor lost. `acknowledged` has a flag for this
+    /// First packet that is neither acknowledged nor lost. The list `acknowledged` has one flag for this
     /// packet and for each later packet.
     base: Sqn,
     acknowledged: VecDeque<bool>,
@@ -59,8 +59,8 @@ struct Quality {
 impl Quality {
     fn from_feedback(now: Time, feedback: CongestionFeedback) -> Quality {
         let round_trip = now.milliseconds().wrapping_sub(feedback.timestamp);
-        // After a clock jump, the timestamp may lie in the future. The time is then 1 ms, which is
-        // the resolution of timestamps in packets.
+        // After a clock jump, the timestamp may lie in the future. In this case, the round-trip time counts
+        // as 1 ms, which is the resolution of timestamps in packets.
         let round_trip_ms = f64::from(round_trip.cast_signed().max(1));
         Quality {
             round_trip_ms,
@@ -68,8 +68,8 @@ impl Quality {
         }
     }
 
-    /// Returns the throughput that TCP would reach, without a factor that is the same for all
-    /// receivers. Without loss, the result is infinite.
+    /// Returns the throughput that TCP would reach, divided by a factor that is the same for all receivers.
+    /// Without loss, the result is infinite.
     fn throughput(self) -> f64 {
         let Quality {
             round_trip_ms,
@@ -126,7 +126,7 @@ impl Controller {
         self.outstanding += 1;
     }
 
-    /// Handles the feedback of a receiver, which may become the acker.
+    /// Handles the feedback of a receiver. This receiver may become the acker.
     pub(crate) fn report(&mut self, now: Time, feedback: CongestionFeedback) {
         let quality = Quality::from_feedback(now, feedback);
         match &mut self.acker {
@@ -149,8 +149,8 @@ impl Controller {
             return;
         }
         let behind = ack.highest.since(self.base) as usize;
-        // Acknowledgements of packets before those in flight are accepted. Acknowledgements of
-        // packets that were not sent yet are ignored.
+        // An acknowledgement is accepted even if its packets are older than all packets in flight. An
+        // acknowledgement of a packet that was not sent yet is ignored.
         if behind >= self.acknowledged.len() && !ack.highest.is_before(self.base) {
             return;
         }
@@ -182,8 +182,9 @@ impl Controller {
         }
     }
 
-    /// Enlarges the window after `newly` packets were acknowledged: by one per packet up to the
-    /// slow-start threshold, then by one packet per round trip.
+    /// Enlarges the window after `newly` packets were acknowledged. Up to the slow-start threshold, the
+    /// window grows by one packet per acknowledged packet. Above the threshold, it grows by one packet per
+    /// round trip.
     fn open(&mut self, newly: f64) {
         let quick = newly.min((SLOW_START_THRESHOLD - self.window).max(0.0));
         self.window += quick;
@@ -314,8 +315,8 @@ mod tests {
         assert_eq!(controller.option(now).acker, FIRST, "not much slower");
         controller.report(now, feedback(SECOND, 0, 2000));
         assert_eq!(controller.option(now).acker, SECOND);
-        // The first receiver's round-trip time is now 30 ms, three times that of the second. This
-        // outweighs its lower loss.
+        // The first receiver's round-trip time is now 30 ms. This is three times the round-trip time of the
+        // second receiver and outweighs the lower loss of the first receiver.
         controller.report(milliseconds(30), feedback(FIRST, 0, 1000));
         assert_eq!(controller.option(now).acker, FIRST);
     }

@@ -18,15 +18,15 @@ impl Losses {
         }
     }
 
-    /// Returns the highest known sequence number: of a received packet, or the last number of a
-    /// shortened parity group.
+    /// Returns the highest known sequence number. It is the number of a received packet or the last number of
+    /// a shortened parity group.
     pub(crate) fn highest(&self) -> Sqn {
         self.highest
     }
 
-    /// Records a received packet. All packets between the previous highest number and this packet
-    /// count as lost. Returns the difference between the new and the previous highest number, or
-    /// `None` if the packet's number is not higher.
+    /// Records a received packet. All packets between the previous highest number and this packet count as
+    /// lost. Returns the difference between the new and the previous highest number. Returns `None` if the
+    /// packet's number is not higher than the previous highest number.
     pub(crate) fn received(&mut self, sqn: Sqn) -> Option<u32> {
         if !self.highest.is_before(sqn) {
             return None;
@@ -38,9 +38,9 @@ impl Losses {
         Some(step)
     }
 
-    /// Records a shortened group, which has fewer packets than usual. Its last packet is `last`,
-    /// and the numbers after `last` up to `end` are unused. Packets up to `last` that were not
-    /// received count as lost; unused numbers do not.
+    /// Records a shortened group, which has fewer packets than usual. `last` is the last packet of the group.
+    /// The numbers after `last` up to `end` are unused. Packets up to `last` that were not received count as
+    /// lost. Unused numbers do not count as lost.
     pub(crate) fn shorten_group(&mut self, last: Sqn, end: Sqn) {
         if self.highest.is_before(last) {
             self.lose(last.since(self.highest));
@@ -52,13 +52,13 @@ impl Losses {
     }
 
     fn lose(&mut self, packets: u32) {
-        // More than 1,000 losses in a row hardly change the filter, so the rest is skipped.
+        // More than 1,000 consecutive losses hardly change the filter, so further losses are skipped.
         for _ in 0..packets.min(1_000) {
             self.filter.add(true);
         }
     }
 
-    /// Returns the loss rate in units of 1/65,536, as packets carry it.
+    /// Returns the loss rate in units of 1/65,536, the unit of the field in packets.
     pub(crate) fn loss(&self) -> u16 {
         self.filter.loss()
     }
@@ -91,8 +91,8 @@ mod tests {
     use super::{LossFilter, Losses};
     use crate::wire::Sqn;
 
-    /// Uses a group with the numbers 100 to 103, of which 103 is unused. Packet 100 arrives in both
-    /// cases, packet 102 only in the first case.
+    /// Uses a group with the numbers 100 to 103. Number 103 is unused. Packet 100 arrives in both cases.
+    /// Packet 102 arrives only in the first case.
     #[test]
     fn unused_numbers_are_not_lost() {
         let lost = |fates: &[bool]| {

@@ -87,11 +87,11 @@ impl Code {
         parity
     }
 
-    /// Recovers the missing packets of a group, in order. In `data`, a missing packet is `None`.
-    /// `parity` holds the index and the bytes of each parity packet. Each recovered packet is as
-    /// long as the parity. Returns `None` if there are fewer parity packets than missing packets,
-    /// if an index is too large or occurs twice, if the parity packets differ in length, or if a
-    /// data packet is longer than the parity.
+    /// Recovers the missing packets of a group, in order. In `data`, a missing packet is `None`. `parity`
+    /// contains the index and the bytes of each parity packet. Each recovered packet is as long as the
+    /// parity. Returns `None` in four cases: there are fewer parity packets than missing packets, an index is
+    /// too large or occurs twice, the parity packets differ in length, or a data packet is longer than the
+    /// parity.
     pub fn recover(
         &self,
         data: &[Option<&[u8]>],
@@ -112,7 +112,7 @@ impl Code {
         {
             return None;
         }
-        // Parity bytes after the contribution of the known data packets was removed.
+        // Parity bytes from which the contribution of the known data packets was removed.
         let mut remainders = Vec::with_capacity(missing.len());
         let mut matrix = Vec::with_capacity(missing.len() * missing.len());
         for (index, bytes) in parity {

@@ -13,8 +13,8 @@ pub(crate) struct Member<'a> {
 /// A parity packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parity {
-    /// Parity of the payloads, which are padded to the longest. If the payloads differ in length,
-    /// two bytes with the parity of the lengths follow.
+    /// Parity of the payloads. Before the computation, all payloads are padded to the length of the longest
+    /// payload. If the payloads differ in length, two bytes follow that contain the parity of the lengths.
     pub(crate) payload: Vec<u8>,
     /// True if `payload` ends with the parity of the lengths.
     pub(crate) variable_length: bool,
@@ -211,7 +211,8 @@ mod tests {
 
     #[test]
     fn the_length_follows_in_network_order() {
-        // If only one packet of a group has data, parity 0 is that packet times its factor.
+        // If only one packet of a group contains data, parity packet 0 is this packet multiplied by its
+        // factor.
         let code = Code::for_group_size(2).unwrap();
         let payload = [0; 0x0102];
         let members = [&payload[..], b""].map(|payload| Member {

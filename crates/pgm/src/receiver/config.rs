@@ -15,8 +15,8 @@ pub struct ReceiverConfig {
     pub group: IpAddr,
     /// Order in which messages are returned.
     pub order: Order,
-    /// True to request packets that were sent before this receiver joined, if the source allows
-    /// that. In this case, messages of a source are returned only after its first SPM.
+    /// True to request packets that were sent before this receiver joined, if the source allows such
+    /// requests. In this case, messages of a source are returned only after the first SPM of the source.
     pub late_join: bool,
     /// True to send nothing. Missing packets can still arrive as parity, or because other receivers
     /// request them.
@@ -33,21 +33,21 @@ pub struct ReceiverConfig {
     pub request_bytes: usize,
     /// Maximum number of packets sent per second to all sources together.
     pub packets_per_second: u32,
-    /// True to send requests to the address that an SPM names (path NLA), even if the SPM came from
-    /// another address. Networks with PGM routers need this. If false, requests go to the address
-    /// from which the SPM came. This is safer because any member of the group can name any address
-    /// in an SPM.
+    /// True to send requests to the address that an SPM names (path NLA), even if the SPM came from another
+    /// address. Networks with PGM routers need this setting. If false, requests go to the address from which
+    /// the SPM came. The value false is safer, because any member of the group can name any address in an
+    /// SPM.
     pub trusts_path: bool,
     /// Time of silence after which a source is dropped.
     pub expiry: Duration,
     /// Maximum random delay before a request for missing packets. The source can set another
     /// maximum.
     pub back_off: Duration,
-    /// Time after which a request without a confirmation is repeated. The time doubles with each
+    /// Time after which a request is repeated if no confirmation arrived. The time doubles with each
     /// repetition, up to 16 times this value.
     pub confirmation: Duration,
-    /// Time after which a confirmed request without a repair is repeated. The time doubles with
-    /// each repetition, up to 16 times this value.
+    /// Time after which a confirmed request is repeated if no repair arrived. The time doubles with each
+    /// repetition, up to 16 times this value.
     pub repair: Duration,
     /// Number of unconfirmed requests after which a packet is given up as lost.
     pub confirmation_retries: u16,

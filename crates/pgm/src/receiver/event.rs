@@ -17,7 +17,7 @@ pub enum Event {
         /// arrived in the same system call. Copy them if you keep them for long.
         payload: Bytes,
     },
-    /// Packets were lost and cannot be repaired. Events after this one concern later packets.
+    /// Some packets were lost and cannot be repaired. Later events concern later packets.
     Lost {
         /// Session identifier of the source.
         source: Tsi,
@@ -30,7 +30,7 @@ pub enum Event {
     Reset {
         /// Session identifier of the source.
         source: Tsi,
-        /// Reason of the abort, and whether the source still sends repairs.
+        /// Reason for the abort, and whether the source still sends repairs.
         reset: Reset,
     },
     /// The session ended, and all its messages were returned or reported as lost.

@@ -12,8 +12,8 @@ use crate::{
     wire::{ParityParameters, Sqn},
 };
 
-/// Parity state of a session: its code, and an entry for each group that is shortened, or for which
-/// parity was received or requested.
+/// Parity state of a session. It contains the code, and an entry for each group that was shortened or for
+/// which parity was received or requested.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     session: Option<Session>,
@@ -48,8 +48,8 @@ impl Groups {
             .map_or(sqn, |session| sqn.group(session.parameters.group_size))
     }
 
-    /// Returns the group and the number of parity packets that a parity request with the number
-    /// `sqn` asks for. Returns `None` if the session has no parity.
+    /// Returns the content of a parity request with the number `sqn`: the group and the number of requested
+    /// parity packets. Returns `None` if the session has no parity.
     pub(super) fn parity_request(&self, sqn: Sqn) -> Option<(Sqn, u32)> {
         let size = self.session?.parameters.group_size;
         Some((sqn.group(size), sqn.index(size) + 1))
@@ -63,7 +63,7 @@ impl Groups {
 /// Received parity packet.
 #[derive(Debug)]
 pub(super) struct ParityPacket {
-    /// Sequence number of the packet. It identifies the group and a position in it.
+    /// Sequence number of the packet. It identifies the group and a position within the group.
     pub(super) sqn: Sqn,
     /// Factor in the index of the parity packet. The index is `times` × group size + the position
     /// of `sqn` in the group.
@@ -73,8 +73,8 @@ pub(super) struct ParityPacket {
 }
 
 impl ReceiveWindow {
-    /// Sets the parity parameters of the session. Later calls are ignored. A window that is too
-    /// small for two groups ignores parity, because recovery needs whole groups in the window.
+    /// Sets the parity parameters of the session. Later calls are ignored. If the window is too small for two
+    /// groups, it ignores parity, because recovery needs whole groups in the window.
     pub(super) fn set_parity(&mut self, now: Time, parameters: ParityParameters) {
         let Some(code) = Code::for_group_size(parameters.group_size) else {
             return;
@@ -160,8 +160,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// Closes the groups before the group of a received data packet. If the packet is the last of
-    /// its group and no proactive parity follows, closes this group too.
+    /// Closes the groups before the group of a received data packet. If the packet is the last packet of its
+    /// group and no proactive parity follows, closes this group too.
     pub(super) fn on_data(&mut self, now: Time, sqn: Sqn) {
         let Some(session) = self.groups.session else {
             return;
@@ -225,13 +225,13 @@ impl ReceiveWindow {
         }
     }
 
-    /// Shortens the group of `sqn` from `size` packets to `packets`. The numbers after these
-    /// packets are unused. This also applies to windows that ignore parity.
+    /// Shortens the group of `sqn` from `size` packets to `packets` packets. The numbers after these packets
+    /// are unused. A window that ignores parity also marks these numbers as unused.
     pub(super) fn shorten(&mut self, now: Time, sqn: Sqn, packets: u32, size: u32) {
         let group = sqn.group(size);
         let last = group.plus(size - 1);
-        // With parity, the window drops whole groups, so the group has passed if its first packet
-        // has passed. Without parity, its last packet must have passed.
+        // With parity, the window drops whole groups. A group has therefore passed if its first packet has
+        // passed. Without parity, the last packet of the group must have passed.
         let has_passed = match self.groups.is_active() {
             true => group.is_before(self.base),
             false => last.is_before(self.base),
@@ -262,9 +262,8 @@ impl ReceiveWindow {
         self.groups.groups.get(&group)?.size
     }
 
-    /// Returns the number of missing packets of a group, and the number of absent packets. Absent
-    /// packets are the missing packets and the packets that were given up. Parity must replace all
-    /// of them.
+    /// Returns the number of missing packets of a group, and the number of absent packets. Absent packets are
+    /// the missing packets and the packets that were given up. Parity must replace all absent packets.
     fn missing_and_absent(&self, group: Sqn) -> (usize, usize) {
         let size = self.groups.session.map_or(0, |s| s.parameters.group_size);
         let size = self.shortened(group).unwrap_or(size);
@@ -286,7 +285,7 @@ impl ReceiveWindow {
         self.missing_and_absent(group).0 == 0
     }
 
-    /// Returns the number of parity packets that a group still needs; `None` if no parity was
+    /// Returns the number of parity packets that a group still needs. Returns `None` if no parity was
     /// requested for the group.
     pub(super) fn parity_needed(&self, group: Sqn) -> Option<u32> {
         let entry = self.groups.groups.get(&group)?;
@@ -295,8 +294,8 @@ impl ReceiveWindow {
         Some(absent.saturating_sub(entry.parity.len()) as u32)
     }
 
-    /// Returns the sequence number for a request of the parity that a group still needs. Its
-    /// position in the group is the number of parity packets minus one.
+    /// Returns the sequence number for a request of the parity that a group still needs. The position of this
+    /// number in the group is the number of needed parity packets minus one.
     pub(super) fn parity_request_number(&self, group: Sqn) -> Sqn {
         group.plus(self.parity_needed(group).unwrap_or(1).max(1) - 1)
     }

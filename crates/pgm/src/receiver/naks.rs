@@ -71,8 +71,8 @@ impl ReceiveWindow {
             }
             Target::Group(group.0)
         } else {
-            // The source confirms only packets that it has sent, so it has also sent all earlier
-            // packets. A number outside of the window is ignored.
+            // The source confirms only packets that it has sent, so it has also sent all earlier packets.
+            // Numbers outside of the window are ignored.
             if heard == Heard::Confirmation
                 && sqn.since(self.base) < self.config.window
                 && self.slot_of(sqn).is_none()
@@ -104,8 +104,8 @@ impl ReceiveWindow {
         self.request_mut(target).map(|request| request.stage)
     }
 
-    /// Starts to wait for a confirmation or a repair. The time doubles with each failed attempt. So
-    /// a lost request is repeated soon, but a slow source does not get more and more requests.
+    /// Starts to wait for a confirmation or a repair. The time doubles with each failed attempt. A lost
+    /// request is therefore repeated soon, but a slow source does not get more and more requests.
     fn set_stage(&mut self, target: Target, stage: Stage, now: Time) {
         const MAX_DOUBLINGS: u16 = 4;
         let Some(request) = self.request_mut(target).copied() else {

@@ -49,8 +49,8 @@ pub(super) struct Peer {
     is_reset_reported: bool,
     is_finish_reported: bool,
     is_expired: bool,
-    /// Sequence number of the last outdated SPM, and the number of outdated SPMs with ascending
-    /// numbers. An SPM is outdated if it is older than the newest SPM.
+    /// Sequence number of the last outdated SPM, and the number of outdated SPMs that arrived in ascending
+    /// order. An SPM is outdated if it is older than the newest SPM.
     old_spms: (Sqn, u32),
     rng: fastrand::Rng,
     statistics: ReceiverStatistics,
@@ -61,11 +61,11 @@ pub(super) struct Peer {
 enum Introduction {
     /// An SPM was received, or no SPM is needed.
     NotNeeded,
-    /// A request is due at this time. Until then, another receiver may send one, or the source may
-    /// send an SPM.
+    /// A request is due at this time. If another receiver sends a request or the source sends an SPM before
+    /// this time, no request is needed.
     AskAt(Time),
-    /// The request was sent to the group, so that other receivers do not repeat it. Next, it is
-    /// sent to the source.
+    /// The request was sent to the group, so that other receivers do not repeat it. The next request goes to
+    /// the source.
     AskSource,
 }
 
@@ -191,8 +191,8 @@ impl Peer {
         }
     }
 
-    /// Returns the address for packets to the source. This is the address `named` in the packet if
-    /// it may be trusted, otherwise the address from which the packet came.
+    /// Returns the address for packets to the source. If the address `named` in the packet may be trusted, it
+    /// is the result. Otherwise, the result is the address from which the packet came.
     fn path_to(&self, from: IpAddr, named: IpAddr) -> IpAddr {
         let is_host = !named.is_multicast() && !named.is_unspecified();
         if self.config.trusts_path && is_host {
@@ -311,9 +311,9 @@ impl Peer {
         if is_usual {
             self.address = from;
             window.advance_trail(data.trail);
-            // This message is delivered next, so it can stay in the shared memory of the receive
-            // buffer. Packets that wait for other packets are copied, because a few short packets
-            // could otherwise keep large buffers in memory.
+            // This message is delivered next, so it can stay in the shared memory of the receive buffer. A
+            // packet that waits for other packets is copied. Otherwise, a few short packets could keep large
+            // buffers in memory.
             window.append(match room {
                 Some(room) => room.slice_ref(packet.payload),
                 None => Bytes::copy_from_slice(packet.payload),
@@ -404,8 +404,8 @@ impl Peer {
     }
 
     fn apply_back_off(&mut self, options: &Options<'_>) {
-        // The option can name a later poll, from which on the interval applies. This number is
-        // ignored, because only a source that measures again would send it.
+        // The option can name a later poll as the start of the interval. The code ignores the number of this
+        // poll, because only a source that measures again would send such a number.
         if let Some(told) = options.back_off_interval
             && let Some(window) = &mut self.window
         {
@@ -415,7 +415,7 @@ impl Peer {
 
     fn handle_poll(&mut self, now: Time, from: IpAddr, poll: Poll) {
         const GENERAL: u16 = 0;
-        // The identity in polls can be any number that differs between receivers.
+        // The identity in polls may be any number, but it must differ between receivers.
         let identity = self.config.seed as u32 ^ (self.config.seed >> 32) as u32;
         self.answer = None;
         let is_asked = identity & poll.mask == poll.random & poll.mask;

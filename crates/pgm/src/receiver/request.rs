@@ -13,7 +13,7 @@ pub(super) enum Target {
     Group(u32),
 }
 
-/// Stage of a request.
+/// Time at which missing packets are given up because no SPM has reported the address for requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Not requested yet, because parity of the group may still arrive or is requested instead.
@@ -96,7 +96,7 @@ impl RequestTimers {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NakContent {
     pub(super) parity: bool,
-    /// Requested sequence numbers: at least one, and at most one more than a NAK list holds,
-    /// because the first number precedes the list.
+    /// Requested sequence numbers. There is at least one number. There is at most one number more than a NAK
+    /// list holds, because the first number precedes the list.
     pub(super) numbers: Vec<Sqn>,
 }

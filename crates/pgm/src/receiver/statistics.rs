@@ -7,18 +7,19 @@ use std::time::Duration;
 pub struct ReceiverStatistics {
     /// Number of messages returned to the application.
     pub messages: u64,
-    /// Total size of these messages in bytes.
+    /// Total size of the returned messages in bytes.
     pub message_bytes: u64,
-    /// Number of different data packets, received as originals or repairs or recovered from parity.
+    /// Number of different data packets that arrived as originals or repairs, or that were recovered from
+    /// parity.
     pub packets: u64,
-    /// Number of repairs among these packets.
+    /// Number of repairs among the packets that `packets` counts.
     pub repairs: u64,
     /// Number of packets recovered from parity.
     pub recovered: u64,
     /// Number of parity packets received.
     pub parity: u64,
-    /// Number of received data packets that were not needed, because they were already received,
-    /// already given up, or before the window.
+    /// Number of received data packets that were not needed: packets that were already received or given up,
+    /// and packets before the window.
     pub duplicates: u64,
     /// Number of received packets that were refused, for example because the memory limit was
     /// reached.
@@ -30,7 +31,8 @@ pub struct ReceiverStatistics {
     pub skipped: u64,
     /// Number of parity packets that were dropped because they contradict each other or the data.
     pub contradictory: u64,
-    /// Number of late packets: they were missing for some time and then arrived or were recovered.
+    /// Number of late packets. A packet is late if it was missing for some time and then arrived or was
+    /// recovered.
     pub late: u64,
     /// Total time for which the late packets were missing.
     pub late_total: Duration,
@@ -42,12 +44,11 @@ pub struct ReceiverStatistics {
     pub ncfs: u64,
     /// Number of NAKs sent.
     pub naks: u64,
-    /// Number of packets and groups that these NAKs requested.
+    /// Number of packets and groups that the sent NAKs requested.
     pub numbers_requested: u64,
     /// Number of SPMs that came from one address and named a different address for requests.
     pub foreign_paths: u64,
-    /// Number of packets to the source that were withheld because the source had sent too few
-    /// bytes.
+    /// Number of packets to the source that were not sent because the source itself had sent too few bytes.
     pub withheld: u64,
     /// Number of NAKs received from other receivers.
     pub naks_heard: u64,

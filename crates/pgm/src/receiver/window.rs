@@ -18,16 +18,16 @@ use crate::{
     wire::{Fragment, Sqn},
 };
 
-/// Receive window of a source. It has a slot for each packet, from the first undelivered packet to
-/// the last packet that the source is known to have sent, as far as there is room.
+/// Receive window of a source. It has a slot for each packet from the first undelivered packet to the last
+/// packet that the source is known to have sent. If the window is full, the last packets have no slot.
 ///
-/// With parity, packets stay in the window until their whole group was delivered, because recovery
-/// needs them.
+/// With parity, packets stay in the window until their whole group was delivered, because recovery needs
+/// these packets.
 #[derive(Debug)]
 pub(super) struct ReceiveWindow {
     pub(super) config: ReceiverConfig,
-    /// First packet of the window when it was opened. Messages that started earlier count as
-    /// skipped, not as lost.
+    /// First packet of the window when the window was opened. If a message started before this packet, its
+    /// packets count as skipped, not as lost.
     joined: Sqn,
     /// Sequence number of the first slot.
     pub(super) base: Sqn,
@@ -42,15 +42,15 @@ pub(super) struct ReceiveWindow {
     trail: Sqn,
     /// Last packet that the source is known to have sent.
     pub(super) lead: Sqn,
-    /// Sequence number at which the window restarts after all its slots were delivered. It is set
-    /// if the packets up to it cannot be repaired any more, or were given up.
+    /// Sequence number at which the window restarts after all its slots were delivered. This field is set if
+    /// the packets before this number cannot be repaired any more or were given up.
     resume: Option<Sqn>,
     /// Total size of the payloads in memory, in bytes.
     pub(super) bytes: usize,
     /// First packets of complete messages, if messages are returned in order of arrival.
     whole: VecDeque<Sqn>,
-    /// Number of bytes received of each fragmented message, by its first packet. It is used only if
-    /// messages are returned in order of arrival.
+    /// Number of bytes received of each fragmented message, by the first packet of the message. The map is
+    /// used only if messages are returned in order of arrival.
     parts: HashMap<Sqn, usize>,
     pub(super) timers: RequestTimers,
     pub(super) groups: Groups,
@@ -66,8 +66,8 @@ pub(super) struct ReceiveWindow {
 pub(super) enum Slot {
     Missing(Request),
     Held(StoredPacket),
-    /// Delivered packet, or unused number. The packet is kept while the recovery of its group may
-    /// need it.
+    /// Delivered packet, or unused number. The packet is kept as long as the recovery of its group may need
+    /// the packet.
     Delivered(Option<StoredPacket>),
     Lost,
 }
@@ -87,7 +87,7 @@ impl StoredPacket {
         }
     }
 
-    /// Returns the fragment option, if the packet is only a part of a message.
+    /// Returns the fragment option. Returns `None` if the packet is a whole message.
     fn part(&self) -> Option<Fragment> {
         self.fragment
             .filter(|fragment| fragment.length as usize != self.payload.len())
@@ -164,7 +164,7 @@ impl ReceiveWindow {
         (at < self.slots.len()).then_some(at)
     }
 
-    /// Records that the source cannot repair packets before `trail`, and marks the missing ones as
+    /// Records that the source cannot repair packets before `trail`. Marks missing packets before `trail` as
     /// lost.
     pub(super) fn advance_trail(&mut self, trail: Sqn) {
         if !self.trail.is_before(trail) {
@@ -199,7 +199,7 @@ impl ReceiveWindow {
         self.extend(now);
     }
 
-    /// Adds slots for packets that the source has sent, as far as there is room.
+    /// Adds slots for packets that the source has sent, until the window is full.
     fn extend(&mut self, now: Time) {
         if self.resume.is_some() || self.bytes >= self.config.bytes {
             return;
@@ -245,8 +245,9 @@ impl ReceiveWindow {
         }
     }
 
-    /// Returns true if the packet can be appended without further work: it follows the last packet,
-    /// no packet is missing, and messages are returned in order and without parity.
+    /// Returns true if the packet can be appended without further work. This requires that the packet follows
+    /// the last packet, that no packet is missing, and that messages are returned in order and without
+    /// parity.
     pub(super) fn is_next(&self, sqn: Sqn) -> bool {
         sqn == self.end()
             && self.lead.plus(1) == sqn
@@ -273,8 +274,8 @@ impl ReceiveWindow {
             && self.slots.len() < self.config.window as usize
     }
 
-    /// Returns true if the memory limit allows filling a slot. Requested packets may use up to
-    /// twice the limit. The packet that all others wait for is always accepted.
+    /// Returns true if the memory limit allows filling a slot. Requested packets may use up to twice the
+    /// limit. The packet for which all other packets wait is always accepted.
     fn can_store(&mut self, at: usize) -> bool {
         self.bytes < 2 * self.config.bytes || {
             let head = match self.slots.get(self.next) {
@@ -288,7 +289,9 @@ impl ReceiveWindow {
         }
     }
 
-    /// Stores a packet in the slot of a missing packet.
+    /// Marks all missing packets as lost, also packets for which the window has no room. Without this, a
+    /// forged packet with a high number would cause thousands of windows in a row, and each window would
+    /// report a loss.
     pub(super) fn fill(&mut self, now: Time, at: usize, piece: StoredPacket, origin: Origin) {
         let sqn = self.base.plus(at as u32);
         let part = piece.part();
@@ -578,8 +581,8 @@ impl ReceiveWindow {
         self.timers.next()
     }
 
-    /// Returns the end of a random back-off that starts now. Losses found at the same time get the
-    /// same end, so that one NAK can list them.
+    /// Returns the end of a random back-off that starts now. Losses that are found at the same time get the
+    /// same end, so that one NAK can list all of them.
     pub(super) fn back_off_end(&mut self, now: Time) -> Time {
         match self.drawn {
             Some((at, end)) if at == now => end,

@@ -1,7 +1,7 @@
 //! Sizes of the system's buffers.
 
-/// Sizes of the system's buffers for a socket, in bytes. If they are smaller than requested, bursts
-/// cause repairs. Linux includes its overhead and reports twice the usable size.
+/// Sizes in bytes of the system's buffers for a socket. If the buffers are smaller than requested, bursts
+/// cause repairs. On Linux, the sizes include the overhead of the system, so they are twice the usable sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffers {
     /// Requested size of each buffer.

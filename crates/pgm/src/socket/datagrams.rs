@@ -18,13 +18,13 @@ mod system;
 #[derive(Debug)]
 pub(super) struct Datagrams {
     socket: UdpSocket,
-    /// Destination of datagrams that are sent without an address. `None` if the socket is connected
-    /// to its destination, which saves the system work.
+    /// Destination of datagrams that are sent without an address. `None` if the socket is connected to its
+    /// destination. A connected socket saves the system work.
     peer: Option<SocketAddr>,
     calls: system::Calls,
 }
 
-/// Received datagrams of the same length in a buffer; the last may be shorter.
+/// Received datagrams in a buffer. All datagrams have the same length, but the last datagram may be shorter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceivedBatch {
     pub(super) from: IpAddr,
@@ -74,8 +74,8 @@ impl Datagrams {
         self.calls.max_segments()
     }
 
-    /// Sends `bytes` as datagrams of `each` bytes; the last may be shorter. If `to` is `None`, they
-    /// go to the default destination.
+    /// Sends `bytes` as datagrams of `each` bytes. The last datagram may be shorter. If `to` is `None`, the
+    /// datagrams go to the default destination.
     pub(super) fn send(
         &mut self,
         bytes: &[u8],
@@ -85,8 +85,8 @@ impl Datagrams {
         self.calls.send(&self.socket, bytes, each, to.or(self.peer))
     }
 
-    /// Receives the datagrams that one system call returns into `room`, and adds their batches to
-    /// `came`. Each batch needs at least [`Datagrams::ROOM`] bytes of the buffer.
+    /// Receives into `room` the datagrams that one system call returns, and adds their batches to `came`.
+    /// Each batch needs at least [`Datagrams::ROOM`] bytes of the buffer.
     pub(super) fn receive(
         &mut self,
         room: &mut [u8],
@@ -95,8 +95,8 @@ impl Datagrams {
         self.calls.receive(&self.socket, room, came, false)
     }
 
-    /// Receives datagrams like [`Datagrams::receive`], but waits up to [`Datagrams::WAIT`] for
-    /// them. This saves a call of `poll`.
+    /// Receives datagrams like [`Datagrams::receive`], but waits up to [`Datagrams::WAIT`] for the datagrams.
+    /// This saves a call of `poll`.
     pub(super) fn receive_waiting(
         &mut self,
         room: &mut [u8],

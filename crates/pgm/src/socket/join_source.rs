@@ -1,6 +1,7 @@
-//! Joins an IPv6 group for a single source (RFC 3678), on Linux. Unsafe code is allowed here
-//! because no library that this crate uses wraps this option. The code is sound because the call
-//! gets one value in the layout of `group_source_req` and its size, and does not keep its address.
+//! Joins an IPv6 group for a single source (RFC 3678), on Linux. Unsafe code is allowed here because no
+//! library that this crate uses wraps this option. The code is sound for two reasons. The call gets one value
+//! in the layout of `group_source_req` and the size of this value. The call does not keep the address of the
+//! value.
 #![allow(unsafe_code)]
 
 use std::{

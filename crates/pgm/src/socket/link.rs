@@ -28,7 +28,7 @@ pub(super) struct Ends {
     pub(super) receiver: bool,
 }
 
-/// Result of a step: whether more work may be due now.
+/// Result of a step. It shows that more work may be due now, or that no more work is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum More {
     Maybe,
@@ -68,8 +68,8 @@ impl Link {
         }
     }
 
-    /// Sends packets of `packet` bytes each; the last may be shorter. Returns false if the system
-    /// did not accept them because its buffer is full.
+    /// Sends packets of `packet` bytes each. The last packet may be shorter. Returns false if the system did
+    /// not accept the packets because its buffer is full.
     pub(super) fn send(
         &mut self,
         bytes: &[u8],
@@ -139,8 +139,8 @@ impl Link {
         }
     }
 
-    /// Returns the dialect for parsing packets, from the configuration of the source or else of the
-    /// receiver.
+    /// Returns the dialect for parsing packets. If there is a source, the dialect comes from the
+    /// configuration of the source. Otherwise, it comes from the configuration of the receiver.
     pub(super) fn dialect(&self, source: Option<&Source>, receiver: Option<&Receiver>) -> Dialect {
         source
             .map(Source::dialect)

@@ -28,7 +28,7 @@ const LONGEST: usize = 65_536;
 
 #[derive(Debug)]
 pub(super) struct Raw {
-    /// Raw socket. The type `UdpSocket` works for any datagram socket.
+    /// Raw socket. Its type is `UdpSocket`, because this type works for any datagram socket.
     socket: UdpSocket,
     own: IpAddr,
     group: IpAddr,

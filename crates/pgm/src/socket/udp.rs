@@ -29,9 +29,9 @@ pub(super) struct Udp {
     /// Socket that receives packets to the group. `None` without a receiver, because a source
     /// receives only unicast packets.
     group: Option<Datagrams>,
-    /// Socket that receives unicast packets. If there is no source, its port is random.
+    /// Socket that receives unicast packets. If this member has no source, this socket has a random port.
     own: Datagrams,
-    /// Socket that sends to the group; `None` without a source. In that case, `own` sends the few
+    /// Socket that sends to the group. `None` if this member has no source. In this case, `own` sends the few
     /// packets to the group.
     outward: Option<Datagrams>,
     interface: u32,
@@ -41,7 +41,7 @@ pub(super) struct Udp {
     room: ReceiveBuffer,
     /// Received datagrams that are still in the buffer `room`.
     came: Vec<ReceivedBatch>,
-    /// Flag for each socket that is true if the socket is readable; `None` if this is unknown.
+    /// Flag for each socket. A flag is true if the socket is readable. `None` if this is unknown.
     readable: Option<[bool; MAX_SOCKETS]>,
 }
 
@@ -160,8 +160,8 @@ impl Udp {
             return Ok(());
         }
         let is_long = |wait| timeout.is_none_or(|timeout| timeout >= wait);
-        // If only the socket of the group is watched, a long wait is a blocking receive, which
-        // saves a call.
+        // If only the socket of the group is watched, a long wait is a blocking receive call. This saves a
+        // system call.
         let can_wait = Datagrams::WAIT.is_some_and(is_long) && !self.serves() && !to_send;
         let Some(group) = self.group.as_mut().filter(|_| can_wait) else {
             let sends = to_send.then(|| self.sends().socket());
@@ -210,8 +210,8 @@ fn is_received(received: io::Result<()>) -> Result<bool, SocketError> {
     }
 }
 
-/// Delivers received packets. A batch may share the memory of the buffer only if it fills at least
-/// 1/16 of it, because a shared packet keeps the whole buffer in memory.
+/// Delivers received packets. A shared packet keeps the whole buffer in memory. A batch may therefore share
+/// the memory of the buffer only if the batch fills at least 1/16 of it.
 fn deliver(all: &mut Vec<ReceivedBatch>, room: &ReceiveBuffer, take: &mut Take<'_>) {
     let room = room.bytes();
     for came in all.drain(..) {
@@ -242,12 +242,13 @@ pub(super) fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-/// Requests buffer sizes. If the system grants less, this is not an error, because the user can
-/// query the granted sizes.
+/// Requests buffer sizes. It is not an error if the system grants less, because the user can query the
+/// granted sizes.
 pub(super) fn set_buffer_sizes(socket: &Socket, bytes: usize) {
     let _ = socket.set_recv_buffer_size(bytes);
     let _ = socket.set_send_buffer_size(bytes);
-    // Privileged users may exceed the system's limit, so this call is tried as well.
+    // Privileged users may exceed the system's limit. This call therefore also requests the size without the
+    // limit.
     #[cfg(target_os = "linux")]
     {
         use rustix::net::sockopt;
@@ -256,8 +257,8 @@ pub(super) fn set_buffer_sizes(socket: &Socket, bytes: usize) {
     }
 }
 
-/// Joins the group. If sources are configured and the system can do that, joins for these sources
-/// only.
+/// Joins the group. If sources are configured and the system supports joining for single sources, joins for
+/// these sources only.
 pub(super) fn join(
     socket: &UdpSocket,
     config: &SocketConfig,

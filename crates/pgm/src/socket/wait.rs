@@ -25,8 +25,8 @@ impl Waiter {
     }
 }
 
-/// Waits until a socket is readable, `sends` is writable, or the timeout is over. Returns a flag
-/// for each socket that is true if the socket is readable.
+/// Waits until a socket is readable, `sends` is writable, or the timeout is over. Returns a flag for each
+/// socket. A flag is true if the socket is readable.
 pub(super) fn wait<'a>(
     sockets: impl Iterator<Item = &'a UdpSocket>,
     sends: Option<&'a UdpSocket>,

@@ -8,7 +8,8 @@ use crate::wire::{BackOffInterval, BackOffRange, Sqn};
 /// time up to this interval before they send a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOffTuning {
-    /// Minimum and initial back-off interval.
+    /// Limits of the back-off interval that the source sends to receivers. Before a receiver sends a request,
+    /// it waits for a random time up to this interval.
     pub min: Duration,
     /// Maximum back-off interval.
     pub max: Duration,
@@ -16,8 +17,9 @@ pub struct BackOffTuning {
     pub probes: u32,
 }
 
-/// State that adapts the back-off interval. Duplicate requests mean that the interval is too short:
-/// receivers send requests before the confirmation of another receiver's request arrives.
+/// State that adapts the back-off interval. If the interval is too short, receivers send their requests
+/// before the confirmation of another receiver's request arrives. Duplicate requests therefore show that the
+/// interval is too short.
 #[derive(Debug)]
 pub(super) struct BackOff {
     tuning: BackOffTuning,

@@ -14,9 +14,9 @@ use crate::{
 pub struct SourceConfig {
     /// Session identifier. It must be unique in the group, and a restarted source needs a new one.
     pub tsi: Tsi,
-    /// Data-destination port, which must differ from the session's port.
+    /// Data-destination port. This port must differ from the port of the session.
     pub destination_port: u16,
-    /// Address of this source. Receivers send NAKs to it.
+    /// Address of this source. Receivers send NAKs to this address.
     pub address: IpAddr,
     /// Address of the multicast group.
     pub group: IpAddr,
@@ -28,7 +28,7 @@ pub struct SourceConfig {
     pub first: Sqn,
     /// Limits of the transmit window, which keeps sent packets for repairs.
     pub window: WindowLimit,
-    /// Interval of ambient SPMs. They are sent whether or not data is sent.
+    /// Interval of ambient SPMs. Ambient SPMs are sent even while no data is sent.
     pub ambient: Duration,
     /// Time from the last data packet to the first heartbeat SPM. The interval doubles with each
     /// heartbeat.
@@ -37,24 +37,25 @@ pub struct SourceConfig {
     pub heartbeat_max: Duration,
     /// Send rate; unlimited if `None`.
     pub rate: Option<Rate>,
-    /// Number of repairs sent per original packet while packets of both kinds are waiting. So
-    /// neither kind blocks the other.
+    /// Number of repairs sent per original packet while packets of both kinds are waiting. With this ratio,
+    /// neither kind blocks the other kind.
     pub repairs_per_original: u32,
     /// Forward error correction; `None` to send no parity.
     pub parity: Option<ParityConfig>,
     /// True to let receivers that join late request the earlier packets of the window.
     pub late_join: bool,
-    /// Limits of the back-off interval that the source sends to receivers; `None` to send no
+    /// Limits of the back-off interval that the source sends to receivers. If `None`, the source sends no
     /// interval.
     pub back_off: Option<BackOffTuning>,
-    /// Congestion control, in which the slowest receiver sets the rate; `None` to send without it.
+    /// Congestion control, in which the slowest receiver sets the rate. If `None`, the source sends without
+    /// congestion control.
     pub congestion: Option<CongestionConfig>,
     /// True to request loss reports from receivers. The result is in
     /// [`SourceStatistics::loss`](super::SourceStatistics::loss).
     pub loss_reports: bool,
-    /// Time for which repairs are served after the end of the session. With congestion control,
-    /// also the time without an acknowledgement after which a closed session drops the packets that
-    /// still wait to be sent.
+    /// Time for which repairs are served after the end of the session. With congestion control, this time has
+    /// a second use: if no receiver acknowledges for this time after the session was closed, the source drops
+    /// the packets that still wait to be sent.
     pub linger: Duration,
     /// Variant of the wire format, because OpenPGM encodes some bits differently from RFC 3208.
     pub dialect: Dialect,
@@ -79,14 +80,13 @@ pub struct WindowLimit {
 pub struct ParityConfig {
     /// Number of data packets per group: a power of two from 2 to 128.
     pub group_size: u32,
-    /// Number of parity packets that are sent after each group without a request (proactive
-    /// parity).
+    /// Number of parity packets that are sent after each group even without a request (proactive parity).
     pub proactive: usize,
     /// True to let receivers request parity.
     pub on_demand: bool,
-    /// True to end a group early if the source pauses within the group, so that its proactive
-    /// parity is sent. If false, the last packets before a pause are repaired only on request. If
-    /// messages are rare, each may become a separate group, with as much parity as a full group.
+    /// True to end a group early if the source pauses within the group. The proactive parity of the group is
+    /// then sent. If false, the last packets before a pause are repaired only on request. If messages are
+    /// rare, each message may become a separate group, with as much parity as a full group.
     pub shorten_groups: bool,
 }
 
@@ -120,7 +120,7 @@ pub enum ConfigError {
         /// Maximum number of packets in the window.
         max: u32,
     },
-    /// Parity is configured for OpenPGM, whose receivers end their process when parity arrives.
+    /// Parity is configured for OpenPGM. Receivers of OpenPGM abort their process when parity arrives.
     #[error(
         "cannot send parity to receivers of OpenPGM: version 5.3.128 aborts on it; send without parity"
     )]

@@ -4,7 +4,7 @@ use std::{net::Ipv4Addr, time::Duration};
 
 use crate::wire::{Poll, Polr, Sqn};
 
-/// State of the current poll: first a question to send, then the count of its answers.
+/// State of the current poll. At first, it contains a question to send. Later, it counts the answers.
 #[derive(Debug, Default)]
 pub(super) struct Estimate {
     question: Option<Poll>,
@@ -37,8 +37,8 @@ impl Estimate {
         self.question.is_some()
     }
 
-    /// Returns the question to send, if there is one, and starts to count its answers. The caller
-    /// fills in the path.
+    /// Returns the question to send, if there is one, and starts to count the answers. The caller fills in
+    /// the path.
     pub(super) fn question(&mut self) -> Option<Poll> {
         let question = self.question.take()?;
         self.asked = Some(Asked {

@@ -69,8 +69,8 @@ impl Source {
         self.room(false, false, false)
     }
 
-    /// Marks the last waiting packet as the end of the session, if the mark fits into the packet.
-    /// If not, only the SPM after the packet announces the end.
+    /// Marks the last waiting packet as the end of the session, if the mark fits into the packet. If the mark
+    /// does not fit, only the SPM after the packet announces the end.
     pub(super) fn mark_last(&mut self) {
         let fits = self.window.last_unsent().is_some_and(|last| {
             last.payload.len() <= self.room(last.is_first, last.fragment.is_some(), true)
@@ -99,7 +99,8 @@ impl Source {
                 28
             };
         }
-        // A parity packet of full data packets must fit too, with the options for any index.
+        // A parity packet of full data packets must also fit, with the options that any parity index may
+        // need.
         let trailer = if self.code.is_some() {
             options += PARITY_GROUP;
             if self.parity.shortens_groups() {

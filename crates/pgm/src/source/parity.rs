@@ -18,7 +18,7 @@ pub(super) struct ParityGroups {
 
 #[derive(Clone, Copy, Debug)]
 struct Requested {
-    /// Index of the next parity packet. After all indices were used, they repeat.
+    /// Index of the next parity packet. After the last index, the sequence of indices starts again.
     next: usize,
     /// Number of requested parity packets that are still to be sent.
     wanted: u32,
@@ -87,8 +87,8 @@ impl ParityGroups {
         is_new
     }
 
-    /// Returns the index of the next parity packet for a group, and true if more packets of the
-    /// group are requested.
+    /// Returns the index of the next parity packet for a group, and a flag. The flag is true if more parity
+    /// packets of the group are requested.
     pub(super) fn serve(&mut self, group: Sqn) -> Option<(usize, bool)> {
         let max = Code::for_group_size(self.group_size())?.max_parity();
         let requested = self.requested.get_mut(&group)?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::Time;
 
-/// Limit on the send rate. It counts the bytes of packets including their IP and UDP headers.
+/// Limit on the send rate. The limit counts the bytes of packets including their IP and UDP headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// Average rate in bytes per second.
@@ -28,19 +28,19 @@ impl TokenBucket {
         }
     }
 
-    /// Returns the time at which the next packet may be sent. From this time on, the bucket is not
+    /// Returns the time from which the next packet may be sent. From this time on, the bucket is not
     /// overdrawn.
     pub(super) fn ready(&self) -> Time {
         let burst = self.duration(self.rate.burst);
         Time(self.full.0.saturating_sub(burst.as_nanos() as u64))
     }
 
-    /// Takes the bytes of a packet that is sent now from the bucket.
+    /// Takes `bytes` from the bucket for a packet that is sent now.
     pub(super) fn charge(&mut self, now: Time, bytes: usize) {
         self.full = self.full.max(now).plus(self.duration(bytes));
     }
 
-    /// Returns the time to send `bytes` at the average rate, at most 584 years.
+    /// Returns the time that `bytes` take at the average rate, limited to 584 years.
     fn duration(&self, bytes: usize) -> Duration {
         let nanoseconds = bytes as u128 * 1_000_000_000 / u128::from(self.rate.bytes_per_second);
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))

@@ -1,11 +1,11 @@
-//! Confirmations and repairs that a source has still to send.
+//! Confirmations and repairs that a source still has to send.
 
 use std::{collections::VecDeque, time::Duration};
 
 use crate::{Time, wire::Sqn};
 
-/// Confirmations and repairs that a source has still to send, both in the order of the requests.
-/// The window limits the number of repairs, because no packet or group is queued twice.
+/// Confirmations and repairs that a source still has to send, both in the order of the requests. No packet or
+/// group is queued twice, so the window limits the number of repairs.
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
     confirmations: VecDeque<Confirmation>,
@@ -18,7 +18,7 @@ pub(super) struct Repairs {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Confirmation {
     pub(super) parity: bool,
-    /// Confirmed sequence numbers. Because they come from one NAK, there is at most one more than a
+    /// Confirmed sequence numbers. They come from one NAK. There is therefore at most one number more than a
     /// NAK list holds.
     pub(super) numbers: Vec<Sqn>,
 }
@@ -43,13 +43,13 @@ impl Confirmation {
 }
 
 impl Repairs {
-    /// Maximum number of pending confirmations. Further NAKs are not confirmed; their receivers get
-    /// the repair or repeat the request.
+    /// Maximum number of pending confirmations. Further NAKs are not confirmed. The receivers that sent them
+    /// get the repair or repeat the request.
     const MAX_CONFIRMATIONS: usize = 1024;
 
-    /// Time for which a confirmation is not repeated. All receivers get the first confirmation, and
-    /// NAKs that arrive within this time were already on their way. So one confirmation is enough
-    /// for a hundred receivers.
+    /// Time for which a confirmation is not repeated. All receivers get the first confirmation. NAKs that
+    /// arrive within this time were already on their way. One confirmation is therefore enough for a hundred
+    /// receivers.
     const DAMPING: Duration = Duration::from_millis(1);
 
     /// Maximum number of recent confirmations that are remembered.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::SourceConfig;
 use crate::Time;
 
-/// Schedule of SPMs. Ambient SPMs are sent at a fixed interval, heartbeat SPMs after data at
-/// doubling intervals, and other SPMs on request.
+/// Schedule of SPMs. Ambient SPMs are sent at a fixed interval. Heartbeat SPMs are sent after data, at
+/// intervals that double. Other SPMs are sent on request.
 #[derive(Debug)]
 pub(super) struct SpmSchedule {
     ambient: Duration,
@@ -16,12 +16,12 @@ pub(super) struct SpmSchedule {
     next_heartbeat: Time,
     heartbeat: Duration,
     requested: Option<Time>,
-    /// Earliest time at which the next request is answered.
+    /// Earliest time at which the next request for an SPM is answered.
     next_answer: Time,
 }
 
 impl SpmSchedule {
-    /// Creates a schedule with a first SPM now and a second one after the minimum heartbeat
+    /// Creates a schedule. The first SPM is due now. The second SPM is due after the minimum heartbeat
     /// interval.
     pub(super) fn new(config: &SourceConfig, now: Time) -> Self {
         Self {

@@ -9,10 +9,10 @@ use crate::wire::CongestionReport;
 pub struct SourceStatistics {
     /// Number of original data packets sent.
     pub packets: u64,
-    /// Total size of the payloads of these packets, in bytes.
+    /// Total size of the payloads of the original data packets sent, in bytes.
     pub bytes: u64,
-    /// Number of packets that were never sent, because the session was aborted, or because it was
-    /// closed and no receiver acknowledged.
+    /// Number of packets that were never sent. This happens if the session was aborted, or if it was closed
+    /// and no receiver acknowledged.
     pub dropped: u64,
     /// Number of proactive parity packets sent.
     pub parity_sent: u64,
@@ -26,21 +26,21 @@ pub struct SourceStatistics {
     pub ncfs: u64,
     /// Number of NAKs received.
     pub naks: u64,
-    /// Number of packets and groups that these NAKs requested.
+    /// Number of packets and groups that the received NAKs requested.
     pub numbers_requested: u64,
     /// Number of requested packets and groups whose repair was already queued.
     pub numbers_eliminated: u64,
     /// Number of received NAKs for another source or group.
     pub other_naks: u64,
-    /// Number of null NAKs received, with which local repairers report NAKs.
+    /// Number of null NAKs received. Local repairers use null NAKs to report NAKs.
     pub nnaks: u64,
     /// Number of received requests for an SPM.
     pub spm_requests: u64,
     /// Number of acknowledgements received.
     pub acks: u64,
-    /// Loss of the receiver with the highest loss; `None` before the first report. Receivers send
-    /// reports with their NAKs. A later report of the same receiver, or a report of a receiver with
-    /// a higher loss, replaces this report. A receiver that left is not removed.
+    /// Report of the receiver with the highest loss; `None` before the first report. Receivers send reports
+    /// with their NAKs. A new report replaces this report if it comes from the same receiver or contains a
+    /// higher loss. If a receiver has left, its report stays.
     pub loss: Option<LossReport>,
 }
 
@@ -49,13 +49,13 @@ pub struct SourceStatistics {
 pub struct LossReport {
     /// Address of the receiver.
     pub receiver: IpAddr,
-    /// Fraction of lost packets in 1/65,536: a moving average over about 130 packets.
+    /// Fraction of lost packets in units of 1/65,536. It is a moving average over about 130 packets.
     pub loss: u16,
 }
 
 impl SourceStatistics {
-    /// Records a loss report if it has the highest loss so far, or if it comes from the same
-    /// receiver as the current report.
+    /// Records a loss report in two cases: it has the highest loss so far, or it comes from the same receiver
+    /// as the current report.
     pub(super) fn reported(&mut self, report: CongestionReport) {
         let new = LossReport {
             receiver: report.receiver,

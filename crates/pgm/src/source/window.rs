@@ -22,8 +22,8 @@ pub(super) struct TransmitWindow {
     /// True after a packet was pushed.
     has_started: bool,
     limit: WindowLimit,
-    /// Number of packets per parity group. The trail moves by whole groups, because parity needs
-    /// whole groups.
+    /// Number of packets per parity group. The trail moves by whole groups, because parity needs all packets
+    /// of a group.
     group_size: u32,
     /// Memory of the last dropped packet, which the next packet can reuse.
     spare: Vec<u8>,
@@ -71,8 +71,8 @@ impl TransmitWindow {
         self.trail
     }
 
-    /// Returns the number of the last packet that was sent; if none was sent, the number before the
-    /// trail.
+    /// Returns the number of the last packet that was sent. If no packet was sent, returns the number before
+    /// the trail.
     pub(super) fn lead(&self) -> Sqn {
         self.trail.plus(self.sent as u32).minus(1)
     }
@@ -97,8 +97,8 @@ impl TransmitWindow {
     pub(super) fn push(&mut self, payload: &[u8], fragment: Option<Fragment>) {
         self.make_room(1, payload.len());
         let mut memory = std::mem::take(&mut self.spare);
-        // Memory much larger than the payload is not reused, because the rest would be wasted while
-        // the packet is kept.
+        // If the memory is much larger than the payload, it is not reused. Otherwise, the rest of the memory
+        // would be wasted while the packet is kept.
         if memory.capacity() > 2 * payload.len() {
             memory = Vec::new();
         }
@@ -126,9 +126,9 @@ impl TransmitWindow {
         Some(self.lead())
     }
 
-    /// Shortens the last group: its remaining numbers are marked as unused and count as sent.
-    /// Returns the group. Returns `None` if the group is complete, if some of its packets are not
-    /// sent yet, or if its first packet is not in the window.
+    /// Shortens the last group: marks its remaining numbers as unused, so that they count as sent. Returns
+    /// the group. Returns `None` in three cases: the group is complete, some of its packets are not sent yet,
+    /// or its first packet is not in the window.
     pub(super) fn shorten_groups(&mut self, now: Time) -> Option<Sqn> {
         let next = self.next();
         let group = next.group(self.group_size);
@@ -205,8 +205,8 @@ impl TransmitWindow {
         Some(last.sent_at.plus(self.limit.age?))
     }
 
-    /// Drops sent packets until the given number of further packets and bytes fits the limits, or
-    /// until no sent packet is left.
+    /// Drops sent packets until `packets` further packets with `bytes` bytes fit into the limits, or until no
+    /// sent packet is left.
     fn make_room(&mut self, packets: usize, bytes: usize) {
         let limit = self.limit;
         let is_over = |window: &Self| {
@@ -216,14 +216,14 @@ impl TransmitWindow {
         while is_over(self) && self.advance() {}
     }
 
-    /// Returns the number of packets by which the trail moves, which is the number up to the end of
-    /// its group.
+    /// Returns the number of packets by which the trail moves. This is the number of packets up to the end of
+    /// the trail's group.
     fn step(&self) -> usize {
         (self.group_size - self.trail.index(self.group_size)) as usize
     }
 
-    /// Moves the trail to the next group and drops the packets before it. If that would drop unsent
-    /// packets, does nothing and returns false.
+    /// Moves the trail to the next group and drops the packets before the new trail. If this would drop
+    /// unsent packets, does nothing and returns false.
     fn advance(&mut self) -> bool {
         let step = self.step();
         if step > self.sent {

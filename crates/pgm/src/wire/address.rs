@@ -7,7 +7,7 @@ use super::{WireError, cursor::Cursor};
 const IPV4: u16 = 1;
 const IPV6: u16 = 2;
 
-/// Returns the number of an address family, as packets contain it.
+/// Returns the number that packets use for the family of an address.
 pub(super) fn family(address: IpAddr) -> u16 {
     match address {
         IpAddr::V4(_) => IPV4,
@@ -15,9 +15,9 @@ pub(super) fn family(address: IpAddr) -> u16 {
     }
 }
 
-/// Reads an address family, the 16-bit field after it, and the address. Returns the address and the
-/// field. In most packets the field is reserved; in the others, its meaning depends on the packet
-/// type.
+/// Reads an address family, the 16-bit field after it, and the address. Returns the address and the 16-bit
+/// field. In most packets, the field is reserved. In the other packets, the meaning of the field depends on
+/// the packet type.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(IpAddr, u16), WireError> {
     let offset = cursor.offset();
     let family = cursor.u16("an address family")?;
@@ -30,7 +30,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(IpAddr, u16), WireError> 
     Ok((address, field))
 }
 
-/// Writes an address family, a 16-bit field and the address, as [`read`] reads them.
+/// Writes an address family, a 16-bit field and the address, in the layout that [`read`] expects.
 pub(super) fn write(address: IpAddr, field: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(&family(address).to_be_bytes());
     out.extend_from_slice(&field.to_be_bytes());

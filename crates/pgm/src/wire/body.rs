@@ -66,10 +66,10 @@ pub struct Poll {
     pub path: IpAddr,
     /// Maximum random delay of an answer, in microseconds.
     pub back_off: u32,
-    /// Value that selects receivers. A receiver answers if its identity equals this value in all
-    /// bits that are set in `mask`.
+    /// Value that selects receivers. A receiver answers if its identity and this value are equal in all bits
+    /// that are set in `mask`.
     pub random: u32,
-    /// Bits of `random` that are compared.
+    /// Mask of the bits of `random` that are compared.
     pub mask: u32,
 }
 
@@ -94,8 +94,8 @@ pub struct Data {
 /// Fields of a request for a repair (NAK), or of its confirmation (NCF).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nak {
-    /// Sequence number of the missing packet. In a request for parity, this is the first number of
-    /// the group, plus the number of requested parity packets minus one.
+    /// Sequence number of the missing packet. In a request for parity, the value is: first number of the
+    /// group + number of requested parity packets − 1.
     pub sqn: Sqn,
     /// Address of the source.
     pub source: IpAddr,
@@ -108,7 +108,7 @@ pub struct Nak {
 pub struct Ack {
     /// Highest sequence number received.
     pub highest: Sqn,
-    /// One bit for each of the last 32 packets; bit 0 is the packet `highest`. A bit is set if the
+    /// One bit for each of the last 32 packets. Bit 0 belongs to the packet `highest`. A bit is set if its
     /// packet was received.
     pub bitmap: u32,
 }
@@ -130,7 +130,7 @@ impl Body {
         }
     }
 
-    /// Returns true if the packet is sent towards a source. The ports of such packets are swapped.
+    /// Returns true if the packet is sent towards a source. In such packets, the two ports are swapped.
     pub fn is_upstream(&self) -> bool {
         matches!(
             self,
@@ -221,7 +221,7 @@ impl Body {
                 out.extend_from_slice(&[0, 0]);
             }
             Body::Odata(data) | Body::Rdata(data) => {
-                // Both fields are written as one word; `Packet::write` explains the reason.
+                // Both fields are written as one word. `Packet::write` explains the reason.
                 let both = u64::from(data.sqn.0) << 32 | u64::from(data.trail.0);
                 out.extend_from_slice(&both.to_be_bytes());
             }

@@ -1,8 +1,8 @@
 //! Checksum of a packet.
 
-/// Returns the one's complement of the one's-complement sum of all 16-bit words. An odd last byte
-/// is padded with zero. The result is never 0x0000, because this value means "no checksum" in a
-/// packet.
+/// Returns the one's complement of the one's-complement sum of all 16-bit words. If the number of bytes is
+/// odd, the last byte is padded with a zero byte. The result is never 0x0000, because this value means "no
+/// checksum" in a packet.
 ///
 /// The sum covers the packet with its checksum field set to zero. There is no pseudo header.
 pub fn checksum(bytes: &[u8]) -> u16 {
@@ -14,9 +14,9 @@ pub(super) fn checksum_of_parts(first: &[u8], second: &[u8]) -> u16 {
     complement(folded(sum(first) + sum(second)).to_be())
 }
 
-/// Returns the sum of all words. The byte order and the word length do not matter if the result is
-/// swapped and folded accordingly (RFC 1071). With longer words, the processor sums several 16-bit
-/// words at once.
+/// Returns the sum of all words. The words of this sum have 32 bits in native byte order, so that the
+/// processor sums several 16-bit words at once. The sum is still correct if the result is swapped and folded
+/// accordingly (RFC 1071).
 fn sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<4>();
     let last = match *rest {
@@ -35,8 +35,8 @@ pub(super) fn changed(checksum: u16, old: u16, new: u16) -> u16 {
     complement(folded(sum))
 }
 
-/// Folds the carries of a sum into 16 bits. The number of steps is fixed and suffices for the
-/// largest sum, because checking after each step would be slower.
+/// Folds the carries of a sum into 16 bits. The number of steps is fixed, because a check after each step
+/// would be slower. The steps suffice for the largest sum.
 fn folded(sum: u64) -> u16 {
     let sum = (sum & 0xffff_ffff) + (sum >> 32);
     (0..3).fold(sum, |sum, _| (sum & 0xffff) + (sum >> 16)) as u16

@@ -38,8 +38,8 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// Returns a cursor over the next `count` bytes, and moves past them. The offsets of this
-    /// cursor also count from the start of the packet.
+    /// Returns a cursor over the next `count` bytes, and moves this cursor past these bytes. The offsets of
+    /// the returned cursor also count from the start of the packet.
     pub(super) fn part(
         &mut self,
         what: &'static str,

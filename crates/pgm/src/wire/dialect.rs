@@ -7,14 +7,14 @@ pub enum Dialect {
     /// Encoding of RFC 3208, which Wireshark also uses.
     #[default]
     Rfc3208,
-    /// Encoding of OpenPGM 5: `OP_ENCODED` is 0x08, and the proactive and on-demand bits of
-    /// `OPT_PARITY_PRM` are swapped.
+    /// Encoding of OpenPGM 5. The value of `OP_ENCODED` is 0x08, and the proactive bit and the on-demand bit
+    /// of `OPT_PARITY_PRM` are swapped.
     OpenPgm,
 }
 
 impl Dialect {
-    /// Returns the bit that marks an option as FEC-encoded. The bit is in the third byte of the
-    /// option, after its length.
+    /// Returns the bit that marks an option as FEC-encoded. The bit is in the third byte of the option. This
+    /// byte follows the length of the option.
     pub(super) fn encoded(self) -> u8 {
         match self {
             Dialect::Rfc3208 => 0x04,

@@ -28,13 +28,13 @@ const LAST: u8 = 0x80;
 const MAX_OPTIONS: usize = 16;
 
 /// Options of a packet. Each option is stored at most once. If a packet repeats an option, the last
-/// one counts.
+/// occurrence counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options<'a> {
     /// Position of the packet in a longer message.
     pub fragment: Option<Fragment>,
-    /// Parity of the fragment options of a group, from their fourth byte on; in parity packets
-    /// only.
+    /// Parity of the fragment options of a group. It covers the options from their fourth byte on. Only
+    /// parity packets have this option.
     pub encoded_fragment: Option<[u8; 13]>,
     /// Further missing packets, in addition to the packet in the body of the NAK.
     pub nak_list: Option<NakList<'a>>,
@@ -48,20 +48,21 @@ pub struct Options<'a> {
     pub redirect: Option<IpAddr>,
     /// FEC parameters of the session.
     pub parity: Option<ParityParameters>,
-    /// Factor in the index of a parity packet: the index is this number × group size + the position
-    /// of the sequence number in the group.
+    /// Factor in the index of a parity packet. The index is: this factor × group size + position of the
+    /// sequence number in the group.
     pub parity_group: Option<u32>,
     /// Number of packets in a shortened group.
     pub current_group_size: Option<u32>,
     /// True if the upstream neighbour cannot be reached.
     pub neighbour_unreachable: bool,
-    /// Address of the network element that sends this confirmation.
+    /// Address of the network element that sent this confirmation.
     pub path: Option<IpAddr>,
     /// True for the first data packet of the session.
     pub syn: bool,
-    /// True for the last data packet of the session, and for packets after the session has ended.
+    /// True for the last data packet of the session, and for packets that are sent after the session has
+    /// ended.
     pub fin: bool,
-    /// Reason of the abort, if the session was aborted.
+    /// Reason for the abort, if the session was aborted.
     pub reset: Option<Reset>,
     /// Report of congestion on a receiver's path.
     pub congestion_report: Option<CongestionReport>,
@@ -113,16 +114,17 @@ impl Fragment {
 pub struct BackOffInterval {
     /// Interval in microseconds.
     pub interval: u32,
-    /// Number of the poll from which on the interval applies; 0 if it applies now.
+    /// Number of the poll at which the interval takes effect. If the number is 0, the interval takes effect
+    /// now.
     pub poll: Sqn,
 }
 
 /// Range of back-off intervals, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOffRange {
-    /// Maximum back-off interval.
+    /// Maximum back-off interval in microseconds.
     pub max: u32,
-    /// Minimum back-off interval.
+    /// Minimum back-off interval in microseconds.
     pub min: u32,
 }
 
@@ -137,7 +139,7 @@ pub struct ParityParameters {
     pub group_size: u32,
 }
 
-/// Reason for which a session was aborted.
+/// Reason why a session was aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reset {
     /// True if the source no longer sends repairs.
@@ -174,14 +176,16 @@ impl CongestionReport {
 pub struct CongestionData {
     /// Time of the source's clock when it sent the packet, in milliseconds.
     pub timestamp: u32,
-    /// Address of the receiver that must acknowledge. An address of all zeros asks any receiver.
+    /// Address of the receiver that must acknowledge. If the address is all zeros, the source asks any
+    /// receiver to acknowledge.
     pub acker: IpAddr,
 }
 
 /// PGMCC option of acknowledgements and NAKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionFeedback {
-    /// Timestamp of the last data packet plus the time since its arrival, in milliseconds.
+    /// Timestamp in milliseconds. It is the timestamp of the last data packet plus the time since the arrival
+    /// of this packet.
     pub timestamp: u32,
     /// Loss rate in units of 1/65,536.
     pub loss: u16,
@@ -189,7 +193,8 @@ pub struct CongestionFeedback {
     pub receiver: IpAddr,
 }
 
-/// Sequence numbers of the missing packets of a NAK, except the first, which is in the body.
+/// Sequence numbers of the missing packets of a NAK, without the first number. The first number is in the
+/// body of the NAK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NakList<'a> {
     bytes: &'a [u8],
@@ -202,7 +207,7 @@ impl<'a> NakList<'a> {
     /// Writes sequence numbers into `room`, and returns them as a list.
     ///
     /// # Panics
-    /// Panics if there are more than [`NakList::MAX`].
+    /// Panics if `numbers` has more than [`NakList::MAX`] entries.
     pub fn new(numbers: &[Sqn], room: &'a mut [u8; 4 * NakList::MAX]) -> NakList<'a> {
         assert!(
             numbers.len() <= NakList::MAX,
@@ -447,8 +452,8 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Writes the total length and all options. Options for network elements come first, then the
-    /// other options, both in order of their numbers.
+    /// Writes the total length and all options. Options for network elements come first. The other options
+    /// follow. Each of these two parts is in the order of the option numbers.
     pub(super) fn write(&self, dialect: Dialect, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[LENGTH, 4, 0, 0]);

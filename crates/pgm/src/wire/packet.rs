@@ -14,11 +14,12 @@ const PARITY: u8 = 0x80;
 /// PGM packet. Its options and payload borrow from the bytes that were parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Data-source port. In packets to a source, this is the data-destination port.
+    /// Data-source port. In packets to a source, this field contains the data-destination port.
     pub source_port: u16,
-    /// Data-destination port. In packets to a source, this is the data-source port.
+    /// Data-destination port. In packets to a source, this field contains the data-source port.
     pub destination_port: u16,
-    /// Host identifier of the source that sent the packet or to which it refers.
+    /// Host identifier of a source. If a source sent the packet, it is this source. Otherwise, it is the
+    /// source to which the packet refers.
     pub gsi: Gsi,
     /// True for parity packets, and for requests for parity.
     pub parity: bool,
@@ -54,7 +55,7 @@ impl<'a> Packet<'a> {
         match sum {
             0 if body.is_data() => return Err(WireError::NoChecksum),
             0 => {}
-            // The sum of a packet including its checksum is all ones.
+            // The sum over a valid packet including its checksum is all ones.
             found if checksum(bytes) != 0xffff => {
                 let computed = changed(checksum(bytes), found, 0);
                 return Err(WireError::Checksum { found, computed });
@@ -112,16 +113,16 @@ impl<'a> Packet<'a> {
         let gsi = u64::from_be_bytes([0, 0, g0, g1, g2, g3, g4, g5]);
         let ports = u64::from(self.source_port) << 16 | u64::from(self.destination_port);
         let kind = u64::from(self.body.code()) << 8 | u64::from(flags);
-        // The header is written in words at least as long as the words that the checksum reads. The
-        // processor would stall if it read several short writes back as one longer word.
+        // The header is written in words that are at least as long as the words that the checksum reads. If
+        // the processor read several short writes back as one longer word, it would stall.
         out.extend_from_slice(&(ports << 32 | kind << 16).to_be_bytes());
         out.extend_from_slice(&(gsi << 16 | u64::from(length)).to_be_bytes());
         self.body.write(out);
         if has_options {
             self.options.write(dialect, out);
         }
-        // For the same reason, the checksum reads the payload from `self.payload` and not from its
-        // copy.
+        // To avoid the same stall, the checksum reads the payload from `self.payload` and not from the copy
+        // of the payload.
         debug_assert!((out.len() - start).is_multiple_of(2));
         let sum = checksum_of_parts(&out[start..], self.payload);
         out.extend_from_slice(self.payload);

@@ -1,13 +1,13 @@
 //! Sequence numbers, which wrap around.
 
-/// A 32-bit sequence number with wrap-around (RFC 3208 section 6.3). It has no total order.
-/// Comparisons have a meaning only within half of the number space.
+/// A 32-bit sequence number with wrap-around (RFC 3208 section 6.3). Sequence numbers have no total order. A
+/// comparison of two numbers has a meaning only within half of the number space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sqn(pub u32);
 
 impl Sqn {
-    /// Maximum distance between two numbers of a window. At greater distances, it is unclear which
-    /// number is the earlier one.
+    /// Maximum distance between two numbers of a window. At greater distances, it is not clear which of two
+    /// numbers is the earlier number.
     pub const MAX_SPAN: u32 = 0x7fff_fffd;
 
     /// Returns the number that is `count` steps later.
@@ -25,20 +25,20 @@ impl Sqn {
         self.0.wrapping_sub(earlier.0)
     }
 
-    /// Returns true if this number lies in the half of the number space before `other`. If the
-    /// distance is exactly one half, each number is before the other.
+    /// Returns true if this number is in the half of the number space before `other`. If the distance is
+    /// exactly half of the number space, each of the two numbers is before the other number.
     pub fn is_before(self, other: Sqn) -> bool {
         self.since(other) & 0x8000_0000 != 0
     }
 
-    /// Returns the first number of the transmission group that contains this number. A group has
-    /// `size` numbers, where `size` is a power of two.
+    /// Returns the first number of the transmission group that contains this number. A group has `size`
+    /// numbers. `size` must be a power of two.
     pub fn group(self, size: u32) -> Sqn {
         Sqn(self.0 & !(size - 1))
     }
 
-    /// Returns the index of this number in its transmission group. A group has `size` numbers,
-    /// where `size` is a power of two.
+    /// Returns the index of this number in its transmission group. A group has `size` numbers. `size` must be
+    /// a power of two.
     pub fn index(self, size: u32) -> u32 {
         self.0 & (size - 1)
     }

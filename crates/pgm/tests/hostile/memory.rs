@@ -20,13 +20,13 @@ static COUNTING: Counting = Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(NOW.get().wrapping_add(layout.size()));
-        // SAFETY: the caller keeps the rules of `alloc`.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         count(NOW.get().wrapping_sub(layout.size()));
-        // SAFETY: the caller keeps the rules of `dealloc`.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -36,18 +36,18 @@ fn count(now: usize) {
     PEAK.set(PEAK.get().max(now));
 }
 
-/// Returns the bytes in use, and forgets the peak.
+/// Returns the number of bytes in use, and resets the peak.
 pub(crate) fn start() -> usize {
     PEAK.set(NOW.get());
     NOW.get()
 }
 
-/// Returns the bytes in use.
+/// Returns the number of bytes in use.
 pub(crate) fn now() -> usize {
     NOW.get()
 }
 
-/// Returns the most bytes that were in use since the start.
+/// Returns the maximum number of bytes in use since the last call of `start`.
 pub(crate) fn peak() -> usize {
     PEAK.get()
 }

@@ -1,9 +1,9 @@
-//! A session with hostile members in simulated time. Its script is a sequence of bytes, so that a fuzzer and a
-//! random generator can both write it.
+//! A session with hostile members in simulated time. Its script is a sequence of bytes. A fuzzer and a random
+//! generator can therefore both write it.
 //!
 //! An honest source sends to an honest receiver. Members forge packets of up to 12 sources with any fields,
-//! options, addresses and bytes, and sources fall silent at any time. Each step checks the limits of the
-//! documentation.
+//! options, addresses and bytes. Sources fall silent at any time. Each step checks the limits that the
+//! documentation states.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,15 +28,16 @@ const GROUP: IpAddr = IpAddr::V4(Ipv4Addr::new(239, 192, 0, 1));
 const RECEIVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
 /// Address that forged packets name as the destination for requests. It never sends a packet.
 const VICTIM: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 255));
-/// Number of sources, of which number 0 is honest.
+/// Number of sources. Source 0 is honest.
 const SOURCES: usize = 13;
-/// First data packet of the honest source. Forged numbers are mostly near this one.
+/// First data packet of the honest source. Most forged numbers are near this number.
 const FIRST: Sqn = Sqn(0xffff_ffc0);
 const SECOND: u64 = 1_000_000_000;
 const ZEROS: [u8; 4_096] = [0; 4_096];
 
-/// Maximum heap memory of a session in bytes. The receiver keeps 8 sources, each with up to twice its limit of
-/// 64 KiB and one packet, and 64 slots. The source keeps 64 KiB, and up to 1,024 confirmations of 63 numbers.
+/// Maximum heap memory of a session in bytes. The receiver keeps 8 sources. For each source, it keeps up to
+/// twice the limit of 64 KiB, one packet, and 64 slots. The source keeps 64 KiB, and up to 1,024
+/// confirmations of 63 numbers.
 pub(crate) const MEMORY: usize =
     8 * (2 * 65_536 + 4_096 + 64 * 512) + 2 * 65_536 + 1_024 * 63 * 4 + 65_536;
 
@@ -51,7 +52,7 @@ fn tsi(source: usize) -> Tsi {
     }
 }
 
-/// Reader of the script. After its end, all values are 0.
+/// Reader of the script. After the end of the script, all values are 0.
 struct Script<'a>(&'a [u8]);
 
 impl<'a> Script<'a> {
@@ -125,7 +126,7 @@ struct Session {
     messages: u32,
     /// Number of the next message that the receiver must deliver.
     next_message: u32,
-    /// True if packets of the honest source to its receivers were forged or lost.
+    /// True if packets from the honest source to its receivers were forged or lost.
     is_disturbed: bool,
     /// True while packets are lost.
     loses: bool,
@@ -140,8 +141,8 @@ struct Session {
 
 /// Runs the session and returns the maximum of its heap memory in bytes. Panics if a limit is exceeded.
 pub(crate) fn run(script: &[u8]) -> usize {
-    // The tables of the codes are made on first use and kept. They are made before memory is
-    // measured.
+    // The tables of the codes are computed on first use and then kept. This loop computes them before the
+    // measurement of memory begins.
     for power in 1..=7 {
         assert!(Code::for_group_size(1 << power).is_some());
     }
@@ -159,7 +160,7 @@ fn play(mut script: Script<'_>) {
         session.step(&mut script);
     }
     session.source.close();
-    // The honest source ends, and all others are silent, until the receiver has given up all sources.
+    // The honest source ends, and all other sources are silent, until the receiver has given up all sources.
     session.pass(200 * SECOND);
     assert_eq!(session.receiver.sources().count(), 0, "sources remain");
     assert!(
@@ -242,7 +243,7 @@ impl Session {
             repairs: 0,
             spms: 0,
         };
-        // The receiver knows the honest source before the others.
+        // The receiver gets to know the honest source before the other sources.
         session.pass(0);
         session
     }
@@ -351,7 +352,7 @@ impl Session {
         self.receiver.handle(self.now, from, packet);
     }
 
-    /// Lets time pass, in which both ends do all their due work.
+    /// Advances the time. During this time, both ends do all their due work.
     fn pass(&mut self, nanoseconds: u64) {
         let end = Time(self.now.0 + nanoseconds);
         let mut rounds_in_vain = 0;
@@ -375,7 +376,7 @@ impl Session {
         self.now = end;
     }
 
-    /// Does all work that is due now. Returns true if there was any.
+    /// Does all work that is due now. Returns true if there was any work.
     fn work(&mut self) -> bool {
         let mut did = false;
         let mut out = Vec::new();
@@ -443,7 +444,7 @@ impl Session {
             self.spms
         );
         if let Some(rate) = self.source_config.rate {
-            // The limit allows the last packet to exceed it. SPMs are sent regardless of it.
+            // The last packet may exceed the limit. SPMs are sent regardless of the limit.
             let limit = rate.burst
                 + (u128::from(rate.bytes_per_second) * u128::from(elapsed) / u128::from(SECOND))
                     as usize

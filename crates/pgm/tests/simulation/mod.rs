@@ -60,7 +60,7 @@ pub(crate) struct Weather {
     pub(crate) twice: usize,
     /// Minimum delay in microseconds.
     pub(crate) delay: usize,
-    /// Maximum additional random delay in microseconds. It can reorder packets.
+    /// Maximum additional random delay in microseconds. This delay can reorder packets.
     pub(crate) jitter: usize,
 }
 
@@ -90,7 +90,7 @@ struct Flight {
     bytes: Vec<u8>,
 }
 
-/// Record of a sent packet, including packets that were lost later.
+/// Record of a sent packet. Packets that were lost later are also recorded.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) at: Time,
@@ -305,7 +305,8 @@ impl Network {
             .collect()
     }
 
-    /// Returns the losses that a node reported, each as the first packet and the number of packets.
+    /// Returns the losses that a node reported. Each loss consists of the first packet and the number of
+    /// packets.
     pub(crate) fn losses(&self, node: usize) -> Vec<(u32, u32)> {
         let events = self.nodes[node].events.iter();
         events

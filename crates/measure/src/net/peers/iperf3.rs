@@ -30,7 +30,7 @@ pub fn throughput(
     };
     let server = words(&["-s", "-1", "-B", &address, "-p", &port]);
     let _server = peer.serve(port.parse().unwrap_or(0), &server)?;
-    // The program accepts only whole seconds.
+    // The program accepts only integer seconds, so the time is rounded up.
     let seconds = time.as_secs_f64().ceil().max(1.0);
     let (size, time) = (size.to_string(), seconds.to_string());
     let client = words(&[
@@ -51,8 +51,8 @@ fn read(printed: &str) -> Result<PeerThroughput, &'static str> {
         .ok_or("number of lost packets")?;
     let seconds = sum["seconds"].as_f64().filter(|s| *s > 0.0).ok_or("time")?;
     let bytes = sum["bytes"].as_f64().ok_or("number of bytes")?;
-    // The number of bytes counts sent packets, so it is multiplied by the share of received
-    // packets.
+    // The value `bytes` counts the bytes of sent packets. The code therefore multiplies this value by the
+    // share of received packets.
     let share = match sent {
         0 => 0.0,
         sent => sent.saturating_sub(lost) as f64 / sent as f64,

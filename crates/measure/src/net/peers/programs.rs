@@ -16,7 +16,7 @@ use crate::net::{Family, NetError, Side, Testbed};
 /// Maximum number of bytes that are read from a peer's output.
 const MAX_OUTPUT: u64 = 4 << 20;
 
-/// Time by which a peer may exceed the length of its run.
+/// Time by which a run of a peer may exceed its planned length.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Packets and distribution of round-trip times that a peer measured. Times are in nanoseconds.
@@ -26,15 +26,15 @@ pub struct PeerRoundTrips {
     pub sent: u64,
     /// Number of packets lost.
     pub lost: u64,
-    /// Median.
+    /// Median round-trip time in nanoseconds.
     pub p50_ns: i64,
-    /// 90 % quantile.
+    /// 90 % quantile of the round-trip times in nanoseconds.
     pub p90_ns: i64,
-    /// 99 % quantile.
+    /// 99 % quantile of the round-trip times in nanoseconds.
     pub p99_ns: i64,
-    /// 99.9 % quantile.
+    /// 99.9 % quantile of the round-trip times in nanoseconds.
     pub p99_9_ns: i64,
-    /// Maximum.
+    /// Maximum round-trip time in nanoseconds.
     pub max_ns: i64,
 }
 
@@ -62,7 +62,7 @@ pub enum PeerError {
     Failed {
         /// Name of the program.
         program: &'static str,
-        /// Last line of the program's output, or the problem.
+        /// Last line of the program's output, or a description of the problem.
         said: String,
     },
     /// The output has an unknown format.
@@ -166,8 +166,8 @@ impl<'t> Peer<'t> {
     /// Starts the server and waits until it listens on its port.
     pub(super) fn serve(&self, port: u16, args: &[String]) -> Result<Running, PeerError> {
         let mut server = self.start(Side::Far, args)?;
-        // A server blocks the port for the unspecified address, regardless of the address on which
-        // it listens.
+        // A server blocks its port for the unspecified address, even if the server listens at another
+        // address.
         let at: (IpAddr, u16) = match self.family {
             Family::V4 => (Ipv4Addr::UNSPECIFIED.into(), port),
             Family::V6 => (Ipv6Addr::UNSPECIFIED.into(), port),

@@ -10,8 +10,8 @@ use crate::net::{Family, Pace, Side, Testbed, Traffic};
 /// Measures the same traffic over UDP with `sockperf`. If a group is given, the traffic uses the
 /// group.
 ///
-/// For a constant rate, the mode is `under-load`, whose sender polls to keep its pace. Otherwise,
-/// the mode is `ping-pong`.
+/// If the rate is constant, the mode is `under-load`. In this mode, the sender of `sockperf` polls to keep
+/// its pace. Otherwise, the mode is `ping-pong`.
 ///
 /// # Errors
 /// Returns an error if the program is not installed, fails, or prints an unknown format.
@@ -37,7 +37,8 @@ pub fn round_trips(
     };
     let server = [vec!["server".to_owned()], place(Side::Far)].concat();
     let _server = peer.serve(port, &server)?;
-    // The program accepts only whole seconds. They include its warm-up of 0.4 s.
+    // The program accepts only integer seconds, so the time is rounded up. The time includes the program's
+    // warm-up of 0.4 s.
     let seconds = (traffic.time.as_secs_f64() + 0.4).ceil().max(1.0);
     let mut client = vec![match traffic.pace {
         Pace::PingPong => "ping-pong".to_owned(),

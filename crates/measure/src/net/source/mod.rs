@@ -33,7 +33,8 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// Returns the interval of packets in nanoseconds, if it is fixed.
+    /// Returns the fixed interval between packets in nanoseconds. Returns `None` if the interval is not
+    /// fixed.
     pub(super) fn interval_ns(self) -> Option<i64> {
         match self {
             Pace::PerSecond(rate) => Some(1_000_000_000 / i64::from(rate.get())),
@@ -59,8 +60,8 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Returns the number of packets including the warm-up. For ping-pong, the number is unknown,
-    /// and the maximum is returned.
+    /// Returns the number of packets, including the warm-up. For ping-pong, the number is not known in
+    /// advance, so the function returns the maximum number.
     fn packets(&self) -> Result<u64, NetError> {
         if !(HEADER_LEN..=LARGEST).contains(&self.size) {
             return Err(NetError::Size {
@@ -87,8 +88,8 @@ impl Traffic {
         }
     }
 
-    /// Returns the maximum time without an echo in nanoseconds. It is at least four intervals,
-    /// because rare packets have rare echoes.
+    /// Returns the maximum time without an echo in nanoseconds. This time is at least four intervals. If
+    /// packets are rare, their echoes are also rare.
     fn patience_ns(&self) -> i64 {
         nanoseconds(self.patience).max(self.pace.interval_ns().unwrap_or(0).saturating_mul(4))
     }
@@ -113,7 +114,7 @@ pub struct RoundTrips {
     pub trips: Vec<Trip>,
     /// Numbers of packets that were sent, lost, duplicated and so on.
     pub tally: Tally,
-    /// Traffic classes with which packets reached the reflector, each with its number of returned
+    /// Traffic classes with which packets reached the reflector. Each class has its number of returned
     /// packets. The list is empty if the reflector's system does not report classes.
     pub seen_classes: Vec<(u8, u64)>,
     /// Scheduling grants.
@@ -122,7 +123,7 @@ pub struct RoundTrips {
     pub repairs: Option<Repairs>,
     /// Error of the last packet that the system refused.
     pub refused: Option<String>,
-    /// Reason why the run ended. Earlier results are kept in any case.
+    /// Reason why the run ended. The results before the end are kept in any case.
     pub ended: Ended,
 }
 
@@ -137,12 +138,12 @@ pub struct Around<'a> {
     pub stop: Stop<'a>,
 }
 
-/// Introduces a run to the reflector and sends its packets. Error messages name the reflector by
-/// the text `to`.
+/// Introduces a run to the reflector and sends its packets. In error messages, the text `to` is the name of
+/// the reflector.
 ///
 /// # Errors
-/// Returns an error if no reflector answers, the traffic is invalid, or the system refuses all
-/// packets. A reflector that falls silent later is not an error; the results are kept.
+/// Returns an error if no reflector answers, the traffic is invalid, or the system refuses all packets. If
+/// the reflector falls silent later, this is not an error, and the results are kept.
 pub fn measure(
     mut transport: Box<dyn Transport>,
     to: &str,
@@ -234,8 +235,7 @@ impl Books {
 #[derive(Default)]
 struct Heard {
     arrivals: Vec<Arrival>,
-    /// Number of echoes that exceed the limit, which happens if a network duplicates packets
-    /// without end.
+    /// Number of echoes beyond the limit. Such echoes arrive if a network duplicates packets without end.
     beyond: u64,
     strangers: u64,
 }
@@ -280,8 +280,7 @@ fn introduce(
             return Ok(false);
         }
         let mut answer = transport.send(&packet, None).map(|()| None);
-        // The number of packets read per hello is limited, so that other senders cannot delay the
-        // next hello.
+        // The loop reads at most 64 packets per hello, so that other senders cannot delay the next hello.
         for _ in 0..64 {
             if answer.is_err() {
                 break;
@@ -472,8 +471,8 @@ fn ping_pong(
         loop {
             let received = match transport.receive(&mut buffer) {
                 Err(error) if is_about_another_packet(&error) => {
-                    // The other end is closed, and its refusal arrives at once. The pause prevents
-                    // the next packet from being sent faster than after a loss.
+                    // The other end is closed, and its refusal arrives at once. Without this pause, the next
+                    // packet would be sent sooner than after a lost packet.
                     thread::sleep(PING_PONG_WAIT);
                     None
                 }
@@ -493,7 +492,7 @@ fn ping_pong(
     Ok(books)
 }
 
-/// Sends a probe and returns the time. If the system has no buffer or no route now, the inner
+/// Sends a probe and returns the send time. If the system has no buffer or no route at the moment, the inner
 /// result is the error, because the problem may pass.
 fn send_probe(
     transport: &mut dyn Transport,
@@ -510,7 +509,7 @@ fn send_probe(
     }
 }
 
-/// Returns whether the system has no buffer for a packet now.
+/// Returns true if the system has no buffer for a packet at the moment.
 fn is_full(error: &io::Error) -> bool {
     const ENOBUFS: i32 = if cfg!(target_os = "linux") { 105 } else { 55 };
     const WSAENOBUFS: i32 = 10_055;
@@ -518,8 +517,8 @@ fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(code)
 }
 
-/// Returns the mean cost of a sample in nanoseconds: numbering a packet, reading the clock and
-/// recording an echo.
+/// Returns the mean cost of a sample in nanoseconds. The cost consists of numbering a packet, reading the
+/// clock and recording an echo.
 pub(super) fn cost_of_a_sample(clock: &Clock) -> f64 {
     const SAMPLES: u64 = 2_000;
     let run = RunId([0; 16]);

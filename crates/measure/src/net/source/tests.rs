@@ -186,8 +186,8 @@ fn results_before_a_dead_reflector_are_kept() {
 
 #[test]
 fn scattered_losses_are_not_silence() {
-    // Half of the packets are lost. Only two losses follow each other, which is less than the
-    // maximum silence of four intervals.
+    // Half of the packets are lost. At most two consecutive packets are lost. This is less than the maximum
+    // silence of four intervals.
     let script = |sequence| match sequence % 4 {
         0 | 1 => Fate::Lost,
         _ => Fate::Back,
@@ -196,7 +196,7 @@ fn scattered_losses_are_not_silence() {
         patience: Duration::from_millis(1),
         ..at(20, 1_000)
     };
-    // The reflector answers the hello at once, so the short maximum silence is long enough for it.
+    // The reflector answers the hello at once, so even the short maximum silence is long enough.
     let result = run(script, &traffic, NEVER).expect("measured");
     assert_eq!((result.ended, result.tally.lost), (Ended::AsPlanned, 10));
 }
@@ -207,8 +207,8 @@ fn results_before_a_stop_are_kept() {
     let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 30;
     let result = run(|_| Fate::Back, &at(1_000, 600_000), &stop).expect("measured");
     assert_eq!(result.ended, Ended::Stopped);
-    // The first of the 30 calls of `stop` that return false is made before the hello, so 29 packets
-    // are sent.
+    // The first 30 calls of `stop` return false. One of these calls is before the hello, so 29 packets are
+    // sent.
     assert_eq!((result.tally.sent, result.tally.returned), (29, 29));
 }
 

@@ -1,5 +1,5 @@
-//! Control messages between the two ends of a run on two machines. Each message is one line of JSON
-//! over TCP, which authenticates the sender's address.
+//! Control messages between the two ends of a run on two machines. Each message is one line of JSON over TCP.
+//! TCP verifies the sender's address.
 //!
 //! | from | line |
 //! |---|---|
@@ -27,7 +27,7 @@ const MAX_LINE: usize = 4_096;
 /// Maximum time for writing a line.
 const WRITING: Duration = Duration::from_secs(2);
 
-/// Start of a request for a run, which is the same in all versions of the protocol.
+/// Start of a request for a run. This start is the same in all versions of the protocol.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Version {
     /// Version of the protocol, which must be [`VERSION`].

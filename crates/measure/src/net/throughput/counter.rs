@@ -12,8 +12,7 @@ use super::ends::UdpEnd;
 use super::{Method, Taken, check, receive};
 use crate::net::{Around, NetError, Patience};
 
-/// Maximum time in which a source must send its request. It is short because other sources may
-/// wait.
+/// Maximum time in which a source must send its request. This time is short because other sources may wait.
 const INTRODUCTION: Duration = Duration::from_secs(2);
 
 /// Maximum duration of a run.
@@ -177,8 +176,8 @@ fn serve(stream: TcpStream, around: Around<'_>) -> io::Result<Taken> {
     })
 }
 
-/// Opens a socket on the port that the source knows. If the previous run still holds the port,
-/// tries again, because io_uring releases sockets some time after they were closed.
+/// Opens a socket on the port that the source knows. If the previous run still holds the port, this function
+/// tries again. io_uring releases a socket some time after the socket was closed.
 fn open(here: SocketAddr, method: Method, buffer_bytes: Option<usize>) -> Result<UdpEnd, NetError> {
     let started = Instant::now();
     loop {
@@ -211,7 +210,7 @@ enum RefusedRun {
     Net(#[from] NetError),
 }
 
-/// Checks a request and returns it with its method.
+/// Checks a request. Returns the request with the method that it names.
 fn admit(line: &[u8]) -> Result<(Request, Method), RefusedRun> {
     let version = read::<Version>(line)?.laglab_throughput;
     if version != VERSION {

@@ -16,12 +16,11 @@ use crate::net::{
 /// One of the two ends of a run.
 pub(super) struct End {
     transport: Box<dyn Transport>,
-    /// Flow control; `None` for a carrier without flow control, which drops excess packets.
+    /// Flow control. `None` if the carrier has no flow control. Such a carrier drops excess packets.
     in_flight: Option<Arc<InFlight>>,
 }
 
-/// Returns the two ends and their buffer sizes. The first end sends to the group, the second
-/// receives.
+/// Returns the two ends and their buffer sizes. The first end sends to the group. The second end receives.
 pub(super) fn ends(
     carrier: Carrier,
     testbed: &Testbed,

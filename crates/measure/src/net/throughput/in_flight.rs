@@ -1,13 +1,14 @@
-//! Flow control between a source that repairs losses and its receiver, in one process and outside
-//! of the network.
+//! Flow control between a source that repairs losses and its receiver. It works only if both ends are in one
+//! process, and it sends nothing over the network.
 //!
-//! Such a source sends at a configured rate, but the test measures the highest rate that the
-//! receiver can take. The source therefore waits while it is so far ahead that it could not repair
-//! all losses.
+//! A source that repairs losses normally sends at a configured rate. The test, however, measures the highest
+//! rate that the receiver can take. The source therefore waits while it is so far ahead that it could not
+//! repair all losses.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Maximum number of packets in flight. It is half of the number that a source can repair.
+/// Maximum number of packets in flight. This maximum is half of the number of packets that a source can
+/// repair.
 const MAX_PACKETS: u64 = 8_192;
 
 /// Approximate payload of a packet in bytes.
@@ -23,7 +24,7 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    /// Returns whether the source may send more messages of this size.
+    /// Returns true if the source may send more messages of `size` bytes.
     pub(super) fn has_room(&self, size: usize) -> bool {
         self.bytes() <= MAX_PACKETS * size.min(PACKET_BYTES) as u64
     }
@@ -38,13 +39,14 @@ impl InFlight {
         self.done.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Adds the bytes of lost packets, which belong to messages of this size.
+    /// Adds the bytes of `packets` lost packets to the bytes that are done. The packets belong to messages of
+    /// `size` bytes.
     pub(super) fn lost(&self, packets: u64, size: usize) {
         self.received(packets * size.min(PACKET_BYTES) as u64);
     }
 
-    /// Counts all sent bytes as received. The receiver calls this when the wait for the rest is
-    /// over.
+    /// Counts all sent bytes as received. The receiver calls this function when it stops waiting for the rest
+    /// of the packets.
     pub(super) fn give_up(&self) {
         let sent = self.sent.load(Ordering::Relaxed);
         self.done.fetch_max(sent, Ordering::Relaxed);

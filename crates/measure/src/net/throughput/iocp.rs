@@ -1,9 +1,9 @@
 //! Many overlapped calls at once. They complete in batches through an I/O completion port.
 //!
-//! Unsafe code is allowed because Windows gets the addresses of the data and of the record of each
-//! call. It is sound because this memory neither moves nor is freed while its call is outstanding.
-//! The records and data are in a box that no other code accesses. Dropping the box cancels the
-//! calls and waits for them. If that fails, the memory is leaked.
+//! Unsafe code is allowed because Windows gets the addresses of the data and of the record of each call. This
+//! use is sound because the memory of a call neither moves nor is freed while the call is outstanding. The
+//! records and data are in a box that no other code accesses. Dropping the box cancels the calls and waits
+//! for them. If the wait fails, the memory is leaked.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -44,7 +44,7 @@ type Ended = (usize, u32);
 impl Port {
     fn new(socket: UdpSocket, size: usize) -> io::Result<Port> {
         let handle = socket.as_raw_socket() as HANDLE;
-        // SAFETY: the handle is that of an open socket.
+        // SAFETY: the handle belongs to an open socket.
         let port = unsafe { CreateIoCompletionPort(handle, null_mut(), 0, 1) };
         if port.is_null() || port == INVALID_HANDLE_VALUE {
             return Err(io::Error::last_os_error());
@@ -73,15 +73,15 @@ impl Port {
         })
     }
 
-    /// Starts the call with this number: a send or a receive.
+    /// Starts call number `number`: a send or a receive.
     fn begin(&mut self, number: usize, is_send: bool) -> io::Result<()> {
         let socket = self.socket.as_raw_socket() as usize;
         let call = &mut self.calls[number];
         debug_assert_eq!(call.data.len(), self.size);
         let record = &raw mut call.record;
         let mut flags = 0;
-        // SAFETY: record, buffer and data do not move until the completion arrives. This also holds
-        // for calls that complete at once. The flags are read only during the call.
+        // SAFETY: record, buffer and data do not move until the completion arrives. This is also true for a
+        // call that completes at once. The flags are read only during the call.
         let outcome = unsafe {
             *record = mem::zeroed();
             match is_send {
@@ -147,7 +147,7 @@ impl Drop for Port {
         if self.outstanding == 0 {
             return;
         }
-        // SAFETY: the handle is that of an open socket.
+        // SAFETY: the handle belongs to an open socket.
         unsafe { CancelIoEx(self.socket.as_raw_socket() as HANDLE, null()) };
         for _ in 0..10 {
             if self.ended().is_err() || self.outstanding == 0 {

@@ -48,15 +48,14 @@ use crate::{Clock, Now};
 use ends::Ends;
 use reliable::Batch;
 
-/// Maximum wait of a receiver for packets. After it, the receiver checks whether the sender has
-/// ended.
+/// Maximum wait of a receiver for packets. After this wait, the receiver checks whether the sender has ended.
 const WAIT: Duration = Duration::from_millis(100);
 
 /// Maximum time that the receiver waits for packets after the last burst.
 const LEFT_OVER: Duration = Duration::from_secs(1);
 
-/// Number of packets per burst. It is large enough that reading the clock costs almost nothing in
-/// comparison.
+/// Number of packets per burst. A burst is so long that reading the clock once per burst costs almost nothing
+/// in comparison.
 const BURST: usize = 64;
 
 /// Sending end of a method.
@@ -72,8 +71,8 @@ trait Send {
 
 /// Receiving end of a method.
 trait Receive {
-    /// Receives pending packets. Waits at most [`WAIT`] for the first. Returns zero packets if none
-    /// arrived in time.
+    /// Receives pending packets. Waits at most [`WAIT`] for the first packet. Returns zero packets if no
+    /// packet arrived in time.
     fn take(&mut self) -> io::Result<Taken>;
 }
 
@@ -85,8 +84,8 @@ struct Taken {
 }
 
 impl Taken {
-    /// Adds packets of `size` bytes each that the kernel joined to `bytes` bytes. The last packet
-    /// may be shorter.
+    /// Adds packets of `size` bytes each. The kernel joined these packets to a total of `bytes` bytes. The
+    /// last packet may be shorter.
     fn add(&mut self, bytes: usize, size: usize) {
         self.packets += bytes.div_ceil(size) as u64;
         self.bytes += bytes as u64;
@@ -113,8 +112,8 @@ enum Way {
     },
     /// UDP with sockets that are not connected.
     Unconnected,
-    /// UDP to a group with one call per message, for comparison with PGM; or another carrier
-    /// without batches.
+    /// Carrier that sends to a group with one call per message. The carrier UDP serves for comparison with
+    /// PGM. The other carriers have no batches.
     Group(Carrier),
     Pgm(Batch),
     #[cfg(target_os = "linux")]
@@ -262,8 +261,8 @@ impl Method {
         }
     }
 
-    /// Returns the carrier that the method measures. The method `group` belongs to PGM, because it
-    /// sends to a group like PGM and is compared with it.
+    /// Returns the carrier that the method measures. The method `group` belongs to PGM, because it sends to a
+    /// group like PGM, and because PGM is compared with it.
     pub fn carrier(&self) -> Carrier {
         match self.way {
             Way::Udp { .. } | Way::Unconnected => Carrier::Udp,
@@ -308,12 +307,12 @@ pub struct Throughput {
 }
 
 impl Throughput {
-    /// Returns the number of received packets per second, or `None` if no packet was received.
+    /// Returns the number of received packets per second. Returns `None` if no packet was received.
     pub fn packets_per_second(&self) -> Option<f64> {
         self.per_second(self.received)
     }
 
-    /// Returns the number of received payload bytes per second, or `None` if no byte was received.
+    /// Returns the number of received payload bytes per second. Returns `None` if no byte was received.
     pub fn bytes_per_second(&self) -> Option<f64> {
         self.per_second(self.bytes)
     }
@@ -434,8 +433,8 @@ fn receive(
     clock: &Clock,
 ) -> io::Result<Arrived> {
     let mut arrived = Arrived::default();
-    // Remaining time for packets in flight after the sender has ended. The sender always ends, so
-    // no limit is needed before.
+    // Remaining time to wait for packets in flight after the sender has ended. Before that, no limit is
+    // needed, because the sender always ends.
     let mut patience = LEFT_OVER.as_nanos() as i64;
     loop {
         let was_ended = has_ended.load(Ordering::Acquire);
@@ -450,8 +449,8 @@ fn receive(
         arrived.taken.bytes += taken.bytes;
         if was_ended {
             patience -= now_ns - before_ns;
-            // A foreign packet also makes the receiver return no packets. Only a long wait shows
-            // that no packet arrived.
+            // The receiver also returns no packets if a foreign packet arrives. Only a long wait shows that
+            // no packet arrived.
             let was_silent = taken.packets == 0 && now_ns - before_ns >= WAIT.as_nanos() as i64 / 2;
             if was_silent || patience <= 0 {
                 return Ok(arrived);

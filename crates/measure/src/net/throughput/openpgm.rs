@@ -68,7 +68,8 @@ pub(super) fn receiver(end: End, size: usize) -> Box<dyn Receive> {
 }
 
 impl Sender {
-    /// Serves repair requests, one per call. Waits at most `time` for the first request.
+    /// Serves pending repair requests. Each call of `recv` serves one request. Waits at most `time` for the
+    /// first request.
     fn serve(&mut self, mut time: Duration) -> io::Result<()> {
         self.end.socket.recv(&mut self.buffer)?;
         for _ in 0..BURST {

@@ -32,7 +32,8 @@ pub struct ThroughputPlan {
     pub buffer_bytes: Option<usize>,
     /// Maximum time that another machine may take to answer.
     pub patience: Duration,
-    /// True if iperf3 is measured too, in turns. Both ends must then be on this machine.
+    /// True if iperf3 is measured too, in turns with the methods. In this case, both ends must be on this
+    /// machine.
     pub with_peer: bool,
     /// Number and order of the runs.
     pub plan: Plan,
@@ -85,7 +86,7 @@ impl ThroughputReport {
         self.runs.iter().filter(move |run| run.method == method)
     }
 
-    /// Compares the packets per second of two methods, run by run, as a ratio. The name `PEER`
+    /// Compares the packets per second of two methods, run by run. The result is a ratio. The name `PEER`
     /// selects the peer.
     ///
     /// # Errors
@@ -98,7 +99,7 @@ impl ThroughputReport {
         compare(&pairs)
     }
 
-    /// Returns the number and the packets per second of each run of a method, or of the peer.
+    /// Returns the runs of a method or of the peer: the number of each run and its packets per second.
     fn rates(&self, method: &str) -> Vec<(u32, f64)> {
         match method {
             PEER => (self.peer.iter())
@@ -215,7 +216,7 @@ impl ThroughputPlan {
                 return Err(error);
             }
             report.failed = Some(format!("the measurement ended early: {error}"));
-            // If an error ended the measurement, the user did not stop it.
+            // After an error, the plan may report a stop, although the user did not stop the measurement.
             if !stop() {
                 report.end = End::Rounds;
             }

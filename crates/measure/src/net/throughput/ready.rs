@@ -1,7 +1,7 @@
 //! Waiting for a socket to become ready, for a bounded time.
 //!
-//! Unsafe code is allowed for Windows, because there is no safe wrapper for `WSAPoll`. It is sound
-//! because the call gets one entry with the count 1, and keeps no address.
+//! Unsafe code is allowed for Windows, because there is no safe wrapper for `WSAPoll`. This use is sound
+//! because the call gets one entry with the count 1, and does not keep the address of the entry.
 
 use std::io;
 use std::net::UdpSocket;
@@ -49,7 +49,7 @@ pub(super) fn wait(socket: &UdpSocket, what: Ready) -> io::Result<()> {
         },
         revents: 0,
     };
-    // SAFETY: there is one entry, which matches the count. The call does not keep its address.
+    // SAFETY: the count 1 matches the single entry. The call does not keep the address of the entry.
     match unsafe { WSAPoll(&mut entry, 1, WAIT.as_millis() as i32) } {
         SOCKET_ERROR => if_ready(Err(io::Error::last_os_error())).map(|_: Option<()>| ()),
         _ => Ok(()),

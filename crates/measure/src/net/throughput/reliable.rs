@@ -15,7 +15,7 @@ use crate::net::buffers::grant;
 use crate::net::pgm::config;
 use crate::net::{Buffers, NetError, Side, Testbed};
 
-/// Number of messages per call. It is the limit of Linux since 6.9.
+/// Number of messages per call. This number is the limit of Linux since version 6.9.
 const MANY: usize = 128;
 
 /// Number of messages per call.
@@ -106,7 +106,7 @@ pub(super) fn receiver(end: End, size: usize) -> Box<dyn Receive> {
 }
 
 impl Sender {
-    /// Sends the messages that can be sent now, at most one batch. Returns their number.
+    /// Sends the messages that can be sent now, but at most one batch. Returns the number of sent messages.
     fn send(&mut self) -> Result<u64, SocketError> {
         if !self.end.in_flight.has_room(self.message.len()) {
             return Ok(0);

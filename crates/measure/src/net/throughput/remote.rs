@@ -25,8 +25,8 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// Sends at the maximum rate and gets the count from the counter. The reported time is from the
-    /// first to the last received packet, by the counter's clock.
+    /// Sends at the maximum rate and gets the count from the counter. The reported time is the time from the
+    /// first to the last received packet, measured with the counter's clock.
     ///
     /// # Errors
     /// Returns an error if no counter answers, if the counter refuses or falls silent, or if this
@@ -93,9 +93,9 @@ impl Remote {
         }
     }
 
-    /// Returns the next answer of the counter. If the answer is a refusal, returns an error. The
-    /// answer is awaited even after a stop, because this is short and because the packets sent so
-    /// far are worth counting.
+    /// Returns the next answer of the counter. If the answer is a refusal, returns an error. This function
+    /// waits for the answer even after a stop. The wait is short, and the packets that were sent before the
+    /// stop should still be counted.
     fn answer(self, control: &mut Control, patience: Duration) -> Result<Answer, NetError> {
         let said = control.read_line(patience, &|| false);
         let said = said.and_then(|line| read(&line));

@@ -1,12 +1,11 @@
-//! Registered I/O (RIO, since Windows 8). Sends and receives are put into queues that are shared
-//! with the system, and are executed in batches. Their memory is registered once.
+//! Registered I/O (RIO, since Windows 8). The program puts sends and receives into queues that it shares with
+//! the system. The system executes them in batches. The memory of the packets is registered once.
 //!
-//! Unsafe code is allowed because Windows gets addresses, and because its functions are called
-//! through pointers. It is sound for these reasons. Every request uses a slot of one heap
-//! allocation, which has the registered length and is not freed while a request may use it. A slot
-//! has one request at a time. Dropping a queue closes its socket, which ends outstanding requests,
-//! and waits for them. If they do not end, the memory is leaked. Threads do not share any of this
-//! memory.
+//! Unsafe code is allowed because Windows gets addresses, and because its functions are called through
+//! pointers. This use is sound for these reasons. Every request uses a slot of one heap allocation, which has
+//! the registered length and is not freed while a request may use it. A slot has one request at a time.
+//! Dropping a queue closes its socket, which ends outstanding requests, and waits for them. If the requests
+//! do not end, the memory is leaked. Threads do not share any of this memory.
 //!
 //! Source: Microsoft's documentation of `mswsock.h`.
 #![allow(unsafe_code)]
@@ -68,8 +67,8 @@ type Ended = (usize, io::Result<u32>);
 impl Queue {
     fn new(socket: UdpSocket, functions: Functions, size: usize) -> io::Result<Queue> {
         let handle = socket.as_raw_socket() as usize;
-        // If an error occurs below, the incomplete queue is dropped, which releases what exists.
-        // The system ignores invalid handles.
+        // If an error occurs below, the incomplete queue is dropped. The drop releases all resources that
+        // were already created. The system ignores invalid handles.
         let mut queue = Queue {
             functions,
             socket: Some(socket),
@@ -136,7 +135,7 @@ impl Queue {
             Offset: (slot * self.size) as u32,
             Length: self.size as u32,
         };
-        // SAFETY: the range lies in the registered memory, no other request uses it, and it stays
+        // SAFETY: the range is in the registered memory and no other request uses the range. The range stays
         // valid until this request ends.
         let is_taken = unsafe {
             request(
@@ -155,7 +154,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Submits all queued requests of this kind (sends or receives).
+    /// Submits all queued requests of the kind of `request` (sends or receives).
     fn commit(&mut self, request: Request) -> io::Result<()> {
         // SAFETY: with this flag the call uses no memory.
         match unsafe { request(self.requests, null(), 0, RIO_MSG_COMMIT_ONLY, null()) } {
@@ -199,7 +198,7 @@ impl Queue {
         Ok(ended)
     }
 
-    /// Waits for completions, at most for `WAIT`. Returns whether there are any.
+    /// Waits for completions, at most for `WAIT`. Returns true if there are completions.
     fn wait(&mut self) -> io::Result<bool> {
         if !self.is_awaited {
             // SAFETY: the completion queue is open.
@@ -235,8 +234,8 @@ impl Drop for Queue {
             }
         }
         if !self.is_idle() {
-            // The registration also stays, because ending it now "is considered a serious error".
-            // The event stays, because the completion queue refers to it.
+            // The registration of the memory also stays, because ending the registration now "is considered a
+            // serious error". The event stays, because the completion queue refers to it.
             mem::forget(mem::take(&mut self.memory));
             return;
         }
@@ -250,7 +249,7 @@ impl Drop for Queue {
     }
 }
 
-/// Creates a manual-reset event. The system resets it when a notification is requested.
+/// Creates a manual-reset event. The system resets the event when a notification is requested.
 fn event() -> io::Result<OwnedHandle> {
     // SAFETY: the call gets neither attributes nor a name.
     let handle = unsafe { CreateEventW(null(), 1, 0, null()) };
@@ -324,7 +323,7 @@ impl Receive for Receiver {
         let mut taken = Taken::default();
         let ended = queue.ended()?;
         for (slot, outcome) in &ended {
-            // A failed receive concerns one packet, not the socket. The packet did not fit, or an
+            // A failed receive concerns one packet, not the socket. Either the packet did not fit, or an
             // earlier send found no receiver.
             if let Ok(bytes @ 1..) = outcome {
                 taken.add(*bytes as usize, queue.size);

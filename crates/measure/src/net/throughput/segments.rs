@@ -2,8 +2,8 @@
 //! possible and joins received packets as early as possible. Linux has the options `UDP_SEGMENT`
 //! and `UDP_GRO`. Windows has `UDP_SEND_MSG_SIZE` and `UDP_RECV_MAX_COALESCED_SIZE` (USO and URO).
 //!
-//! Unsafe code is allowed for Windows, because there is no safe wrapper for these options. It is
-//! sound because each call gets a local integer and its size.
+//! Unsafe code is allowed for Windows, because there is no safe wrapper for these options. This use is sound
+//! because each call gets a local integer and the size of this integer.
 
 use std::io;
 use std::net::UdpSocket;

@@ -1,10 +1,10 @@
 //! `io_uring`: many sends per submission, and one multishot receive. The kernel takes the receive
 //! buffers from a ring.
 //!
-//! Unsafe code is allowed because the kernel gets the addresses of the packet to send, of the
-//! receive buffers and of the ring that lists them. It is sound because this memory neither moves
-//! nor is freed while an operation may use it. A sender waits for the end of each burst. Dropping a
-//! receiver cancels its receive and waits for the end. If such a wait fails, the memory is leaked.
+//! Unsafe code is allowed because the kernel gets the addresses of the packet to send, of the receive buffers
+//! and of the ring that lists them. This use is sound because the memory neither moves nor is freed while an
+//! operation may use it. A sender waits for the end of each burst. Dropping a receiver cancels its receive
+//! and waits for the end. If such a wait fails, the memory is leaked.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -106,8 +106,8 @@ impl Send for Sender {
 pub(super) fn receiver(socket: UdpSocket, size: usize) -> io::Result<Box<dyn Receive>> {
     let ring = ring_on(&socket, 4)?;
     let memory = Memory::new(size);
-    // SAFETY: the entries do not move until the receiver is dropped, which happens after the last
-    // receive that uses them. The ring is dropped before the entries.
+    // SAFETY: the entries do not move until the receiver is dropped. The receiver is dropped only after the
+    // last receive that uses the entries. The ring is dropped before the entries.
     unsafe {
         ring.submitter().register_buf_ring_with_flags(
             memory.entries.0.as_ptr() as u64,
@@ -141,7 +141,7 @@ impl Receive for Receiver {
             self.is_armed &= cqueue::more(completion.flags());
             match completion.result() {
                 bytes @ 0.. => taken.add(bytes as usize, self.size),
-                // All buffers are in use. They are returned here, and the next call submits the
+                // All buffers are in use. This function returns the buffers, and the next call submits the
                 // receive again.
                 error if error == -nix::libc::ENOBUFS => {}
                 error => failed = Some(io::Error::from_raw_os_error(-error)),

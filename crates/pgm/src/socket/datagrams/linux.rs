@@ -25,14 +25,14 @@ const MAX_SEGMENTS: usize = 128;
 /// Kernel limit on datagrams per call before Linux 6.9.
 const OLD_MAX_SEGMENTS: usize = 64;
 
-/// Distance in bytes between the datagrams of a call in the buffer. If it were a multiple of the
-/// page size, the beginnings of all datagrams would compete for the same cache lines. Most
-/// datagrams are so short that they consist only of such a beginning.
+/// Distance in bytes between the datagrams of a call in the buffer. If the distance were a multiple of the
+/// page size, the beginnings of all datagrams would compete for the same cache lines. Most datagrams are so
+/// short that they consist only of such a beginning.
 const STRIDE: usize = Datagrams::ROOM + 192;
 
 #[derive(Debug)]
 pub(super) struct Calls {
-    /// Maximum number of datagrams per call; 1 if the interface cannot segment.
+    /// Maximum number of datagrams per call. The value is 1 if the interface cannot segment.
     max_segments: usize,
     /// True if the system may deliver several datagrams in one call.
     joined: bool,
@@ -74,9 +74,9 @@ impl Calls {
             let (train, after) = rest.split_at(rest.len().min(self.max_segments * each));
             match send_segments(socket, train, each, to) {
                 Ok(()) => rest = after,
-                // Some kernels accept fewer datagrams, and some interfaces cannot segment. Only a
-                // failed call shows this. After another error, the packets that were already sent
-                // may be sent again. Receivers drop them as duplicates.
+                // Some kernels accept fewer datagrams, and some interfaces cannot segment. Only a failed call
+                // shows these limits. After another error, packets that were already sent may be sent again.
+                // Receivers drop such packets as duplicates.
                 Err(Errno::EINVAL) if self.max_segments > OLD_MAX_SEGMENTS => {
                     self.max_segments = OLD_MAX_SEGMENTS
                 }
@@ -134,7 +134,7 @@ fn address(of: &SockaddrStorage) -> Option<IpAddr> {
     v4.or_else(|| Some(of.as_sockaddr_in6()?.ip().into()))
 }
 
-/// Receives several datagrams in one call. Each gets its own part of the buffer.
+/// Receives several datagrams in one call. Each datagram gets a separate part of the buffer.
 fn receive_many(
     socket: &UdpSocket,
     room: &mut [u8],
@@ -148,8 +148,8 @@ fn receive_many(
     let mut parts: Vec<_> = (room.chunks_exact_mut(STRIDE))
         .map(|part| [IoSliceMut::new(part)])
         .collect();
-    // The headers are created for each call because they hold pointers. If the socket stored them,
-    // it could not move to another thread.
+    // The headers are created for each call, because headers contain pointers. A socket that stored the
+    // headers could not move to another thread.
     let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(parts.len(), None);
     let got = recvmmsg(socket.as_raw_fd(), &mut headers, &mut parts, flags, None)?;
     came.extend(got.zip((0..).step_by(STRIDE)).filter_map(|(got, at)| {

@@ -10,7 +10,7 @@ use std::{
 use super::ReceivedBatch;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 
-/// State of the calls for several datagrams; `None` if the system handles datagrams one by one.
+/// State of the calls for several datagrams. `None` if the system handles datagrams one by one.
 #[derive(Debug)]
 pub(super) struct Calls(Option<UdpSocketState>);
 
@@ -40,8 +40,8 @@ impl Calls {
         to: Option<SocketAddr>,
     ) -> io::Result<()> {
         let destination = to.ok_or(io::ErrorKind::NotConnected)?;
-        // A single datagram is sent without the batch call, because in that call macOS would
-        // replace the socket's traffic class (DSCP mark) with 0.
+        // A single datagram is sent without the batch call. In the batch call, macOS would replace the
+        // socket's traffic class (DSCP mark) with 0.
         let Some(batches) = self.0.as_ref().filter(|_| bytes.len() > each) else {
             return socket.send_to(bytes, destination).map(|_| ());
         };

@@ -1,8 +1,8 @@
 //! Functions of the ZeroMQ library.
 //!
-//! Names, signatures and numbers are those of ZeroMQ's public header (`zmq.h` of 4.3). Unsafe code
-//! is allowed to look up functions by name. It is sound if the library matches its file name, which
-//! includes the version of its interface.
+//! Names, signatures and numbers in this module are copied from ZeroMQ's public header (`zmq.h` of version
+//! 4.3). Unsafe code is allowed to look up functions by name. This is sound if the contents of the library
+//! match its file name. The file name includes the version of the library's interface.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -18,8 +18,8 @@ pub(super) const SUB: c_int = 2;
 /// Flag that makes a call return instead of waiting.
 pub(super) const DONTWAIT: c_int = 1;
 
-/// Numbers of options. The first two options belong to contexts, the others to sockets. All values
-/// are integers, except for `SUBSCRIBE`, whose value is bytes.
+/// Numbers of options. The first two options belong to contexts, the others belong to sockets. The value of
+/// `SUBSCRIBE` consists of bytes. All other values are integers.
 pub(super) mod option {
     use std::ffi::c_int;
 
@@ -70,8 +70,8 @@ impl ZeroMq {
     }
 
     fn find(library: Library) -> Result<ZeroMq, LibraryError> {
-        // SAFETY: every function has the signature of the header, which the types here repeat. The
-        // version numbers are written to local variables.
+        // SAFETY: the types in this module repeat the signatures of the header, so every function has its
+        // correct type. The version numbers are written to local variables.
         unsafe {
             let version: unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int) =
                 library.find("zmq_version")?;
@@ -102,7 +102,7 @@ impl ZeroMq {
 
     /// Returns the error of the last call on this thread.
     pub(super) fn last_error(&self) -> io::Error {
-        // SAFETY: the calls return a number and a constant text for it.
+        // SAFETY: the calls return an error number and a constant text for this number.
         let (number, words) = unsafe {
             let number = (self.errno)();
             (number, CStr::from_ptr((self.strerror)(number)))

@@ -1,8 +1,8 @@
 //! Carrier for comparison: ZeroMQ's `epgm`, which sends messages over OpenPGM over UDP.
 //!
-//! It runs in this process, for the same reasons as OpenPGM. Its I/O runs on a thread that the
-//! library starts. If the library cannot open a socket, it aborts the process. Joining the group is
-//! therefore tried first.
+//! This carrier runs in this process, for the same reasons as OpenPGM. Its I/O runs on a thread that the
+//! library starts. If the library cannot open a socket, it aborts the process. This module therefore first
+//! checks that a socket can join the group.
 
 mod library;
 mod socket;
@@ -28,7 +28,7 @@ use crate::{Grant, Policy, Scheduling};
 /// 100 would limit the sender.
 const RATE: i32 = 4_000_000;
 
-/// Age up to which a publisher can repair messages, in milliseconds.
+/// Maximum age in milliseconds of a message that a publisher can repair.
 const RECOVERY: i32 = 1_000;
 
 /// Maximum number of messages that wait in the queue of each end.
@@ -49,10 +49,9 @@ impl fmt::Debug for Epgm {
 impl Epgm {
     /// Opens an end and returns the grants of its options.
     ///
-    /// The source publishes at the fourth port after the given port, the reflector at the fifth.
-    /// The ports differ because the system would deliver a repair request to either of two sockets
-    /// that share a port. If the requested real-time priority is granted, the library's threads get
-    /// it.
+    /// The source publishes at the fourth port after the given port. The reflector publishes at the fifth
+    /// port. If both publishers shared a port, the system could deliver a repair request to the wrong socket.
+    /// If the requested real-time priority is granted, the library's threads run with this priority.
     ///
     /// # Errors
     /// Returns an error if the library is not installed or lacks `epgm`, the place is not a group,
@@ -128,8 +127,8 @@ impl Epgm {
     }
 }
 
-/// Returns the real-time policy and priority if the system grants them. The library is asked for
-/// them only then, because it aborts the process if the system refuses them.
+/// Returns the real-time policy and priority if the system grants them. The library must not request a policy
+/// and a priority that the system refuses, because the library would then abort the process.
 fn granted(scheduling: &Scheduling) -> Option<(i32, i32)> {
     let real_time = match scheduling.policy {
         Policy::Fifo(priority) => (libc::SCHED_FIFO, priority.into()),

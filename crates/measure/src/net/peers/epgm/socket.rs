@@ -1,9 +1,8 @@
 //! Safe wrappers of ZeroMQ's contexts and sockets.
 //!
-//! Unsafe code is allowed to call the library. It is sound for three reasons. Contexts and sockets
-//! are used only between creation and drop, and a context outlives its sockets. Only one thread at
-//! a time uses a socket, under a lock. Every argument outlives its call, and the call gets the
-//! argument's size.
+//! Unsafe code is allowed to call the library. This use is sound for three reasons. Contexts and sockets are
+//! used only between creation and drop, and a context outlives its sockets. Only one thread at a time uses a
+//! socket, under a lock. Every argument outlives its call, and the call gets the argument's size.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_int, c_void};

@@ -1,8 +1,9 @@
 //! Functions of the OpenPGM library.
 //!
-//! Names, signatures and numbers are those of OpenPGM's public headers (`pgm/engine.h`, `error.h`,
-//! `messages.h`, `socket.h`, `version.h` of 5.3). Unsafe code is allowed to look up functions by
-//! name. It is sound if the library matches its file name, which includes the version 5.3.
+//! Names, signatures and numbers in this module are copied from OpenPGM's public headers (`pgm/engine.h`,
+//! `error.h`, `messages.h`, `socket.h`, `version.h` of version 5.3). Unsafe code is allowed to look up
+//! functions by name. This is sound if the contents of the library match its file name. The file name
+//! includes the version 5.3.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -14,7 +15,7 @@ use crate::net::{LibraryError, NetError};
 /// File name of the library, as packages install it.
 pub(super) const NAME: &str = "libpgm-5.3.so.0";
 
-/// Protocol number of PGM, which is also the level of its socket options.
+/// Protocol number of PGM. It is also the level of the socket options of PGM.
 pub(super) const IPPROTO_PGM: c_int = 113;
 
 /// Numbers of socket options.
@@ -137,8 +138,8 @@ impl OpenPgmLibrary {
     }
 
     fn find(library: Library) -> Result<OpenPgmLibrary, LibraryError> {
-        // SAFETY: every symbol has the type of the headers, which the types here repeat. The
-        // variables are constants.
+        // SAFETY: the types in this module repeat the types of the headers, so every symbol has its correct
+        // type. The variables are constants.
         unsafe {
             let number = |name| Ok::<_, LibraryError>(*library.find::<*const c_uint>(name)?);
             let set_handler: unsafe extern "C" fn(Option<Log>, *mut c_void) -> Option<Log> =
@@ -162,8 +163,8 @@ impl OpenPgmLibrary {
                 error_free: library.find("pgm_error_free")?,
                 _library: library,
             };
-            // Without a handler, the library logs to standard output, to which laglab writes its
-            // results.
+            // Without a handler, the library writes its log to standard output. But laglab writes its results
+            // to standard output.
             set_handler(Some(silence), ptr::null_mut());
             let mut fault = ptr::null_mut();
             match init(&mut fault) {

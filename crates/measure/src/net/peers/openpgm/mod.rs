@@ -1,7 +1,7 @@
-//! OpenPGM, a common library for reliable multicast, with which laglab's own PGM is compared.
+//! OpenPGM, a common library for reliable multicast. laglab's own PGM is compared with it.
 //!
-//! It runs in this process, as laglab's PGM does. The same clock and code time its packets, on
-//! threads with the same scheduling, so that a difference is caused by the library. Arguments that
+//! OpenPGM runs in this process, as laglab's PGM does. The same clock and the same code time the packets of
+//! both, on threads with the same scheduling. A difference is therefore caused by the library. Arguments that
 //! are known to crash the library are rejected first.
 
 mod library;
@@ -52,8 +52,9 @@ impl fmt::Debug for OpenPgm {
 impl OpenPgm {
     /// Opens an end and returns the grants of its options.
     ///
-    /// # Errors Returns an error if the library is not installed, the place is not a group, there
-    /// is no such interface or route, or the library refuses to open a socket.
+    /// # Errors
+    /// Returns an error if the library is not installed, the place is not a group, there is no such interface
+    /// or route, or the library refuses to open a socket.
     pub fn open(place: &Place, options: &UdpOptions) -> Result<(OpenPgm, UdpGrants), NetError> {
         let (group, interface) = place.group()?;
         let buffer_bytes = options.buffer_bytes.or(Some(BUFFER));
@@ -74,7 +75,7 @@ impl OpenPgm {
 
 /// Prevents the library from logging to standard output.
 pub(super) fn silence() {
-    // Loading the library turns its log off. If the library is missing, it cannot log.
+    // Loading the library turns off its log. If the library is missing, it cannot log.
     let _ = OpenPgmLibrary::get();
 }
 
@@ -93,8 +94,8 @@ pub(in crate::net) fn check(size: usize) -> Result<String, NetError> {
     Ok(format!("libpgm {}", library.version))
 }
 
-/// Returns the address of the group for OpenPGM. It has the third port after the given port,
-/// because laglab's PGM uses the first two.
+/// Returns the address of the group for OpenPGM. Its port is the third port after the given port, because
+/// laglab's PGM uses the first two ports.
 pub(in crate::net) fn at(group: SocketAddr) -> Result<SocketAddr, NetError> {
     with_later_port(group, 3)
 }
@@ -111,7 +112,7 @@ impl Transport for OpenPgm {
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        // The requested waits are subtracted, not the measured time, so that the clock is not read
+        // The code subtracts the requested waits, not measured times. It therefore does not read the clock
         // for each packet.
         let mut rest = WAIT;
         loop {

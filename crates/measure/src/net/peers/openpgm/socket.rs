@@ -1,10 +1,10 @@
 //! Safe wrapper of OpenPGM's sockets.
 //!
-//! Unsafe code is allowed to call the library. It is sound for these reasons. A socket is used only
-//! between creation and drop. Every argument outlives its call, and the call gets the argument's
-//! size. Arguments that abort version 5.3 are rejected: messages of more than one packet, and
-//! unaligned messages. Both abort in the routine that copies a message and sums it in one pass.
-//! The library locks internally, so several threads may call it.
+//! Unsafe code is allowed to call the library. This use is sound for these reasons. A socket is used only
+//! between creation and drop. Every argument outlives its call, and the call gets the argument's size.
+//! Arguments that abort version 5.3 are rejected: messages of more than one packet, and unaligned messages.
+//! Both kinds of messages abort in the routine that copies and sums a message in one pass. The library locks
+//! internally, so several threads may call it.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -37,14 +37,14 @@ pub(in crate::net) enum Heard {
     Message(usize),
     /// Packets were lost. Their number is unknown.
     Lost,
-    /// No message arrived. The next action is due after this time.
+    /// Number of packets in the windows of source and receiver. It is the same number as for laglab's PGM.
     Nothing(Duration),
 }
 
 /// Number of packets in the windows of source and receiver, as for laglab's PGM.
 const WINDOW: c_int = 16_384;
 
-/// Port that identifies sessions at both ends, as for laglab's PGM.
+/// Port that identifies sessions at both ends. It is the same port as for laglab's PGM.
 const DESTINATION_PORT: u16 = 7500;
 
 /// Minimum time until the next action. It is needed because the library may report zero repeatedly.
@@ -71,8 +71,9 @@ impl OpenPgmSocket {
     /// Opens a socket for a group. The group's port is used both for packets to the group and for
     /// repair requests, because the library's requests are lost if the ports differ.
     ///
-    /// # Errors Returns an error if the library is not installed, there is no such interface, or
-    /// the library refuses to open a socket.
+    /// # Errors
+    /// Returns an error if the library is not installed, there is no such interface, or the library refuses
+    /// to open a socket.
     pub(in crate::net) fn open(
         interface: &Interface,
         group: SocketAddr,
@@ -120,7 +121,8 @@ impl OpenPgmSocket {
             let fd = socket.descriptor(fd).ok_or_else(|| {
                 refused("to report its descriptors")("it may be another version".to_owned())
             })?;
-            // SAFETY: the library closes the descriptor with the socket, which outlives this use.
+            // SAFETY: the library closes the descriptor only when it closes the socket, and the socket
+            // outlives this use.
             let fd = unsafe { BorrowedFd::borrow_raw(fd) };
             grant(&SockRef::from(&fd), buffer_bytes)
                 .map_err(NetError::context("setting buffer sizes"))
@@ -132,9 +134,9 @@ impl OpenPgmSocket {
         Ok((socket, buffers))
     }
 
-    /// Sets the same times as for laglab's PGM, except for the waits for answers to repair
-    /// requests. These waits are a constant 20 ms and 40 ms instead of 2 ms and 5 ms with doubling.
-    /// With laglab's values, the library would give up after a fraction of a second.
+    /// Sets the same times as for laglab's PGM. The only exceptions are the waits for answers to repair
+    /// requests. Here these waits are a constant 20 ms and 40 ms. laglab's PGM uses 2 ms and 5 ms and doubles
+    /// them. With laglab's values, the library would give up after a fraction of a second.
     fn configure(&self, group: SocketAddr, does: Does) -> Result<(), NetError> {
         let milliseconds = |ms: c_int| ms * 1_000;
         let port = c_int::from(group.port());
@@ -195,8 +197,8 @@ impl OpenPgmSocket {
         let through = Through {
             interface,
             scope: 0,
-            // SAFETY: zero is valid for all fields. An address of all zeros has no family and means
-            // the interface's address.
+            // SAFETY: zero is valid for all fields. An address of all zeros has no family. It selects the
+            // interface's address.
             address: unsafe { std::mem::zeroed() },
         };
         let mut fault = ptr::null_mut();
@@ -306,13 +308,14 @@ impl OpenPgmSocket {
         })
     }
 
-    /// Waits until there is work or the time is over. Returns whether there is work.
+    /// Waits until there is work or the time is over. Returns true if there is work.
     ///
     /// # Errors
     /// Returns the error of the system.
     pub(in crate::net) fn wait(&self, time: Duration) -> io::Result<bool> {
         let mut fds: Vec<PollFd<'_>> = (self.readable.iter())
-            // SAFETY: the library closes the descriptors with the socket, which outlives this use.
+            // SAFETY: the library closes the descriptors only when it closes the socket, and the socket
+            // outlives this use.
             .map(|fd| unsafe { BorrowedFd::borrow_raw(*fd) })
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();

@@ -1,8 +1,8 @@
 //! Functions of registered I/O. No library exports them, so they are queried from the provider of a
 //! socket.
 //!
-//! Unsafe code is allowed for this query. It is sound because the call gets the sizes of the local
-//! variables that it reads and writes, and because the result is checked.
+//! Unsafe code is allowed for this query. This use is sound for two reasons. The call gets the sizes of the
+//! local variables that it reads and writes. The result of the call is checked.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -56,7 +56,7 @@ impl Functions {
         let of_rio = WSAID_MULTIPLE_RIO;
         let mut table = RIO_EXTENSION_FUNCTION_TABLE::default();
         let mut written = 0;
-        // SAFETY: the call gets the sizes of both structures, which outlive it.
+        // SAFETY: the call gets the sizes of both structures, and both structures outlive the call.
         let outcome = unsafe {
             WSAIoctl(
                 socket.as_raw_socket() as usize,

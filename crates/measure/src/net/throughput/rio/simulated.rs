@@ -1,8 +1,8 @@
-//! Simulation of registered I/O on ordinary sockets, written from the documentation. It checks
-//! whether the caller keeps the rules, and records every violation.
+//! Simulation of registered I/O on ordinary sockets, written from the documentation. The simulation checks
+//! that the caller upholds the contract of the functions, and records every violation.
 //!
-//! Unsafe code is allowed because the functions get addresses. It is sound because the simulation
-//! uses memory only while it is registered.
+//! Unsafe code is allowed because the functions get addresses. This use is sound because the simulation uses
+//! memory only while the memory is registered.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
@@ -63,8 +63,8 @@ struct Completions {
 
 struct Requests {
     socket: RawSocket,
-    /// Local address of the socket. It shows whether the socket was closed, even if its number is
-    /// reused.
+    /// Local address of the socket. This address shows that a socket was closed, even if another socket
+    /// reuses its number.
     address: SocketAddr,
     completions: RIO_CQ,
     most: [usize; 2],
@@ -79,7 +79,7 @@ struct Asked {
     is_committed: bool,
 }
 
-/// Indices of the queues of receives and sends.
+/// Indices in `Requests::queues`: the queue of receives and the queue of sends.
 const RECEIVES: usize = 0;
 const SENDS: usize = 1;
 
@@ -94,12 +94,12 @@ pub(super) fn breaches() -> Vec<String> {
     system().breaches.clone()
 }
 
-/// Returns whether a buffer is registered.
+/// Returns true if a buffer is registered.
 pub(super) fn is_registered(buffer: RIO_BUFFERID) -> bool {
     system().buffers.contains_key(&buffer)
 }
 
-/// Returns whether a completion queue is open.
+/// Returns true if a completion queue is open.
 pub(super) fn is_open(completions: RIO_CQ) -> bool {
     system().completions.contains_key(&completions)
 }
@@ -128,7 +128,7 @@ impl System {
             .chain(ended.map(|(_, place)| *place))
     }
 
-    /// Executes submitted requests as far as possible.
+    /// Executes the submitted requests that can be executed without waiting.
     fn turn(&mut self) {
         let mut ended = Vec::new();
         let buffers = &self.buffers;
@@ -303,7 +303,7 @@ unsafe extern "system" fn receive(
     flags: u32,
     context: *const c_void,
 ) -> BOOL {
-    // SAFETY: the caller keeps the promises of this function.
+    // SAFETY: the caller upholds the contract of this function.
     unsafe { ask(RECEIVES, requests, place, count, flags, context) }
 }
 
@@ -314,7 +314,7 @@ unsafe extern "system" fn send(
     flags: u32,
     context: *const c_void,
 ) -> BOOL {
-    // SAFETY: the caller keeps the promises of this function.
+    // SAFETY: the caller upholds the contract of this function.
     unsafe { ask(SENDS, requests, place, count, flags, context) }
 }
 
@@ -406,7 +406,7 @@ unsafe extern "system" fn dequeue(completions: RIO_CQ, results: *mut RIORESULT, 
     };
     let count = queue.ended.len().min(room as usize);
     for (place, (result, _)) in queue.ended.drain(..count).enumerate() {
-        // SAFETY: the caller has room for this number of results.
+        // SAFETY: the caller has room for `count` results.
         unsafe { results.add(place).write(result) };
     }
     count as u32

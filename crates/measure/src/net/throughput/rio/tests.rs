@@ -1,4 +1,4 @@
-//! Tests of registered I/O, with the simulation and, if the system has registered I/O, with the
+//! Tests of registered I/O with the simulation. If the system has registered I/O, the tests also use the
 //! system.
 
 use std::net::Ipv4Addr;
@@ -95,7 +95,7 @@ fn a_slot_has_one_request_at_a_time() {
     }
 }
 
-/// Tests the registered I/O of Windows. On systems without it (Wine), checks the error.
+/// Tests the registered I/O of Windows. On systems without registered I/O (Wine), checks the error.
 #[test]
 fn the_system_transfers_packets_or_has_no_rio() {
     let [near, far] = sockets(SOCKET);
