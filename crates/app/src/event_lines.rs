@@ -15,7 +15,7 @@ use session::StackModules;
 
 use crate::output::{Printable, Quoted};
 
-/// Parts of events that the output has.
+/// Parts of the events that the output contains.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choice {
     /// Names of the fields to write; all fields if empty.
@@ -67,7 +67,8 @@ impl<'a, 'e> Line<'a, 'e> {
         facts::utc(filetime)
     }
 
-    /// Returns the kind of the number that identifies the event within its provider, and the number.
+    /// Returns the number that identifies the event within its provider. The first value is the kind of this
+    /// number.
     fn number(&self) -> (&'static str, Option<u16>) {
         match EventKind::new(self.event) {
             EventKind::Provider { id, .. } => ("id", Some(id)),
@@ -78,8 +79,8 @@ impl<'a, 'e> Line<'a, 'e> {
         }
     }
 
-    /// Returns the addresses of a stack, innermost first. The stack is attached to the event, or the event
-    /// itself is a stack.
+    /// Returns the addresses of the event's stack, innermost first. The stack is attached to the event, or
+    /// the event itself is a stack.
     fn stack(&self) -> Option<Vec<u64>> {
         if self.is_stack() {
             return match self.decoded.fields.get("Addresses")? {
@@ -322,7 +323,7 @@ pub(crate) fn write_heading(out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// Writes the first 48 bytes, and the number of bytes that were left out.
+/// Writes the first 48 bytes. If there are more bytes, also writes the number of bytes that were left out.
 fn write_bytes(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     const SHOWN: usize = 48;
     let (shown, rest) = bytes.split_at(bytes.len().min(SHOWN));
@@ -352,7 +353,7 @@ fn put<T: Serialize, M: SerializeMap>(
     }
 }
 
-/// Wrapper that serializes a value as its display text.
+/// Wrapper that serializes a value as the text that `Display` gives.
 struct Shown<T>(T);
 
 impl<T: Display> Serialize for Shown<T> {

@@ -10,7 +10,7 @@ use session::{Amount, Observer, Task};
 /// Exit code after Ctrl-C: 128 + SIGINT, the convention of Unix shells.
 pub(crate) const INTERRUPTED_CODE: u8 = 130;
 
-/// Time before progress is shown. Shorter work shows no progress.
+/// Time after which progress is shown. Shorter work shows no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -55,7 +55,7 @@ pub(crate) fn interrupted() -> &'static AtomicBool {
 /// Returns an error if work must stop.
 ///
 /// # Errors
-/// [`Interrupted`] if the user pressed Ctrl-C.
+/// Returns [`Interrupted`] if the user pressed Ctrl-C.
 pub(crate) fn check() -> Result<(), Interrupted> {
     match INTERRUPTED.load(Ordering::Relaxed) {
         true => Err(Interrupted),
@@ -104,7 +104,7 @@ impl Watch {
     /// Adds `bytes` to the number of processed bytes.
     ///
     /// # Errors
-    /// [`Interrupted`] if the user pressed Ctrl-C.
+    /// Returns [`Interrupted`] if the user pressed Ctrl-C.
     pub(crate) fn advance(&self, bytes: u64) -> Result<(), Interrupted> {
         let done = self.done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.reach(done)
@@ -113,7 +113,7 @@ impl Watch {
     /// Sets the number of processed bytes to `done`.
     ///
     /// # Errors
-    /// [`Interrupted`] if the user pressed Ctrl-C.
+    /// Returns [`Interrupted`] if the user pressed Ctrl-C.
     pub(crate) fn reach(&self, done: u64) -> Result<(), Interrupted> {
         check()?;
         self.show(done);

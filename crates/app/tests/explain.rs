@@ -8,8 +8,8 @@ use explained::Explained;
 use serde_json::Value;
 use simulated::{Simulated, column, list, number, sum};
 
-/// Returns the number of events of all versions with a class and an opcode, as an independent reader counted
-/// them.
+/// Returns the number of events with a class and an opcode, summed over all versions. An independent reader
+/// counted them.
 fn count(truth: &Value, class: &str, opcode: u64) -> i64 {
     let events = list(truth, "kernel_events").iter();
     let of = events.filter(|e| e["cls"] == class && e["opcode"] == opcode);
@@ -170,8 +170,8 @@ fn options_limit_the_scope() {
     assert_eq!(during["end"], focus[to]["at_ns"]);
 }
 
-/// Trims a trace to a part of the time from 30.4 s to 49.8 s, when all processors are busy. Checks that they
-/// are busy in the part, too.
+/// Trims a trace to a part of the time from 30.4 s to 49.8 s, when all processors are busy. Checks that the
+/// explanation of the part also reports busy processors.
 #[test]
 fn a_part_of_a_trace_is_as_busy_as_it_was() {
     let stall = Simulated::new("rank-stall", &[]);
@@ -310,7 +310,7 @@ mod with_sql {
     }
 }
 
-/// Checks that advice about recording is printed once, though many theories of this trace need the same events.
+/// Checks that the advice about what to record is printed once, although many theories need the same events.
 #[test]
 fn what_to_record_is_said_once() {
     let said = program::text(&["explain", "filtrace__etw.etl", "--all"]);

@@ -23,7 +23,7 @@ struct Hostile {
     trace: String,
 }
 
-/// Simulates traces that have all hostile names between them.
+/// Simulates traces. Each trace has some of the hostile names, and together they have all of them.
 fn traces() -> Vec<Hostile> {
     let healthy = program::text(&["simulate", "healthy", "--show"]);
     let of = |names: &'static [&'static str]| {
@@ -113,7 +113,7 @@ fn no_command_passes_a_harmful_character() {
     }
 }
 
-/// JSON keeps the names, and no cell of CSV is a formula.
+/// Checks that JSON contains the exact names, and that no cell of CSV is a formula.
 #[cfg(feature = "sql")]
 #[test]
 fn programs_read_the_names_without_harm() {
@@ -139,7 +139,7 @@ fn programs_read_the_names_without_harm() {
     }
 }
 
-/// Returns the fields of a message of Protocol Buffers that have bytes, with their numbers.
+/// Returns the length-delimited fields of a Protocol Buffers message: the number and the bytes of each field.
 #[cfg(feature = "export")]
 fn fields(mut message: &[u8]) -> Vec<(u64, &[u8])> {
     fn varint(message: &mut &[u8]) -> u64 {
@@ -174,7 +174,8 @@ fn fields(mut message: &[u8]) -> Vec<(u64, &[u8])> {
     fields
 }
 
-/// Returns the values of the fields on a path of field numbers.
+/// Follows a path of field numbers through nested messages. Returns the bytes of the fields at the end of the
+/// path.
 #[cfg(feature = "export")]
 fn below<'m>(message: &'m [u8], path: &[u64]) -> Vec<&'m [u8]> {
     path.iter().fold(vec![message], |messages, number| {
@@ -185,7 +186,7 @@ fn below<'m>(message: &'m [u8], path: &[u64]) -> Vec<&'m [u8]> {
     })
 }
 
-/// Exports are data for programs, so names in them are exact.
+/// Checks that exports contain the exact names, because exports are data for programs.
 #[cfg(feature = "export")]
 #[test]
 fn exports_keep_the_names() {
@@ -235,7 +236,7 @@ fn exports_keep_the_names() {
     }
 }
 
-/// The name of a trace becomes the name of a folder.
+/// Checks that an export stays in its folder, although the name of the trace becomes the name of a folder.
 #[cfg(feature = "export")]
 #[test]
 fn exports_stay_in_their_folder() {

@@ -55,7 +55,7 @@ fn two_sleeps_of_a_measurement_are_compared_by_their_runs() {
     assert_eq!(compared["samples_after"], 40);
     let lines = compared["lines"].as_array().unwrap();
     assert_eq!(lines.len(), 4);
-    // 40 samples bound neither p99 nor p99.9, whatever the runs are.
+    // 40 samples are too few for bounds of p99 and p99.9, whatever their values are.
     for line in &lines[2..] {
         assert!(line["verdict"].is_null(), "{line}");
         assert!(
@@ -82,15 +82,16 @@ fn two_sleeps_of_a_measurement_are_compared_by_their_runs() {
     let plan = ["prove", "plan", file, "--before", first, "--after", second];
     let text = printed(&plan);
     assert!(
-        text.contains("To tell a change of 2 % in 90 % of cases") || text.contains("does not tell"),
+        text.contains("To detect a change of 2 % in 90 % of cases")
+            || text.contains("does not show"),
         "{text}"
     );
     let json: Value = serde_json::from_str(&printed(&[&plan[..], &["--json"]].concat())).unwrap();
-    // Runs of 40 sleeps in 10 rounds with two methods, every 20 ms.
+    // The file has 10 rounds with two methods. Each run has 40 sleeps, one every 20 ms.
     let pair_ns = json["pair_ns"].as_f64().unwrap();
     assert!((1e8..1e9).contains(&pair_ns), "{pair_ns}");
     assert_eq!(json["plan"]["lines"].as_array().unwrap().len(), 4);
-    // Each side in a file: the same runs, without pairs, are the same.
+    // Both sides are the same file, so their runs are equal. They are compared without pairs.
     let text = printed(&["prove", "compare", file, "--", file]);
     assert!(
         text.contains("Doubt: The runs of both sides did not alternate"),
@@ -253,7 +254,7 @@ fn a_history_shows_when_it_changed() {
         "prove", "history", file, "--value", "frame_ms", "--run", "build",
     ];
     let text = printed(&history);
-    // The medians of 12 builds each are 16.1 and 18.2 ms.
+    // The first 12 builds have a median of 16.1 ms, the last 12 builds a median of 18.2 ms.
     assert!(text.contains("In 24 points, value changed once."), "{text}");
     assert!(text.contains("b12") && text.contains("× 1.130"), "{text}");
     let json: Value =
@@ -327,7 +328,7 @@ fn times_are_related_to_other_work() {
     let traces = [wdf.trace.as_str(), "--", amd.trace.as_str()];
     for (work, unit, count) in [
         ("dpcs", "DPC", None),
-        // The mouse reports 1,000 times a second, from 100 ms on, in 20 s.
+        // The trace is 20 s long. The mouse reports 1,000 times a second, beginning at 100 ms.
         ("waits=raw input", "wait of raw input", Some(995.0)),
     ] {
         let per = [&["prove", "diff", "--per", work][..], &traces].concat();
@@ -369,7 +370,7 @@ fn the_critical_path_of_a_thread_is_divided() {
     let json: Value = serde_json::from_str(&json).unwrap();
     let latency = &json["latency"];
     assert_eq!(latency["after_ns"], 19_400_000_000.0);
-    // The parts and the residual are the change of the whole.
+    // The sum of the changes of all parts and the residual must be the change of the total.
     let ns = |of: &Value, name: &str| of[name].as_f64().unwrap();
     let parts = latency["parts"].as_array().unwrap().iter();
     let parts: f64 = parts
@@ -428,7 +429,7 @@ fn queries_return_the_numbers_of_the_findings() {
         ("healthy", "affinity-pinned", &[]),
     ] {
         let (old, new) = (Simulated::new(before, &[]), Simulated::new(after, &[]));
-        // The symbols of both machines.
+        // Symbol path with the symbol stores of both simulated machines.
         let symbols = format!("{};{}", old.symbols, new.symbols);
         let traces = [old.trace.as_str(), "--", new.trace.as_str()];
         let command = ["prove", "diff", "--json", "--symbols", &symbols];
@@ -448,7 +449,8 @@ fn queries_return_the_numbers_of_the_findings() {
                 .collect();
             assert!(of_side.len() >= findings.len(), "{before} and {after}");
             explained::check_evidence(trace, &of_side, &["--symbols", &symbols]);
-            // The numbers of a row per second are those of its evidence.
+            // Time per second in a row must be the total time in the row's evidence, divided by the length of
+            // the trace.
             let seconds = json[side]["seconds"].as_f64().unwrap();
             let changes = json["per_second"].as_array().unwrap();
             for change in changes.iter().filter(|it| it["conclusion"] == "differs") {
@@ -468,7 +470,7 @@ fn queries_return_the_numbers_of_the_findings() {
     }
 }
 
-/// Checks that no claim rests on events that only one trace recorded.
+/// Checks that kinds of events that only one trace recorded are not compared.
 #[test]
 fn what_one_trace_lacks_is_not_compared() {
     let folder = tempfile::tempdir().unwrap();

@@ -34,7 +34,7 @@ fn every_event_is_printed_once_and_in_order() {
     }
 }
 
-/// Fields that all printed events have, and the stack.
+/// Fields that all printed events have, and the optional stack.
 #[derive(Debug, serde::Deserialize)]
 struct Head {
     time_ns: i64,

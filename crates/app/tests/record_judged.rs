@@ -1,5 +1,6 @@
-//! Checks by simulation the table of the events that each theory needs. Simulates a trace for each kit, and a
-//! trace without each kind of events. The table must predict which theories are *not recorded*.
+//! Checks the table `needs::THEORIES`, which lists the events that each theory needs. Simulates a trace for
+//! each kit, and for each kind of events a trace without this kind. The table must predict which theories are
+//! *not recorded*.
 
 mod program;
 
@@ -30,8 +31,8 @@ fn judged(folder: &Path, options: &[&str]) -> BTreeMap<String, bool> {
         .collect()
 }
 
-/// Returns for each theory, by its id, true if the table of needs states that a capture has the
-/// data for it.
+/// Returns for each theory, by the theory's id, true if the table of needs states that the capture has the
+/// data for the theory.
 fn promised(capture: &Capture) -> BTreeMap<String, bool> {
     let all = needs::THEORIES.iter();
     all.map(|needs| (needs.theory.to_owned(), needs.are_met_by(capture)))

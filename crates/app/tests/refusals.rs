@@ -113,7 +113,7 @@ fn unknown_threads_and_processes_are_refused_with_alternatives() {
         assert_eq!(output.status.code(), Some(2));
         assert!(error.contains("expected a thread id"), "{error}");
     }
-    // It is no error if an existing process has no findings.
+    // A process without findings is no error if the process exists.
     let idle = program::text(&["explain", trace, "--at", "0.5", "--process", "Idle"]);
     assert!(idle.contains("Nothing found in scope"), "{idle}");
 }

@@ -1,4 +1,4 @@
-//! Tests of `laglab open`: its arguments, and its end. The crate `serve` tests requests and responses.
+//! Tests of `laglab open`: its arguments, and how it ends. The crate `serve` tests requests and responses.
 
 mod program;
 mod served;
@@ -10,8 +10,8 @@ use simulated::Simulated;
 /// Small real trace.
 const REAL: &str = "filtrace__etw.etl";
 
-/// Checks that the findings are those of `laglab explain`, which have names of functions, and that presets are
-/// stored in the configured folder.
+/// Checks that the server shows the same findings as `laglab explain`, with names of functions. Also checks
+/// that presets are stored in the configured folder.
 #[test]
 fn traces_are_opened_with_their_symbols() {
     let flood = Simulated::new("dpc-flood-no-teaming", &["duration=2s"]);

@@ -37,7 +37,7 @@ fn simulated_traces_can_be_read() {
     let (dir, report, truth) = simulate(SMALL, &[]);
     let trace = dir.path().join("small.etl");
     let stats = program::json(&["stats", "--json", trace.to_str().unwrap()]);
-    // Both count the header, which is an event too.
+    // Both `stats` and `simulate` count the header, because the header is an event too.
     let events = stats["total_events"].as_u64();
     assert!(events > Some(1));
     assert_eq!(report["events"].as_u64(), events);
@@ -137,8 +137,8 @@ fn scenario_errors_have_a_place() {
     );
 }
 
-/// A trace stores the frames of stacks only as addresses. Checks that the written PDBs resolve them to the
-/// scenario's functions.
+/// Checks that the written PDBs resolve stacks to the functions of the scenario. A trace stores the frames of
+/// stacks only as addresses.
 #[test]
 fn functions_resolve_with_the_written_symbols() {
     let dir = tempfile::tempdir().unwrap();

@@ -168,7 +168,8 @@ fn errors_are_printed_only_on_stderr() {
     }
 }
 
-/// Groups DPCs and service routines by function. Checks that their numbers are those in the truth file.
+/// Groups DPCs and service routines by function. Checks that the number of runs of each function is the
+/// number in the truth file.
 #[test]
 fn functions_have_the_names_of_their_pdbs() {
     let usb = Simulated::new("usb-wdf01000", &["duration=200ms"]);

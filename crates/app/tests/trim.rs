@@ -52,9 +52,8 @@ fn parts_keep_session_losses_and_names() {
     );
     assert_eq!(is.end, Some(was.start + 15_000_000));
     assert_eq!(is.log_file_mode & 0x1_0000, 0x1_0000);
-    // Within the time range, the decoded events are the same as in the original trace. Outside of it, the
-    // part also has the starts of their processes, their descriptions and rundown events, which are not
-    // compared.
+    // The comparison is limited to the time range of the trim, in which the decoded events must be equal.
+    // Outside of the range, the part also has process starts, descriptions of events and rundown events.
     let range = ["--from", "1s", "--to", "1.5s"];
     let all = |path: &str| program::json_lines(&[&["events", "--json", path], &range[..]].concat());
     assert!(all(name) == all(out.to_str().unwrap()));

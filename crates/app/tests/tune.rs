@@ -50,7 +50,7 @@ fn a_value_is_decoded_for_client_and_server() {
     assert!(decoded(&["2", "--build", "26100"])["doubt"].is_string());
 }
 
-/// Decodes debugger output that PC-Tuning publishes: for the default value, and for the value 0xffff3f91.
+/// Decodes debugger output that PC-Tuning publishes, for the default value and for the value 0xffff3f91.
 #[test]
 fn debugger_output_is_decoded() {
     for (shown, ratio, units) in [("2:060c12", 3, 18), ("1:0c 18 24", 2, 24)] {

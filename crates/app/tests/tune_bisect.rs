@@ -74,7 +74,8 @@ fn measurements_are_entered_one_by_one_and_logged() {
     assert!(error.contains("started with other options"), "{error}");
 }
 
-/// Windows ignores upper and lower case in names of values. If a name occurs twice, the last value counts.
+/// Checks lists with a repeated name. Windows ignores upper and lower case in names of values, and the last
+/// value of a name counts.
 #[test]
 fn a_policy_or_export_is_a_baseline() {
     let folder = tempfile::tempdir().unwrap();

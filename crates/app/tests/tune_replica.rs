@@ -35,8 +35,7 @@ fn writes_of_a_simulated_disk_match_the_truth() {
     // All writes are to files on E:, whose paths are in the trace.
     let (of_volume, _) = replica(&[&simulated.trace, "--volume", "e:", "--rtt", "2ms"]);
     assert_eq!(of_volume["bytes"], disk["written_bytes"]);
-    // The first link carries fewer bytes than are written. The second link has a round trip time that is too
-    // long.
+    // The first link has too little bandwidth for the writes. The second link has too long a round trip time.
     let slow = [&args[..], &["--bandwidth", "1Mbit"]].concat();
     assert_eq!(replica(&slow).0["verdict"], "neither");
     let far = [&simulated.trace, "--disk", &number, "--rtt", "6ms"];
@@ -47,8 +46,8 @@ fn writes_of_a_simulated_disk_match_the_truth() {
     );
 }
 
-/// Checks results that were computed by hand: 1 MB is written within 1 s, and takes a tenth of a second on
-/// the wire.
+/// Checks results that were computed by hand: 1 MB is written within 1 s. Sending 1 MB over the link takes a
+/// tenth of a second.
 #[test]
 fn counters_and_pings_are_read() {
     let folder = tempfile::tempdir().unwrap();

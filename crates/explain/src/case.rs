@@ -7,8 +7,8 @@ use tables::StoreError;
 
 use crate::{Reader, Scope, Survey};
 
-/// Inputs of the theories. A case gives access to all methods of its [`Reader`], with which
-/// theories read tables.
+/// Inputs of the theories. A case also has all methods of its [`Reader`]. Theories use these methods to read
+/// tables.
 pub struct Case<'a> {
     reader: Reader<'a>,
     /// Sums over the trace that several theories share.

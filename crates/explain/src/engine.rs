@@ -38,16 +38,16 @@ pub struct Explanation {
 /// Conclusion of an explanation without problems and warnings about the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conclusion {
-    /// The trace has no context switches. The numbers are the theories that lack data, and all
-    /// theories.
+    /// The trace has no context switches. The first number counts the theories that lack data; the second
+    /// number counts all theories.
     CannotAnswer(usize, usize),
-    /// No noticeable delay was found. The numbers are the theories that lack data, and all
-    /// theories.
+    /// No noticeable delay was found. The first number counts the theories that lack data; the second number
+    /// counts all theories.
     NothingNoticeable(usize, usize),
     /// No noticeable delay was found in the recorded data, but the capture is incomplete.
     Incomplete,
-    /// Most CPU time is in doubtful runs. The numbers are the CPU time of doubtful runs, which is
-    /// left out, and the CPU time that counts, in nanoseconds.
+    /// Most CPU time is in doubtful runs. The first number is the CPU time of doubtful runs, which is left
+    /// out of all sums. The second number is the CPU time of all other runs. Both are in nanoseconds.
     Unusable(i64, i64),
 }
 
@@ -159,8 +159,8 @@ impl Explanation {
     }
 }
 
-/// Pairs of theories: the theory of a symptom and the theory of its cause. If a theory has several
-/// possible causes, the cause that explains the others comes first.
+/// Pairs of theories: the theory of a symptom and the theory of its cause. If a symptom has several possible
+/// causes, the cause that explains the other causes comes first.
 const SYMPTOMS: [(&str, &str); 6] = [
     ("hangs", "lock-convoy"),
     ("short-waits", "smb-security"),
@@ -184,7 +184,7 @@ fn is_symptom(of: &Finding, cause: &Finding) -> bool {
         && is_same_routine(of, cause)
 }
 
-/// Returns false if both findings are about routines, but not about the same one.
+/// Returns true unless both findings are about routines and the two routines are different.
 fn is_same_routine(of: &Finding, cause: &Finding) -> bool {
     let routines = |of: &Finding| -> Vec<Subject> {
         let subjects = of.subjects.iter();
@@ -230,7 +230,7 @@ fn fold(findings: &mut [Finding]) {
 /// can cancel.
 ///
 /// # Errors
-/// If a table cannot be made or read, or the user cancelled.
+/// Returns an error if a table cannot be made or read, or the user cancelled.
 pub fn explain(
     store: &Store,
     scope: Scope,

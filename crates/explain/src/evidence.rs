@@ -15,8 +15,8 @@ pub struct Evidence {
     /// same column names.
     #[ts(as = "String")]
     query: Query,
-    /// Rows that the page's view shows; `None` if it shows the rows of the query. The server sends
-    /// the view of a finding's evidence separately, so this field is not serialized.
+    /// Selection of the rows that the page's view shows; `None` if the view shows the rows of the query. The
+    /// server sends the view of a finding's evidence separately, so this field is not serialized.
     #[serde(skip_serializing)]
     #[ts(rename = "view", optional = nullable, type = "View | null")]
     about: Option<Selection>,
@@ -62,7 +62,7 @@ pub struct Column {
 pub enum Unit {
     /// No unit: a name, an id, a level.
     None,
-    /// Number of things.
+    /// Number of items.
     Count,
     /// Duration in nanoseconds.
     Duration,
@@ -81,7 +81,7 @@ pub enum Unit {
 #[serde(untagged)]
 #[ts(rename = "EvidenceCell")]
 pub enum Value {
-    /// A whole number.
+    /// An integer.
     Integer(i64),
     /// A number with a fractional part.
     Real(f64),
@@ -99,7 +99,7 @@ impl Column {
 }
 
 impl Evidence {
-    /// Creates evidence without rows. Its query is SQL that a [`Selection`] cannot express.
+    /// Creates evidence without rows. Its query is SQL, for queries that a [`Selection`] cannot express.
     pub fn new(title: impl Into<String>, sql: impl Into<String>, columns: &[Column]) -> Evidence {
         Evidence {
             title: title.into(),
@@ -143,7 +143,7 @@ impl Evidence {
         self.column(name, label, unit, Expression::Column(name))
     }
 
-    /// Sets the rows that a view shows, for a query whose rows a view cannot show.
+    /// Sets the rows that a view shows. It is used if a view cannot show the rows of the query.
     #[must_use]
     pub fn about(mut self, selection: Selection) -> Evidence {
         self.about = Some(selection);
@@ -153,7 +153,7 @@ impl Evidence {
     /// Adds a row.
     ///
     /// # Panics
-    /// If the row does not have one cell for each column.
+    /// Panics if the row does not have one cell for each column.
     #[must_use]
     pub fn row(mut self, cells: impl IntoIterator<Item = Option<Value>>) -> Evidence {
         let row: Vec<Option<Value>> = cells.into_iter().collect();

@@ -19,7 +19,7 @@ impl Reader<'_> {
     /// does not record the focus.
     ///
     /// # Errors
-    /// If the table cannot be read.
+    /// Returns an error if the table cannot be read.
     pub(crate) fn focus(&self) -> Result<Vec<Focus>, StoreError> {
         read(self.store(), Options::default())
     }
@@ -45,7 +45,7 @@ fn read(store: &Store, options: Options<'_>) -> Result<Vec<Focus>, StoreError> {
 /// ends when process `to` gets it. If there are several such ranges, returns the longest.
 ///
 /// # Errors
-/// If a table cannot be made or read, or the user cancelled.
+/// Returns an error if a table cannot be made or read, or the user cancelled.
 pub fn between_focus(
     store: &Store,
     from: &str,

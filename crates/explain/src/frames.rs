@@ -6,11 +6,11 @@ use tables::{StacksView, StoreError, Table};
 use crate::Reader;
 
 impl Reader<'_> {
-    /// Returns the addresses of the wanted stacks by their ids. The address of the innermost frame
-    /// comes first.
+    /// Returns a map from stack ids to the addresses of the stacks. The address of the innermost frame comes
+    /// first.
     ///
     /// # Errors
-    /// If the stacks cannot be read.
+    /// Returns an error if the stacks cannot be read.
     pub(crate) fn stacks(
         &self,
         wanted: &FxHashSet<u32>,

@@ -17,7 +17,7 @@ impl Reader<'_> {
     /// Returns facts about the traced machine.
     ///
     /// # Errors
-    /// If the table cannot be read.
+    /// Returns an error if the table cannot be read.
     pub(crate) fn machine(&self) -> Result<Machine, StoreError> {
         let table = self.table(Table::Sessions)?;
         let columns = ["start_ns", "os_build", "cpu_mhz"];

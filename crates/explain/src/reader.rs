@@ -17,7 +17,7 @@ pub struct Reader<'a> {
     /// Processes, threads and images of the trace.
     pub names: Arc<Identities>,
     pub(crate) functions: Option<&'a dyn Functions>,
-    /// Function that returns true after the user cancelled. It is called often.
+    /// Function that returns true after the user cancelled. The reader calls it often.
     is_cancelled: &'a (dyn Fn() -> bool + Sync),
 }
 
@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
     /// Returns a table, which must have been made before.
     ///
     /// # Errors
-    /// If the table cannot be read.
+    /// Returns an error if the table cannot be read.
     pub fn table(&self, table: Table) -> Result<StoredTable, StoreError> {
         self.store.table(table, Options::default())
     }
@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
     /// Returns true if a table has rows.
     ///
     /// # Errors
-    /// If the table cannot be read.
+    /// Returns an error if the table cannot be read.
     pub fn has(&self, table: Table) -> Result<bool, StoreError> {
         Ok(self.table(table)?.rows() > 0)
     }
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
     /// Finds the doubtful runs, within which context switches are missing.
     ///
     /// # Errors
-    /// If a table cannot be read, or the user cancelled.
+    /// Returns an error if a table cannot be read, or the user cancelled.
     pub(crate) fn doubtful_runs(&self) -> Result<DoubtfulRuns, StoreError> {
         let progress = |_| !(self.is_cancelled)();
         DoubtfulRuns::read(
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
     /// Checks for cancellation.
     ///
     /// # Errors
-    /// If the user cancelled.
+    /// Returns an error if the user cancelled.
     pub fn check(&self) -> Result<(), StoreError> {
         match (self.is_cancelled)() {
             true => Err(Cancelled.into()),
@@ -111,8 +111,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the name and id of a process like [`Reader::process`]. If the process is unknown,
-    /// uses the plural, because the rows may belong to several processes.
+    /// Returns the name and id of a process like [`Reader::process`]. But if the process is unknown, returns
+    /// "unknown processes" in the plural, because the rows may belong to several processes.
     pub fn processes(&self, row: Option<u32>, id: Option<u32>) -> String {
         let process = self.names.process(row, id);
         match process.name.is_none() && process.id.is_none() {
@@ -121,7 +121,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns a process as a subject of a finding; `None` if nothing is known about the process.
+    /// Returns a process as a subject of a finding. Returns `None` if neither the name nor the id of the
+    /// process is known.
     pub fn process_subject(&self, row: Option<u32>, id: Option<u32>) -> Option<Subject> {
         let process = self.names.process(row, id);
         let is_known = process.id.is_some() || process.name.is_some();

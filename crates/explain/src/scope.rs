@@ -35,7 +35,7 @@ impl Scope {
             .map(|(row, _)| row)
     }
 
-    /// Returns the time range, if it is longer than a moment (1 ns).
+    /// Returns the time range. Returns `None` if there is no time range, or if it is only a moment (1 ns).
     pub(crate) fn range(&self) -> Option<&Range<i64>> {
         let during = self.during.as_ref();
         during.filter(|during| during.end.saturating_sub(during.start) > 1)
@@ -68,7 +68,7 @@ impl Scope {
     }
 }
 
-/// Returns true if `name`, a process name or id from the user, means this process.
+/// Returns true if the user's argument `name` matches the name or the id of this process.
 pub fn is_called(process: Process<'_>, name: &str) -> bool {
     let plain = |name: &str| {
         let name = name.to_lowercase();

@@ -11,14 +11,15 @@ use crate::{Column, Evidence, Reader, Unit};
 /// Suspend gaps of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SuspendGaps {
-    /// Least length of a gap, in nanoseconds.
+    /// Minimum length of a suspend gap, in nanoseconds.
     pub at_least_ns: i64,
     /// Time ranges of the gaps, in order.
     pub ranges: Vec<Range<i64>>,
 }
 
 impl SuspendGaps {
-    /// Finds suspend gaps within `gaps`, which are time ranges in which no run of a thread ended.
+    /// Finds suspend gaps. They lie within `gaps`, which are the time ranges in which no run of a thread
+    /// ended.
     pub(crate) fn read(
         reader: &Reader<'_>,
         gaps: &[Range<i64>],
@@ -104,8 +105,8 @@ pub(crate) fn asleep_sql(silences: &[Range<i64>], from: &str, to: &str) -> Strin
     }
 }
 
-/// Returns the parts of a range in which no other event was logged and that are at least
-/// `at_least_ns` long.
+/// Returns the parts of a range in which no event of any other kind was logged. Only parts of at least
+/// `at_least_ns` are returned.
 fn without_other_events(
     reader: &Reader<'_>,
     range: Range<i64>,

@@ -9,7 +9,7 @@ pub trait Theory: Sync {
     /// Returns the description of the theory, with its question and the tables that it needs.
     fn about(&self) -> &'static About;
 
-    /// Returns true if the theory looks for findings only in the scope, so that no finding is off
+    /// Returns true if the theory searches for findings only in the scope. No finding of such a theory is off
     /// topic.
     fn is_scoped(&self) -> bool {
         false
@@ -18,7 +18,7 @@ pub trait Theory: Sync {
     /// Answers the question for a trace.
     ///
     /// # Errors
-    /// If a table cannot be read, or the user cancelled.
+    /// Returns an error if a table cannot be read, or the user cancelled.
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError>;
 }
 

@@ -57,144 +57,151 @@ thresholds! {
     DISRUPTIVE_NS: i64 = 1_000_000_000 Duration, NIELSEN;
     /// Base priority of ordinary programs. Delays of threads with a lower priority are less urgent.
     NORMAL_PRIORITY: i8 = 8 Number, INTERNALS;
-    /// Least share of a second, lost to short waits for a CPU and to interrupts, that counts.
+    /// Minimum part of a second that a thread loses to short waits for a CPU and to interrupts. A smaller
+    /// loss does not count.
     LOST_PERCENT: i64 = 15 Percent, OWN;
-    /// Least priority of a real-time thread. Windows never changes such a priority.
+    /// Lowest priority of a real-time thread. Windows never changes such a priority.
     REAL_TIME_PRIORITY: i8 = 16 Number, INTERNALS;
-    /// Least number of wakes of a real-time thread with which its period is determined.
+    /// Minimum number of wakes of a real-time thread for determining its period.
     PERIODS: usize = 20 Number, OWN;
-    /// Least share of a real-time thread's period for which a wait for a CPU counts as a missed period.
+    /// A wait for a CPU counts as a missed period if it takes at least this share of the real-time thread's
+    /// period.
     MISSED_PERCENT: i64 = 50 Percent, OWN;
-    /// Least number of missed periods that are reported.
+    /// Minimum number of missed periods that are reported.
     MISSED_PERIODS: usize = 3 Number, OWN;
-    /// Least share of a wait for which a part of its chain is reported as the cause.
+    /// A part of a chain is reported as the cause if it takes at least this share of the wait.
     BLAME_PERCENT: i64 = 30 Percent, OWN;
-    /// Least share of a wait for which a cause counts as its explanation.
+    /// A cause counts as the explanation of a wait if it takes at least this share of the wait.
     CAUSE_PERCENT: i64 = 50 Percent, OWN;
-    /// Least share of a wait for which a cause counts as a part of its explanation.
+    /// A cause counts as a part of the explanation of a wait if it takes at least this share of the wait.
     PARTIAL_CAUSE_PERCENT: i64 = 10 Percent, OWN;
-    /// Least share of the CPUs' time during a wait that the trace must show. If it shows less, the wait is
+    /// Minimum share of the CPUs' time during a wait that the trace must show. If it shows less, the wait is
     /// doubtful.
     RECORDED_PERCENT: i64 = 50 Percent, OWN;
-    /// Longest time from when data arrives from the network to when the thread that waits for it is
-    /// readied.
+    /// Maximum time from the arrival of data from the network to the moment when the thread that waits for
+    /// the data is readied.
     NETWORK_WAKE_NS: i64 = 1_000_000 Duration, OWN;
-    /// Longest time that a processor takes to leave an idle state.
+    /// Maximum time that a processor needs to leave an idle state.
     IDLE_EXIT_NS: i64 = 1_000_000 Duration, OWN;
     /// Time after which Windows may raise the priority of a ready thread that gets no CPU.
     STARVATION_NS: i64 = 1_000_000_000 Duration, INTERNALS;
-    /// Least wait of a ready thread that ends at priority 15 and, with its earlier priority unknown, counts as starved.
+    /// A ready thread with unknown earlier priority counts as starved if it waits at least this long and then
+    /// has priority 15.
     STARVED_NS: i64 = 3_000_000_000 Duration, INTERNALS;
-    /// Multiple of the mean time between samples. A CPU without samples for this time may have lost
-    /// a buffer.
+    /// Multiple of the mean time between samples. If a CPU has no samples for this time, a buffer of its
+    /// samples may be lost.
     LOST_SAMPLES: i64 = 10 Number, OWN;
 
-    /// Shortest gap without any event that is treated as a suspend gap.
+    /// Minimum length of a suspend gap. A suspend gap contains no event.
     SUSPEND_MIN_NS: i64 = 200_000_000 Duration, OWN;
-    /// Length of a gap without any event that is always a suspend gap, because the balance set manager runs
-    /// once a second.
+    /// A gap without any event is always a suspend gap if it is at least this long, because the balance set
+    /// manager runs once a second.
     SUSPEND_MAX_NS: i64 = 2_000_000_000 Duration, INTERNALS;
-    /// Shortest suspend gap, as a multiple of the time between two samples.
+    /// Minimum length of a suspend gap, as a multiple of the time between two samples.
     SUSPEND_SAMPLES: i64 = 100 Number, OWN;
 
-    /// Least share of CPU time for which all CPUs count as busy.
+    /// All CPUs count as busy if they are used for at least this share of their time.
     SATURATED_PERCENT: i64 = 95 Percent, OWN;
-    /// Shortest saturation that is reported.
+    /// Minimum length of a time with busy CPUs that is reported.
     SATURATED_NS: i64 = 500_000_000 Duration, OWN;
 
-    /// CPU time of a DPC that Microsoft's guidance allows.
+    /// Maximum CPU time of a DPC according to Microsoft's guidance.
     DPC_LIMIT_NS: i64 = 100_000 Duration, GUIDANCE;
-    /// CPU time of an ISR that Microsoft's guidance allows.
+    /// Maximum CPU time of an ISR according to Microsoft's guidance.
     ISR_LIMIT_NS: i64 = 25_000 Duration, GUIDANCE;
-    /// Least number of runs over the limit for which a routine counts as usually too long. Half of its runs
-    /// must also be over the limit.
+    /// A routine counts as usually too long if at least this number of its runs, and at least half of its
+    /// runs, are over the limit.
     USUALLY_LONG_RUNS: i64 = 100 Number, OWN;
-    /// Multiple of the limit. A single run of this length matters, because a DPC of 10 ms is as long as a
+    /// A single run matters if it takes this multiple of the limit. For a DPC, this is 10 ms, the length of a
     /// buffer of sound.
     LONG_RUN_TIMES: i64 = 100 Number, OWN;
-    /// Least length of a single run for which the report mentions the DPC watchdog.
+    /// The report mentions the DPC watchdog if a single run takes at least this long.
     WATCHDOG_NS: i64 = 1_000_000_000 Duration, OWN;
-    /// Least share of a second in DPCs and ISRs for which a CPU counts as locked.
+    /// A CPU counts as locked if it spends at least this share of a second in DPCs and ISRs.
     LOCKED_PERCENT: i64 = 80 Percent, OWN;
-    /// Least number of samples of a CPU in a second with which a share is computed.
+    /// Minimum number of samples of a CPU in a second for computing a share.
     LOCKED_SAMPLES: i64 = 20 Number, OWN;
-    /// Least wait for a locked CPU for which a thread counts as delayed.
+    /// A thread counts as delayed by a locked CPU if it waits for the CPU at least this long.
     HELD_UP_NS: i64 = 1_000_000 Duration, OWN;
 
-    /// Least stall of a CPU that is reported. A video frame or a buffer of sound is as long.
+    /// Minimum stall of a CPU that is reported. A video frame or a buffer of sound has about this length.
     STALL_NS: i64 = 10_000_000 Duration, OWN;
-    /// Least number of consecutive samples in a small range of addresses that look like a loop, if there
+    /// Number of consecutive samples in a small range of addresses that look like a loop. It is used if there
     /// are no symbols.
     LOOP_SAMPLES: i64 = 20 Number, OWN;
-    /// Size of the address range of such a loop, in bytes.
+    /// Size of a range of addresses that looks like a loop, in bytes.
     LOOP_BYTES: u64 = 128 Number, OWN;
-    /// Number of innermost stack frames among which the driver that waits in a loop is searched.
+    /// Number of innermost stack frames in which the driver that waits in a loop is searched.
     LOOP_FRAMES: usize = 3 Number, OWN;
 
-    /// Least wait for a lock that counts as part of a convoy. Shorter waits are ordinary.
+    /// Minimum wait for a lock that counts as part of a convoy. Shorter waits are ordinary.
     LOCK_WAIT_NS: i64 = 20_000_000 Duration, OWN;
-    /// Longest time that a thread of a convoy holds the lock.
+    /// Maximum time for which a thread of a convoy holds the lock.
     LOCK_HELD_NS: i64 = 1_000_000_000 Duration, OWN;
-    /// Least number of threads in a convoy. Fewer threads may be stages of a pipeline.
+    /// Minimum number of threads in a convoy. Fewer threads may be stages of a pipeline.
     CONVOY_THREADS: usize = 4 Number, OWN;
-    /// Least number of handovers of the lock in a convoy.
+    /// Minimum number of handovers of the lock in a convoy.
     CONVOY_HANDOVERS: u64 = 8 Number, OWN;
-    /// Least share of a thread's waits for which the report says that the holders of the lock got no CPU.
+    /// The report says that the holders of a lock got no CPU if this explains at least this share of a
+    /// thread's waits.
     STARVED_HOLDER_PERCENT: i64 = 10 Percent, OWN;
 
-    /// Least sum of a thread's waits for hard faults that is reported.
+    /// Minimum total of a thread's waits for hard faults that is reported.
     HARD_FAULTS_NS: i64 = 500_000_000 Duration, OWN;
-    /// Least mean time of a disk's requests for which the disk counts as slow.
+    /// A disk counts as slow if its requests take at least this time on average.
     SLOW_DISK_NS: i64 = 25_000_000 Duration, OWN;
-    /// Least time of a single disk request that is reported, even if all other requests are fast.
+    /// Minimum time of a single disk request that is reported, even if all other requests are fast.
     SLOW_REQUEST_NS: i64 = 1_000_000_000 Duration, OWN;
-    /// Least number of disk requests with which the mean is judged.
+    /// Minimum number of disk requests for judging their mean time.
     DISK_REQUESTS: u64 = 50 Number, OWN;
 
-    /// Least share of its time for which a CPU that serves the network alone counts as too busy.
+    /// Share of the time of a CPU that serves the network alone. From this share on, the CPU counts as too
+    /// busy.
     NETWORK_CPU_PERCENT: i64 = 50 Percent, OWN;
-    /// Greatest CPU time that signing or encryption of SMB takes for a mebibyte of data. If the
-    /// measured time is longer and samples have no stacks, another program probably called the
-    /// cryptography.
+    /// Maximum CPU time that signing or encryption of SMB takes for a mebibyte of data. If the measured time
+    /// is longer and samples have no stacks, another program probably called the cryptography.
     SMB_COST_NS: i64 = 200_000_000 Duration, OWN;
-    /// Least share of the samples inside DPCs for which SMB's signing or encryption counts as their cause.
+    /// Signing or encryption of SMB counts as the cause of DPCs if it has at least this share of the samples
+    /// inside DPCs.
     SMB_DPC_PERCENT: i64 = 50 Percent, OWN;
-    /// Least CPU time of signing or encryption, as a share of the copy's time, that counts as slowing the
-    /// copy.
+    /// Signing or encryption counts as slowing a copy if its CPU time is at least this share of the copy's
+    /// time.
     SMB_CPU_PERCENT: i64 = 50 Percent, OWN;
 
-    /// Least number of a program's turns with which its quantum is determined.
+    /// Minimum number of a program's turns for determining its quantum.
     QUANTUM_TURNS: u64 = 20 Number, OWN;
 
     /// Time between two clock interrupts if no program requests a shorter time.
     CLOCK_PERIOD_NS: i64 = 15_625_000 Duration, TIMERS;
-    /// Least number of a process's sleeps with which a median is computed.
+    /// Minimum number of a process's sleeps for computing a median.
     SLEEPS: usize = 20 Number, OWN;
-    /// Sleeps shorter than this may have been intended to take only a few milliseconds.
+    /// A sleep that is shorter than this may have been intended to take only a few milliseconds.
     SHORT_SLEEP_NS: i64 = 20_000_000 Duration, OWN;
-    /// Timer resolution below which a request counts as finer than the default.
+    /// A request for a timer resolution below this value counts as finer than the default.
     FINE_RESOLUTION_NS: i64 = 15_000_000 Duration, OWN;
     /// Shortest sleep that ends at a clock interrupt of the default period.
     DEFAULT_SLEEP_MIN_NS: i64 = 15_550_000 Duration, MEASURED;
     /// Longest sleep that ends at a clock interrupt of the default period.
     DEFAULT_SLEEP_MAX_NS: i64 = 15_700_000 Duration, MEASURED;
-    /// Time by which a sleep may be shorter than the clock period at whose end it ends.
+    /// Tolerance for a sleep that ends at a clock interrupt: it may be shorter than the clock period by this
+    /// time.
     SLEEP_BELOW_NS: i64 = 300_000 Duration, MEASURED;
-    /// Time by which a sleep may be longer than the clock period at whose end it ends.
+    /// Tolerance for a sleep that ends at a clock interrupt: it may be longer than the clock period by this
+    /// time.
     SLEEP_ABOVE_NS: i64 = 100_000 Duration, MEASURED;
 
-    /// Greatest difference between two clocks that still count as agreeing, because a thread may become
-    /// ready while it is switched out.
+    /// Two clocks count as equal if their difference is at most this time. A thread may become ready while it
+    /// is still being switched out, so equal clocks may seem to differ by this time.
     CLOCKS_AGREE_NS: i64 = 50_000 Duration, OWN;
-    /// Time within which an idle processor runs a thread that is assigned to it.
+    /// Maximum time after which an idle processor runs a thread that is assigned to it.
     PROMPT_NS: i64 = 1_000_000 Duration, OWN;
-    /// Least number of pairs of events that show that a clock is wrong. Around lost events, one or two
+    /// Minimum number of pairs of events that show that a clock is wrong. Around lost events, one or two
     /// events may seem late.
     CLOCK_PAIRS: usize = 3 Number, OWN;
-    /// Largest difference between two clocks that is searched for.
+    /// Maximum difference between two clocks that is searched for.
     CLOCKS_APART_MAX_NS: i64 = 10_000_000_000 Duration, OWN;
 
-    /// Least number of missing samples of idle CPUs for which the report says that they were left out.
+    /// The report says that samples of idle CPUs were left out if at least this number of them are missing.
     IDLE_SAMPLES: u64 = 10 Number, OWN;
 }
 

@@ -11,8 +11,7 @@ use crate::random::Random;
 
 /// An amount of [`Nanoseconds`] or [`Bytes`]: a fixed value or a random distribution.
 ///
-/// Drawn values are whole numbers of at least 0. The same seed gives the same values on every
-/// system.
+/// Drawn values are integers, 0 or greater. The same seed gives the same values on every system.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Amount<Q> {
     /// Constant value: `15us`.
@@ -68,7 +67,8 @@ pub(crate) enum AmountError {
 const GREATEST: u64 = 1 << 50;
 
 impl<Q: Copy + From<u64> + Into<u64>> Amount<Q> {
-    /// Returns the fixed value, or the mean or middle of the distribution.
+    /// Returns a value in the middle of the distribution: the fixed value, the mean, or the middle of the
+    /// range.
     pub(crate) fn middle(&self) -> Q {
         match *self {
             Amount::Fixed(value) => value,
@@ -106,7 +106,7 @@ fn real<Q: Into<u64>>(quantity: Q) -> f64 {
     quantity.into() as f64
 }
 
-/// Returns the whole quantity nearest to `value`, or 0 if `value` is negative.
+/// Returns the quantity nearest to `value`, rounded to an integer. Returns 0 if `value` is negative.
 fn nearest<Q: From<u64>>(value: f64) -> Q {
     Q::from((value + 0.5) as u64)
 }
@@ -204,9 +204,9 @@ mod tests {
         (0..count).map(|_| amount.sample(&mut random).0).collect()
     }
 
-    /// Compares the mean and standard deviation of many drawn values with those that follow from
-    /// the definition of each distribution, in nanoseconds. The standard deviation of a log-normal
-    /// distribution is mean · √(exp(σ²) − 1).
+    /// Compares many drawn values with the definition of their distribution: the mean and the standard
+    /// deviation, in nanoseconds. The standard deviation of a log-normal distribution is
+    /// `mean · √(exp(σ²) − 1)`.
     #[test]
     fn draws_have_the_mean_and_deviation_that_are_written() {
         let lognormal = 220_000.0 * (0.16_f64.exp() - 1.0).sqrt();

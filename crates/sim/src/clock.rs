@@ -37,7 +37,7 @@ pub(crate) struct ClockInterrupt {
     processes: BTreeMap<u32, Process>,
 }
 
-/// State of a process that affects its timers.
+/// State of a process that affects the process's timers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Process {
     requested: Option<u32>,
@@ -82,7 +82,7 @@ impl ClockInterrupt {
         self.change(now, process, |process| process.always_honoured = always);
     }
 
-    /// Removes a process and its request.
+    /// Removes a process, and withdraws its request.
     pub(crate) fn end_process(&mut self, now: u64, process: u32) {
         self.processes.remove(&process);
         self.follow_requests(now);
@@ -128,13 +128,13 @@ impl ClockInterrupt {
         self.next_multiple(time, self.period)
     }
 
-    /// Returns the end of a wait of `delay` ticks that a thread of `process` begins at `now`. The
-    /// wait ends at the first clock interrupt that serves the process and is not before the due
-    /// time. The result is valid until the next change of a request.
+    /// Returns the end of a wait of `delay` ticks that a thread of `process` begins at `now`. The wait ends
+    /// at the first clock interrupt that serves the process and occurs at or after the due time. The result
+    /// is valid until the next change of a request.
     ///
-    /// Since Windows 8, the due time counts from `now`, so a wait is never shorter than `delay`.
-    /// Before Windows 8, it counts from the last clock interrupt (source: "Timer Accuracy" in the
-    /// driver documentation).
+    /// Since Windows 8, the due time counts from `now`, so a wait is never shorter than `delay`. Before
+    /// Windows 8, it counts from the last clock interrupt (source: "Timer Accuracy" in the driver
+    /// documentation).
     pub(crate) fn expiry(&self, now: u64, delay: u64, process: u32) -> u64 {
         let start = match self.windows {
             Windows::Seven => self.ticks(self.last_interrupt(now)),
@@ -184,15 +184,14 @@ impl ClockInterrupt {
     /// Returns the time of the last clock interrupt at or before `time`. `time` is in ticks, the
     /// result in units of 100 ns.
     fn last_interrupt(&self, time: u64) -> u128 {
-        // The conversion to ticks rounds down. `until` is the largest number of 100 ns units that
-        // it converts to `time` or less.
+        // The conversion to ticks rounds down. `until` is the largest time, in units of 100 ns, that becomes
+        // `time` or less when it is converted to ticks.
         let until = ((u128::from(time) + 1) * UNITS_PER_SECOND).div_ceil(self.frequency) - 1;
         let passed = until.saturating_sub(self.anchor);
         self.anchor + passed - passed % u128::from(self.period)
     }
 
-    /// Returns the first time at or after `time` that is a whole number of periods after the
-    /// anchor.
+    /// Returns the first time at or after `time` that is an integer number of periods after the anchor.
     fn next_multiple(&self, time: u64, period: u32) -> u64 {
         let units = (u128::from(time) * UNITS_PER_SECOND).div_ceil(self.frequency);
         let count = units
@@ -206,7 +205,8 @@ impl ClockInterrupt {
     }
 }
 
-/// Returns the largest multiple of `hardware` that is at most `wanted`, but at least `hardware`.
+/// Returns the largest multiple of `hardware` that is at most `wanted`. If there is no such multiple, returns
+/// `hardware`.
 fn whole_periods(wanted: u32, hardware: u32) -> u32 {
     (wanted / hardware).max(1) * hardware
 }
@@ -345,9 +345,9 @@ mod tests {
         assert_eq!(clock.hardware_period(), DEFAULT_PERIOD);
     }
 
-    /// Interrupt k occurs at floor(k · period) ticks at any clock frequency. The test searches a
-    /// list of all interrupts for the expected one. The due times are one tick before, at and one
-    /// tick after an interrupt, and the period also changes at these times.
+    /// Checks that interrupt k occurs at floor(k · period) ticks at any clock frequency. The test searches a
+    /// list of all interrupts for the expected interrupt. The due times are one tick before, at, and one tick
+    /// after an interrupt. The period also changes at these times.
     #[test]
     fn interrupts_are_exact_at_any_frequency() {
         let mut rng = Rng(5);

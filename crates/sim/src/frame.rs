@@ -67,13 +67,11 @@ pub(crate) enum FrameError {
 }
 
 impl Frame {
-    /// Replaces the contents of `out` with the first `snap_length` bytes of the frame, because
-    /// captures often cut frames. Lengths and checksums in the headers are those of the whole
-    /// frame.
+    /// Replaces the contents of `out` with the frame, cut to its first `snap_length` bytes. Captures often
+    /// cut frames in this way. Lengths and checksums in the headers are those of the whole frame.
     ///
     /// # Errors
-    /// Returns an error if the payload, the DSCP or the ECN does not fit into a packet; `out` is
-    /// then empty.
+    /// Returns an error if the payload, the DSCP or the ECN does not fit into a packet; `out` is then empty.
     pub(crate) fn write(&self, snap_length: usize, out: &mut Vec<u8>) -> Result<(), FrameError> {
         out.clear();
         let segment_length = self.segment_length()?;
@@ -270,8 +268,8 @@ mod tests {
         out
     }
 
-    /// Returns true if the 16-bit words of all pieces sum to a multiple of 65535, as they do if the
-    /// checksum in them is correct. The caller passes the pieces that the standards (RFC 791, 768,
+    /// Returns true if the 16-bit words of all pieces sum to a multiple of 65535, which is the case if the
+    /// checksum in the pieces is correct. The caller passes the pieces that the standards (RFC 791, 768,
     /// 9293, 8200) include in the checksum.
     fn is_right(pieces: &[&[u8]]) -> bool {
         let mut covered = pieces.concat();
@@ -313,7 +311,7 @@ mod tests {
         }
     }
 
-    /// UDP uses 0 for "no checksum", so a computed checksum of 0 must be sent as all ones.
+    /// Checks that a computed checksum of 0 is sent as all ones, because 0 means "no checksum" in UDP.
     #[test]
     fn a_udp_checksum_is_never_0() {
         let mut frame = frame(V4, Transport::Udp, 4);
@@ -326,7 +324,7 @@ mod tests {
         assert_eq!(all_ones.count(), 1);
     }
 
-    /// The header is the worked example in Wikipedia's article "Internet checksum".
+    /// Checks the header of the worked example in Wikipedia's article "Internet checksum".
     #[test]
     fn a_published_header_has_its_checksum() {
         let header = [
@@ -336,8 +334,8 @@ mod tests {
         assert_eq!(!sum(&header, 0), 0xb861);
     }
 
-    /// Expedited forwarding has the traffic class 0xb8. In IPv4 it is the second byte of the
-    /// header. In IPv6 it is the eight bits after the 4-bit version.
+    /// Checks the position of DSCP and ECN. Expedited forwarding has the traffic class 0xb8. In IPv4, the
+    /// traffic class is the second byte of the header. In IPv6, it is the eight bits after the 4-bit version.
     #[test]
     fn dscp_and_ecn_are_where_each_family_has_them() {
         let v4 = bytes(&frame(V4, Transport::Udp, 0));

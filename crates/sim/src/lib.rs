@@ -1,10 +1,10 @@
-//! A deterministic model of the parts of Windows that affect latency: the dispatcher, interrupts
-//! and DPCs, timers, disks and network adapters. It runs a [scenario] and writes an `.etl` trace as
-//! Windows would have logged it. It also returns the truth: exact numbers about what happened in
-//! the model, with which analyses of the trace can be compared.
+//! A deterministic model of the parts of Windows that affect latency: the dispatcher, interrupts and DPCs,
+//! timers, disks and network adapters. It runs a [scenario] and writes an `.etl` trace as Windows would have
+//! logged it. It also returns the truth: exact numbers about what happened in the model, with which analyses
+//! of the trace can be compared.
 //!
-//! Times are whole ticks of the trace's clock, counted from the trace's start, so logged times need
-//! no rounding. The same scenario and seed give the same bytes on every system.
+//! Times are integer numbers of ticks of the trace's clock, counted from the trace's start. So logged times
+//! need no rounding. The same scenario and seed give the same bytes on every system.
 
 mod amount;
 mod clock;
@@ -28,8 +28,8 @@ use serde::Serialize;
 pub use model::RunError;
 use scenario::Scenario;
 
-/// Truth about a simulation: exact numbers about what happened in the model. The model sums them
-/// while it runs; they are not computed from the trace.
+/// Truth about a simulation: exact numbers about what happened in the model. The model computes them while it
+/// runs. They are not computed from the trace.
 #[derive(Debug, Serialize)]
 pub struct Truth {
     /// Always true. It marks the numbers as simulated, not measured on a machine.
@@ -73,11 +73,11 @@ pub struct ModuleTruth {
 /// A function of a module.
 #[derive(Debug, Serialize)]
 pub struct FunctionTruth {
-    /// Name.
+    /// Name of the function.
     pub name: String,
-    /// Address relative to the module's base.
+    /// Address of the function relative to the module's base.
     pub rva: u32,
-    /// Size in bytes.
+    /// Size of the function in bytes.
     pub size: u32,
 }
 

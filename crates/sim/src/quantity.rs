@@ -7,17 +7,17 @@ use std::str::FromStr;
 use serde::de::{Deserialize, Deserializer, Visitor};
 use thiserror::Error;
 
-/// A duration in whole nanoseconds, written with its unit: `100ns`, `15us`, `1.5ms`, `30.333s`,
-/// `1m`, `2h`.
+/// A duration as an integer number of nanoseconds. Scenarios write it with a unit: `100ns`, `15us`, `1.5ms`,
+/// `30.333s`, `1m`, `2h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Nanoseconds(pub u64);
 
-/// An amount of data in whole bytes, written with or without a unit: `1472`, `64KiB`, `1.5MiB`,
-/// `1GB`.
+/// An amount of data as an integer number of bytes. Scenarios write it with or without a unit: `1472`,
+/// `64KiB`, `1.5MiB`, `1GB`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Bytes(pub u64);
 
-/// A share of a whole, from 0 to 1, written as a percentage: `2.5%`.
+/// A share of a total, from 0 to 1. Scenarios write it as a percentage: `2.5%`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub(crate) struct Share(f64);
 
@@ -143,9 +143,9 @@ fn unlike<T: Written>(text: &str) -> QuantityError {
     }
 }
 
-/// Parses a decimal number that is followed by one of `units`, each given as name and size. Returns
-/// the value in the smallest unit, or `None` if the text has another form, the value is not whole,
-/// or it exceeds 64 bits.
+/// Parses a decimal number that is followed by a unit. `units` has the name and the size of each unit.
+/// Returns the value in the smallest unit. Returns `None` if the text has another form, the value is not an
+/// integer, or the value does not fit into 64 bits.
 fn whole(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let text = text.trim();
     let end = text

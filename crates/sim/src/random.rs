@@ -18,8 +18,8 @@ impl Random {
         Random(Xoshiro256PlusPlus::seed_from_u64(fnv_1a(bytes)))
     }
 
-    /// Returns a uniformly distributed whole number below `limit`, or 0 if `limit` is 0. The
-    /// probabilities of two numbers differ by at most one part in 2⁶⁴ / `limit`.
+    /// Returns a uniformly distributed integer below `limit`, or 0 if `limit` is 0. The relative difference
+    /// between the probabilities of two numbers is at most `limit` / 2⁶⁴.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(limit)) >> 64) as u64
     }
@@ -73,8 +73,9 @@ mod tests {
         }
     }
 
-    /// A Python program computed the expected numbers from the definitions of FNV-1a, SplitMix64
-    /// (which derives the generator's state from the hash) and xoshiro256++.
+    /// Compares random numbers with numbers that a Python program computed. The program follows the
+    /// definitions of FNV-1a, SplitMix64 (which derives the generator's state from the hash) and
+    /// xoshiro256++.
     #[test]
     fn streams_are_the_same_everywhere() {
         let mut disk = Random::new(1, "disk");
@@ -117,9 +118,9 @@ mod tests {
         assert!((0..1_000).all(|_| !random.chance(0.0) && random.chance(1.0)));
     }
 
-    /// The first four moments of the normal distribution are 0, 1, 0 and 3, and successive values
-    /// are independent. The exponential distribution has mean 1 and standard deviation 1, so the
-    /// mean of its squares is 2.
+    /// Checks the moments of the drawn values. The first four moments of the normal distribution are 0, 1, 0
+    /// and 3, and successive values are independent. The exponential distribution has mean 1 and standard
+    /// deviation 1, so the mean of the squares of its values is 2.
     #[test]
     fn deviates_have_their_moments() {
         let count = 400_000;

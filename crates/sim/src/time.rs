@@ -1,4 +1,4 @@
-//! Time in the model: whole ticks of the trace's clock since the trace's start.
+//! Time in the model: integer ticks of the trace's clock, counted from the trace's start.
 
 /// A moment or a duration, in ticks of the trace's clock. Moments count from the trace's start.
 pub(crate) type Time = u64;
@@ -10,7 +10,7 @@ pub(crate) const NEVER: Time = Time::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeBase {
     frequency: u64,
-    /// Nanoseconds per tick if this is a whole number, else 0.
+    /// Nanoseconds per tick if this is an integer; otherwise 0.
     ns_per_tick: u64,
     /// Processor cycles per second.
     cycles_per_second: u64,
@@ -32,8 +32,8 @@ impl TimeBase {
         }
     }
 
-    /// Returns the number of ticks nearest to `ns` nanoseconds. A longer duration counts as
-    /// [`FOREVER`].
+    /// Returns the number of ticks nearest to `ns` nanoseconds. If `ns` is longer than [`FOREVER`], returns
+    /// the ticks of [`FOREVER`].
     #[inline]
     pub(crate) fn ticks(&self, ns: u64) -> Time {
         let ns = ns.min(FOREVER);
@@ -46,8 +46,8 @@ impl TimeBase {
         }
     }
 
-    /// Returns the nanoseconds from the trace's start to `time`, rounded down as readers of traces
-    /// do.
+    /// Returns the nanoseconds from the trace's start to `time`. The result is rounded down, because readers
+    /// of traces also round down.
     #[inline]
     pub(crate) fn ns(&self, time: Time) -> u64 {
         match self.ns_per_tick {
@@ -62,7 +62,7 @@ impl TimeBase {
         self.ns(to) - self.ns(from)
     }
 
-    /// Returns the number of processor cycles in `ticks`. Both are negative if a thread ran longer
+    /// Returns the number of processor cycles in `ticks`. Both numbers are negative if a thread ran longer
     /// than its quantum.
     #[inline]
     pub(crate) fn cycles(&self, ticks: i64) -> i64 {

@@ -42,8 +42,8 @@ fn responses(readers: u32, queue_depth: u32) -> Vec<i64> {
 fn assert_about(found: &[i64], milliseconds: &[i64]) {
     assert_eq!(found.len(), milliseconds.len());
     for (found, ms) in found.iter().zip(milliseconds) {
-        // Threads wake one after the other, and an interrupt must first wake a sleeping processor.
-        // Both take some µs.
+        // Threads wake one after the other. An interrupt must first wake a sleeping processor. Both delays
+        // take some µs.
         assert!(
             (found - ms * 1_000_000).abs() < 100_000,
             "{found} ns, not {ms} ms"

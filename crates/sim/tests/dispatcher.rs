@@ -16,8 +16,8 @@ fn run(text: &str) -> Run {
     run
 }
 
-/// Returns the runs of threads on a processor: name, start and end in milliseconds. Omits runs
-/// shorter than 0.1 ms.
+/// Returns the runs of threads on a processor. Each run has the thread's name, and the start and end in
+/// milliseconds. Runs shorter than 0.1 ms are left out.
 fn course(run: &Run, cpu: u16, names: &[&str]) -> Vec<(String, i64, i64)> {
     let stays: Vec<Stay> = run.stays();
     let name = |id| names.iter().find(|name| run.thread(name) == id).copied();
@@ -92,8 +92,9 @@ fn an_equal_waits_for_the_end_of_the_quantum_and_a_better_one_does_not() {
     );
 }
 
-/// The end of a wait raises the priority by the waker's boost (1). In the foreground, it also adds
-/// PsPrioritySeparation, even if quanta are fixed. The end of each quantum removes one level.
+/// Checks boosts. When a wait ends, the priority rises by the waker's boost (1). In the foreground,
+/// PsPrioritySeparation is added, even if quanta are fixed. When a quantum ends, the priority falls by one
+/// level.
 #[test]
 fn boosts_come_with_wakes_and_go_with_quanta() {
     let text = r#"
@@ -125,8 +126,8 @@ fn boosts_come_with_wakes_and_go_with_quanta() {
         let priorities: Vec<u8> = levels.iter().map(|(priority, _)| *priority).collect();
         let expected: Vec<u8> = (8..=highest).rev().collect();
         assert_eq!(priorities, expected, "{value}");
-        // The first quantum starts between two ticks, so its length is not checked. The others last
-        // six ticks. Samples are 1 ms apart, which limits the accuracy.
+        // The first quantum starts between two ticks, so its length is not checked. All other quanta last six
+        // ticks. Samples are 1 ms apart, which limits the accuracy.
         for pair in levels[1..].windows(2) {
             let length = pair[1].1 - pair[0].1;
             assert!((length - 6 * TICK).abs() <= MS, "{value}: {length} ns");
@@ -259,8 +260,8 @@ fn a_loops_stop_ends_that_loop_and_nothing_else() {
     let early =
         thread("{ repeat = 2, stop = '50ms', steps = [{ run = '1ms' }] }, { run = '80ms' }");
     assert_eq!(early, [("a.exe".into(), 82)]);
-    // In the first of 4 rounds, `stop` ends the inner loop after 10 ms in the middle of a step; in
-    // later rounds, the loop is skipped. Each round then runs for 1 s.
+    // The outer loop has 4 rounds. In the first round, `stop` ends the inner loop after 10 ms, in the middle
+    // of a step. In later rounds, the inner loop is skipped. In each round, the thread then runs for 1 s.
     let inside = thread(
         "{ repeat = 4, steps = [{ forever = [{ run = '20ms' }], stop = '10ms' }, { run = '1s' }] }",
     );

@@ -80,7 +80,8 @@ fn the_page_s_scenario_runs_and_every_field_of_its_truth_is_explained() {
     }
 }
 
-/// Collects the names of all members, except the keys of maps that hold counts by name or number.
+/// Collects the names of all fields. In a map that holds counts by name or number, the keys are not
+/// collected.
 fn collect(value: &serde_json::Value, names: &mut Vec<String>) {
     const MAPS: [&str; 4] = [
         "events_by_kind",

@@ -27,8 +27,8 @@ fn the_whole_scenario_is_valid() {
     );
 }
 
-/// Tests the entries of `WRONG`. Each one replaces a part of the whole scenario and gives the
-/// error. The error's line is that of the replaced part; its column is given.
+/// Tests the entries of `WRONG`. An entry replaces a part of the whole scenario and has the expected error.
+/// The line of the error is the line of the replaced part. The column of the error is in the entry.
 #[test]
 fn each_error_says_where_and_what() {
     let mut others = Vec::new();
@@ -371,7 +371,8 @@ fn bases_are_there_and_end() {
         said("extends = 'round'")
             .ends_with("more than 4 scenarios extend one another, or they form a circle")
     );
-    // An error in a scenario that extends a base is located in the file that causes it.
+    // The error is in one of two files: a scenario that extends a base, or the base. The error names the file
+    // that causes it.
     assert_eq!(
         said("extends = 'whole'\n[process.'app.exe'.thread.main]\npriority = 0"),
         "s.toml:3:12: `priority` must be 1 to 31, found 0"
@@ -384,7 +385,7 @@ fn bases_are_there_and_end() {
         said("extends = 'whole'\n[process.'ape.exe']\nclass = 'high'"),
         "s.toml, after applying the overrides: `process` has no `ape.exe`"
     );
-    // An error that only the combination with the base causes has no position in a file.
+    // If an error is caused only by the combination with the base, it has no position in a file.
     assert_eq!(
         said("extends = 'whole'\n[machine]\nprocessors = 1"),
         "s.toml, after applying the overrides: there is no processor 1: the machine has processors 0 to 0 \
@@ -436,8 +437,8 @@ fn override_errors_quote_the_override() {
     assert!(set.is_ok(), "{set:?}");
 }
 
-/// Any text must give a scenario or an error, and the simulation of a scenario must end without a
-/// panic.
+/// Tests broken texts. Each text must give a scenario or an error. The simulation of a scenario must end
+/// without a panic.
 #[test]
 fn broken_scenarios_do_no_harm() {
     let mut rng = Rng(17);

@@ -85,8 +85,7 @@ fn a_higher_level_interrupts_a_lower_one() {
             .all(|isr| (isr.exclusive, isr.fragments) == (1_000_000, 2))
     );
     assert!(slow.iter().all(|isr| isr.end - isr.start == 1_005_000));
-    // DPCs wait until all service routines have ended, and run in the order in which they were
-    // queued.
+    // A DPC waits until all service routines have ended. DPCs run in the order in which they were queued.
     for ((isr, card), slow) in
         (slow.iter().zip(of(&found, "card.sys", "dpc"))).zip(of(&found, "slow.sys", "dpc"))
     {
@@ -94,8 +93,8 @@ fn a_higher_level_interrupts_a_lower_one() {
     }
 }
 
-/// While an adapter's DPC runs, its receive queue does not interrupt. Packets that arrive in this
-/// time are handled by the next DPC.
+/// Checks that a receive queue does not interrupt while the DPC of the adapter runs. The next DPC must handle
+/// the packets that arrive in this time.
 #[test]
 fn a_queue_is_masked_while_its_dpc_runs() {
     let scenario = |coalesce: bool| {
@@ -136,7 +135,7 @@ fn a_queue_is_masked_while_its_dpc_runs() {
     assert_eq!(packets, 5_000);
 }
 
-/// A DPC of low importance on a busy processor waits for the next clock tick, or until more than
+/// Checks a DPC of low importance on a busy processor. It waits for the next clock tick, or until more than
 /// four DPCs are queued.
 #[test]
 fn low_importance_waits_for_the_clock() {
@@ -184,8 +183,8 @@ fn low_importance_waits_for_the_clock() {
     );
 }
 
-/// A DPC for another processor waits for the clock interrupt of that processor, unless its
-/// importance causes an inter-processor interrupt.
+/// Checks a DPC that is queued on another processor. It waits for the clock interrupt of that processor,
+/// unless its importance causes an inter-processor interrupt.
 #[test]
 fn importance_decides_when_another_processor_looks() {
     let device = "
@@ -220,8 +219,8 @@ fn importance_decides_when_another_processor_looks() {
     }
 }
 
-/// A threaded DPC runs in a thread of the highest priority, so service routines and ordinary DPCs
-/// interrupt it.
+/// Checks that a threaded DPC runs in a thread of the highest priority, and that service routines and
+/// ordinary DPCs interrupt it.
 #[test]
 fn threaded_dpcs_run_in_a_thread() {
     let found = routines(&format!(

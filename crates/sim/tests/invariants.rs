@@ -102,7 +102,7 @@ struct Turn {
     state: Option<u8>,
 }
 
-/// A time range in which a thread was ready, and the processor that ran the thread afterwards.
+/// A time range during which a thread was ready, and the processor on which the thread then ran.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     thread: u32,
@@ -122,7 +122,8 @@ struct Run<'m> {
     names: BTreeMap<u32, String>,
     /// Changes of priority of each thread: time in ns and new priority.
     priorities: BTreeMap<u32, Vec<(i64, u8)>>,
-    /// Service routines and DPCs of each processor in time order, without those inside others.
+    /// Service routines and DPCs of each processor in time order. Routines inside other routines are left
+    /// out.
     interrupts: Vec<Vec<Span>>,
     suspended: Vec<Span>,
     /// Number of events in the trace.
@@ -223,8 +224,8 @@ impl<'m> Run<'m> {
         }
         for (thread, changes) in changes {
             let known = self.priorities.get_mut(&thread).expect("known");
-            // Changes at the same moment may be logged on several processors. They are sorted so
-            // that each one starts at the priority at which the previous one ended.
+            // Several processors may log changes at the same moment. The changes are sorted so that each
+            // change starts at the priority at which the previous change ended.
             for moment in changes.chunk_by(|a, b| a.0 == b.0) {
                 let mut left = moment.to_vec();
                 while !left.is_empty() {
@@ -317,7 +318,8 @@ impl<'m> Run<'m> {
                     let time = table.time_ns[row];
                     let said = table.new_priority[row] as u8;
                     let known = &self.priorities[&thread];
-                    // The priority may change again at the same moment.
+                    // The priority may change again at the same moment, so each priority at this moment is
+                    // accepted.
                     let before = known.partition_point(|(at, _)| *at < time) - 1;
                     let at_once = known[before..].iter().take_while(|(at, _)| *at <= time);
                     assert!(
@@ -329,10 +331,10 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Checks that the time of each processor is the sum of threads, interrupts and idle time
-    /// (including the time while the machine is suspended). Turns and interrupts in the trace must
-    /// equal those in the truth, except for the work of clock interrupts, which is not logged. If a
-    /// tick is not a whole number of ns, each interval may differ by 1 ns.
+    /// Checks that the time of each processor is the sum of the time of threads, of interrupts, and of
+    /// idleness (including the time while the machine is suspended). Turns and interrupts in the trace must
+    /// be equal to those in the truth, except for the unlogged work of clock interrupts. If a tick is not an
+    /// integer number of ns, each interval may differ by 1 ns.
     fn processor_time_is_conserved(&self) {
         let whole = 1_000_000_000 % self.made.clock_hz == 0;
         let processors = self.truth["processors"].as_array().expect("a list");
@@ -361,7 +363,7 @@ impl<'m> Run<'m> {
                 true => 0,
                 false => (self.turns[cpu].len() + 2 * interrupts.len()) as i64,
             };
-            // Routines that still run at the trace's end are not logged.
+            // Routines that still run when the trace ends are not logged.
             let cut = interrupted + ns("clock_ns") - all + slop;
             let unlogged = run - inside - ns("thread_ns");
             assert!(
@@ -379,7 +381,7 @@ impl<'m> Run<'m> {
         assert!((said - threads).abs() <= if whole { 0 } else { count });
     }
 
-    /// Checks that counts and times in the truth equal those of the trace's events.
+    /// Checks that counts and times in the truth are equal to the counts and times of the trace's events.
     fn truth_is_what_the_trace_says(&self) {
         assert_eq!(self.truth["events"], self.events, "events");
         for said in self.list("threads") {
@@ -448,9 +450,9 @@ impl<'m> Run<'m> {
         assert_eq!(self.truth["hard_faults"], faults);
     }
 
-    /// Returns the waits of each thread of the scenario as a ready thread. Checks that the runs of
-    /// a thread do not overlap, that they respect its affinity, and that it became ready before
-    /// each run.
+    /// Returns the waits of each thread as a ready thread. Checks three conditions: the runs of a thread do
+    /// not overlap; they are on processors of the thread's affinity; and the thread became ready before each
+    /// run.
     fn waits(&self) -> BTreeMap<String, Vec<Wait>> {
         let mut runs: BTreeMap<u32, Vec<Turn>> = BTreeMap::new();
         for turn in self
@@ -474,8 +476,8 @@ impl<'m> Run<'m> {
         for (thread, mut runs) in runs {
             let name = &self.names[&thread];
             let known = &self.made.threads[name];
-            // Runs without duration come first if the thread continues on another processor at the
-            // same moment.
+            // If the thread continues on another processor at the same moment, a run without duration comes
+            // first.
             runs.sort_by_key(|run| (run.span.from, run.span.to, run.state != Some(READY)));
             let mut readied = readied.remove(&thread).unwrap_or_default();
             readied.sort_unstable();
@@ -523,8 +525,8 @@ impl<'m> Run<'m> {
         all
     }
 
-    /// Checks that no processor that a ready thread may use stays idle, except for the latency of
-    /// work in progress. Threads whose group may be capped are not checked.
+    /// Checks that no processor stays idle while a ready thread may use it. The latency of work in progress
+    /// is allowed. Threads whose group may be capped are not checked.
     fn waits_for_no_idle_processor(&self, name: &str, wait: &Wait) {
         let thread = &self.made.threads[name];
         if self.may_be_held(name) || wait.span.length() <= self.made.slack_ns {
@@ -546,10 +548,10 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Checks that a ready thread does not wait while its ideal processor runs a thread of no
-    /// better rank and lower priority. Other processors are not checked, because the dispatcher
-    /// compares the thread only with that of its ideal processor. The test knows only that rank is 0
-    /// without a group, and equal within a group.
+    /// Checks that a ready thread does not wait while its ideal processor runs a thread of no better rank and
+    /// lower priority. Other processors are not checked, because the dispatcher compares the ready thread
+    /// only with the thread of its ideal processor. The test knows only two facts about ranks: the rank is 0
+    /// without a group, and it is equal for all threads of a group.
     fn waits_for_no_worse_thread(&self, name: &str, wait: &Wait) {
         let thread = &self.made.threads[name];
         if self.may_be_held(name) || wait.span.length() <= self.made.slack_ns {
@@ -584,8 +586,8 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Checks that the parts of `span` without interrupts are at most as long as the latency. A DPC
-    /// may have delayed the processor that was chosen for the thread, and then another one.
+    /// Checks that each part of `span` without interrupts is at most as long as the latency. A DPC may have
+    /// delayed the processor that was chosen for the thread, and then the processor that was chosen next.
     fn is_short(&self, what: &str, span: Span, affinity: &[u16], wait: &Wait) {
         let mut busy: Vec<Span> = (affinity.iter())
             .flat_map(|cpu| overlaps(&self.interrupts[usize::from(*cpu)], span))

@@ -51,8 +51,8 @@ fn a_process_begins_with_its_threads_and_ends_with_its_last() {
     let (helper, host) = (row("helper.exe"), row("svchost.exe"));
     assert_eq!(tables.processes.start_ns.get(helper), Some(300 * MS));
     let end = tables.processes.end_ns.get(helper).expect("it ends");
-    // Both threads run for 20 ms in parallel. Then each waits for its flush, which takes the disk 2
-    // ms, one after the other.
+    // Both threads run for 20 ms in parallel. Then both threads wait for their flushes. The disk needs 2 ms
+    // for a flush and serves one flush after the other.
     assert!((322 * MS..326 * MS).contains(&end), "{end}");
     // The other process exists at the trace's start and end, so its start and end are unknown.
     assert_eq!(tables.processes.start_ns.get(host), None);
@@ -76,15 +76,15 @@ fn a_timers_dpc_comes_with_a_clock_interrupt() {
         for row in 0..rows.end_ns.len() {
             if rows.kind.0[row] == InterruptKind::TimerDpc {
                 begins.push(rows.start_ns.get(row).expect("begun"));
-                // The kernel's work for the time-out of the service's sleep can interrupt the DPC,
-                // which adds 1 µs.
+                // The kernel's work for the time-out of the service's sleep can interrupt the DPC. This adds
+                // 1 µs to the DPC's duration.
                 let duration = rows.duration_ns.get(row).expect("begun");
                 assert!((10_000..=11_000).contains(&duration), "{duration} ns");
             }
         }
     }
-    // The timer is due 100 ms after its last DPC and expires at the next clock tick, a multiple of
-    // 15.625 ms. The DPC therefore runs every 109.375 ms.
+    // The timer is due 100 ms after its previous DPC. It expires at the next clock tick, a multiple of 15.625
+    // ms. The DPC therefore runs every 109.375 ms.
     assert_eq!(begins.len(), 9, "{begins:?}");
     for (n, begin) in (1..).zip(&begins) {
         // The DPC can be late, because a sleeping processor takes up to 30 µs to wake, and the

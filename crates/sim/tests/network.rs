@@ -28,9 +28,8 @@ fn shares(run: &Run, window: &str, cpus: usize) -> Vec<f64> {
     shares
 }
 
-/// Checks the number of NDIS's DPCs, their total time in seconds, and the average length of their
-/// fragments in µs. "A backup server flooded by DPCs" publishes these values for the 10 s from 20
-/// to 30 s.
+/// Checks the flood in the 10 s from 20 to 30 s: the number of NDIS's DPCs, their total time in seconds, and
+/// the average length of their fragments in µs. "A backup server flooded by DPCs" publishes these values.
 fn assert_flood(run: &Run, count: u64, seconds: f64, fragment_us: f64) {
     let (found, _, exclusive, fragments) = run.sums("flood", NDIS);
     assert_eq!(found, count);
@@ -102,7 +101,7 @@ fn six_adapters_lock_no_processor() {
     }
 }
 
-/// The drivers in samples of DPCs must be those that the published case found.
+/// Checks that the samples of DPCs contain the drivers that the published case found, and no others.
 #[test]
 fn samples_show_the_drivers_that_are_there() {
     const ALWAYS: [&str; 5] = [
@@ -124,7 +123,8 @@ fn samples_show_the_drivers_that_are_there() {
     }
 }
 
-/// In the published case, "things would appear to freeze" for the logged-in user.
+/// Checks that work on a flooded processor is delayed. In the published case, "things would appear to freeze"
+/// for the logged-in user.
 #[test]
 fn what_shares_a_flooded_processor_freezes() {
     let slowest = |name: &str| {
@@ -160,7 +160,7 @@ fn dpc_samples(run: &Run) -> BTreeMap<String, u64> {
     by_module
 }
 
-/// Returns the speed of the copy in Mbit/s, and the share of the DPCs' samples that are in cng.sys.
+/// Returns the speed of the copy in Mbit/s, and the share of cng.sys in the samples of DPCs.
 fn copy(name: &str, seed: Option<u64>) -> (f64, f64) {
     let run = run_with(name, seed, &[]);
     let number = |value: &serde_json::Value| value.as_u64().expect("a number") as f64;
@@ -230,8 +230,8 @@ fn rss_queues_are_used_as_traffic_has_conversations() {
     assert!(zero > 10_000 && one > 10_000 && rest == [0; 4]);
 }
 
-/// Returns the DSCP marks of the packets in a trace: first of the sent packets, then of the
-/// received ones.
+/// Returns the DSCP marks of the packets in a trace: first the marks of sent packets, then the marks of
+/// received packets.
 fn marks(run: &Run) -> [Vec<u8>; 2] {
     let source = Box::new(run.bytes.clone());
     let trace = etl::Trace::from_sources(vec![("memory".into(), source)]).expect("a trace");
@@ -261,8 +261,8 @@ fn a_bleached_mark_is_missing_from_the_packets() {
         assert_eq!(sent, vec![mark; number("sent_packets")]);
         assert_eq!(received, vec![0; number("received_packets")]);
         assert!(sent.len() > 2_000 && received.len() > 2_000);
-        // Each direction loses 0.5 % of the packets, and a lost packet or a lost answer counts as
-        // one loss.
+        // Each direction loses 0.5 % of the packets. If a packet or its answer is lost, this counts as one
+        // loss.
         let lost = number("lost_packets") as f64 / sent.len() as f64;
         assert!((0.004..0.018).contains(&lost), "{lost}");
     }

@@ -22,8 +22,8 @@ fn near(found: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// Returns the length in seconds of a watched thread's longest wait as a ready thread, and the
-/// share of each cause.
+/// Returns the length of the longest wait as a ready thread of a watched thread, in seconds, and the share of
+/// each cause.
 fn longest_wait(run: &Run, process: &str) -> (f64, BTreeMap<String, f64>) {
     let wait = &run.watched(process)["longest_ready_waits"][0];
     let held: BTreeMap<String, f64> = (wait["held_by_cpu_ns"].as_object().unwrap().iter())
@@ -34,8 +34,8 @@ fn longest_wait(run: &Run, process: &str) -> (f64, BTreeMap<String, f64>) {
     (seconds(&wait["ready_ns"]), shares)
 }
 
-/// Returns a run with the scenario's seed and a run with another seed, which must give different
-/// bytes. Checks that both traces agree with their truth.
+/// Returns two runs: with the scenario's seed, and with another seed. Checks that the two traces have
+/// different bytes, and that each trace agrees with its truth.
 fn two_seeds(name: &str) -> [Run; 2] {
     let runs = [run(name, None), run(name, Some(77))];
     assert_ne!(runs[0].bytes, runs[1].bytes);
@@ -60,8 +60,8 @@ fn rank_stall() {
         assert!(held["rank"] > 0.98, "{held:?}");
         assert!(!held.contains_key("idle"));
 
-        // From the trace: the times since the thread last ran, and since any thread of its process
-        // last ran.
+        // Two times from the trace: the time since the thread last ran, and the time since any thread of its
+        // process last ran.
         let stays = run.stays();
         let thread = number(&worker["thread_id"]) as u32;
         let ran = number(&wait["ran_ns"]);
@@ -151,15 +151,15 @@ fn rank_walk() {
                 assert_eq!(rank, 0, "{stay:?}");
             }
         }
-        // A run that continues at the trace's end has no rank and was counted as rank 0.
+        // A run that continues at the trace's end has no rank, so the code above counted it as rank 0.
         ranks.remove(&0);
         assert!(ranks.keys().copied().eq(2..=19), "{ranks:?}");
     }
 }
 
-/// Compares the median duration of `Sleep(1)`, in the truth and in the trace, with the expected
-/// milliseconds. In the trace, a sleep lasts from the moment at which the measuring thread is
-/// switched out to wait until it is switched in again.
+/// Compares the median duration of `Sleep(1)` with the expected milliseconds, in the truth and in the trace.
+/// In the trace, a sleep begins when the measuring thread is switched out to wait, and ends when it is
+/// switched in again.
 #[test]
 fn timers() {
     for (name, milliseconds) in [
@@ -192,9 +192,9 @@ fn timers() {
     }
 }
 
-/// Compares quanta for values of `Win32PrioritySeparation` with the turns that end with a quantum.
-/// PC-Tuning's table has 93.75 and 31.25 ms for 0x26 (which means the same as 2), 93.75 ms for 0x28
-/// and 62.5 ms for 0x14. A unit is a third of 15.625 ms.
+/// Compares quanta for values of `Win32PrioritySeparation` with the turns that ended because the quantum
+/// ended. PC-Tuning's table has 93.75 and 31.25 ms for 0x26 (which has the same meaning as 2), 93.75 ms for
+/// 0x28 and 62.5 ms for 0x14. A unit is a third of 15.625 ms.
 #[test]
 fn foreground_boost() {
     for (name, game, others) in [
@@ -216,8 +216,7 @@ fn foreground_boost() {
     }
 }
 
-/// Checks that the turns of busy threads last for their quantum, and then until the end of the
-/// clock tick.
+/// Checks that a turn of a busy thread lasts for its quantum, and then until the end of the clock tick.
 fn assert_turns(run: &Run, stays: &[read_back::Stay], process: &str, units: i64) {
     const TICK: i64 = 15_625_000;
     let ids: Vec<u32> = run.processes(process);
@@ -236,7 +235,7 @@ fn assert_turns(run: &Run, stays: &[read_back::Stay], process: &str, units: i64)
     for (stay, end) in busy {
         let left = i64::from(end.remaining_quantum.unwrap());
         assert!((left - fresh).abs() <= 1, "{process}: {left} of {fresh}");
-        // Not every turn is whole, because threads of higher priority may have run in between.
+        // A turn may be shorter than the quantum, because threads of higher priority may have run in between.
         turns += i32::from((quantum..=quantum + TICK + 10_000).contains(&(stay.to - stay.from)));
         assert!(
             stay.to - stay.from <= quantum + TICK + 10_000,

@@ -1,8 +1,8 @@
-//! Processor groups of simulated machines, compared with Microsoft's documentation ("Processor
-//! Groups", <https://learn.microsoft.com/windows/win32/procthread/processor-groups>).
+//! Processor groups of simulated machines, compared with Microsoft's documentation ("Processor Groups",
+//! <https://learn.microsoft.com/windows/win32/procthread/processor-groups>).
 //!
-//! The model takes its topology from `tune`, and so do the programs that read traces. The literal
-//! values in these tests therefore detect a wrong rule, which both sides would share.
+//! The model and the programs that read traces both take the topology from `tune`, so they would share a
+//! wrong rule. The literal values in these tests detect such a rule.
 
 use std::io::Cursor;
 

@@ -14,7 +14,7 @@ use crate::output;
 const FOLDER: &str = "LAGLAB_CACHE";
 const LIMIT: &str = "LAGLAB_CACHE_LIMIT";
 
-/// Shows folder and size of the cache, which keeps the tables of traces for later commands.
+/// Shows the folder and the size of the cache. The cache keeps the tables of traces for later commands.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab cache\n  \
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the cache in the folder and with the size limit of the environment variables. By default, it is in
+/// Returns the cache. Environment variables can set its folder and its maximum size. The default folder is in
 /// the platform's cache folder.
 pub(super) fn chosen() -> Result<Cache, Failure> {
     let folder = match env::var_os(FOLDER).filter(|folder| !folder.is_empty()) {

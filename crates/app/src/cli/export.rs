@@ -92,13 +92,14 @@ struct Report {
     format: &'static str,
     files: u64,
     bytes: u64,
-    /// Number of rows, for Parquet.
+    /// Number of rows. Only for Parquet.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<u64>,
-    /// Number of slices that were left out because they overlap with too many others, for Perfetto.
+    /// Number of slices that were left out because they overlap with too many other slices. Only for
+    /// Perfetto.
     #[serde(skip_serializing_if = "Option::is_none")]
     slices_left_out: Option<u64>,
-    /// Number of packets, for pcapng.
+    /// Number of packets. Only for pcapng.
     #[serde(skip_serializing_if = "Option::is_none")]
     packets: Option<u64>,
 }

@@ -31,13 +31,13 @@ impl Failure {
         Failure::Input(format!("{}: {error}", path.display()))
     }
 
-    /// Creates an error about a file or folder that the operating system did not let the program read.
+    /// Creates an error about a file or folder that the program could not read.
     pub(crate) fn reading(path: &Path, error: &io::Error) -> Failure {
         Failure::Input(format!("cannot read {}: {}", path.display(), cause(error)))
     }
 
-    /// Creates an error about a file or folder that could not be written. If the operating system caused it, the
-    /// text has its cause and advice.
+    /// Creates an error about a file or folder that could not be written. If the error comes from the
+    /// operating system, the text states the cause and gives advice.
     pub(crate) fn writing(path: &Path, error: &(dyn Error + 'static)) -> Failure {
         let of_system =
             successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref());
@@ -49,7 +49,7 @@ impl Failure {
 /// Formats the cause of an error of the operating system, with advice if there is any.
 pub(crate) fn cause(error: &io::Error) -> String {
     if error.get_ref().is_some() {
-        // The error has a text of laglab or of a library, which already names the cause.
+        // The error was created by laglab or by a library, so its text already names the cause.
         return error.to_string();
     }
     let known = match error.kind() {
@@ -67,7 +67,7 @@ pub(crate) fn cause(error: &io::Error) -> String {
     if !known.is_empty() {
         return known.to_owned();
     }
-    // The number of the system's error does not help users, so it is removed.
+    // The operating system's error number does not help users, so it is removed.
     let text = error.to_string();
     text.split_once(" (os error ")
         .map_or(text.as_str(), |(text, _)| text)

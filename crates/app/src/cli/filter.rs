@@ -41,7 +41,7 @@ impl FilterArgs {
     /// Returns the filter for a trace with this clock.
     ///
     /// # Errors
-    /// [`Failure::Input`] if --from is later than --to.
+    /// Returns [`Failure::Input`] if --from is later than --to.
     pub(super) fn filter(&self, clock: &Clock) -> Result<Filter, Failure> {
         let filter = Filter {
             providers: self.provider.clone(),

@@ -149,8 +149,8 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-/// Prints on stderr the number of skipped damaged places in the trace. It includes the places that
-/// were found when the trace was opened and while its events were read (`walk`).
+/// Prints on stderr the number of skipped damaged places in the trace. The number includes the places that
+/// were found when the trace was opened, and the places that were found while its events were read (`walk`).
 fn warn_of_skipped_places(trace: &Trace, walk: &Damage) {
     let faults = |damage: &Damage| damage.counts().values().sum::<u64>();
     let broken = faults(trace.damage()) + faults(walk);
@@ -164,7 +164,7 @@ fn warn_of_skipped_places(trace: &Trace, walk: &Damage) {
     }
 }
 
-/// Prints on stderr which modules have no symbols, and the reason for the first of them.
+/// Prints the modules without symbols on stderr, and the reason for the first of these modules.
 pub(crate) fn warn_of_missing_symbols(missing: &[MissingSymbols]) {
     for warning in MissingSymbols::warnings(missing) {
         say(&warning);

@@ -46,8 +46,8 @@ impl TraceFiles {
         })
     }
 
-    /// Returns an error with advice if a file does not exist and its name is similar to that of a built-in
-    /// scenario.
+    /// Returns an error with advice if the user probably means a built-in scenario: a file does not exist,
+    /// and its name is similar to the name of the scenario.
     fn are_no_scenarios(&self) -> Result<(), Failure> {
         let is_missing = |path: &&PathBuf| path.extension().is_none() && !path.exists();
         let missing = self.paths.iter().find(is_missing);

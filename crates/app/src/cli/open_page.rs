@@ -38,7 +38,8 @@ pub(super) struct Args {
     /// .pcap), samples of `laglab measure` (.parquet), or the name of a scenario to simulate
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
-    /// Compare the trace with one after a change: what takes more or less time, with pictures
+    /// Compare the trace with this trace, recorded after a change: show what takes more or less time, with
+    /// pictures
     #[arg(long, value_name = "AFTER", conflicts_with = "merge")]
     against: Option<PathBuf>,
     /// Read all files as one trace

@@ -20,7 +20,7 @@ pub(super) enum Report {
         laglab dpcisr trace.etl --dpc --histogram --format csv\n  \
         laglab dpcisr trace.etl --interval 100 --range 1.5s 2s --cpu 3")]
     Dpcisr(Box<Reported<args::DpcIsr>>),
-    /// Context switches: which thread ran on which CPU, when, and its wait before
+    /// Context switches: which thread ran on which CPU, when, and how long it waited before
     #[command(after_help = "Examples:\n  \
         laglab cswitch trace.etl --process notepad\n  \
         laglab cswitch trace.etl --by process\n  \

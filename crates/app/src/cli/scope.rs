@@ -64,8 +64,8 @@ impl ScopeArgs {
     /// Returns the scope that the options select.
     ///
     /// # Errors
-    /// [`Failure::Input`] if the trace does not contain the thread, process or time. The message lists
-    /// alternatives.
+    /// Returns [`Failure::Input`] if the trace does not contain the thread, process or time. The message
+    /// lists alternatives.
     pub(super) fn scope(&self, tables: &TraceTables) -> Result<Scope, Failure> {
         let names = tables.identities()?;
         for id in &self.thread {
@@ -115,7 +115,7 @@ impl ScopeArgs {
 /// Returns the time range that an option selects, in nanoseconds since the trace's start.
 ///
 /// # Errors
-/// [`Failure::Input`] if the range is empty or outside the trace.
+/// Returns [`Failure::Input`] if the range is empty or outside the trace.
 pub(super) fn time_range(
     option: &str,
     range: [Moment; 2],

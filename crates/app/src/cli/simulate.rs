@@ -38,13 +38,13 @@ pub(super) struct Args {
     /// Trace to write or replace [default: SCENARIO.etl]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Random seed [default: of the scenario]
+    /// Random seed [default: seed of the scenario]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Release of Windows: 7, 10-22H2, 11-23H2 or 11-25H2 [default: of the scenario]
+    /// Release of Windows: 7, 10-22H2, 11-23H2 or 11-25H2 [default: release of the scenario]
     #[arg(long, value_name = "RELEASE")]
     windows: Option<String>,
-    /// Duration of the trace, such as 30s [default: of the scenario]
+    /// Duration of the trace, such as 30s [default: duration of the scenario]
     #[arg(long, value_name = "TIME")]
     duration: Option<String>,
     /// Record only the events of a WPR profile (FILE.wprp, or FILE.wprp!NAME) or of the kit for an
@@ -178,7 +178,7 @@ fn text(name: &str) -> Result<String, Failure> {
         io::ErrorKind::InvalidData => {
             Failure::input(path, "is not a scenario: the file is not UTF-8 text")
         }
-        // The text of such an error is laglab's own.
+        // `read_text` created this error, so its text already names the cause.
         io::ErrorKind::Other => Failure::input(path, error),
         _ => Failure::reading(path, &error),
     })
@@ -199,7 +199,7 @@ fn read_text(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Returns the values that the arguments set instead of the values in the scenario.
+/// Returns the values from the arguments. They replace values of the scenario.
 fn settings(args: &Args) -> Result<Vec<Override>, Failure> {
     let of = |path: &str, value: &Option<String>| {
         value.as_ref().map(|value| format!("{path} = {value:?}"))
@@ -242,8 +242,8 @@ fn profiled(profile: &str) -> Result<Capture, Failure> {
     Ok(selected.capture)
 }
 
-/// Returns scenario settings that make the model record the events of a capture. The model only has the input
-/// events of UIforETW, so they replace the events of `laglab record input`.
+/// Returns scenario settings that make the model record the events of a capture. The model cannot log the
+/// events of `laglab record input`. It logs the input events of UIforETW instead.
 fn recorded_by(capture: &Capture) -> [String; 3] {
     let of = |path: &str, names: Vec<&str>| format!("record.{path} = {names:?}");
     let keywords = capture.keywords();

@@ -1,6 +1,6 @@
-//! Parser of whole numbers in arguments.
+//! Parser of integers in arguments.
 
-/// Returns a parser of whole numbers from `least` to `most`. Its error names both limits.
+/// Returns a parser of integers from `least` to `most`. The error message of the parser names both limits.
 pub(super) fn whole<N: TryFrom<i64> + 'static>(
     least: i64,
     most: i64,

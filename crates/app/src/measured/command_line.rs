@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-/// Joins the words of a command line. Words that a shell would split are quoted. The path of the program
-/// becomes its name.
+/// Joins the words of a command line. Quotes the words that a shell would split. Replaces the path of the
+/// program by the program's name.
 pub(super) fn words(words: impl Iterator<Item = OsString>) -> String {
     let words = words.skip(1).map(|word| quoted(&word.to_string_lossy()));
     let words: Vec<String> = std::iter::once("laglab".to_owned()).chain(words).collect();

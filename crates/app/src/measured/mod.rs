@@ -38,7 +38,7 @@ pub(crate) struct Report<'m> {
     ended_utc: String,
     machine: &'m Machine,
     clock: &'m ClockFacts,
-    /// Time that the probe itself takes per sample, in nanoseconds. Every latency includes it.
+    /// Time that the probe itself adds to each sample, in nanoseconds. Every latency includes this time.
     sample_cost_ns: Option<f64>,
     settings: &'m [SettingGrants],
     unavailable: &'m [Unavailable],
@@ -69,27 +69,27 @@ struct Outcome<'m> {
     /// Summary of the delays between intended and actual starts of samples.
     start_delay: Summary,
     pacing: Lateness,
-    /// Comparison with the same method under the first setting. If there is only one setting,
-    /// comparison with the first method that has the same phase, request, size and pace. `None` for
-    /// the reference itself.
+    /// Comparison with a reference: the same method under the first setting. If there is only one setting,
+    /// the reference is the first method that has the same phase, request, size and pace. `None` if this
+    /// outcome is the reference.
     compared: Option<Compared<'m>>,
 }
 
-/// Comparison of the medians of a method with the medians of its reference.
+/// Comparison of the medians of one method's runs with the medians of its reference.
 #[derive(Serialize)]
 struct Compared<'m> {
     with: Reference<'m>,
     #[serde(flatten)]
     comparison: Option<Comparison>,
-    /// Smallest change that matters, as a share of the median of the reference.
+    /// Smallest change that matters, as a fraction of the reference's median.
     margin: f64,
     verdict: Option<Verdict>,
-    /// Reason why there is no comparison, if there is none.
+    /// Reason why the method was not compared; `None` if it was compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     why_not: Option<String>,
 }
 
-/// Method and setting that a method is compared with.
+/// Method and setting with which another method or setting is compared.
 #[derive(Serialize)]
 struct Reference<'m> {
     method: &'m str,
@@ -189,8 +189,8 @@ impl<'m> Compared<'m> {
     }
 }
 
-/// Formats a comparison as text: the range of the ratio. If the comparison shows a difference, the ratio
-/// itself comes first.
+/// Formats a comparison as text: the lower and upper bound of the ratio. If the comparison shows a
+/// difference, the ratio itself comes first.
 fn in_words(comparison: &Comparison, margin: f64) -> String {
     let [centre, low, high] = {
         let ratio = comparison.ratio;

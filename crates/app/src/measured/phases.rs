@@ -13,7 +13,7 @@ pub(super) const MEANING: &str = "The column of a phase shows the median of its 
                                   (fewer than 368 reads have no p99). Ticks are ticks of the \
                                   clock.";
 
-/// Phases whose comparison the tables show.
+/// Phases for which the tables show a comparison.
 pub(super) const COMPARED: [FilesPhase; 2] = [FilesPhase::Read, FilesPhase::Total];
 
 const COLUMNS: [(&str, Side); 12] = [

@@ -49,7 +49,7 @@ pub(super) fn tables(report: &Report<'_>) -> Vec<Table> {
     }
 }
 
-/// Returns the start delays of packets that were sent late, or `None` if all delays are negligible.
+/// Returns a table with the start delays of packets. Returns `None` if all start delays are negligible.
 fn start_delays(report: &Report<'_>) -> Option<Table> {
     let late = report
         .results
@@ -81,9 +81,9 @@ fn start_delays(report: &Report<'_>) -> Option<Table> {
     })
 }
 
-/// Returns true if packets were sent so late that the latency alone is misleading: the p99 start delay (of
-/// fewer than 368 samples: the maximum) is at least a tenth of the median latency, or a packet was sent a whole
-/// interval late.
+/// Returns true if packets were sent so late that the latency alone is misleading. This is the case if a
+/// packet was sent at least one interval late, or if the p99 of the start delays is at least a tenth of the
+/// median latency. Below 368 samples, the maximum is used instead of the p99.
 pub(super) fn begins_late(probe: &str, of: &Outcome<'_>) -> bool {
     let delay = of.start_delay.p99_ns.or(of.start_delay.max_ns);
     let is_long = delay.zip(of.latency.p50_ns);
@@ -172,7 +172,8 @@ mod tests {
         assert!(!begins_late("net", &outcome(&[99; 100], 0)));
         assert!(begins_late("net", &outcome(&[100; 100], 0)));
         assert!(begins_late("net", &outcome(&[1; 100], 1)));
-        // A single late packet of 400 does not reach the p99, but it does reach the maximum of a few.
+        // If one packet of 400 is late, the p99 is still low. If one packet of 20 is late, the maximum is
+        // used, which is high.
         let with_one = |count: usize| {
             let mut delays = vec![1; count];
             delays[0] = 500;

@@ -18,7 +18,7 @@ const GAP: usize = 2;
 /// Maximum number of maps in the terminal.
 const MAX_MAPS: usize = 12;
 
-/// Characters for cells with few samples to cells with many. A cell without samples is empty.
+/// Characters for cells, from few samples to many samples. A cell without samples is drawn as a space.
 const LETTERS: [char; 7] = ['.', ':', '-', '=', '+', '#', '@'];
 const COLOURS: [AnsiColor; 7] = [
     AnsiColor::Blue,
@@ -30,8 +30,8 @@ const COLOURS: [AnsiColor; 7] = [
     AnsiColor::Red,
 ];
 
-/// Draws the maps of all methods and settings. Maps are next to each other as far as the width of the
-/// terminal allows.
+/// Draws the maps of all methods and settings. Draws as many maps next to each other as fit the width of the
+/// terminal.
 pub(crate) fn terminal_heat(
     measurement: &Measurement,
     scale: HeatScale,

@@ -56,8 +56,8 @@ pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the result in one sentence: the median and the worst latency of the first method, and the
-/// method with the least median. Returns `None` if no sample has a latency.
+/// Returns the result in one sentence: the median and the worst latency of the first method, and the method
+/// with the lowest median. Returns `None` if no sample has a latency.
 pub(super) fn answer(report: &Report<'_>) -> Option<String> {
     let is_of_files = report.probe == "files";
     let mut all: Vec<(i64, i64, &Outcome<'_>)> = Vec::new();
@@ -239,7 +239,7 @@ pub(super) fn facts(report: &Report<'_>) -> Vec<String> {
     )];
     let cost = report.sample_cost_ns;
     third.extend(cost.map(|ns| format!("the probe itself takes {ns:.0} ns per sample")));
-    // File reads have no fixed pace, so their start delays say nothing.
+    // File reads have no fixed pace, so their start delays have no meaning.
     let paced = report.results.iter().filter(|_| report.probe != "files");
     let delays = paced.filter_map(|of| of.start_delay.p50_ns);
     third.extend(delays.max().map(|ns| {

@@ -2,7 +2,8 @@
 
 use std::io;
 
-/// Minimum width in columns to which lines are wrapped. A narrower terminal is treated as this wide.
+/// Minimum width in columns to which lines are wrapped. A narrower terminal is treated as if it had this
+/// width.
 const NARROWEST: usize = 30;
 
 /// Returns the width of the terminal in columns; `None` if standard output is not a terminal.
@@ -20,7 +21,8 @@ pub(super) fn lines(text: &str, width: Option<usize>) -> Vec<String> {
     }
 }
 
-/// Wraps text at spaces to at most `width` columns. All lines after the first have an indent of `indent` columns.
+/// Wraps text at spaces to at most `width` columns. All lines after the first have an indent of `indent`
+/// columns.
 pub(super) fn indented(text: &str, width: usize, indent: usize) -> Vec<String> {
     let width = width.max(NARROWEST);
     let indent = " ".repeat(indent);

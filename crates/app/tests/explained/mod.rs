@@ -108,7 +108,7 @@ fn push_evidence<'v>(all: &mut Vec<(&'v str, &'v Value)>, of: &'v Value) {
     all.extend(evidence.map(|evidence| (theory, evidence)));
 }
 
-/// Compares cells. Whole numbers, flags and text must be equal, other numbers may differ by rounding.
+/// Compares cells. Integers, flags and text must be equal. Other numbers may differ by rounding.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one.as_f64(), other.as_f64()) {
         (Some(a), Some(b)) if one.is_f64() || other.is_f64() => {

@@ -17,7 +17,7 @@ pub(crate) struct Served {
     child: Child,
     config: TempDir,
     client: Client,
-    /// Text that the server printed up to the address of the page.
+    /// Output of the server until it printed the address of the page.
     pub(crate) said: String,
 }
 

@@ -1,17 +1,17 @@
 //! Offsets of the processors' clocks, and the times during which they apply.
 //!
-//! Most threads run as soon as they are readied. If the clocks agree, nearly every run begins
-//! promptly after the event that readied its thread, so events and runs can be paired. If one clock
-//! is wrong, events on its processor cannot be paired with runs on other processors, and runs on
-//! its processor cannot be paired with events on other processors. The fitted offsets are the
-//! offsets with which most events and runs can be paired. The wrong clock is the clock whose change
-//! adds most pairs, because its processor has pairs with many processors whose clocks agree.
+//! Most threads run as soon as they are readied. If the clocks agree, nearly every run begins promptly after
+//! the event that readied its thread, so events and runs can be paired. If one clock is wrong, events on its
+//! processor cannot be paired with runs on other processors, and runs on its processor cannot be paired with
+//! events on other processors. The function `Offsets::fit` finds the offsets with which most events and runs
+//! can be paired. It corrects the clock whose correction adds most pairs. This is the wrong clock: its
+//! processor exchanges events with many processors whose clocks agree.
 //!
-//! If threads wait equally long each time, this looks similar. So a clock counts as wrong only if
-//! threads seem to run although no event readied them since their previous run.
+//! If threads wait equally long each time, their events and runs look as if a clock were wrong. So a clock
+//! counts as wrong only if threads seem to run although no event readied them since their previous run.
 //!
-//! The events and runs of a strictly periodic thread can be paired with any offset that is a
-//! multiple of its period. Such an offset adds no pairs, because they could be paired before.
+//! The events and runs of a strictly periodic thread can be paired with any offset that is a multiple of its
+//! period. Such an offset adds no pairs, because the events and runs can also be paired without it.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -21,14 +21,14 @@ use rustc_hash::FxHashMap;
 use super::wakes::{Moment, Wakes};
 use crate::thresholds::{CLOCK_PAIRS, CLOCKS_AGREE_NS, CLOCKS_APART_MAX_NS, PROMPT_NS};
 
-/// Number of unpaired runs before and after an unpaired event that are examined as its partners.
+/// An unpaired event may belong to an unpaired run near it. This is the number of runs that are examined
+/// before the event, and the number of runs that are examined after it.
 const NEAR: usize = 16;
 
 /// Maximum number of possible pairs that are examined for one change of a clock.
 const VOTES: usize = 1 << 20;
 
-/// Maximum number of changes of clocks, and maximum number of candidates that are tried for each
-/// change.
+/// Maximum number of changes of clocks, and maximum number of candidates (CPU and offset) for each change.
 const CHANGES: usize = 128;
 const TRIED: usize = 4;
 
@@ -44,14 +44,14 @@ pub(super) struct Offsets {
 pub(super) type Places = (usize, usize);
 
 impl Offsets {
-    /// Finds the offsets with which most events and runs can be paired.
+    /// Finds the offsets of the clocks with which most events and runs can be paired.
     pub(super) fn fit(threads: &[Wakes]) -> Offsets {
         let mut offsets = Offsets::default();
         for _ in 0..CHANGES {
             let peaks = offsets.peaks(threads);
             let tried = peaks.into_iter().take(TRIED);
-            // With the offset at one of the two ends, the runs begin as early as possible after
-            // their events.
+            // Each peak is a range of offsets. At one end of the range, the runs begin as early as possible
+            // after their events, so only the two ends are tried.
             let tried = tried.flat_map(|(_, ends, cpu)| ends.map(|ahead_ns| (ahead_ns, cpu)));
             let changes = tried.filter_map(|(ahead_ns, cpu)| {
                 let change = offsets.changed(threads, cpu, ahead_ns)?;
@@ -113,8 +113,8 @@ impl Offsets {
         pairs
     }
 
-    /// Returns the event of each pair together with the thread's previous run, which must have
-    /// ended before the event.
+    /// Returns for each pair its event, together with the thread's run before the pair's run. The earlier run
+    /// must have ended before the event; otherwise a clock is wrong.
     pub(super) fn runs_before(&self, wakes: &Wakes, pairs: &[Places]) -> Vec<Places> {
         let order = self.in_order(&wakes.ran);
         let mut before = vec![None; order.len()];
@@ -162,10 +162,9 @@ impl Offsets {
         order
     }
 
-    /// Returns for each CPU the offset of its clock with which most unpaired events and runs could
-    /// be paired. An entry has the number of these pairs, the least and the greatest such offset
-    /// (the one closer to 0 first), and the CPU. Entries are sorted by the number of pairs, largest
-    /// first.
+    /// Returns for each CPU the offset of its clock with which most unpaired events and runs could be paired.
+    /// An entry has the number of these pairs, the ends of the range of such offsets (the end closer to 0
+    /// first), and the CPU. Entries are sorted by the number of pairs, largest first.
     fn peaks(&self, threads: &[Wakes]) -> Vec<(usize, [i64; 2], u16)> {
         let mut votes: FxHashMap<u16, Vec<Range<i64>>> = FxHashMap::default();
         let mut count = 0;
@@ -189,13 +188,12 @@ impl Offsets {
                     if event.cpu == run.cpu || !is_near {
                         continue;
                     }
-                    // With these offsets of the event's clock, the run began promptly after the
+                    // Range of offsets of the event's clock with which the run began promptly after the
                     // event.
                     let least = event.ns.saturating_sub(*start_ns);
                     let its = votes.entry(event.cpu).or_default();
                     its.push(least..least.saturating_add(PROMPT_NS));
-                    // With these offsets of the run's clock, the run also began promptly after the
-                    // event.
+                    // Range of offsets of the run's clock with which the run began promptly after the event.
                     let most = run.ns.saturating_sub(*readied_ns);
                     let its = votes.entry(run.cpu).or_default();
                     its.push(most.saturating_sub(PROMPT_NS)..most);
@@ -212,9 +210,9 @@ impl Offsets {
         peaks
     }
 
-    /// Changes the offset of a clock in the time range in which this adds most pairs. Returns the
-    /// number of added pairs and the new offsets. Returns `None` if too few pairs are added, if too
-    /// few impossible runs disappear, or if most events and runs of the CPU remain unpaired.
+    /// Changes the offset of a clock in one time range: the range in which the change adds most pairs.
+    /// Returns the number of added pairs and the new offsets. Returns `None` if too few pairs are added, if
+    /// too few impossible runs disappear, or if most events and runs of the CPU remain unpaired.
     fn changed(&self, threads: &[Wakes], cpu: u16, ahead_ns: i64) -> Option<(usize, Offsets)> {
         let always = self.with(cpu, i64::MIN..i64::MAX, ahead_ns);
         let mut steps: Vec<(i64, isize)> = Vec::new();
@@ -255,8 +253,8 @@ impl Offsets {
     }
 }
 
-/// Returns the time of a pair by the clock of `cpu`, if exactly one half of the pair is on this
-/// CPU.
+/// Returns the time that the clock of `cpu` shows for a pair. Returns `None` unless exactly one of the event
+/// and the run is on this CPU.
 fn by_clock_of(cpu: u16, wakes: &Wakes, (event, run): Places) -> Option<i64> {
     let (event, run) = (wakes.readied[event], wakes.ran[run]);
     match (event.cpu == cpu, run.cpu == cpu) {
@@ -283,8 +281,8 @@ fn moments_of(cpu: u16, moments: &[Moment], places: impl Iterator<Item = usize>)
     its.map(|(ns, _)| ns).collect()
 }
 
-/// Returns the maximum number of intervals that have a common point, and the two ends of their
-/// intersection, the end closer to 0 first.
+/// Finds the point that lies in the largest number of intervals. Returns this number, and the two ends of the
+/// intersection of these intervals, the end closer to 0 first.
 fn peak(votes: &[Range<i64>]) -> Option<(usize, [i64; 2])> {
     let mut starts: Vec<i64> = votes.iter().map(|vote| vote.start).collect();
     let mut ends: Vec<i64> = votes.iter().map(|vote| vote.end).collect();
@@ -303,7 +301,7 @@ fn peak(votes: &[Range<i64>]) -> Option<(usize, [i64; 2])> {
     depths.max_by_key(|(depth, ends)| (*depth, Reverse(ends[0].saturating_abs())))
 }
 
-/// Returns the largest sum of the steps within a time range, and this range.
+/// Finds the time range in which the sum of the steps is largest. Returns the sum and the range.
 fn most_gained(mut steps: Vec<(i64, isize)>) -> Option<(usize, Range<i64>)> {
     steps.sort_unstable_by_key(|(ns, _)| *ns);
     let (mut sum, mut from, mut best) = (0, 0, None);

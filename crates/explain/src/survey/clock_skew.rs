@@ -1,10 +1,10 @@
-//! Processors whose clocks disagree with others.
+//! Processors whose clocks disagree with other clocks.
 //!
-//! A thread is readied after its previous run, and runs after it was readied. Suppose that by one
-//! processor's clock a thread was readied later than it ran by another processor's clock. Then the
-//! first clock is ahead by at least the difference. If the thread seems to be readied before its
-//! previous run ended, the clock of this run's processor is ahead. The fitted offsets of the clocks
-//! determine which run belongs to which event.
+//! A thread cannot run before it is readied, and it is not readied before its previous run has ended. So an
+//! event that readied a thread and a run of this thread show a wrong clock in two cases. If the run seems to
+//! begin before the event, the clock of the event's processor is ahead by at least the difference. If the
+//! previous run seems to end after the event, the clock of this run's processor is ahead by at least the
+//! difference. The offsets that `clock_offsets` finds determine which run belongs to which event.
 
 use std::cmp::Reverse;
 
@@ -27,10 +27,11 @@ pub struct ClockSkew {
     pub cpu: u16,
     /// True if its clock is ahead of the other clocks, false if it is behind.
     pub is_ahead: bool,
-    /// Lower bound of the offset in nanoseconds that at least half of the other processors show.
+    /// Lower bound of the clock's offset, in nanoseconds. At least half of the other processors show this
+    /// offset.
     pub by_ns: i64,
-    /// Greatest offset in nanoseconds that any other processor shows. It can be too large, because
-    /// the clock of that processor may be wrong, too.
+    /// Largest offset that any other processor shows, in nanoseconds. It can be too large, because the clock
+    /// of that processor may be wrong, too.
     pub most_ns: i64,
     /// Pairs of an event and a run that show the offset, the pair with the largest offset first.
     pub pairs: Vec<Pair>,
@@ -45,9 +46,9 @@ pub struct Pair {
     pub readied_ns: i64,
     /// CPU of the event.
     pub readying_cpu: u16,
-    /// Start of the run.
+    /// Start of the run, in nanoseconds since the trace's start.
     pub start_ns: i64,
-    /// End of the run.
+    /// End of the run, in nanoseconds since the trace's start.
     pub end_ns: i64,
     /// CPU of the run.
     pub cpu: u16,
@@ -89,9 +90,9 @@ fn skews(threads: &[Wakes]) -> Vec<ClockSkew> {
     skews
 }
 
-/// Finds pairs that show that the clock of `cpu` is ahead of clocks that always agree, or behind
-/// them if `is_ahead` is false. Returns `None` if there are too few such pairs. Clocks that are
-/// wrong at some time are not used for comparison, because the moment of their jump is not known.
+/// Finds the pairs which show that the clock of `cpu` is ahead of other clocks or, if `is_ahead` is false,
+/// behind other clocks. Returns `None` if there are too few such pairs. Only clocks that always agree are
+/// used for the comparison, because the moment at which another clock jumped is not known.
 fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Option<ClockSkew> {
     let mut pairs = Vec::new();
     for wakes in threads {
@@ -250,8 +251,8 @@ mod tests {
         assert_eq!(found(&machine(8, ahead)), all);
     }
 
-    /// Adds a thread on CPU 9, whose clock is 20 ms ahead. The thread is first woken by its own
-    /// CPU, then by a disk that interrupts CPU 3.
+    /// Tests a clock that is 20 ms ahead on CPU 9, which readies no threads of other CPUs. A thread on CPU 9
+    /// is first woken by its own CPU, then by a disk that interrupts CPU 3.
     #[test]
     fn a_clock_whose_cpu_makes_no_others_ready_is_told() {
         let mut threads = machine(8, |_, _| 0);
@@ -286,7 +287,7 @@ mod tests {
         assert_eq!(found(&ahead), [(1, true, 7 * MS - AFTER_NS)]);
     }
 
-    /// Checks that a wrong clock of one other CPU does not increase the offset.
+    /// Checks that one other CPU with a wrong clock does not increase the offset.
     #[test]
     fn a_clock_is_off_by_what_most_others_show() {
         let pair = |cpu, ahead_ns| Pair {

@@ -12,8 +12,8 @@ use crate::{Evidence, Finding, Reader, Unit, listed, moment};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complete {
     range: Range<i64>,
-    /// CPUs that are not recorded all the time. Each entry has the number of the CPU and the start
-    /// and end of its recording.
+    /// CPUs that are recorded for only a part of the trace. Each entry has the number of the CPU and the
+    /// start and end of its recording.
     cpus: Vec<(u16, Option<i64>, Option<i64>)>,
 }
 
@@ -63,7 +63,7 @@ impl Complete {
         self.range.start <= from && to <= self.range.end
     }
 
-    /// Returns an SQL condition that all CPUs are recorded from `from` to `to`, which are columns
+    /// Returns an SQL condition that is true if all CPUs are recorded from `from` to `to`. These are columns
     /// or expressions. The condition starts with `AND`, because it follows other conditions.
     pub(super) fn condition(&self, from: &str, to: &str) -> String {
         let mut condition = String::new();
@@ -76,8 +76,8 @@ impl Complete {
         condition
     }
 
-    /// Returns the names of the CPUs without any recorded event, although other CPUs switched
-    /// threads; `None` if there are none. Threads may have run unrecorded on these CPUs.
+    /// Returns the names of the CPUs that have no recorded event although other CPUs switched threads.
+    /// Returns `None` if there are no such CPUs. Threads may have run unrecorded on these CPUs.
     pub(crate) fn missing(&self) -> Option<String> {
         let missing = self.cpus.iter().filter(|(_, _, until)| is_nothing(*until));
         let missing: Vec<u16> = missing.map(|(cpu, ..)| *cpu).collect();
@@ -156,7 +156,7 @@ impl Complete {
     }
 }
 
-/// Returns true if a CPU that is recorded until this time is not recorded at all.
+/// Returns true if the recording of a CPU ended at time 0 or before. Such a CPU is not recorded at all.
 fn is_nothing(until_ns: Option<i64>) -> bool {
     until_ns.is_some_and(|until_ns| until_ns <= 0)
 }

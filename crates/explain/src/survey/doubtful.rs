@@ -36,8 +36,8 @@ impl Doubtful {
         self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
     }
 
-    /// Returns a condition on rows of `cpu_runs`. It selects runs that are not doubtful and do not
-    /// belong to an idle thread.
+    /// Returns a condition on rows of `cpu_runs`. It selects the runs of threads that are not doubtful,
+    /// without the runs of idle threads.
     pub fn believed(&self) -> Condition {
         let is_of_thread = Condition::is_not("thread_id", 0);
         match self.runs {

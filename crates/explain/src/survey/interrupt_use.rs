@@ -14,7 +14,8 @@ use crate::thresholds::{DPC_LIMIT_NS, ISR_LIMIT_NS, LOCKED_PERCENT};
 pub struct InterruptUse {
     /// Sums by routine, the routine with most CPU time first.
     pub routines: Vec<RoutineUse>,
-    /// Time ranges in which a CPU was locked: for a second or longer, it ran almost only DPCs and service routines.
+    /// Time ranges in which a CPU was locked: for a second or longer, the CPU ran almost only DPCs and
+    /// service routines.
     pub locked: Vec<Locked>,
 }
 
@@ -29,7 +30,7 @@ pub struct RoutineUse {
     pub routine: u64,
     /// Number of runs of the routine.
     pub times: i64,
-    /// Total time without nested interrupts, in nanoseconds; `None` if the time of no run is known.
+    /// Total time without nested interrupts, in nanoseconds; `None` if the time is unknown for all runs.
     pub exclusive_ns: Option<i64>,
     /// Number of pieces into which nested routines cut the runs.
     pub fragments: u64,
@@ -177,13 +178,14 @@ impl InterruptUse {
 /// Nanoseconds of a tenth of a second.
 const TENTH_NS: i64 = 100_000_000;
 
-/// Least time in routines within one second for which a CPU counts as locked, in nanoseconds.
+/// Minimum time in routines within one second for which a CPU counts as locked, in nanoseconds.
 const LOCKED_NS: i64 = 10 * TENTH_NS / 100 * LOCKED_PERCENT;
 
-/// CPU time of routines on one CPU, by tenths of a second.
+/// CPU time of routines on one CPU, divided into tenths of a second.
 #[derive(Default)]
 struct Tenths {
-    /// Tenths of a second in which routines ended, each with the CPU time of these routines.
+    /// For each tenth of a second in which routines ended: its number, and the CPU time of these routines in
+    /// nanoseconds.
     used: Vec<(i64, i64)>,
     /// Time ranges of single routines that are long enough to lock the CPU.
     long: Vec<Range<i64>>,
@@ -201,8 +203,8 @@ impl Tenths {
         }
     }
 
-    /// Returns the time ranges in which the CPU was locked during every second. Tenths of a second
-    /// at the ends of a range are left out if routines took less than half of their time.
+    /// Returns the time ranges in which the CPU was locked during every second. A tenth of a second at the
+    /// start or end of a range is left out if routines took less than half of this tenth.
     fn locked(self) -> Vec<Range<i64>> {
         let used = self.used;
         let (mut first, mut sum) = (0, 0_i64);

@@ -17,9 +17,10 @@ pub struct Interrupted<'c> {
     table: StoredTable,
     chunks: Range<usize>,
     during: Range<i64>,
-    /// Latest end in the rows that were read.
+    /// Latest end of a routine in the rows that were read so far.
     reached: i64,
-    /// For each CPU: the end and the time of each routine that was not assigned to a run yet.
+    /// For each CPU: the routines that were not assigned to a run yet. Each entry has the end and the time of
+    /// a routine.
     ended: Vec<VecDeque<(i64, i64)>>,
 }
 
@@ -30,11 +31,11 @@ const COLUMNS: [&str; 4] = ["end_ns", "cpu", "kind", "exclusive_ns"];
 const KINDS: &str = "'dpc', 'timer_dpc', 'io_timer', 'isr', 'msi'";
 
 impl<'c> Interrupted<'c> {
-    /// Creates a reader of the routines that ended after the start of the range and not after its
-    /// end.
+    /// Creates a reader of the routines that ended after the start of the range `during`, and at its end or
+    /// before.
     ///
     /// # Errors
-    /// If the table cannot be read.
+    /// Returns an error if the table cannot be read.
     pub fn new(reader: &'c Reader<'c>, during: Range<i64>) -> Result<Self, StoreError> {
         let table = reader.table(Table::Interrupts)?;
         Ok(Interrupted {
@@ -52,7 +53,7 @@ impl<'c> Interrupted<'c> {
     /// `at_most_ns`. Calls `each` with the end and the time of each of these routines.
     ///
     /// # Errors
-    /// If the table cannot be read, or the user cancelled.
+    /// Returns an error if the table cannot be read, or the user cancelled.
     pub fn of_run(
         &mut self,
         cpu: u16,
@@ -102,7 +103,7 @@ impl<'c> Interrupted<'c> {
     }
 }
 
-/// Returns a selection of the rows of [`query`] for a view, grouped by one column.
+/// Returns a selection for a view, grouped by one column. It selects the same runs as [`query`].
 pub(crate) fn selection(
     case: &Case<'_>,
     range: Option<&Range<i64>>,
@@ -120,9 +121,9 @@ pub(crate) fn selection(
     }
 }
 
-/// Returns the runs of threads as an SQL expression to follow `FROM`, without idle threads and
-/// doubtful runs. In its rows, `cpu_ns` is the thread's own time, and `inside_ns` is the time of
-/// the routines that interrupted it. Both times are limited to the range.
+/// Returns an SQL expression, to follow `FROM`, with the runs of threads. Idle threads and doubtful runs are
+/// left out. In a row, `cpu_ns` is the thread's own time, and `inside_ns` is the time of the routines that
+/// interrupted the thread. Both times are limited to the range.
 pub(crate) fn query(case: &Case<'_>, range: Option<&Range<i64>>) -> String {
     rows(case, range, "counts = 1")
 }
@@ -133,8 +134,8 @@ const TOTALS: [Column; 2] = [
     Column::new("interrupts_ns", "DPCs and ISRs in it", Unit::Duration),
 ];
 
-/// Returns evidence with the total busy time of all CPUs, and the part of it that DPCs and service
-/// routines used. This part includes routines that interrupted idle threads.
+/// Returns evidence with two times: the total busy time of all CPUs, and the part of the busy time that DPCs
+/// and service routines used. Routines that interrupted idle threads are included.
 pub(crate) fn totals(
     case: &Case<'_>,
     title: &str,
@@ -149,8 +150,8 @@ pub(crate) fn totals(
     Evidence::new(title, query, &TOTALS).row([busy_ns, interrupts_ns].map(|ns| Some(ns.into())))
 }
 
-/// Returns runs as an SQL expression like [`query`]. In its rows, `counts` is 1 for threads and 2
-/// for idle threads; 0 is for doubtful runs.
+/// Returns an SQL expression with runs, like [`query`]. `which` is a condition on the rows. In a row,
+/// `counts` is 1 for a thread, 2 for an idle thread, and 0 for a doubtful run.
 fn rows(case: &Case<'_>, range: Option<&Range<i64>>, which: &str) -> String {
     let survey = &case.survey;
     let counts = format!(
@@ -162,9 +163,9 @@ fn rows(case: &Case<'_>, range: Option<&Range<i64>>, which: &str) -> String {
     counted_runs(&counts, has_routines, range, which)
 }
 
-/// Returns the runs that `believed` selects as an SQL expression to follow `FROM`. In its rows,
-/// `cpu_ns` is the thread's own time within the range, and `inside_ns` is the time of the routines
-/// that interrupted it. `has_routines` is true if the table `interrupts` has rows.
+/// Returns an SQL expression, to follow `FROM`, with the runs that `believed` selects. In a row, `cpu_ns` is
+/// the thread's own time within the range, and `inside_ns` is the time of the routines that interrupted the
+/// thread. `has_routines` is true if the table `interrupts` has rows.
 pub fn own_runs(believed: &Condition, has_routines: bool, range: Option<&Range<i64>>) -> String {
     let counts = format!("CASE WHEN {} THEN 1 ELSE 0 END AS counts", believed.sql());
     counted_runs(&counts, has_routines, range, "counts = 1")

@@ -17,8 +17,8 @@ const SHORTEST_NS: i64 = 50_000_000;
 pub struct Load {
     start_ns: i64,
     width_ns: i64,
-    /// Time in nanoseconds that threads ran in each interval, summed over all CPUs, without idle
-    /// threads, but with the DPCs and service routines that interrupted idle threads.
+    /// Busy time of all CPUs in each interval, in nanoseconds. It is the time of all threads except idle
+    /// threads, plus the time of DPCs and service routines that interrupted idle threads.
     busy_ns: Vec<i64>,
     /// Gaps in which no CPU switched threads.
     pub(super) gaps: Vec<Range<i64>>,

@@ -19,7 +19,7 @@ pub struct Wait {
     pub ready_ns: i64,
     /// Start of the run, in nanoseconds since the trace's start.
     pub start_ns: i64,
-    /// End of the run.
+    /// End of the run, in nanoseconds since the trace's start.
     pub end_ns: i64,
     /// CPU of the run.
     pub cpu: u16,
@@ -31,9 +31,9 @@ pub struct Wait {
     pub process_id: Option<u32>,
     /// Row of the thread's process in `processes`.
     pub process_row: Option<u32>,
-    /// Time when the thread was last switched out before the run.
+    /// Time when the thread was last switched out before the run, in nanoseconds since the trace's start.
     pub previous_out_ns: Option<i64>,
-    /// Time when the thread was readied, if an event recorded it.
+    /// Time when the thread was readied, in nanoseconds since the trace's start, if an event recorded it.
     pub readied_ns: Option<i64>,
     /// Time for which the thread waited for something else before it was readied, in nanoseconds.
     pub waits_ns: Option<i64>,
@@ -61,8 +61,8 @@ pub struct Wait {
     pub priority: Option<i8>,
     /// Priority of the thread at the last switch-out before the run.
     pub previous_priority: Option<i8>,
-    /// Rank of the thread: the worse of its ranks at the end of the run and at the last switch-out
-    /// before it.
+    /// Rank of the thread. The thread has a rank at the end of the run and a rank at the last switch-out
+    /// before the run; this is the worse of the two.
     pub rank: Option<u8>,
     /// State of the thread after the last switch-out before the run.
     pub previous_state: Option<u8>,
@@ -118,7 +118,7 @@ impl Wait {
     }
 }
 
-/// Collection of the longest waits in scope. The shortest of them is on top of the heap.
+/// Collection of the longest waits in scope. The shortest of the collected waits is on top of the heap.
 #[derive(Default)]
 pub(super) struct LongestWaits(BinaryHeap<Reverse<Wait>>);
 

@@ -74,9 +74,9 @@ pub struct Survey {
     /// Number of contradicted runs. The context switch before such a run names another thread as
     /// the next one, so context switches are missing.
     pub contradictions: u64,
-    /// Total length of these runs, in nanoseconds.
+    /// Total length of the contradicted runs, in nanoseconds.
     pub contradicted_ns: i64,
-    /// Doubtful runs. No sum of CPU time here includes them.
+    /// Doubtful runs. The sums of CPU time in this survey do not include them.
     pub doubtful: Doubtful,
     /// CPU time of DPCs and service routines.
     pub interrupts: InterruptUse,
@@ -158,7 +158,7 @@ impl Survey {
         })
     }
 
-    /// Computes all sums except those of interrupts, clocks and suspend gaps.
+    /// Computes all sums except the sums of interrupts, clocks and suspend gaps.
     fn of_runs(
         reader: &Reader<'_>,
         scope: &Scope,
@@ -230,21 +230,20 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Returns the greatest difference between two clocks that must be expected, in nanoseconds; 0
-    /// if the clocks agree. It is twice the largest known offset, because this offset is only a
-    /// lower bound.
+    /// Returns the maximum difference between two clocks that must be expected, in nanoseconds; 0 if the
+    /// clocks agree. It is twice the largest known offset, because a known offset is only a lower bound.
     pub(crate) fn clocks_apart_ns(&self) -> i64 {
         let most_ns = self.clock_skews.iter().map(|skew| skew.most_ns);
         most_ns.max().unwrap_or(0).saturating_mul(2)
     }
 
-    /// Returns the CPU time of threads that counts, without doubtful runs, in nanoseconds.
+    /// Returns the CPU time of all threads in nanoseconds, without doubtful runs and idle threads.
     pub fn kept_ns(&self) -> i64 {
         self.cpus.iter().map(|cpu| cpu.busy_ns).sum()
     }
 
-    /// Returns true if most CPU time is in doubtful runs, because the trace lacks switches everywhere. A
-    /// part of a trace with the events of one program is an example.
+    /// Returns true if most CPU time is in doubtful runs, because switches are missing in the whole trace. An
+    /// example is a part of a trace that contains only the events of one program.
     pub fn lacks_switches(&self) -> bool {
         self.doubtful.cpu_ns > self.kept_ns()
     }
@@ -254,8 +253,8 @@ impl Survey {
         self.span.end.saturating_sub(self.span.start)
     }
 
-    /// Returns the busy time of all CPUs together: of threads, and of the DPCs and service routines
-    /// that interrupted idle threads, in nanoseconds.
+    /// Returns the busy time of all CPUs together, in nanoseconds. It is the time of threads, plus the time
+    /// of DPCs and service routines that interrupted idle threads.
     pub fn busy_ns(&self) -> i64 {
         let cpus = self.cpus.iter();
         cpus.map(|cpu| cpu.busy_ns.saturating_add(cpu.idle_interrupts_ns))
@@ -273,14 +272,15 @@ impl Survey {
         self.span_ns().saturating_mul(self.cpus.len() as i64)
     }
 
-    /// Returns the time of all CPUs together within a range, without suspend gaps, in nanoseconds.
+    /// Returns the time of all CPUs together within a range, in nanoseconds. Suspend gaps are left out.
     pub(crate) fn awake_cpus_ns(&self, range: &Range<i64>) -> i64 {
         let range_ns = range.end.saturating_sub(range.start);
         let awake_ns = range_ns - self.suspend_gaps.asleep_ns(range);
         awake_ns.saturating_mul(self.cpus.len() as i64)
     }
 
-    /// Returns the words that follow a percentage of the time of `awake_cpus_ns` in a sentence.
+    /// Returns the words that follow a percentage in a sentence, if 100 % is the time that `awake_cpus_ns`
+    /// returns.
     pub(crate) fn of_their_time(&self, range: &Range<i64>) -> &'static str {
         match self.suspend_gaps.asleep_ns(range) {
             0 => "of their time",

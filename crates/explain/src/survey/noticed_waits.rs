@@ -15,21 +15,21 @@ use crate::thresholds::NOTICED_NS;
 /// Maximum number of waits kept for a process.
 const KEPT: usize = 64;
 
-/// Waits of a process's ready threads for a CPU that lasted at least `NOTICED_NS`.
+/// Waits for a CPU of the ready threads of a process. Each wait lasted at least `NOTICED_NS`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NoticedWaits {
     /// Row of the process in the table `processes`.
     pub process_row: Option<u32>,
     /// Id of the process.
     pub process_id: Option<u32>,
-    /// Number of waits, without those during which the thread may have run unseen.
+    /// Number of waits. A wait during which the thread may have run unseen does not count.
     pub waits: u64,
-    /// Longest of these waits, in nanoseconds.
+    /// Length of the longest wait that counts in `waits`, in nanoseconds.
     pub longest_ns: i64,
-    /// Time ranges with at least one of these waits, sorted and disjoint. Each range is at least
-    /// `NOTICED_NS` long, so there cannot be many.
+    /// Time ranges during which at least one wait that counts in `waits` lasted, sorted and disjoint. Each
+    /// range is at least `NOTICED_NS` long, so there cannot be many.
     pub ranges: Vec<Range<i64>>,
-    /// Longest of all these waits, the longest first.
+    /// Longest waits, also those during which the thread may have run unseen. The longest wait comes first.
     pub longest: Vec<Wait>,
 }
 

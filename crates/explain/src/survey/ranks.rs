@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use tables::CpuRunsView;
 
-/// CPU time of those threads of a process that have the same rank.
+/// CPU time of those threads of a process that have the same rank. A process has one entry for each rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankUse {
     /// Row of the process in the table `processes`.
@@ -16,9 +16,9 @@ pub struct RankUse {
     pub runs: u64,
     /// Total length of the runs, in nanoseconds.
     pub cpu_ns: i64,
-    /// End of the first run.
+    /// End of the first run, in nanoseconds since the trace's start.
     pub first_ns: i64,
-    /// End of the last run.
+    /// End of the last run, in nanoseconds since the trace's start.
     pub last_ns: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Waits of each thread: for something other than a CPU, and many short ones for a CPU.
+//! Waits of each thread: waits for something other than a CPU, and the many short waits for a CPU.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -49,18 +49,18 @@ pub struct ThreadWaits {
     pub blocks: Vec<Wait>,
     /// Number and total length in nanoseconds of the blocks by CPU rate control.
     pub rate_controlled: (u64, i64),
-    /// Time of the last switch-out, the wait reason and the CPU, if the thread waits when its record
-    /// ends.
+    /// Time of the thread's last switch-out, the wait reason and the CPU. `None` if the thread did not wait
+    /// after its last recorded run.
     pub blocked_since: Option<(i64, u8, u16)>,
-    /// First run of the thread and the clock ticks that the kernel counted before it, if the run
-    /// begins noticeably after the first run of the trace.
+    /// First run of the thread, and the number of clock ticks that the kernel counted before it. `None` if
+    /// the first run begins soon after the first run of the trace.
     pub first: Option<Box<(Wait, u32)>>,
     /// Seconds of the trace in which the thread lost much time, in order.
     pub lost: Vec<LostSecond>,
     /// Longest waits for a CPU below `NOTICED_NS`, the longest first.
     pub short: Vec<Wait>,
-    /// Wakes of a real-time thread, in order. Each has the time when the thread was readied and
-    /// the time for which it was then ready, in nanoseconds.
+    /// Wakes of a real-time thread, in order. Each entry has the time when the thread was readied, and the
+    /// length of the wait for a CPU that followed, in nanoseconds.
     pub wakes: Vec<(i64, i64)>,
 }
 
@@ -94,7 +94,7 @@ impl ThreadWaits {
         self.counts.get(usize::from(reason)).copied().unwrap_or(0)
     }
 
-    /// Returns true if the thread waits for this reason more often than for all others together.
+    /// Returns true if the thread waits for this reason more often than for all other reasons together.
     pub(crate) fn is_usual(&self, reason: u8) -> bool {
         let all: u32 = self.counts.iter().sum();
         self.count(reason).saturating_mul(2) > all

@@ -27,14 +27,15 @@ pub struct ProcessUse {
     pub runs: u64,
     /// Number of waits for a CPU whose length is known.
     pub known_waits: u64,
-    /// Total length of these waits, in nanoseconds.
+    /// Total length of the waits that count in `known_waits`, in nanoseconds.
     pub ready_ns: i64,
-    /// Length of the longest of these waits, in nanoseconds.
+    /// Length of the longest wait that counts in `known_waits`, in nanoseconds.
     pub longest_ready_ns: i64,
 }
 
 impl ProcessUse {
-    /// Adds a run: its length, the time of interrupts in it, and the wait before it.
+    /// Adds a run. The arguments are the length of the run, the time of interrupts during the run, and the
+    /// wait before the run.
     pub(crate) fn add(&mut self, cpu_ns: i64, interrupts_ns: i64, ready_ns: Option<i64>) {
         self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
         self.interrupts_ns = self.interrupts_ns.saturating_add(interrupts_ns);

@@ -25,7 +25,7 @@ pub(super) struct Wakes {
     pub(super) readied: Vec<Moment>,
     /// Starts of the thread's runs, by the clock of the CPU on which it ran.
     pub(super) ran: Vec<Moment>,
-    /// Ends of these runs, in the same order.
+    /// Ends of the runs in `ran`, in the same order.
     pub(super) ended: Vec<Moment>,
 }
 
@@ -35,9 +35,9 @@ const WAITING: u8 = 5;
 /// Maximum number of moments kept in memory.
 const KEPT: usize = 1 << 18;
 
-/// Reads the wakes of threads that were readied and ran, while all CPUs are recorded. If there are
-/// too many moments, the threads that wake most often are dropped. Threads that wake rarely come
-/// first, because their runs are the easiest to assign.
+/// Reads the wakes of threads that were readied and ran, while all CPUs are recorded. If there are too many
+/// moments, the threads that wake most often are dropped. In the result, the threads that wake rarely come
+/// first, because their runs are the easiest to assign to events.
 pub(super) fn read(reader: &Reader<'_>, complete: &Complete) -> Result<Vec<Wakes>, StoreError> {
     let mut kept = Kept::new(KEPT);
     let readied = reader.table(Table::ReadyThreads)?;

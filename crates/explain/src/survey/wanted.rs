@@ -1,4 +1,4 @@
-//! Selection of the waits in scope, which are examined.
+//! Selection of the waits that are in scope. Only these waits are examined.
 
 use std::ops::Range;
 
@@ -31,7 +31,8 @@ impl<'c> Wanted<'c> {
         }
     }
 
-    /// Returns true if the wait of length `ready_ns` before a run is in scope.
+    /// Returns true if a wait is in scope. The wait has the length `ready_ns` and ended when the run in `row`
+    /// began.
     pub(super) fn is(&self, runs: &CpuRunsView<'_>, row: usize, ready_ns: i64) -> bool {
         let (thread_id, start_ns) = (runs.thread_id[row], runs.start_ns[row]);
         let since_ns = start_ns.saturating_sub(ready_ns);
@@ -43,8 +44,8 @@ impl<'c> Wanted<'c> {
                 || (runs.process_row.get(row)).is_some_and(|row| self.processes.contains(&row)))
     }
 
-    /// Returns an SQL condition on rows of `cpu_runs`. It selects the runs that end a wait in scope
-    /// of this process's threads.
+    /// Returns an SQL condition on rows of `cpu_runs`. It selects the runs of this process's threads that end
+    /// a wait in scope.
     pub(crate) fn condition(&self, process_row: Option<u32>, process_id: Option<u32>) -> String {
         let mut condition = match (process_row, process_id) {
             (Some(row), _) => format!("process_row = {row}"),

@@ -1,4 +1,4 @@
-//! Theory: drivers kept CPUs while they waited for their devices.
+//! Theory: drivers kept CPUs busy while they waited for their devices.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -20,7 +20,7 @@ pub(crate) struct BusyWaiting;
 static ABOUT: About = About {
     id: "busy-waiting",
     name: "drivers that spin",
-    question: "Did drivers keep CPUs while they waited for their devices?",
+    question: "Did drivers keep CPUs busy while they waited for their devices?",
     tables: &[Table::Samples, Table::Stacks],
     sources: &[
         Source {
@@ -151,7 +151,7 @@ impl Spin {
     }
 }
 
-/// Samples within the kernel itself.
+/// Samples in code of the kernel, and loops that they show.
 struct Kernel {
     /// Usual time between samples, in nanoseconds.
     interval_ns: i64,
@@ -282,9 +282,9 @@ impl Kernel {
         }
     }
 
-    /// Returns the drivers that wait, and true if functions of the kernel have names. Drivers are
-    /// found by the name of the stalling function. If functions have no names, drivers are found by
-    /// their loops.
+    /// Returns the drivers that wait in a loop, and true if functions of the kernel have names. If they have
+    /// names, a driver is found by the name of the stalling function. Otherwise it is found by the driver's
+    /// loop.
     fn spins(&self, case: &Case<'_>) -> Result<(Vec<Spin>, bool), StoreError> {
         let tracker = ImageTracker::new(&case.names.images);
         let (named, stalls) = self.stalls(case);
@@ -376,8 +376,8 @@ fn gap_ns(interval_ns: i64) -> i64 {
     interval_ns.saturating_mul(5) / 2
 }
 
-/// Returns the maximum time that a sample represents, in nanoseconds. A sample after a gap (because
-/// of suspension or lost samples) counts as at most two samples.
+/// Returns the maximum time that a sample represents, in nanoseconds. After a gap (because of suspension or
+/// lost samples), the time of one sample is therefore at most the time of two samples.
 fn cap_ns(interval_ns: i64) -> i64 {
     interval_ns.saturating_mul(2)
 }
@@ -485,7 +485,7 @@ fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
             false => "",
         }
     );
-    // The time that a sample represents ends with the sample.
+    // A sample represents the time before it. The time range of a wait therefore ends at the last sample.
     let long = spin.bursts.iter().filter(|burst| burst.ns >= STALL_NS);
     let long = union(
         long.map(|burst| burst.at.end - burst.ns..burst.at.end)

@@ -33,7 +33,8 @@ impl Theory for Capture {
     }
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
-        // For each kind of damage: the number of rows and, if known, the sum of their counts.
+        // For each kind of damage: the number of its rows, and the sum of their counts if the counts are
+        // known.
         let mut kinds: BTreeMap<String, (u64, Option<u64>)> = BTreeMap::new();
         let mut then: Vec<Gap> = Vec::new();
         let table = case.table(Table::Damages)?;
@@ -144,7 +145,7 @@ impl Theory for Capture {
     }
 }
 
-/// Time range in which events may be missing and which overlaps the time range in scope.
+/// Time range in which events may be missing. It overlaps the time range in scope.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Gap {
     start_ns: i64,

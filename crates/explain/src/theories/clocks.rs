@@ -35,7 +35,7 @@ impl Theory for Clocks {
         }
         let skews = &case.survey.clock_skews;
         if skews.is_empty() {
-            let because = "they agree, as far as runs and ready-thread events show";
+            let because = "they agree, according to runs and ready-thread events";
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }
         let told = skews.iter().take(TOLD).map(|skew| {

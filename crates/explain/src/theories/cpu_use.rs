@@ -60,7 +60,7 @@ impl Theory for CpuUse {
     }
 }
 
-/// Returns the part of the time range in scope that lies in the trace.
+/// Returns the intersection of the time range in scope with the time of the trace.
 fn asked(case: &Case<'_>) -> Option<Range<i64>> {
     let asked = case.scope.during.as_ref()?;
     // A moment (a range of 1 ns) has no CPU time.
@@ -370,9 +370,9 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
     }))
 }
 
-/// Returns true if samples of idle CPUs were left out of the trace. This is the case if there are
-/// no such samples, although the idle time would have given ten or more. Returns `None` without
-/// context switches, because they record the idle time.
+/// Returns true if samples of idle CPUs were left out of the trace. This is the case if there are no such
+/// samples, although the idle time is long enough for ten samples or more. Returns `None` if there are no
+/// context switches, because the idle time is then unknown.
 fn lacks_idle(case: &Case<'_>, idle: u64, busy: u64) -> Option<bool> {
     if idle > 0 {
         return Some(false);

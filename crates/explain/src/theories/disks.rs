@@ -40,9 +40,10 @@ struct Requests {
 struct Slow {
     count: u64,
     total_ns: i64,
-    /// Time in the queue, if it is known.
+    /// Time that the slow requests spent in the queue, in nanoseconds, if it is known.
     queue_ns: Option<i64>,
-    /// Number of the requests that the disk itself worked on for `SLOW_REQUEST_NS` or longer.
+    /// Number of slow requests for which the disk itself needed `SLOW_REQUEST_NS` or longer, without the time
+    /// in the queue.
     served: u64,
 }
 
@@ -122,7 +123,7 @@ impl Theory for Disks {
                 requests.queue_ns.map(Into::into),
             ]);
         }
-        // A few slow requests matter even if many fast ones keep the mean short.
+        // A few slow requests matter, even if many fast requests keep the mean low.
         let mut with_slow: Vec<&(u32, Requests)> = (disks.iter())
             .filter(|(_, requests)| requests.slow.count > 0)
             .collect();

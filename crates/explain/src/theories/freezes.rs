@@ -63,8 +63,8 @@ impl Theory for Freezes {
     }
 }
 
-/// Describes a freeze of a process. `focus_ns` is the time from which the frozen process had the
-/// focus, if it had the focus.
+/// Describes a freeze of a process. `focus_ns` is the time since when the frozen process had the focus;
+/// `None` if it did not have the focus.
 fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Finding, StoreError> {
     let Range { start, end } = freeze.range;
     let process = case.process(freeze.process_row, Some(freeze.process_id));
@@ -190,8 +190,8 @@ struct Woken {
     readied_ns: Option<i64>,
     start_ns: i64,
     end_ns: i64,
-    /// True if a DPC woke the thread. A timer that expires wakes threads in this way, also those of
-    /// suspended apps that no user or program waits for.
+    /// True if a DPC woke the thread. A timer that expires wakes threads by a DPC. Such a timer also wakes
+    /// threads of suspended apps for which no user and no program waits.
     by_dpc: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Theory: threads of one program waited for each other, one after the other.
+//! Theory: threads of one program waited for a lock that they handed from one to the next.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -104,7 +104,7 @@ struct Convoy {
     process_row: u32,
     threads: FxHashSet<u32>,
     times: u64,
-    /// Time range from the beginning of the first wait to the end of the last.
+    /// Time range from the start of the first wait to the end of the last wait.
     during: Range<i64>,
 }
 
@@ -199,7 +199,7 @@ fn convoys(case: &Case<'_>) -> Result<Vec<Convoy>, StoreError> {
     Ok(convoys)
 }
 
-/// Calls `each` for every wait for a lock after which the thread's run ended in the range.
+/// Calls `each` for every wait for a lock. A wait counts if the run after the wait ended in the range.
 fn each_wait(
     case: &Case<'_>,
     range: Range<i64>,
@@ -216,7 +216,7 @@ fn each_wait(
     Ok(())
 }
 
-/// Number and lengths of the waits of a thread.
+/// Number, total length and maximum length of the waits of a thread.
 #[derive(Clone, Copy, Default)]
 struct Waits {
     count: u64,
@@ -260,8 +260,8 @@ impl<'c> Waiters<'c> {
         })
     }
 
-    /// Returns a selection of the rows of the convoy's waits, and the name of the column with their
-    /// lengths.
+    /// Returns a selection of the rows of the convoy's waits. The second value is the name of the column that
+    /// contains the lengths of the waits.
     fn selection(&self, case: &Case<'_>) -> (Selection, &'static str) {
         let Range { start, end } = self.convoy.during;
         let row = self.convoy.process_row;

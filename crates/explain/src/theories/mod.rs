@@ -31,8 +31,8 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &hangs::Hangs,
     &short_waits::ShortWaits,
     &outranked::Outranked,
-    // This theory comes before the theory about the locked CPUs that it causes, because both may
-    // report the same delay.
+    // This theory comes before the theory about locked CPUs, because signing and encryption can lock CPUs,
+    // and both theories may report the same delay.
     &network::SmbSecurity,
     &interrupts::LockedCpus,
     &interrupts::LongRoutines,

@@ -1,4 +1,4 @@
-//! Theory: threads had a rank other than 0, so that all threads of rank 0 ran before them.
+//! Theory: threads had a rank other than 0. All threads of rank 0 run before such threads.
 
 use selection::{Condition, Expression, Order, Selection};
 use tables::{StoreError, Table};

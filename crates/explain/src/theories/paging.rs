@@ -67,7 +67,7 @@ struct OfProcess {
     by_thread: FxHashMap<u32, Faults>,
     by_file: FxHashMap<Option<String>, Faults>,
     waits: Vec<Range<i64>>,
-    /// Waits of threads that handle messages of windows.
+    /// Waits of threads that handle window messages.
     of_windows: Vec<Range<i64>>,
 }
 
@@ -170,8 +170,8 @@ fn told(case: &Case<'_>, row: ProcessRow, of: &OfProcess) -> String {
     )
 }
 
-/// Describes the hard faults of a process. If it had the focus while its window waited for a disruptive time, a
-/// user waited.
+/// Describes the hard faults of a process. A user waited if the process had the focus while its window waited
+/// for a disruptive time.
 fn found(case: &Case<'_>, noticed: &Noticed, row: ProcessRow, of: &OfProcess) -> Finding {
     let waited_ns = of.all.waited_ns.unwrap_or(0);
     let waits = union(of.waits.clone());

@@ -34,7 +34,7 @@ static ABOUT: About = About {
     ],
 };
 
-/// Unit of a quantum in microseconds: a third of a clock tick.
+/// Length of a unit of a quantum in microseconds: a third of a clock tick.
 const UNIT_US: f64 = CLOCK_PERIOD_NS as f64 / 1_000.0 / 3.0;
 /// Code of the wait reason of a thread whose quantum ended (`WrQuantumEnd`).
 const QUANTUM_END: u8 = 30;
@@ -43,8 +43,8 @@ const READY: u8 = 1;
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 12;
 
-/// Returns the values of Win32PrioritySeparation that are equivalent to a setting, with their
-/// meaning.
+/// Returns a text with the values of Win32PrioritySeparation that have the same effect as `setting`, and
+/// their meaning.
 fn stands_for(setting: Win32PrioritySeparation) -> String {
     let quantum = setting.decode(false);
     let units = |of: quantum::Quantum| (of.foreground_units, of.background_units);
@@ -66,7 +66,8 @@ fn stands_for(setting: Win32PrioritySeparation) -> String {
     format!("{values} ({interval}, {length}{default})")
 }
 
-/// Returns the values with fixed quanta that differ from each other only in the boost.
+/// Returns a text with three values of Win32PrioritySeparation. They have fixed quanta and differ only in the
+/// boost.
 fn alike(value: u32) -> String {
     format!("{value:#X}, {:#X}, {:#X}", value + 1, value + 2)
 }
@@ -78,8 +79,8 @@ struct Turns {
     longest_ns: i64,
 }
 
-/// Key of turns: the process row, the process id, true if the process had the focus (if this is
-/// known), and the units of the quantum that were left.
+/// Key of turns: the process row, the process id, the focus, and the units of the quantum that were left. The
+/// focus is true if the process had the focus, and `None` if this is not known.
 type Key = (Option<u32>, Option<u32>, Option<bool>, i64);
 
 impl Theory for Quantum {
@@ -122,8 +123,8 @@ fn found(
     let all: u64 = turns.iter().map(|(_, turns)| turns.count).sum();
     let (with, without) = match focus.is_empty() {
         false => (usual(&turns, Some(true)), usual(&turns, Some(false))),
-        // If there are several lengths, the longest is assumed to be that of the program with the
-        // focus.
+        // If the focus is not recorded and quanta have several lengths, the longest length is assumed to
+        // belong to the program with the focus.
         true => {
             let lengths = lengths(&turns);
             let longest = lengths.last().filter(|_| lengths.len() > 1);
@@ -244,7 +245,7 @@ fn found(
     }
 }
 
-/// Returns evidence with the greatest part of the quantum that was left, by process.
+/// Returns evidence for each process: the largest part of the quantum that was left at the end of a turn.
 fn left_at_most(case: &Case<'_>, mhz: u32, in_focus: &str, turns: &[(Key, Turns)]) -> Evidence {
     let title = "Turns ended for another thread, and the greatest part of the quantum that was \
         left";
@@ -309,9 +310,9 @@ fn units_left(mhz: u32) -> Expression {
     ))
 }
 
-/// Returns the length of a quantum, computed from the units that were left at the end of turns. It
-/// is the most frequent value, because Windows refills an expired quantum at once. If turns end
-/// earlier, it is the greatest value.
+/// Returns the length of a quantum, computed from the units that were left at the end of turns. If at least
+/// half of the turns have the most frequent value, it is this value, because Windows refills an expired
+/// quantum at once. If turns end earlier, it is the largest value.
 fn length<'t>(turns: impl Iterator<Item = (i64, &'t Turns)>) -> Option<i64> {
     let mut of: FxHashMap<i64, u64> = FxHashMap::default();
     for (units, turns) in turns {
@@ -325,7 +326,8 @@ fn length<'t>(turns: impl Iterator<Item = (i64, &'t Turns)>) -> Option<i64> {
     }
 }
 
-/// Returns the quantum of programs with the focus or, if `has_focus` is false, without the focus.
+/// Returns the length of the quantum of programs with the focus. If `has_focus` is false, returns the length
+/// for programs without the focus.
 fn usual(turns: &[(Key, Turns)], has_focus: Option<bool>) -> Option<i64> {
     let of = turns
         .iter()

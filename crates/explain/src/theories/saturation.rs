@@ -79,7 +79,7 @@ impl Theory for Saturation {
     }
 }
 
-/// Row in `processes` and id of a process, as far as they are known.
+/// Row of a process in `processes`, and id of the process. A value that is not known is `None`.
 type ProcessKey = (Option<u32>, Option<u32>);
 
 /// CPU time within a time range, in nanoseconds.
@@ -127,8 +127,8 @@ impl Used {
         Ok(used)
     }
 
-    /// Returns the time of threads below normal priority, which give way to all others, in
-    /// nanoseconds.
+    /// Returns the CPU time of threads below normal priority, in nanoseconds. All other threads run before
+    /// them.
     fn low_ns(&self) -> i64 {
         let low = self
             .priorities
@@ -182,8 +182,8 @@ impl Used {
     }
 }
 
-/// Describes the ranges in which all CPUs were busy. If threads below normal priority had much of the time,
-/// no program of normal priority had to wait for them, and it is only information.
+/// Describes the ranges in which all CPUs were busy. If threads below normal priority used much of the time,
+/// the finding is only information, because no program of normal priority has to wait for such threads.
 fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used) -> Finding {
     let cpus = case.survey.cpus.len();
     let long_ns = longest.end - longest.start;
@@ -230,8 +230,8 @@ fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used)
              priority to those that may wait",
         ),
         false => finding.because(format!(
-            "Threads below normal priority had {} of this time. They give way to all others, so the \
-             CPUs were free for programs of normal priority.",
+            "Threads below normal priority used {} of this time. All other threads run before them, \
+             so the CPUs were free for programs of normal priority.",
             percent(low_ns, cpus_ns)
         )),
     };

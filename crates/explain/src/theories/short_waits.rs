@@ -170,8 +170,9 @@ fn missed(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, Sto
     Ok(findings)
 }
 
-/// Returns findings about real-time threads that were woken late, because DPCs and ISRs delayed what wakes
-/// them: after a long time between two wakes, the next wake came early.
+/// Returns findings about real-time threads that were woken late because DPCs and ISRs delayed the wake. A
+/// wake was late if the time since the previous wake was too long, and the time until the next wake was too
+/// short.
 fn woken_late(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, StoreError> {
     let mut all: Vec<(i64, i64, &ThreadWaits, Vec<Range<i64>>)> = Vec::new();
     for thread in threads {
@@ -195,7 +196,8 @@ fn woken_late(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>,
     let mut findings = Vec::new();
     for (ns, period_ns, thread, late) in all.into_iter().take(FINDINGS) {
         let routines = Routines::read(case, late.clone())?;
-        // Something else delayed the wakes, such as a timer or a device.
+        // If the routines took too little time, something else delayed the wakes, such as a timer or a
+        // device.
         if !is_share(routines.most_ns(), ns, CAUSE_PERCENT) {
             continue;
         }
@@ -358,8 +360,8 @@ fn with_cause(
     Ok(finding)
 }
 
-/// Row of [`Routines`]: the CPU, the row of the image, the address, the number of runs and their
-/// time.
+/// Row of [`Routines`]: the CPU, the row of the image, the address of the routine, the number of its runs,
+/// and the total time of these runs in nanoseconds.
 type Routine = (u16, Option<u32>, u64, u64, i64);
 
 /// DPCs and service routines in time ranges, by CPU. Most CPU time comes first.
@@ -419,7 +421,7 @@ impl Routines {
         self.rows.first().map_or(0, |row| row.4)
     }
 
-    /// Blames the routine with most CPU time.
+    /// Adds the routine with most CPU time to the finding as the cause.
     fn blamed(&self, case: &Case<'_>, finding: Finding) -> Finding {
         let Some((_, image, routine, ..)) = self.rows.first() else {
             return finding;

@@ -1,8 +1,9 @@
-//! Scenarios with the answer that an expert gives, in `tests/answers`. Each is explained with several seeds,
-//! releases of Windows and sizes of the machine, and with parts of the recording removed.
+//! Tests with the scenarios in `tests/answers`. Each scenario has the answer that an expert gives. Each
+//! scenario is explained with several seeds, releases of Windows and sizes of the machine, and with parts of
+//! the recording removed.
 //!
-//! `LAGLAB_ANSWERS` sets the number of seeds of each scenario. With it, all releases and sizes of each seed and
-//! all removals are tested; without it, one of each.
+//! If `LAGLAB_ANSWERS` is set, it is the number of seeds of each scenario, and each seed is tested with all
+//! releases, all sizes and all removals. If it is not set, only one of each is tested.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,13 +24,13 @@ use super::hangs::told;
 struct Answer {
     /// Theory of the first finding; empty if nothing is wrong.
     theory: String,
-    /// Least severity of the first finding.
+    /// Minimum severity of the first finding.
     severity: String,
     /// Texts that the first finding contains.
     says: Vec<String>,
-    /// Further findings that must exist, warnings or problems.
+    /// Further warnings or problems that must exist.
     also: Vec<Told>,
-    /// Theories that may have warnings and problems too, because they are true.
+    /// Theories that may also have warnings and problems, because these are true.
     may: Vec<String>,
     /// Texts that no warning and no problem contains.
     never: Vec<String>,
@@ -61,7 +62,8 @@ struct Told {
     says: Vec<String>,
 }
 
-/// Question about a process, or about a moment in milliseconds, with the first finding of its answer.
+/// Question about a process, or about a moment in milliseconds, and the first finding that the answer must
+/// have.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Asked {
@@ -108,7 +110,7 @@ const PROVIDERS: [&str; 5] = [
     "Multi-Input",
 ];
 
-/// Returns the settings of which each removes a part of the recording.
+/// Returns settings. Each setting removes a part of the recording.
 fn removals() -> Vec<String> {
     let without = |list: &str, all: &[&str]| -> Vec<String> {
         let names = (0..all.len()).map(|gone| {
@@ -174,7 +176,7 @@ impl Known {
         Simulated::of_text(&self.name, &self.scenario, settings)
     }
 
-    /// Returns true if the answer has findings of the theory.
+    /// Returns true if the expert's answer allows warnings and problems of the theory.
     fn allows(&self, theory: &str) -> bool {
         let answer = &self.answer;
         answer.theory == theory
@@ -182,7 +184,7 @@ impl Known {
             || answer.may.iter().any(|may| may == theory)
     }
 
-    /// Returns the false claims of warnings and problems.
+    /// Returns the warnings and problems that the expert's answer does not allow.
     fn false_claims(&self, explained: &Explained) -> Vec<String> {
         let complaints = complaints(explained).into_iter();
         let is_false = |(theory, text): &(String, String)| {
@@ -221,8 +223,8 @@ impl Known {
         faults
     }
 
-    /// Returns the faults of an explanation of a recording from which a part is missing: the answer is right, or
-    /// its theory reports that data is missing.
+    /// Returns the faults of an explanation of a recording from which a part is missing. There is no fault if
+    /// the answer is right, or if the theory of the answer reports that data is missing.
     fn faults_of_part(&self, explained: &Explained) -> Vec<String> {
         let mut faults = self.false_claims(explained);
         faults.retain(|fault| !fault.starts_with("false capture"));
@@ -264,7 +266,7 @@ fn seeds() -> Option<usize> {
     Some(seeds.parse().expect("a number of seeds"))
 }
 
-/// Explains all combinations, and fails with all faults.
+/// Explains all combinations. Panics with a list of all faults if there are any.
 fn check(
     known: &[Known],
     settings: impl Fn(usize, &Known) -> Vec<Vec<String>> + Sync,

@@ -1,6 +1,5 @@
-//! Tests with waits that are only partly recorded: they began before the recording, or they last
-//! until its end. The expected lengths follow from the truth files and from the places where the
-//! trace is cut.
+//! Tests with waits that are only partly recorded: they began before the recording, or they last until its
+//! end. The expected lengths follow from the truth files and from the times at which the trace is cut.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -65,7 +64,7 @@ fn delay_ms(finding: &Value) -> i64 {
     number(&finding["delay"], "ns") / 1_000_000
 }
 
-/// Returns the end of the longest wait of LockApp.exe in the truth file, in nanoseconds.
+/// Returns the time when the longest wait of LockApp.exe ended, in nanoseconds, from the truth file.
 fn ran_ns(stall: &Simulated) -> i64 {
     let watched = list(&stall.truth, "watched_threads").iter();
     let of_it = watched.filter(|thread| thread["process"]["name"] == "LockApp.exe");
@@ -96,8 +95,8 @@ fn a_wait_for_a_cpu_that_began_before_the_recording_is_told() {
                 ],
             );
             assert!((delay_ms(first) - expected_ms).abs() <= 20, "{sentence}");
-            // The kernel counts the clock ticks since the thread last ran: 38.2 s, the value in the
-            // article on which the scenario is based.
+            // The kernel counted the clock ticks since the thread last ran: 38.2 s. The article on which the
+            // scenario is based has the same value.
             let doubts = first["doubts"].to_string();
             assert!(
                 doubts.contains("(about 38.1") || doubts.contains("(about 38.2"),
@@ -117,7 +116,8 @@ fn a_part_of_a_healthy_desktop_has_no_wait_from_before() {
     }
 }
 
-/// The thread of the window waits from 1 s on for an answer, which comes after 4 s.
+/// Tests a thread of a window that waits for an answer. The wait begins at 1 s, and the answer comes 4 s
+/// later. The trace is cut before the answer.
 #[test]
 fn a_hang_at_the_end_of_the_trace_is_told() {
     let simulated = simulated("open", &call("4s"));
@@ -165,7 +165,8 @@ fn a_hang_from_before_the_recording_answers_a_question() {
     assert!((delay_ms(first) - 2_000).abs() <= 20, "{told}");
 }
 
-/// A part with the events of one program lacks most switches of the others.
+/// Checks that a part of a trace with the events of one program gives no waits of other programs. The part
+/// lacks most switches of the other programs.
 #[test]
 fn a_part_of_one_program_makes_no_waits_of_others() {
     let stall = Simulated::new("rank-stall", &["seed=7"]);

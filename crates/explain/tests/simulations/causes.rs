@@ -60,8 +60,9 @@ fn assert_near(found: f64, expected: f64, share: f64) {
     );
 }
 
-/// Sums the routines in a time range of the truth file by kind and name. Returns their number, duration in
-/// nanoseconds, and number of fragments. The truth file does not distinguish message-signalled interrupts.
+/// Sums the routines in a time range of the truth file, by kind and name. The sums are the number of runs,
+/// the duration in nanoseconds, and the number of fragments. The truth file does not distinguish
+/// message-signalled interrupts.
 fn told(window: &Value) -> BTreeMap<(String, String), [i64; 3]> {
     let all = list(window, "routines").iter();
     let all = all.filter(|routine| routine["cpu"].is_null());
@@ -84,8 +85,8 @@ fn shown(rows: &[Value]) -> BTreeMap<(String, String), [i64; 3]> {
     shown.collect()
 }
 
-/// Checks the ten seconds whose figures "A backup server flooded by DPCs" publishes: the number of DPCs of
-/// NDIS, and their CPU time in seconds.
+/// Checks ten seconds of a scenario against the article "A backup server flooded by DPCs". The article gives
+/// the number of DPCs of NDIS in ten seconds, and their CPU time in seconds.
 #[test]
 fn floods_come_first_and_are_the_published_ones() {
     for (scenario, dpcs, seconds, mean_us) in [
@@ -131,8 +132,8 @@ fn floods_come_first_and_are_the_published_ones() {
         );
 
         // Checks the modules in which DPCs spent their time. The tolerance of 1 percentage point is four
-        // standard deviations of the number of samples. storport.sys is left out, because most of its samples
-        // were on other CPUs.
+        // standard deviations of a share of the samples. storport.sys is left out, because most of its
+        // samples were on other CPUs.
         let inside = rows(first, "Modules inside these routines");
         let functions = list(window, "functions").iter();
         let mut modules = sums(functions, "cpu_ns", |row| module(&text(&row["function"])));
@@ -169,8 +170,8 @@ fn traffic_that_is_served_well_locks_no_cpu() {
     }
 }
 
-/// Checks figures of "Low throughput when copying files": 80 Mb/s instead of 400 Mb/s, and CPU time in
-/// cng.sys.
+/// Checks figures of the article "Low throughput when copying files": 80 Mb/s instead of 400 Mb/s, and CPU
+/// time in cng.sys.
 #[test]
 fn signing_is_named_before_the_flood_that_it_makes() {
     let copy = Simulated::new("smb-signing-on", &[]);
@@ -178,7 +179,8 @@ fn signing_is_named_before_the_flood_that_it_makes() {
     let first = &explanation["findings"][0];
     assert_eq!(first["theory"], "smb-security", "{first}");
     assert_eq!(first["severity"], "problem");
-    // The CPU that the signing locks is not a second problem, and interrupts of the adapter are not blamed.
+    // The CPU that signing locks must not be a second problem, and interrupts of the adapter must not be
+    // blamed.
     let findings = list(&explanation, "findings").iter();
     let problems = findings.filter(|finding| finding["severity"] == "problem");
     assert_eq!(problems.count(), 1);
@@ -211,7 +213,8 @@ fn signing_is_named_before_the_flood_that_it_makes() {
     assert_eq!(judgement(&explanation, "locked-cpus"), "against");
 }
 
-/// Checks that a cost is counted once: long DPCs and the CPUs that they lock are symptoms of their cause.
+/// Checks that a delay is counted once. Long DPCs, and the CPUs that they lock, are symptoms of the DPCs'
+/// cause.
 #[test]
 fn long_dpcs_that_lock_a_cpu_are_its_symptoms() {
     for (scenario, root, symptoms) in [
@@ -289,8 +292,8 @@ fn busy_waiting_drivers_are_named_with_their_time() {
         let thread = &rows(finding, "by thread")[0];
         assert_eq!(thread["process"], "System (4)");
         let cpu_ns = truth[&number(thread, "thread_id")];
-        // Tolerance of 2 %: one sample at the start and at the end, and 60 µs of other work between two
-        // waits.
+        // The tolerance of 2 % covers one sample at the start, one sample at the end, and 60 µs of other work
+        // between two waits.
         assert_near(number(thread, "waited_ns") as f64, cpu_ns as f64, 0.02);
         assert_near(number(&finding["delay"], "ns") as f64, cpu_ns as f64, 0.02);
     }
@@ -301,7 +304,7 @@ fn busy_waiting_drivers_are_named_with_their_time() {
     );
 }
 
-/// Checks that durations of Sleep(1) are those that PC-Tuning measured, and that each has the right cause.
+/// Checks that Sleep(1) takes as long as PC-Tuning measured, and that each duration has the right cause.
 #[test]
 fn short_sleeps_have_the_right_cause() {
     for (scenario, severity, because) in [
@@ -358,7 +361,8 @@ fn marks_are_reported_and_not_judged() {
     }
 }
 
-/// Checks figures of "How many RSS Queues do you need?": a game is received on one CPU, many streams on two.
+/// Checks figures of the article "How many RSS Queues do you need?": the packets of a game are received on
+/// one CPU, the packets of many streams on two CPUs.
 #[test]
 fn receiving_is_spread_as_the_flows_are() {
     for (scenario, cpus) in [("rss-300kbps", vec![1]), ("rss-1gbps", vec![0, 1])] {

@@ -24,8 +24,8 @@ const SCENARIOS: [(&str, &[&str], i64); 4] = [
     ("affinity-pinned", &["duration=3s"], 3_000_000_000),
 ];
 
-/// Time by which damaged events may precede the start in the header, or follow the end in the
-/// header.
+/// Time outside the range in the header, in nanoseconds. Damaged events may be this long before the start or
+/// after the end.
 const ROOM_NS: i64 = 10_000_000_000;
 
 /// Offset of the first event's payload, which is the log-file header.
@@ -37,8 +37,7 @@ const END: usize = PAYLOAD + 0x10;
 const FREQUENCY: usize = PAYLOAD + 0x100;
 const CLOCK_KIND: usize = PAYLOAD + 0x110;
 
-/// Numbers of the header, each with values that no session writes, or that only another session
-/// would write.
+/// Numbers of the header. Each has values that no session writes, or that do not belong to this session.
 const HEADER_NUMBERS: [(usize, &[u64]); 4] = [
     (PROCESSORS, &[0, 1, 3, 65_535]),
     (END, &[0, 1, 134_129_520_000_000_001, u64::MAX]),
@@ -74,7 +73,7 @@ fn buffers(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
     found.split_off(1)
 }
 
-/// Damages a copy. Its number determines the kind of damage and the damaged places.
+/// Damages a copy. The number `copy` determines the kind of damage and the damaged offsets.
 fn damage(whole: &[u8], copy: u64) -> (Vec<u8>, &'static str) {
     let mut bytes = whole.to_vec();
     let buffers = buffers(whole);
@@ -103,8 +102,7 @@ fn damage(whole: &[u8], copy: u64) -> (Vec<u8>, &'static str) {
             "a whole CPU zeroed"
         }
         3 => {
-            // Overwrite the high bytes of times in events, so that each time is far from the true
-            // one.
+            // Overwrite the high bytes of times in events, so that each time is far from the true time.
             for _ in 0..1 + numbers.below(40) {
                 let buffer = buffers[numbers.below(buffers.len())].clone();
                 let at = buffer.start + 72 + 8 * numbers.below((buffer.len() - 80) / 8);
@@ -121,7 +119,7 @@ fn damage(whole: &[u8], copy: u64) -> (Vec<u8>, &'static str) {
             let (at, values) = HEADER_NUMBERS[numbers.below(HEADER_NUMBERS.len())];
             let value = values[numbers.below(values.len())];
             let kept = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-            // These two numbers have 32 bits; the others have 64.
+            // These two numbers have 32 bits; the other numbers have 64 bits.
             let value = match at == CLOCK_KIND || at == PROCESSORS {
                 true => kept & !u64::from(u32::MAX) | value,
                 false => value,
@@ -163,7 +161,7 @@ fn faults(damaged: &Explained, known: &BTreeSet<String>, length_ns: i64) -> Vec<
         let is_outside = start.is_some_and(|start| start < -ROOM_NS)
             || end.is_some_and(|end| end > length_ns + ROOM_NS);
         let sentence = finding["sentence"].as_str().unwrap();
-        // Durations from a minute on are in minutes or hours.
+        // Durations of a minute or more are printed in minutes or hours.
         let is_absurd = [" h ", "-2562047", " min "]
             .iter()
             .any(|part| sentence.contains(part));

@@ -7,7 +7,7 @@ use simulated::{Simulated, list, number, text};
 
 use super::explained::Explained;
 
-/// Desktop without a program that has the focus, so that the program of a test can have it.
+/// Desktop on which no program has the focus, so that a test can give the focus to its own program.
 const BASE: &str = r#"
 extends = "healthy"
 title = "test"
@@ -15,7 +15,7 @@ title = "test"
 focus = false
 "#;
 
-/// Change of the focus, so that the trace records it.
+/// Change of the focus, which makes the trace record the focus.
 const FOCUS: &str = r#"
 [[at]]
 time = "9800ms"
@@ -30,7 +30,7 @@ fn explained(name: &str, programs: &str) -> Explained {
     Explained::new(&simulated(name, programs).trace)
 }
 
-/// Returns all sentences of a finding: what happened, and why.
+/// Returns all sentences of a finding: the sentence about what happened, and the sentences about the cause.
 pub(super) fn told(finding: &Value) -> String {
     let why = finding["why"].as_array().into_iter().flatten();
     let why: Vec<String> = why.map(text).collect();
@@ -48,8 +48,8 @@ fn cells(finding: &Value, title: &str, column: &str) -> Vec<Value> {
     rows.map(|row| row[place].clone()).collect()
 }
 
-/// Asserts that the first finding is a hang, whose parts add up to the length of the wait. Returns the
-/// finding and its sentences.
+/// Asserts that the first finding is a hang, and that the sum of its parts is the length of the wait. Returns
+/// the finding and its sentences.
 #[track_caller]
 fn first_hang(explained: &Explained) -> (&Value, String) {
     let all: Vec<String> = explained.findings().iter().map(told).collect();
@@ -81,7 +81,7 @@ fn assert_lasts(finding: &Value, expected_ms: i64, within_ms: i64) {
     );
 }
 
-/// Window that calls a server, which sleeps before it answers.
+/// Returns a scenario with a window that calls a server. The server sleeps before it answers.
 pub(super) fn call(server_sleeps: &str) -> String {
     format!(
         r#"
@@ -273,7 +273,7 @@ program = [ { forever = [ { sleep = "100ms" }, { post = "shop.exe" } ] } ]
     );
 }
 
-/// Asserts that threads which have nothing to do are no hang.
+/// Asserts that a thread which has nothing to do is no hang.
 #[test]
 fn idle_threads_are_no_hangs() {
     let explained = explained(
@@ -308,7 +308,7 @@ program = [ { forever = [ { sleep = "3s" }, { set = "task" } ] } ]
     assert_eq!(explained.complaints(), [""; 0]);
 }
 
-/// Disk with a queue of one. The writes of another program fill it.
+/// Tests a disk that serves one request at a time. The writes of another program fill its queue.
 #[test]
 fn a_full_queue_of_a_disk_is_blamed_on_who_filled_it() {
     let explained = explained(
@@ -343,7 +343,7 @@ program = [ { forever = [ { sleep = "100ms" }, { post = "report.exe" } ] } ]
 "#,
     );
     let (hang, told) = first_hang(&explained);
-    // A hundred requests of 20 ms from 2.5 s on. The window's request follows at about 2.75 s.
+    // From 2.5 s on, a hundred requests of 20 ms are queued. The window's request follows at about 2.75 s.
     assert_lasts(hang, 1_750, 250);
     assert_has(&told, &["disk 1", "in the disk's queue", "backup.exe"]);
 }
@@ -394,7 +394,8 @@ fn a_healthy_desktop_of_any_size_has_no_hang() {
     }
 }
 
-/// Returns the first finding of the theory about short waits, which is more than information.
+/// Returns the first finding of the theory about short waits, and its sentences. The finding must be more
+/// than information.
 #[track_caller]
 fn short_waits(explained: &Explained) -> (&Value, String) {
     let all: Vec<String> = explained.findings().iter().map(told).collect();
@@ -404,8 +405,8 @@ fn short_waits(explained: &Explained) -> (&Value, String) {
     (found, told(found))
 }
 
-/// Returns a scenario in which a program of higher priority repeatedly takes the processor of the
-/// focused program's thread: it runs for `run` and then sleeps for `sleep`.
+/// Returns a scenario in which a program of higher priority repeatedly takes the processor from the thread of
+/// the focused program. The program runs for `run` and then sleeps for `sleep`.
 fn preempted(run: &str, sleep: &str) -> String {
     format!(
         r#"
@@ -434,7 +435,7 @@ fn waits_just_below_the_noticed_length_are_summed() {
     let (found, told) = short_waits(&explained);
     assert_eq!(found["severity"], "problem");
     assert_has(&told, &["render", "game.exe", "codec.exe"]);
-    // The thread loses 90 ms of every 343 ms, approximately, for 9.8 s with the focus.
+    // In the 9.8 s with the focus, the thread loses about 90 ms of every 343 ms.
     assert_lasts(found, 2_550, 400);
 }
 
@@ -452,7 +453,8 @@ fn a_tenth_of_the_time_in_short_waits_is_no_finding() {
     assert_eq!(explained.of("short-waits").len(), 0);
 }
 
-/// An audio engine with a period of 10 ms shares a processor with a driver's thread of priority 31.
+/// Returns a scenario with an audio engine that has a period of 10 ms. It shares a processor with a driver's
+/// thread of priority 31.
 fn audio(run: &str) -> String {
     format!(
         r#"
@@ -485,7 +487,8 @@ fn missed_periods_of_a_real_time_thread_are_found() {
     assert_eq!(harmless.complaints(), [""; 0]);
 }
 
-/// DPCs of 90 microseconds fill a share of processor 3, on which the focused program's thread must run.
+/// Returns a scenario in which DPCs of 90 microseconds use a part of processor 3. The thread of the focused
+/// program must run on this processor.
 fn dpcs(every: &str, cpus: &str) -> String {
     format!(
         r#"

@@ -1,5 +1,5 @@
-//! Tests with supplied scenarios. The cause comes first, and its numbers match the truth file of the
-//! simulation.
+//! Tests with supplied scenarios. The cause of each scenario must come first, and its numbers must match the
+//! truth file of the simulation.
 
 use std::collections::BTreeMap;
 
@@ -81,7 +81,7 @@ fn cpu_time_by_process_matches_the_truth() {
         let of_truth = list(&stall.truth, "processes").iter().find(|process| {
             name == format!("{} ({})", process["name"].as_str().unwrap(), process["id"])
         });
-        // Both times exclude interrupts.
+        // The time of the explanation and the time of the truth file both exclude interrupts.
         let told = number(of_truth.unwrap(), "cpu_ns");
         let off = (ns.as_i64().unwrap() - told).abs();
         assert!(off <= told / 1_000, "{name}: {ns}, not {told}");
@@ -110,7 +110,8 @@ fn interrupts_are_not_counted_as_time_of_threads() {
     assert!(off <= told / 1_000, "{}, not {told}", times[place]);
     let interrupted = column(&of, "interrupts_ns")[place].as_i64().unwrap();
     assert!(interrupted > 10 * told, "{interrupted}");
-    // The whole is the time of threads with interrupts. DPCs and ISRs of idle CPUs belong to neither.
+    // The total is the time of threads including interrupts. DPCs and ISRs that interrupted idle CPUs are not
+    // included.
     let total = column(&of, "busy_ns")[0].as_i64().unwrap();
     let of_cpus = |name| -> i64 {
         let cpus = list(&signing.truth, "processors").iter();
@@ -145,8 +146,8 @@ fn time_ranges_have_their_own_figures() {
     };
     let (all, all_busy_ns) = moved(Scope::default());
     let (some, some_busy_ns) = moved(during(2_000, 4_000));
-    // The file is copied at constant speed for ten seconds, so two seconds have a fifth of the data and of
-    // the busy time.
+    // The file is copied at constant speed for ten seconds, so two seconds have a fifth of the data and a
+    // fifth of the busy time.
     assert!((some * 5 - all).abs() < all / 20, "{some} of {all}");
     let off = (some_busy_ns * 5 - all_busy_ns).abs();
     assert!(off < all_busy_ns / 20, "{some_busy_ns} of {all_busy_ns}");
@@ -169,8 +170,8 @@ fn suspension_counts_neither_for_locks_nor_for_freezes() {
         );
         let awake = loss(&Simulated::new(scenario, &[]));
         let asleep = loss(&Simulated::of_text(scenario, &asleep, &[]));
-        // The frozen time is as long as without suspension but includes two seconds of suspension, which are
-        // no loss. The threads of the lock convoy still have the same work after the suspension.
+        // The frozen time includes two seconds of suspension, which are no loss. The rest is as long as
+        // without suspension. The threads of the lock convoy have the same work after the suspension.
         let expected = match scenario {
             "frozen" => awake - 2_000_000_000,
             _ => awake,
@@ -223,8 +224,8 @@ fn causes_come_first() {
     }
 }
 
-/// Checks that the thread of the window lost the most time to the lock, and that this time is the one in the
-/// truth file.
+/// Checks that the thread of the window lost more time to the lock than other threads. The lost time must be
+/// the time in the truth file.
 #[test]
 fn a_lock_that_is_handed_from_thread_to_thread_is_found() {
     let convoy = Simulated::new("lock-convoy", &[]);
@@ -250,7 +251,7 @@ fn a_lock_that_is_handed_from_thread_to_thread_is_found() {
     assert_eq!(column(&of, "threads")[0], 21);
 }
 
-/// Checks that both causes are found. Both contribute to one wait, and their shares of it are those in the
+/// Checks that both causes of one wait are found, and that their shares of the wait are the shares in the
 /// truth file.
 #[test]
 fn two_causes_at_once_are_both_found_and_apportioned() {
@@ -302,7 +303,8 @@ fn two_causes_at_once_are_both_found_and_apportioned() {
     }
 }
 
-/// Checks that without the decisive events, the verdict is *not recorded* and says what to record.
+/// Checks the verdict if the decisive events are missing: it must be *not recorded*, and it must say what to
+/// record.
 #[test]
 fn missing_events_are_not_judged() {
     let sampled = r#"record.kernel=["PROC_THREAD","LOADER","PROFILE"]"#;
@@ -414,8 +416,8 @@ fn lost_events_and_skewed_clocks_are_reported() {
     let (kinds, counts) = (column(&of, "kind"), column(&of, "lost"));
     let place = kinds.iter().position(|kind| kind == "events_lost").unwrap();
     assert_eq!(counts[place], lost.truth["events_lost"]);
-    // CPU time of a run that seems to span the lost second is not counted, so the reported time is not larger
-    // than the true one.
+    // If a run seems to include the lost second, its CPU time is not counted. So the reported time is at most
+    // the true time.
     let truth = list(&lost.truth, "processes").iter();
     let told: BTreeMap<String, i64> = truth
         .map(|process| {
@@ -426,8 +428,8 @@ fn lost_events_and_skewed_clocks_are_reported() {
     let used = explained.of("cpu-use");
     for (process, ns) in column(&used, "process").iter().zip(column(&used, "cpu_ns")) {
         let (told, ns) = (told[process.as_str().unwrap()], ns.as_i64().unwrap());
-        // Tolerance of 2 %: context switches do not separate the time of a thread from the time of
-        // interrupts.
+        // The tolerance is 2 %, because context switches do not separate the time of a thread from the time
+        // of interrupts.
         assert!(
             ns as f64 <= told as f64 * 1.02,
             "{process}: {ns}, not {told}"

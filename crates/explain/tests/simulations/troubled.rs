@@ -11,8 +11,8 @@ use super::explained::Explained;
 /// Setting that loses the events of two processors for a second, during the long wait in the scenario.
 const LOSS: &str = r#"trouble.lose=[{from="35s",to="36s",cpus=[2,5]}]"#;
 
-/// Setting that makes the clock of processor 4 run ahead, and lets the clock of processor 5 jump during this
-/// wait.
+/// Setting with two wrong clocks: the clock of processor 4 is always ahead, and the clock of processor 5
+/// jumps during the long wait.
 const SKEW: &str = r#"trouble.skew=[{cpu=4,ahead="5ms"},{cpu=5,ahead="20ms",from="36s"}]"#;
 
 /// Settings of a desktop with two processors.
@@ -47,8 +47,9 @@ fn complaints(explained: &Explained) -> BTreeSet<(String, String)> {
         .collect()
 }
 
-/// Asserts that the explanation of the complete trace has each of the findings, too: the same theory and, for
-/// waits, the same process. Findings of the theory `trouble` are about the damage and are not checked.
+/// Asserts that each of the findings is also in the explanation of the complete trace: with the same theory
+/// and, for waits, the same process. Findings of the theory `trouble` are about the damage and are not
+/// checked.
 #[track_caller]
 fn assert_of(whole: &Explained, trouble: &str, found: &BTreeSet<(String, String)>) {
     for (theory, process) in found.iter().filter(|(theory, _)| theory != trouble) {
@@ -84,8 +85,8 @@ fn a_wait_through_lost_events_counts_from_their_end() {
         assert!(sentence.contains("its rank was 2"), "{seed}: {sentence}");
         let (_, ran_ns) = longest_wait(&lossy, "LockApp.exe");
         let delay_ns = number(&first["delay"], "ns");
-        // Events are lost until 36 s. Some samples show that the thread may have run until then, so its known
-        // wait starts there.
+        // Events are lost until 36 s. Some samples show that the thread may have run until then, so the
+        // certain part of the wait starts at 36 s.
         let off = (delay_ns - (ran_ns - 36_000_000_000)).abs();
         assert!(off < 50_000_000, "{seed}: {delay_ns}");
         let whole = Explained::new(&whole.trace);
@@ -105,8 +106,8 @@ fn lost_events_of_one_of_two_cpus_make_no_waits() {
     }
 }
 
-/// Checks a trace from which four megabytes (about four seconds) during the long wait are overwritten or cut
-/// out. No counter shows that events are lost.
+/// Checks that a gap in a trace makes no false waits. Four megabytes (about four seconds) during the long
+/// wait are overwritten or cut out. No counter shows that events are lost.
 #[test]
 fn a_gap_makes_no_waits() {
     let stall = Simulated::new("rank-stall", &[]);
@@ -123,8 +124,8 @@ fn a_gap_makes_no_waits() {
     }
 }
 
-/// Checks a thread that seems to run before it was made ready, because the two CPUs have different clocks.
-/// Its next run must not be taken as the end of the wait.
+/// Checks a thread that seems to run before it was readied, because the two CPUs have different clocks. Its
+/// next run must not be taken as the end of the wait.
 #[test]
 fn clocks_that_disagree_make_no_waits_of_a_busy_machine() {
     for seed in ["seed=1", "seed=2", "seed=3"] {
@@ -149,8 +150,8 @@ fn clocks_that_disagree_make_no_waits_of_a_busy_machine() {
     }
 }
 
-/// Windows raises a starved thread to priority 15 at the end of its wait. Checks that no clock makes this
-/// look like its priority during the wait.
+/// Checks the priority of a starved thread. Windows raises the thread to priority 15 at the end of its wait.
+/// If clocks disagree, priority 15 must not be reported as the priority during the wait.
 #[test]
 fn a_starved_thread_has_its_own_priority_by_any_clock() {
     let skew = r#"trouble.skew=[{cpu=4,ahead="5ms"},{cpu=5,ahead="20ms",from="5s"}]"#;
@@ -186,8 +187,7 @@ fn cpu_time_of_skewed_clocks_is_doubted() {
     assert!(doubts.contains("clocks disagree by 20.0 ms"), "{doubts}");
 }
 
-/// Checks that without events about ready threads, the question about waits is *not recorded* instead of
-/// answered.
+/// Checks a trace without events about ready threads. The answer about waits must be *not recorded*.
 #[test]
 fn unrecorded_waits_are_reported_as_not_recorded() {
     let less = r#"record.kernel=["PROC_THREAD","LOADER","CSWITCH","PROFILE"]"#;

@@ -10,7 +10,7 @@ use simulated::{Simulated, column, list, number, text};
 
 use super::explained::{Explained, during};
 
-/// Settings that change a scenario.
+/// Settings that change a scenario. Each setting is one text.
 type Variant = &'static [&'static str];
 
 const SEEDS: &[Variant] = &[
@@ -37,7 +37,7 @@ const SIZES: &[Variant] = &[
     &["machine.processors=64", "seed=35"],
 ];
 
-/// Variants in which the desktop has more or less other activity.
+/// Variants with more or with less other activity on the desktop.
 const AROUND: &[Variant] = &[
     &["record.compressed=true"],
     &[
@@ -189,8 +189,8 @@ fn buffer_size(trace: &[u8]) -> usize {
     u32::from_le_bytes(trace[..4].try_into().unwrap()) as usize
 }
 
-/// Returns a trace as a ring buffer leaves it: the first buffer, and all buffers after the first `bytes`
-/// bytes.
+/// Returns the trace that a ring buffer would leave: the first buffer, and all buffers after the first
+/// `bytes` bytes.
 fn ring(trace: &[u8], bytes: usize) -> Vec<u8> {
     /// Offset of the logging mode, which is in the log-file header after the header of the first buffer.
     const MODE: usize = 72 + 32 + 0x20;
@@ -202,8 +202,8 @@ fn ring(trace: &[u8], bytes: usize) -> Vec<u8> {
     ring
 }
 
-/// Tests traces in which the events of one CPU begin or end before those of another. Threads that only seem
-/// to wait must not be findings.
+/// Tests traces in which the events of one CPU begin later or end earlier than the events of another CPU.
+/// Some threads seem to wait although they ran. They must not be findings.
 #[test]
 fn no_wait_is_reported_if_only_some_cpus_are_recorded() {
     for scenario in ["healthy", "load"] {
@@ -278,8 +278,8 @@ fn a_pinned_thread_waits_for_its_cpu() {
         assert!(sentence.contains("may run only on CPU 3"), "{sentence}");
     });
     let gone: &[Variant] = &[
-        // A delay that no user notices, a delay by a thread of lower priority, and a thread that may also run
-        // on another CPU.
+        // Variants without a problem: a delay that no user notices; a delay caused by a thread of lower
+        // priority; and a thread that may also run on another CPU.
         &[r#"process.10.thread.scan.program.1.run="20ms""#],
         &["process.10.thread.scan.priority=6"],
         &[r#"process."game.exe".thread.render.affinity=[3,5]"#],
@@ -322,7 +322,7 @@ fn busy_waiting_drivers_come_first() {
             let sentence = text(&finding["sentence"]);
             assert!(sentence.starts_with(&driver), "{}: {sentence}", case.label);
             let waited = column(&[finding], "waited_ns")[0].as_i64().unwrap();
-            // Tolerance: two samples, and some other work between two waits in a loop.
+            // The tolerance covers two samples, and some other work between two waits in a loop.
             let off = (waited - ns).abs();
             assert!(off <= ns / 50 + 2_000_000, "{}: {waited} {ns}", case.label);
         }
@@ -345,8 +345,8 @@ type Skew = (i64, i64, i64);
 const SKEWS: &[Skew] = &[(4, 5_000_000, 0), (5, 20_000_000, 5_000_000_000)];
 
 /// Checks that the finding names the clock that is most ahead and overestimates no clock. Threads wake
-/// periodically, so another multiple of their period may fit, too. Waits that are only apparent must not be
-/// problems.
+/// periodically, so another multiple of their period may fit, too. Waits that exist only because of a wrong
+/// clock must not be problems.
 #[test]
 fn clocks_that_disagree_are_named() {
     let more: &[(Variant, &[Skew])] = &[
@@ -416,8 +416,8 @@ fn clocks_that_disagree_are_named() {
             for row in list(evidence, "rows") {
                 let cell = |place: usize| row[place].as_i64().unwrap();
                 let most = ahead_ns(cell(0), cell(1)) - ahead_ns(cell(2), cell(3));
-                // If the row compares with the end of the previous run, the CPU of that run is the one that
-                // is ahead.
+                // If the row compares with the end of the previous run, the clock of the CPU of this run is
+                // ahead.
                 let is_before = cell(6) == cell(4) - cell(1);
                 let most = if is_before { -most } else { most };
                 assert!((1..=most).contains(&cell(6)), "{}: {row}", case.label);
@@ -530,7 +530,7 @@ fn a_frozen_program_comes_first() {
         assert!(text(&first["sentence"]).starts_with("Windows froze Calculator.exe"));
         assert_eq!(case.explained.complaints().len(), 1, "{}", case.label);
     });
-    // In this variant, no program waits for the frozen one.
+    // In this variant, no program waits for the frozen program.
     let unwanted: Variant = &[r#"process.10.thread.taskbar.program.0.until="9s""#];
     Case::new("frozen", &[], unwanted).is_calm();
     Case::new("frozen", &[], &[NO_PROVIDERS]).is_not_recorded("frozen");
@@ -616,8 +616,8 @@ fn a_starved_thread_comes_first() {
     let variants = [SEEDS, RELEASES, &SIZES[..1], AROUND, own];
     each("priority-starved", &["duration=7s"], &variants, |case| {
         case.first("long-waits");
-        // Other programs of a low priority class may wait for longer, behind the same program. So the scope
-        // is limited to archiver.exe.
+        // Other programs of a low priority class may also wait for the same program, and for longer. So the
+        // scope is limited to archiver.exe.
         let scope = Scope {
             processes: vec!["archiver.exe".to_owned()],
             ..Scope::default()
@@ -829,8 +829,8 @@ fn a_stack_on_disk_comes_first() {
     }
 }
 
-/// Asserts the reported cause of the long sleeps of MeasureSleep.exe, and that their durations are those in
-/// the truth file.
+/// Asserts that MeasureSleep.exe has long sleeps with the cause `because`, and that the durations of the
+/// sleeps are the durations in the truth file.
 #[track_caller]
 fn slept(case: &Case, because: &str) {
     let measured = &list(&case.simulated.truth, "measured")[0];
@@ -961,11 +961,11 @@ fn dpcs_are_a_problem_only_beyond_their_limit() {
     }
 }
 
-/// Changes that let the flood of a scenario last for two seconds instead of ten.
+/// Changes to a scenario that make its flood last for two seconds instead of ten.
 struct Flood {
     scenario: &'static str,
-    /// Suffixes of the names of flows before the flood. `flood` and `falling` are the suffixes during and
-    /// after the flood.
+    /// Suffixes of the names of flows before the flood. `flood` has the suffixes during the flood, and
+    /// `falling` has the suffixes after the flood.
     before: &'static [&'static str],
     flood: &'static [&'static str],
     falling: &'static [&'static str],

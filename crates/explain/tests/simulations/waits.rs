@@ -1,5 +1,5 @@
-//! Tests with threads that were ready and got no CPU. Their obstacles are compared with the truth files of
-//! simulations.
+//! Tests with threads that were ready and got no CPU. The causes that kept them from running are compared
+//! with the truth files of simulations.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -83,11 +83,12 @@ fn watched<'s>(simulated: &'s Simulated, process: &str) -> &'s Value {
         .unwrap()
 }
 
-/// Tolerance in nanoseconds for the moment when a CPU wakes up and starts a thread. The trace and the model
-/// separate the two at slightly different times.
+/// Tolerance in nanoseconds for the moment at which a CPU has woken up and starts a thread. The trace and the
+/// model place this moment slightly differently.
 const BETWEEN_NS: i64 = 10_000;
 
-/// Asserts that obstacles, start and end of a wait match the truth file.
+/// Asserts that a wait matches the truth file: the causes that kept the thread from running, the start and
+/// the end.
 fn assert_held_as_told(simulated: &Simulated, finding: &Value, told: &Value) {
     let wait = &rows(finding, "Waits of")[0];
     assert_eq!(wait["ready_from_ns"], told["readied_ns"]);
@@ -103,8 +104,8 @@ fn assert_held_as_told(simulated: &Simulated, finding: &Value, told: &Value) {
     assert_eq!(found.values().sum::<i64>(), all, "{found:?} {told:?}");
     let told = |by: &str| told.get(by).map_or(0, |ns| ns.as_i64().unwrap());
     let found = |by: &str| found.get(by).copied().unwrap_or(0);
-    // The own work of the clock interrupt is not logged. The truth file counts it as time of DPCs, and the
-    // trace as time of the interrupted thread.
+    // The kernel's own work in a clock interrupt is not logged. The truth file counts it as time of DPCs, and
+    // the trace as time of the interrupted thread.
     let clock = told("dpc") - found("dpc");
     let processors = list(&simulated.truth, "processors").iter();
     let all_clock: i64 = processors.map(|cpu| number(cpu, "clock_ns")).sum();
@@ -123,7 +124,8 @@ fn assert_held_as_told(simulated: &Simulated, finding: &Value, told: &Value) {
     }
 }
 
-/// Checks the figures that "What Outranks Thread Priority?" publishes, and the theories that it rejects.
+/// Checks the figures that "What Outranks Thread Priority?" publishes. Also checks that the causes which the
+/// article excludes are excluded.
 #[test]
 fn a_thread_of_rank_2_waits_for_all_of_rank_0() {
     let stall = Simulated::new("rank-stall", &[]);
@@ -151,15 +153,16 @@ fn a_thread_of_rank_2_waits_for_all_of_rank_0() {
     ] {
         assert_eq!(judgements[rejected], "against", "{rejected}");
     }
-    // No process was frozen. But the trace has no event that shows whether freezes were recorded.
+    // No process was frozen. But no event in the trace shows whether freezes were recorded.
     assert_eq!(judgements["process-frozen"], "not_recorded");
-    // The article says "By the system process calling KeSetEvent". This is the notifier thread, which a DPC
-    // had woken.
+    // The article says "By the system process calling KeSetEvent". The calling thread is the notifier thread,
+    // which a DPC had woken.
     let path = rows(wait, "What led to it");
     assert!(text(&path[0]["readied_by"]).starts_with("System"));
     assert_eq!(path[0]["was_ready_ns"], told["ready_ns"]);
 
-    // In the time from the previous focus to the focus of LockApp, the same wait is the longest.
+    // The time range begins when the previous program got the focus, and ends when LockApp got it. The
+    // longest wait in this range must be the same wait.
     let store = open(&stall.trace);
     let between = explain::between_focus(&store, "logonui", "LockApp", Options::default());
     let scope = Scope {
@@ -258,8 +261,8 @@ fn a_thread_without_its_kernel_stack_waits_for_the_disk() {
     );
 }
 
-/// Checks that suspension of the machine is its own finding. A wait only mentions it if the scope is limited
-/// to this wait.
+/// Checks that suspension of the machine has a separate finding. The finding about a wait mentions the
+/// suspension only if the scope is limited to this wait.
 #[test]
 fn time_that_the_machine_sleeps_is_not_lost() {
     let resume = Simulated::new("busy-wait-resume", &[]);
@@ -329,7 +332,8 @@ fn a_program_that_waits_often_hides_no_other() {
     assert_eq!(explaining(batch), ["higher-priority"]);
 }
 
-/// Checks that threads whose ideal CPU is locked wait for seconds. Other threads of the same program do not.
+/// Checks a program with some threads whose ideal CPU is locked. These threads wait for seconds, and the
+/// other threads of the program do not.
 #[test]
 fn a_thread_waits_for_its_locked_ideal_processor() {
     let flood = Simulated::new("dpc-flood-teaming", &[]);
@@ -343,7 +347,7 @@ fn a_thread_waits_for_its_locked_ideal_processor() {
         .find(|v| v["theory"] == "interrupted-cpus")
         .unwrap();
     assert_eq!(verdict["judgement"], "for");
-    // The CPU only counts as locked if its interrupts explain more than 80 % of the wait.
+    // The CPU counts as locked only if the interrupts explain more than 80 % of the wait.
     let explains = number(verdict, "explains_ns");
     assert!(
         explains * 5 > longest["ready_ns"].as_i64().unwrap() * 4,
@@ -383,7 +387,7 @@ fn a_wait_is_certain_after_lost_events() {
     assert_eq!(explaining(wait), ["better-rank"]);
 }
 
-/// Checks that a lock is not blamed for time in which its owners get no CPU.
+/// Checks that a lock is not blamed for the time in which the thread that holds the lock gets no CPU.
 #[test]
 fn locks_are_not_blamed_for_a_busy_machine() {
     let busy = Simulated::of_text(
@@ -425,7 +429,7 @@ fn locks_are_not_blamed_for_a_busy_machine() {
     assert!((lost - of_lock).abs() < of_lock / 5, "{lost} {of_lock}");
 }
 
-/// Checks that the thread of the window waits for a lock that threads pass on, not for a CPU.
+/// Checks that the thread of the window waits for a lock that other threads hand on, not for a CPU.
 #[test]
 fn the_critical_path_follows_a_lock_from_thread_to_thread() {
     let convoy = Simulated::new("lock-convoy", &[]);
@@ -459,7 +463,8 @@ fn the_critical_path_follows_a_lock_from_thread_to_thread() {
     assert!(totals.len() >= 10, "{totals:?}");
 }
 
-/// Tests a wait that ends after the time range of the scope. The thread that ends it must still be followed.
+/// Tests a wait that ends after the time range of the scope. The path must still follow the thread that ends
+/// this wait.
 #[test]
 fn the_critical_path_follows_a_wait_that_is_not_over() {
     let convoy = Simulated::new("lock-convoy", &[]);
@@ -507,8 +512,9 @@ fn without_waits_nothing_is_found() {
     }
 }
 
-/// Checks that the raise that ends the wait of a starved thread is not taken for its priority during the
-/// wait, even if nothing records its priority before.
+/// Checks the wait of a starved thread. Windows raises the thread's priority at the end of the wait. The
+/// raised priority must not be reported as the priority during the wait, even if no event records the earlier
+/// priority.
 #[test]
 fn a_starved_thread_without_recorded_priority_is_starved() {
     for kernel in [
@@ -529,7 +535,7 @@ fn a_starved_thread_without_recorded_priority_is_starved() {
     }
 }
 
-/// Tests a thread that never ran, so that nothing records its priority.
+/// Tests a thread that never ran. No event records the priority of such a thread.
 #[test]
 fn a_wait_of_unknown_priority_blames_no_priority() {
     let busy = Simulated::of_text(
@@ -603,15 +609,15 @@ fn a_wait_that_sleep_made_long_has_the_cause_of_its_rest() {
     assert!(explains.contains(&"higher-priority".to_owned()), "{wait:#}");
     let sentence = text(&wait["sentence"]);
     assert!(
-        sentence.contains("threads of higher priority had 9") && sentence.contains("burn.exe"),
+        sentence.contains("threads of higher priority used 9") && sentence.contains("burn.exe"),
         "{sentence}"
     );
     assert!(
         sentence.contains("for which the machine was suspended"),
         "{sentence}"
     );
-    // The program of priority class above-normal needs 24 s of CPU time, which is 3 s on eight
-    // CPUs. The other programs extend this time by less than 10 %.
+    // The program of priority class above-normal needs 24 s of CPU time, which is 3 s on eight CPUs. The
+    // other programs make this time less than 10 % longer.
     let lost_ns = number(&wait["delay"], "ns");
     assert!(
         (2_000_000_000..=3_300_000_000).contains(&lost_ns),

@@ -21,11 +21,11 @@ pub(crate) struct Computer {
     pub(crate) frequency: u64,
     /// Start of the trace as FILETIME, 100 ns since 1601 UTC.
     pub(crate) start: u64,
-    /// Boot time as FILETIME; at or before `start`.
+    /// Time of the boot as FILETIME. It is at or before `start`.
     pub(crate) boot: u64,
 }
 
-/// Position of a logical processor in the machine.
+/// Position of a logical processor in the topology of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cpu {
     /// Processor group.

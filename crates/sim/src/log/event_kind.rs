@@ -9,9 +9,9 @@ use crate::windows::Windows;
 /// Condition under which a log contains a kind of event.
 #[derive(Clone, Copy, Debug)]
 enum Needs {
-    /// Every log contains the kind; no keyword enables it.
+    /// Every log contains this kind of event, because no keyword enables it.
     Nothing,
-    /// Any of these keywords enables the kind.
+    /// A log contains this kind of event if any of these keywords is enabled.
     AnyOf(&'static [Keyword]),
     Provider(Provider),
 }
@@ -29,7 +29,7 @@ macro_rules! event_kinds {
             pub(crate) const ALL: [EventKind; [$(EventKind::$kind),+].len()] =
                 [$(EventKind::$kind),+];
 
-            /// Returns the name.
+            /// Returns the name of the kind.
             pub(crate) fn name(self) -> &'static str {
                 match self {
                     $(EventKind::$kind => $name,)+

@@ -58,7 +58,7 @@ impl User {
 pub(crate) struct Process<'a> {
     /// Process id.
     pub(crate) id: u32,
-    /// Id of the process that created it.
+    /// Id of the parent process, which created this process.
     pub(crate) parent: u32,
     /// Terminal session; 0xFFFF_FFFF for a system process outside all sessions.
     pub(crate) session: u32,
@@ -66,9 +66,9 @@ pub(crate) struct Process<'a> {
     pub(crate) user: User,
     /// Name of the image file.
     pub(crate) image: &'a str,
-    /// Command line.
+    /// Command line of the process.
     pub(crate) command_line: &'a str,
-    /// Full name of the process's app package, empty if it has none. Logged since Windows 8.
+    /// Full name of the process's app package; empty if the process has no package. Logged since Windows 8.
     pub(crate) package: &'a str,
 }
 
@@ -83,15 +83,15 @@ pub(crate) struct Thread<'a> {
     pub(crate) affinity: u64,
     /// Address of the thread's start routine.
     pub(crate) start_address: u64,
-    /// Tag of the thread's service; 0 if it belongs to none.
+    /// Tag of the service to which the thread belongs; 0 if it belongs to no service.
     pub(crate) service_tag: u32,
-    /// Name, often empty. Logged since Windows 10.
+    /// Name of the thread, often empty. Logged since Windows 10.
     pub(crate) name: &'a str,
 }
 
 impl<W: Write + Seek> Log<W> {
-    /// Logs a start, end or rundown event of a process. `by` is the thread that logs a start or an
-    /// end.
+    /// Logs a start, end or rundown event of a process. `by` is the thread in the header of a start or end
+    /// event.
     pub(crate) fn process(
         &mut self,
         cpu: u16,
@@ -114,7 +114,7 @@ impl<W: Write + Seek> Log<W> {
             .u32(process.parent)
             .u32(process.session)
             .u32(if life == Life::End { 0 } else { STILL_RUNNING })
-            // Address of the page tables, invented.
+            // Address of the page tables. The value is invented.
             .u64(u64::from(process.id) << 16);
         let since_eight = self.computer.windows > Windows::Seven;
         if since_eight {
@@ -132,8 +132,8 @@ impl<W: Write + Seek> Log<W> {
         self.kernel(kind, cpu, time, who, &payload, None);
     }
 
-    /// Logs a start, end or rundown event of a thread. `by` is the thread that logs a start or an
-    /// end.
+    /// Logs a start, end or rundown event of a thread. `by` is the thread in the header of a start or end
+    /// event.
     pub(crate) fn thread(
         &mut self,
         cpu: u16,
@@ -165,7 +165,7 @@ impl<W: Write + Seek> Log<W> {
             .u64(user(user_stack - 0x1_0000))
             .u64(thread.affinity)
             .u64(thread.start_address)
-            // Address of the thread environment block, invented.
+            // Address of the thread environment block. The value is invented.
             .u64(user(0x20_0000_0000 + id * 0x2000))
             .u32(thread.service_tag)
             .u8(thread.base_priority)
@@ -183,9 +183,9 @@ impl<W: Write + Seek> Log<W> {
         self.kernel(kind, cpu, time, Some(who), &payload, None);
     }
 
-    /// Logs an event for each image in a process. For process 0, these are the images of the
-    /// kernel. For `Life::Start` and `Life::RundownStart`, the identities of each image and its PDB
-    /// follow. `by` is the thread that logs a start or an end.
+    /// Logs an event for each image in a process. For process 0, these are the images of the kernel. For
+    /// `Life::Start` and `Life::RundownStart`, the identities of each image and its PDB follow. `by` is the
+    /// thread in the header of a start or end event.
     pub(crate) fn images(&mut self, cpu: u16, time: Time, life: Life, process: u32, by: Who) {
         let kind = match life {
             Life::Start => EventKind::ImageLoad,
@@ -220,8 +220,8 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// Returns the thread in the event's header. Rundown events have no thread there since Windows
-    /// 8.
+    /// Returns the thread for the header of an event. Since Windows 8, the header of rundown events has no
+    /// thread.
     fn header_of(&self, life: Life, by: Who) -> Option<Who> {
         match (life, self.computer.windows) {
             (Life::Start | Life::End, _) => Some(by),
@@ -231,7 +231,7 @@ impl<W: Write + Seek> Log<W> {
     }
 }
 
-/// Returns the address of a process's kernel object, invented.
+/// Returns the address of a process's kernel object. The address is invented.
 fn object_address(process: u32) -> u64 {
     0xFFFF_A000_0000_0000 + (u64::from(process) << 12)
 }
@@ -250,8 +250,8 @@ fn put_user(payload: &mut Vec<u8>, process: &Process<'_>) {
 }
 
 fn image(module: &Module, process: u32, windows: Windows) -> Vec<u8> {
-    // Since Windows 8: signature level 12 (Windows), signature type 3 (cached catalog), two unused
-    // bytes. Before: four unused bytes.
+    // Since Windows 8, the bytes are: signature level 12 (Windows), signature type 3 (cached catalog), two
+    // unused bytes. Before Windows 8, all four bytes are unused.
     let signature = match windows {
         Windows::Seven => [0; 4],
         _ => [12, 3, 0, 0],

@@ -1,5 +1,4 @@
-//! Events of manifest providers that the model logs. Their layouts are those of the providers'
-//! manifests.
+//! Events of manifest providers that the model logs. Their layouts come from the providers' manifests.
 
 use etl::write::{Count, EventInfo, Length, Property, PropertyKind};
 use etl::{Descriptor, Guid};
@@ -15,7 +14,7 @@ struct Provider {
 
 /// An event of a manifest provider.
 pub(super) struct ManifestEvent {
-    /// Kind under which the log counts the event.
+    /// Kind of event for the counts of the log.
     pub(super) kind: EventKind,
     provider: &'static Provider,
     id: u16,
@@ -151,7 +150,7 @@ const fn binary(name: &'static str, length: Length) -> Field {
     }
 }
 
-/// Default values for the events below: no opcode, version 0.
+/// Default values for the following events: no opcode, version 0.
 const BLANK: ManifestEvent = ManifestEvent {
     kind: EventKind::Focus,
     provider: &WIN32K,
@@ -177,8 +176,8 @@ pub(super) const FOCUSED_PROCESS_CHANGE: ManifestEvent = ManifestEvent {
     ..BLANK
 };
 
-/// Event when a process is frozen, in version 0. Version 1 adds the creation time, but the first
-/// build of Windows that logs it is unknown.
+/// Event when a process is frozen, in version 0. Version 1 adds the creation time. It is not known which
+/// build of Windows logs version 1 first.
 pub(super) const PROCESS_FREEZE_START: ManifestEvent = ManifestEvent {
     kind: EventKind::Freeze,
     provider: &KERNEL_PROCESS,
@@ -263,8 +262,8 @@ pub(super) const POST_SLEEP: ManifestEvent = ManifestEvent {
     ..PRE_SLEEP
 };
 
-/// Event that contains a sent Ethernet frame. The first build of Windows that logs the last two
-/// fields is unknown.
+/// Event that contains a sent Ethernet frame. It is not known which build of Windows logs the last two fields
+/// first.
 pub(super) const PACKET_SENT: ManifestEvent = ManifestEvent {
     kind: EventKind::Packet,
     provider: &PACKET_CAPTURE,

@@ -64,7 +64,7 @@ impl Who {
 pub(crate) struct Stack {
     /// Thread to which the stack belongs.
     pub(crate) who: Who,
-    /// Frames of kernel and user code, as a result of [`Modules::stack`].
+    /// Frames of kernel code and user code, as [`Modules::stack`] returns them.
     pub(crate) frames: StackId,
 }
 
@@ -89,9 +89,9 @@ pub(crate) struct Log<W> {
     /// Number of all events written: the sum of `counts`.
     events: u64,
     lost: u64,
-    /// Group masks of the session, from which readers learn the enabled kernel keywords.
+    /// Group masks of the session. They show readers which kernel keywords are enabled.
     group_masks: [u32; 8],
-    /// Paths of files. A file's index determines its key in events.
+    /// Paths of files. The index of a path determines the key of the file in events.
     files: Vec<String>,
     services: Vec<Service>,
     /// Reused memory for the payload of the current stack.
@@ -105,14 +105,14 @@ pub(crate) struct Log<W> {
 struct CpuLog {
     /// Number of ticks by which the processor's clock is ahead of the model's time.
     ahead: Time,
-    /// Stack of the last event, not yet written. The time of the stack event depends on the time of
-    /// the next event.
+    /// Stack of the processor's last event. It is not written yet, because its time depends on the time of
+    /// the processor's next event.
     pending: Option<Pending>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    /// Model's time of the event to which the stack belongs.
+    /// Time in the model of the event to which the stack belongs.
     time: Time,
     stack: Stack,
 }
@@ -239,8 +239,8 @@ impl<W: Write + Seek> Log<W> {
         });
     }
 
-    /// Sets the number of ticks by which the processor's clock is ahead of the model's time from
-    /// now on. Even with this change, the times of the processor's events must not decrease.
+    /// Sets the number of ticks by which, from now on, the processor's clock is ahead of the model's time.
+    /// Even with this change, the times of the processor's events must not decrease.
     pub(crate) fn skew(&mut self, cpu: u16, ahead: Time) {
         self.write_pending(cpu, Time::MAX);
         if let Some(state) = self.cpus.get_mut(usize::from(cpu)) {
@@ -318,8 +318,7 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// Logs an event of a kind that real traces receive when they are merged, such as the identity
-    /// of an image.
+    /// Logs an event that real traces get only when they are merged, such as the identity of an image.
     fn injected(&mut self, kind: EventKind, event: &Injected, cpu: u16, time: Time, who: Who) {
         if !self.admits(kind, cpu, time) {
             return;
@@ -347,8 +346,8 @@ impl<W: Write + Seek> Log<W> {
         self.wrote(event.kind, result);
     }
 
-    /// Returns true if an event is recorded and not lost. Writes the stack of the previous event
-    /// first.
+    /// Returns true if an event is recorded and not lost. If events of the kind are recorded, first writes
+    /// the stack of the processor's previous event.
     #[inline]
     fn admits(&mut self, kind: EventKind, cpu: u16, time: Time) -> bool {
         if !self.recorded.contains(kind) || self.error.is_some() {
@@ -362,7 +361,7 @@ impl<W: Write + Seek> Log<W> {
         !is_lost
     }
 
-    /// Counts a lost event, here and in the trace's header.
+    /// Counts a lost event in `lost` and in the header of the trace.
     #[cold]
     fn lose_one(&mut self, cpu: u16) {
         self.lost += 1;
@@ -393,8 +392,8 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// Writes the stack of a processor's last event. The time of the stack event is one tick after
-    /// that event, but not later than `next`, the time of the processor's next event.
+    /// Writes the pending stack of a processor's last event. The stack event is one tick later than its
+    /// event, but not later than `next`. `next` is the time of the processor's next event.
     #[inline]
     fn write_pending(&mut self, cpu: u16, next: Time) {
         let Some(state) = self.cpus.get_mut(usize::from(cpu)) else {

@@ -57,11 +57,11 @@ pub(crate) struct StackId(u32);
 /// A function. Its code extends from [`Function::rva`] to the next function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Function {
-    /// Name.
+    /// Name of the function.
     pub(crate) name: String,
-    /// Address relative to the module's base.
+    /// Address of the function relative to the module's base.
     pub(crate) rva: u32,
-    /// Size in bytes.
+    /// Size of the function in bytes.
     pub(crate) size: u32,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Module {
     pub(crate) file: String,
     /// NT path of the file.
     pub(crate) path: String,
-    /// Base address.
+    /// Base address of the module.
     pub(crate) base: u64,
     /// Size in memory, in bytes.
     pub(crate) size: u32,
@@ -84,7 +84,7 @@ pub(crate) struct Module {
     pub(crate) pdb_file: String,
     /// GUID of the PDB.
     pub(crate) pdb_guid: Guid,
-    /// Age of the PDB: number of times it was rewritten.
+    /// Age of the PDB: the number of times that it was rewritten.
     pub(crate) pdb_age: u32,
     /// Ids of the processes that have mapped the module, in order of first mention. Empty for a
     /// kernel module, because all processes share it.
@@ -132,7 +132,7 @@ pub(crate) struct Modules {
     list: Vec<Module>,
     /// Index of each module in `list`, by its file name in lower case.
     by_file: HashMap<String, usize>,
-    /// Index in `list` of the module in each occupied slot. The keys are addresses divided by
+    /// For each occupied slot: the index in `list` of its module. The key of a slot is its address divided by
     /// [`SLOT`].
     taken: HashMap<u64, usize>,
     /// Return addresses of each stack, encoded as in the payload of a stack event.
@@ -157,13 +157,12 @@ impl Modules {
         modules
     }
 
-    /// Maps a module into a process if it is not mapped yet. `None` means the kernel, which accepts
-    /// only kernel modules. A call is necessary only for modules that no frame names, because
-    /// `Modules::function` and `Modules::frame` map the others.
+    /// Maps a module into a process if it is not mapped yet. If `process` is `None`, maps the module into the
+    /// kernel, which accepts only kernel modules. Modules that a frame names need no call, because
+    /// `Modules::function` and `Modules::frame` map them.
     ///
     /// # Errors
-    /// Returns an error if a user-mode module is mapped into the kernel, or the address space has
-    /// no room.
+    /// Returns an error if a user-mode module is mapped into the kernel, or the address space has no room.
     pub(crate) fn map(&mut self, process: Option<u32>, file: &str) -> Result<(), FrameError> {
         self.module(process, file).map(|_| ())
     }
@@ -391,8 +390,8 @@ struct Area {
 }
 
 impl Area {
-    /// Returns the address range for a module. The ranges are invented, but lie within those of
-    /// Windows: user addresses have 43 bits on Windows 7 and 47 bits in later releases.
+    /// Returns the address range for a module. The ranges are invented, but they lie within the address
+    /// ranges of Windows: user addresses have 43 bits on Windows 7 and 47 bits in later releases.
     fn of(key: &str, is_kernel: bool, windows: Windows) -> Area {
         let (base, slots) = match (is_kernel, key.ends_with(".exe"), windows) {
             (true, _, _) => (0xFFFF_F801_0000_0000, 0x2000),
@@ -417,7 +416,7 @@ impl Bits {
         bits
     }
 
-    /// Adds a text and an end mark, so that `ab` + `c` differs from `a` + `bc`.
+    /// Adds a text and an end mark. Because of the end mark, `ab` + `c` gives another hash than `a` + `bc`.
     fn add(&mut self, text: &str) {
         self.hash(text.bytes().chain([0]));
     }

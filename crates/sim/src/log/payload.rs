@@ -53,8 +53,8 @@ pub(super) trait Payload {
         self.utf16(text).u16(0)
     }
 
-    /// Appends the text as exactly `units` UTF-16 code units. It is cut or padded with NULs; the
-    /// last unit is always NUL.
+    /// Appends the text as exactly `units` UTF-16 code units. A longer text is cut, and a shorter text is
+    /// padded with NULs. The last unit is always NUL.
     fn wide_array(&mut self, text: &str, units: usize) -> &mut Self {
         let padded = text.encode_utf16().take(units - 1);
         padded

@@ -74,8 +74,8 @@ impl<W: Write + Seek> Log<W> {
         self.provider(&manifest::PRE_SLEEP, cpu, time, by, payload.as_slice());
     }
 
-    /// Logs that the machine has resumed from sleep (Kernel-Power 107). `state` is the state that
-    /// it leaves.
+    /// Logs that the machine has resumed from sleep (Kernel-Power 107). `state` is the sleep state from which
+    /// the machine resumed.
     pub(crate) fn resume(&mut self, cpu: u16, time: Time, by: Who, state: u32) {
         let working = 1;
         let mut payload = Small::new();

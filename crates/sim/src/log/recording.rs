@@ -156,8 +156,7 @@ pub(crate) enum StackWalk {
 }
 
 impl StackWalk {
-    /// Returns the keyword that logs the event to which the stack belongs. Source: UIforETW's
-    /// mapping file.
+    /// Returns the keyword that enables the event with the stack. Source: UIforETW's mapping file.
     pub(crate) fn needs(self) -> Keyword {
         match self {
             StackWalk::CSwitch => Keyword::CSwitch,

@@ -35,8 +35,8 @@ pub(crate) struct Running {
     pub(crate) thread: u32,
     /// Priority, 0 to 31.
     pub(crate) priority: u8,
-    /// Boost that the priority includes: the low four bits are the foreground boost, the high four
-    /// bits other boosts.
+    /// Boost that `priority` includes. The low four bits are the foreground boost; the high four bits are the
+    /// other boosts.
     pub(crate) decrement: u8,
     /// Quality of service, 0 to 7; logged since Windows 10.
     pub(crate) qos: u8,
@@ -68,7 +68,7 @@ pub(crate) struct Switched {
 pub(crate) struct ReadyThread {
     /// Thread id.
     pub(crate) thread: u32,
-    /// Reason of the priority adjustment: 0 for none, 1 if the thread's wait ended, 2 if the thread
+    /// Reason of the priority adjustment: 0 for no adjustment, 1 if the thread's wait ended, 2 if the thread
     /// was boosted.
     pub(crate) adjust_reason: u8,
     /// Increment of the thread's priority.
@@ -79,7 +79,7 @@ pub(crate) struct ReadyThread {
     pub(crate) stack_not_resident: bool,
     /// True if the thread's process is swapped out.
     pub(crate) process_not_resident: bool,
-    /// True if the readying thread tries to hand over its processor to the readied thread.
+    /// True if the readying thread tries to give its processor directly to the readied thread.
     pub(crate) direct_switch: bool,
 }
 
@@ -115,9 +115,9 @@ pub(crate) enum DpcKind {
 /// A completed deferred procedure call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Dpc {
-    /// Kind.
+    /// Kind of the DPC.
     pub(crate) kind: DpcKind,
-    /// Start time.
+    /// Start time of the DPC.
     pub(crate) began: Time,
     /// Address of the DPC's routine.
     pub(crate) routine: u64,
@@ -126,7 +126,7 @@ pub(crate) struct Dpc {
 /// A completed interrupt service routine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Isr {
-    /// Start time.
+    /// Start time of the routine.
     pub(crate) began: Time,
     /// Address of the routine.
     pub(crate) routine: u64,
@@ -307,7 +307,7 @@ impl<W: Write + Seek> Log<W> {
         );
     }
 
-    /// Logs the priority boost of a starving thread, which is in the ready queue of the processor
+    /// Logs the priority boost of a starving thread. The thread is in the ready queue of the processor
     /// `ready_on`.
     pub(crate) fn anti_starvation(
         &mut self,

@@ -21,15 +21,16 @@ pub(crate) enum DiskAction {
 /// A request to a disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DiskRequest {
-    /// Kind.
+    /// Kind of the request.
     pub(crate) action: DiskAction,
     /// Disk number.
     pub(crate) disk: u32,
-    /// Address of the I/O request packet (IRP), the same at the start and the completion.
+    /// Address of the I/O request packet (IRP). It is the same at the start and at the completion of the
+    /// request.
     pub(crate) irp: u64,
     /// Thread that issues the request.
     pub(crate) by: Who,
-    /// Number of bytes.
+    /// Number of bytes to transfer.
     pub(crate) bytes: u32,
     /// Offset on the disk, in bytes.
     pub(crate) offset: u64,
@@ -166,7 +167,7 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// Appends the requesting thread, which is logged since Windows 8.
+    /// Appends the id of the requesting thread if the release is Windows 8 or later.
     fn put_thread(&self, payload: &mut Small, request: &DiskRequest) {
         if self.computer.windows > Windows::Seven {
             payload.u32(request.by.thread);
@@ -174,7 +175,8 @@ impl<W: Write + Seek> Log<W> {
     }
 }
 
-/// Returns the address of a file's kernel object, invented. Events use it as the file's key.
+/// Returns the address of a file's kernel object. The address is invented. Events use it as the key of the
+/// file.
 fn file_key(index: usize) -> u64 {
     0xFFFF_B000_0000_0000 + ((index as u64) << 8)
 }

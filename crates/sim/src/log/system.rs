@@ -16,10 +16,10 @@ use crate::windows::Windows;
 
 /// Number of `EVENT_TRACE` group masks of a session.
 const MASKS: usize = 8;
-/// Group flag that enables events about the system's configuration. It belongs to mask 6, the last
+/// Group flag that enables events about the system's configuration. The flag belongs to mask 6, the last mask
 /// but one.
 const SYSTEM_CONFIGURATION: u32 = 0xC000_0001;
-/// Group flag that enables events about services. It also belongs to mask 6.
+/// Group flag that enables events about services. This flag belongs to mask 6, too.
 const SERVICES_CONFIGURATION: u32 = 0xC000_0010;
 
 /// A Windows service.
@@ -76,7 +76,7 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// Logs the event by which readers recognise a simulated trace. It is never lost.
+    /// Logs an event that marks the trace as simulated for readers. This event is never lost.
     fn mark_as_simulated(&mut self) {
         let event = TraceLogging::new(EventKind::Simulated.name());
         let traits = provider_traits("Laglab-Simulator", None);
@@ -130,7 +130,7 @@ impl<W: Write + Seek> Log<W> {
     fn extension(&mut self, hook: u16, who: Option<Who>, time: Time) {
         let kernel_version = match self.computer.windows {
             Windows::Seven => 42,
-            // This is the value of build 19041. The value of later builds is unknown.
+            // 80 is the kernel version of build 19041. The kernel version of later builds is unknown.
             _ => 80,
         };
         let payload = &companion::extension(self.group_masks, kernel_version);

@@ -21,7 +21,7 @@ pub(crate) enum Direction {
 pub(crate) struct Traffic {
     /// True for TCP, false for UDP.
     pub(crate) tcp: bool,
-    /// Direction.
+    /// Direction of the data.
     pub(crate) direction: Direction,
     /// Process that owns the connection.
     pub(crate) process: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Traffic {
 }
 
 impl<W: Write + Seek> Log<W> {
-    /// Logs data that is sent or received.
+    /// Logs data that a process sends or receives.
     pub(crate) fn traffic(&mut self, cpu: u16, time: Time, traffic: &Traffic) {
         use Direction::{Receive, Send};
         let is_v6 = traffic.local.is_ipv6() || traffic.remote.is_ipv6();
@@ -71,7 +71,7 @@ impl<W: Write + Seek> Log<W> {
             .port(destination.port())
             .port(source.port());
         if traffic.tcp && traffic.direction == Send {
-            // Start and end of the send. Their unit is unknown.
+            // Start time and end time of the send. The unit of these fields is unknown.
             payload.u32(0).u32(0);
         }
         payload.u32(traffic.sequence).u64(traffic.connection);

@@ -46,7 +46,7 @@ impl<W: Write + Seek> Model<W> {
                 self.log_key(c, code);
                 self.moment("key", None, Some(code.into()));
                 let messages = self.processes[self.focus].messages;
-                // The boost 2 is `GUI_THREAD_BOOST`, for a thread that input wakes.
+                // The priority boost is 2 (`GUI_THREAD_BOOST`), because input wakes the thread.
                 self.set_object(messages, 2, by);
             }
             What::Focus(process) => self.focus(c, process),
@@ -105,7 +105,7 @@ impl<W: Write + Seek> Model<W> {
         self.moment("focus", Some(process), None);
     }
 
-    /// Freezes a process. Each of its threads stops when it would run next.
+    /// Freezes a process. Each thread of the process stops the next time it would run.
     pub(crate) fn freeze(&mut self, c: usize, process: ProcessId) {
         self.log_freeze(c, process, true);
         self.moment("freeze", Some(process), None);

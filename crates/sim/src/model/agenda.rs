@@ -17,7 +17,7 @@ pub(crate) enum Due {
     DpcTick(u16),
     /// The profiling interrupt of a processor takes a sample.
     Sample(u16),
-    /// A thread's wait reaches its time-out. Has no effect if the wait with this number has ended.
+    /// A thread's wait reaches its time-out. The event has no effect if the wait with this number has ended.
     Timer(ThreadId, u32),
     /// The next packets of a flow arrive.
     Arrival(u16),
@@ -54,8 +54,7 @@ pub(crate) struct Agenda {
     entries: u64,
 }
 
-/// A future event. Earlier entries compare greater, because the heap returns the greatest entry
-/// first.
+/// A future event. An earlier entry compares as greater, because the heap returns its greatest entry first.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: Time,

@@ -75,8 +75,7 @@ pub(crate) struct Disk {
     pub(crate) random: Random,
     pub(crate) waiting: VecDeque<Transfer>,
     pub(crate) served: Vec<(Time, Transfer)>,
-    /// Time at which the disk's link becomes free. The bytes of all served requests share this
-    /// link.
+    /// Time at which the disk's link becomes free. All served requests share this link for their bytes.
     pub(crate) link_free: Time,
     /// Byte offset on the disk of the next transfer.
     pub(crate) position: u64,
@@ -153,7 +152,8 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Reads a ready thread's kernel stack, which must be in memory before the thread can run.
+    /// Starts to read the kernel stack of a ready thread. The stack must be in memory before the thread can
+    /// run.
     pub(crate) fn read_stack(&mut self, c: usize, t: ThreadId) {
         if self.disks.is_empty() {
             return self.place(t, false, c);

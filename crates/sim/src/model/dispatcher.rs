@@ -25,7 +25,8 @@ const SCANNED: usize = 16;
 const BOOSTED: usize = 10;
 const STARVATION_PRIORITY: u8 = 15;
 
-/// Lowest real-time priority. Boosts neither change real-time priorities nor reach them.
+/// Lowest real-time priority. A boost does not change a real-time priority, and it does not raise another
+/// priority to real-time.
 const REALTIME: u8 = 16;
 
 impl<W: Write + Seek> Model<W> {
@@ -67,8 +68,9 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Raises a thread's priority after a wait by the waker's boost. If the process has the focus,
-    /// the foreground boost is added. Real-time priorities are neither changed nor reached.
+    /// Raises a thread's priority after a wait by the waker's boost. If the process has the focus, also adds
+    /// the foreground boost. A real-time priority is not changed, and a boosted priority stays below
+    /// real-time.
     fn boost(&mut self, t: ThreadId, boost: u8, cpu: usize) {
         let separation = self.quantum.separation;
         let full = self.full_quantum(t);
@@ -92,7 +94,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Returns the processor time of a thread's full quantum, in ticks of the trace's clock.
+    /// Returns the processor time of the full quantum of a thread, in ticks of the trace's clock.
     pub(crate) fn full_quantum(&self, t: ThreadId) -> i64 {
         self.turns
             .of(&self.processes[self.threads[t].process])
@@ -113,9 +115,9 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Places a ready thread on an idle processor, on its ideal processor if it precedes the thread
-    /// there, or in a queue. If `first` is true, it is queued at the front. `here` is the processor
-    /// that executes this work.
+    /// Places a ready thread on an idle processor. If no processor is idle, places it on its ideal processor
+    /// if it precedes the thread there. Otherwise, places it in a queue, at the front if `first` is true.
+    /// `here` is the processor that executes this work.
     pub(crate) fn place(&mut self, t: ThreadId, first: bool, here: usize) {
         if let Some(c) = self.idle_processor(t, here) {
             return self.stand_by(c, t, here);
@@ -144,8 +146,9 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Returns an idle processor for the thread: its ideal processor, its last one, the current one
-    /// (`here`), or the nearest to the ideal one.
+    /// Returns an idle processor for the thread. The order of preference is: the thread's ideal processor,
+    /// the processor on which it ran last, the current processor (`here`), the processor that is nearest to
+    /// the ideal processor.
     fn idle_processor(&self, t: ThreadId, here: usize) -> Option<usize> {
         let thread = &self.threads[t];
         let idle = self.idle.and(&thread.affinity);
@@ -254,15 +257,16 @@ impl<W: Write + Seek> Model<W> {
         t
     }
 
-    /// Takes the best thread from the processor's local, shared and group queues if its key is at
-    /// most `key`.
+    /// Takes the best thread from the processor's local, shared and group queues Returns `None` if the
+    /// thread's key is greater than `key`.
     pub(crate) fn take_at_least(&mut self, c: usize, key: Key) -> Option<ThreadId> {
         let (best, queue) = self.best(c)?;
         (best <= key).then(|| self.take(queue)).flatten()
     }
 
-    /// Returns the thread that the processor runs next: the standby thread, the best thread in its
-    /// queues, a thread from another processor's queues, or the idle thread.
+    /// Returns the thread that the processor runs next. It is the standby thread or the best thread in the
+    /// processor's queues. If there is neither, it is a thread from the queues of another processor, or the
+    /// idle thread.
     pub(crate) fn select(&mut self, c: usize) -> ThreadId {
         if let Some(standby) = self.cpus[c].standby.take() {
             let key = self.key(standby);
@@ -286,8 +290,8 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Takes the best ready thread that may run on `c` from the queues of other processors. If
-    /// several are equally good, it takes the one from the nearest processor.
+    /// Takes the best ready thread that may run on `c` from the queues of other processors. If several
+    /// threads are equally good, takes the thread from the nearest processor.
     fn steal(&mut self, c: usize) -> Option<ThreadId> {
         let mut best: Option<(Key, ThreadId)> = None;
         for other in self.near[c].iter().map(|c| usize::from(*c)) {
@@ -310,8 +314,8 @@ impl<W: Write + Seek> Model<W> {
         self.unqueue(t).then_some(t)
     }
 
-    /// Switches to `next`, or to the thread that `select` returns if `next` is `None`. The caller
-    /// has already set the state of the old thread.
+    /// Switches to `next`. If `next` is `None`, switches to the thread that `select` returns. The caller has
+    /// already set the state of the old thread.
     pub(crate) fn switch(&mut self, c: usize, next: Option<ThreadId>, reason: WaitReason) {
         let old = self.cpus[c].thread;
         let new = next.unwrap_or_else(|| self.select(c));
@@ -376,7 +380,7 @@ impl<W: Write + Seek> Model<W> {
             self.threads[old].state = State::Ready;
             self.switch(c, Some(IDLE), WaitReason::WrPreempted);
         }
-        // A processor that runs the idle thread is not marked as idle if it has a standby thread.
+        // A processor that has a standby thread is not marked as idle even if it runs the idle thread.
         self.idle.insert(c);
         for t in [Some(old).filter(|t| *t != IDLE), standby]
             .into_iter()
@@ -421,8 +425,8 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Ends the short time slice that current builds of Windows have. The thread yields to a ready
-    /// thread of equal priority and keeps the rest of its quantum.
+    /// Ends the thread's short time slice. Only current builds of Windows have this time slice. The thread
+    /// yields to a ready thread of equal priority and keeps the rest of its quantum.
     pub(crate) fn end_slice(&mut self, c: usize) {
         let t = self.cpus[c].thread;
         match self.take_at_least(c, self.key(t)) {
@@ -453,9 +457,9 @@ impl<W: Write + Seek> Model<W> {
         group.update() || group.is_capped()
     }
 
-    /// Schedules the processors that run threads of a group again, because a thread of the group
-    /// stopped. The remaining time of the group now lasts longer, and the processor of the stopped
-    /// thread no longer checks it.
+    /// Schedules again the processors that run threads of a group. A thread of the group stopped, so the
+    /// remaining time of the group lasts longer, and the processor of this thread no longer checks the
+    /// remaining time.
     fn look_after(&mut self, group: GroupId) {
         let users: Vec<usize> = self.users_of(group).collect();
         for c in users {
@@ -464,7 +468,7 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Handles a change of rank, or a reached cap, of the running thread's group.
+    /// Handles a change of rank of the running thread's group, or the group's reached cap.
     pub(crate) fn rank_changed(&mut self, c: usize, group: GroupId) {
         let t = self.cpus[c].thread;
         if self.groups[group].is_capped() {
@@ -477,7 +481,7 @@ impl<W: Write + Seek> Model<W> {
         self.agenda.push(self.now, Due::Ranks);
     }
 
-    /// Yields to a better thread in the queues, after the rank or priority of the running thread
+    /// Yields to a better thread in the queues. Called after the rank or the priority of the running thread
     /// became worse.
     pub(crate) fn yield_to_better(&mut self, c: usize) {
         let t = self.cpus[c].thread;
@@ -504,8 +508,8 @@ impl<W: Write + Seek> Model<W> {
         self.compare_all();
     }
 
-    /// Checks all processors after ranks changed, because queues may now contain better threads
-    /// than the running ones.
+    /// Checks all processors. Called after ranks changed, because queues may now contain better threads than
+    /// the running threads.
     pub(crate) fn compare_all(&mut self) {
         for c in 0..self.cpus.len() {
             let cpu = &self.cpus[c];

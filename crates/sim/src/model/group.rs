@@ -1,11 +1,11 @@
 //! Scheduling groups. Their threads have a rank, which precedes priority.
 //!
-//! It is documented that rank precedes priority, and that it rises while a group's threads use more
-//! than their share within a generation (Windows Internals, 7th edition, part 1, chapter 4). The
-//! formula for use beyond the budget is invented: `rank = bias + 1 + (used - budget) / step`, with
-//! `budget = weight / all weights × generation × processors`. The bias applies to an app in the
-//! background, because a trace of a real machine showed a constant rank of 2 for such an app, and
-//! ranks from 2 to 19 for a busy one.
+//! Documented is (Windows Internals, 7th edition, part 1, chapter 4): rank precedes priority, and the rank
+//! rises while a group's threads use more than their share within a generation. The formula for use beyond
+//! the budget is invented: `rank = bias + 1 + (used - budget) / step`, with
+//! `budget = weight / all weights × generation × processors`. The bias applies to an app in the background,
+//! because a trace of a real machine showed a constant rank of 2 for such an app, and ranks from 2 to 19 for
+//! a busy one.
 
 use crate::time::Time;
 
@@ -25,7 +25,7 @@ pub(crate) struct Group {
     /// Maximum processor time that the group may use in a generation.
     pub(crate) cap: Option<Time>,
     pub(crate) rank: u8,
-    /// Threads that wait because the cap is reached.
+    /// Threads that wait because the group's cap is reached.
     pub(crate) held: Vec<super::ThreadId>,
 }
 

@@ -23,8 +23,8 @@ const CLOCK_LEVEL: u8 = 13;
 /// processes a packet.
 pub(crate) const MAX_PARTS: usize = 12;
 
-/// Maximum number of interrupts or DPCs that wait on a processor. If more wait, they arrive faster
-/// than the processor can ever serve them.
+/// Maximum number of interrupts or DPCs that wait on a processor. If more of them wait, they arrive faster
+/// than the processor can serve them.
 pub(crate) const MOST_WAITING: usize = 1 << 16;
 
 /// Kind of a service routine or DPC.
@@ -58,7 +58,7 @@ impl Kind {
 /// Action to perform when a routine completes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Then {
-    /// Ends a thread's wait. Has no effect if the wait with this number has ended.
+    /// Ends a thread's wait. The action has no effect if the wait with this number has ended.
     Timer(ThreadId, u32),
     /// Performs an action of the scenario.
     Action(usize),
@@ -83,16 +83,16 @@ pub(crate) struct Work {
     pub(crate) level: u8,
     pub(crate) routine: RoutineId,
     pub(crate) body: BodyId,
-    /// End of each part of the work, in ticks of execution since its start.
+    /// End of each part of the work, in ticks of execution since the start of the work.
     parts: [Time; MAX_PARTS],
-    /// Total execution time.
+    /// Total execution time of the work.
     total: Time,
-    /// Remaining execution time.
+    /// Remaining execution time of the work.
     pub(crate) left: Time,
     pub(crate) began: Time,
-    /// Time of logged routines that interrupted this one, in nanoseconds.
+    /// Time of logged routines that interrupted this work, in nanoseconds.
     inside_ns: u64,
-    /// Number of pieces into which logged routines split this one.
+    /// Number of pieces into which logged routines split this work.
     pub(crate) fragments: u32,
     fragment_began: Time,
     pub(crate) then: Then,
@@ -137,7 +137,7 @@ impl Work {
 
     /// Returns the index of the part that is being executed.
     pub(crate) fn part(&self) -> usize {
-        // After the end of the work, the last part still counts as the current one.
+        // After the end of the work, the last part is still returned as the current part.
         let done = self.total - self.left.max(1);
         let part = self.parts.iter().position(|end| done < *end);
         part.unwrap_or(0)
@@ -152,8 +152,8 @@ impl Work {
         })
     }
 
-    /// Returns the time from the routine's start to `end` in nanoseconds, without the logged
-    /// routines that interrupted it. A reader of the trace computes the same value.
+    /// Returns the time from the routine's start to `end` in nanoseconds, without the time of logged routines
+    /// that interrupted it. A reader of the trace computes the same value.
     pub(crate) fn exclusive_ns(&self, end: Time, base: TimeBase) -> u64 {
         (base.ns_between(self.began, end)).saturating_sub(self.inside_ns)
     }
@@ -185,7 +185,7 @@ impl<W: Write + Seek> Model<W> {
         self.settle(c);
     }
 
-    /// Stops the model because a processor gets more work than it can ever do.
+    /// Stops the model because a processor has more work than it can do.
     pub(crate) fn flooded(&mut self, c: usize, what: &str) {
         self.stop_with(format!(
             "{MOST_WAITING} {what} wait at processor {c}: they arrive faster than it can serve \
@@ -319,7 +319,7 @@ impl<W: Write + Seek> Model<W> {
             let thread = &mut self.threads[t];
             thread.burst = left;
             thread.body = body;
-            // The thread repeats this step after the DPC has run.
+            // The step is repeated after the DPC has run, so that the thread can complete the DPC.
             thread.next -= 1;
             return false;
         }
@@ -335,7 +335,7 @@ impl<W: Write + Seek> Model<W> {
         true
     }
 
-    /// Returns the current work of processor `c`, as the readier of a thread.
+    /// Returns the current work of processor `c` as the work that readies a thread.
     pub(crate) fn readier(&self, c: usize) -> Readier {
         let cpu = &self.cpus[c];
         match cpu.running.last() {

@@ -49,7 +49,7 @@ impl<W: Write + Seek> Model<W> {
             self.flow_next(flow);
             let bytes = self.flows[flow].bytes;
             for block in 0..self.flows[flow].window {
-                // The blocks arrive one tick apart, as they would over a link.
+                // The blocks arrive one tick apart, like blocks that arrive over a link.
                 let at = self.flow_begin(document, flow) + Time::from(block);
                 self.agenda.push(at, Due::Answer(flow as u16, bytes));
             }

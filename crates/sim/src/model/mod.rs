@@ -66,7 +66,7 @@ const STEP: u32 = 1 << 12;
 /// Maximum number of future events, to limit memory.
 const MOST_DUE: usize = 1 << 21;
 
-/// Index of the idle thread and of its process.
+/// Index of the idle thread. The index of its process is the same number.
 pub(crate) const IDLE: ThreadId = 0;
 
 /// Work that readies a thread: the thread, service routine or DPC that a processor executes.
@@ -128,9 +128,9 @@ pub(crate) struct Model<W> {
     failure: Option<String>,
 
     topology: Vec<Place>,
-    /// Set of processors on the same core as each processor, including itself.
+    /// For each processor: the set of processors on the same core, including the processor itself.
     siblings: Vec<CpuSet>,
-    /// All processors sorted by distance, for each processor.
+    /// For each processor: all processors, sorted by their distance from it.
     near: Vec<Vec<u16>>,
     cpus: Vec<Processor>,
     /// Set of processors that have nothing to run.
@@ -149,11 +149,11 @@ pub(crate) struct Model<W> {
     local: Vec<ReadyQueue>,
     /// Queues that neighbouring processors share.
     shared: Vec<ReadyQueue>,
-    /// Index of each processor's shared queue.
+    /// For each processor: the index of its shared queue.
     shared_by: Vec<Option<usize>>,
-    /// Set of the processors of each shared queue.
+    /// For each shared queue: the set of its processors.
     sharers: Vec<CpuSet>,
-    /// Queue of each scheduling group on each processor, indexed by processor and group.
+    /// For each processor: the queues of the scheduling groups, indexed by group.
     grouped: Vec<Vec<ReadyQueue>>,
     ready_threads: usize,
 
@@ -179,7 +179,7 @@ pub(crate) struct Model<W> {
     focus: ProcessId,
     sampling: Option<Time>,
     suspended_until: Option<Time>,
-    /// Time up to which the waits of watched threads are attributed to causes in the truth.
+    /// Time up to which the waits of watched threads are already attributed to causes in the truth.
     accounted: Time,
     frame: Vec<u8>,
 }
@@ -295,7 +295,7 @@ impl<W: Write + Seek> Model<W> {
         match due {
             Due::Processor(c) => {
                 let c = usize::from(c);
-                // The entry is outdated if the processor now needs attention at another time.
+                // The entry is outdated if the time at which the processor next needs attention has changed.
                 if self.cpus[c].next == self.now {
                     self.cpus[c].next = crate::time::NEVER;
                     self.advance(c);

@@ -36,12 +36,12 @@ pub(crate) struct Nic {
     pub(crate) random: Random,
 }
 
-/// A receive queue, for the packets whose RSS hash selects one processor.
+/// A receive queue of a network adapter. It receives the packets whose RSS hash selects its processor.
 #[derive(Debug)]
 pub(crate) struct NicQueue {
     pub(crate) cpu: usize,
     pub(crate) waiting: VecDeque<Delivery>,
-    /// Deliveries that the queued or running DPC handles.
+    /// Deliveries that the DPC of the queue handles. The DPC is queued or running.
     pub(crate) in_hand: Vec<Delivery>,
     pub(crate) busy: bool,
     pub(crate) may_interrupt: Time,
@@ -65,7 +65,7 @@ pub(crate) struct Flow {
     pub(crate) tcp: bool,
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
-    /// Index of the receive queue for the packets of each remote peer.
+    /// For each remote peer: the index of the receive queue for its packets.
     pub(crate) queues: Vec<usize>,
     pub(crate) bytes: u32,
     pub(crate) packets: u32,
@@ -78,7 +78,7 @@ pub(crate) struct Flow {
     pub(crate) dscp: u8,
     pub(crate) bleached: bool,
     pub(crate) send_cost: Amount,
-    /// Object that each delivery sets when it arrives.
+    /// Object that is set when packets of the flow are delivered.
     pub(crate) arrived: usize,
     pub(crate) random: Random,
     pub(crate) sequence: u32,
@@ -103,8 +103,8 @@ impl Flow {
     }
 }
 
-/// Returns the address and port of a flow's `n`th peer. Each peer has the next address. After 251
-/// peers, the addresses repeat with the next port.
+/// Returns the address and port of a flow's `n`th peer. The first peer has the address `first`, and each
+/// further peer has the next address. After 251 peers, the addresses repeat with the next port.
 pub(crate) fn peer_address(first: SocketAddr, n: u32) -> SocketAddr {
     let port = first.port().wrapping_add((n / 251) as u16);
     match first {
@@ -149,7 +149,7 @@ impl<W: Write + Seek> Model<W> {
         self.flow_next(flow);
     }
 
-    /// Delivers the answer or the next block of the remote side.
+    /// Delivers the answer of the remote side, or the remote side's next block.
     pub(crate) fn answer_arrives(&mut self, flow: usize, bytes: u32) {
         self.deliver(Delivery {
             flow,
@@ -199,8 +199,8 @@ impl<W: Write + Seek> Model<W> {
         self.interrupt(cpu, work);
     }
 
-    /// Queues the adapter's DPC for the packets that have arrived. Without coalescing, it handles
-    /// only the first delivery.
+    /// Queues the adapter's DPC for the packets that have arrived. Without coalescing, the DPC handles only
+    /// the first delivery.
     pub(crate) fn queue_nic_dpc(&mut self, c: usize, nic: usize, queue: usize) {
         let base = self.base;
         let state = &mut self.nics[nic];
@@ -243,7 +243,7 @@ impl<W: Write + Seek> Model<W> {
         self.nic_rearms(nic, queue);
     }
 
-    /// Schedules the next interrupt of a receive queue if more packets wait. It is at least one
+    /// Schedules the next interrupt of a receive queue if more packets wait. The interrupt is at least one
     /// tick later, because the queue's DPC is still running.
     fn nic_rearms(&mut self, nic: usize, queue: usize) {
         let q = &mut self.nics[nic].queues[queue];

@@ -15,7 +15,7 @@ pub(crate) struct Processor {
     pub(crate) thread: ThreadId,
     /// Thread that the processor runs next.
     pub(crate) standby: Option<ThreadId>,
-    /// Service routines and DPCs that have started. Each one interrupted the one before it.
+    /// Service routines and DPCs that have started. Each of them was interrupted by the next one in the list.
     pub(crate) running: Vec<Work>,
     /// Interrupts that wait because a routine of the same or a higher level runs.
     pub(crate) pending: VecDeque<Work>,
@@ -33,7 +33,7 @@ pub(crate) struct Processor {
     /// Object that wakes this processor's DPC thread.
     pub(crate) dpc_object: usize,
 
-    /// Time up to which the processor's time is charged to its work.
+    /// Time up to which processor time is already charged to threads and routines.
     pub(crate) since: Time,
     /// Time at which the processor next needs attention, if nothing else happens.
     pub(crate) next: Time,
@@ -52,8 +52,8 @@ pub(crate) struct Processor {
 }
 
 impl Processor {
-    /// Returns the work that an interrupt would interrupt now: the innermost running routine, or
-    /// the DPC that the processor's DPC thread has started.
+    /// Returns the work that an interrupt would interrupt now. It is the innermost running routine, or the
+    /// DPC that the processor's DPC thread has started.
     pub(crate) fn interrupted(&mut self) -> Option<&mut Work> {
         let threaded = self.threaded.front_mut().filter(|dpc| dpc.began > 0);
         self.running.last_mut().or(threaded)
@@ -163,7 +163,7 @@ impl<W: Write + Seek> Model<W> {
         }
         let t = cpu.thread;
         if let Some(next) = cpu.standby.take() {
-            // The running thread or its rank may have changed after the standby thread was chosen.
+            // After the standby thread was chosen, the running thread or its rank may have changed.
             if self.key(next) < self.key(t) {
                 self.preempt(c, next);
             } else {
@@ -211,7 +211,8 @@ impl<W: Write + Seek> Model<W> {
         } else {
             let thread = &self.threads[cpu.thread];
             let left = thread.quantum.max(0) as Time;
-            // Most steps end before the quantum. The end of the quantum is then not needed.
+            // Most steps end before the quantum ends. In this case, the time of the quantum's end is not
+            // needed.
             cpu.quantum_end = match thread.burst < left {
                 true => NEVER,
                 false => self.clock.next_interrupt((now + left).max(now + 1)),
@@ -221,9 +222,9 @@ impl<W: Write + Seek> Model<W> {
                 next = next.min(stop);
             }
             if let Some(group) = self.processes[thread.process].group {
-                // All processors that run threads of the group use up its time together. The
-                // processor that was the last to start such a thread counts all of them, so it
-                // computes the exact time.
+                // All processors that run threads of the group use the remaining time of the group together.
+                // A processor counts the processors that run such threads when it is scheduled. The last one
+                // that was scheduled counts all of them, so it computes the exact time.
                 let users = self.users_of(group).count().max(1) as Time;
                 next = next.min(now + self.groups[group].room().div_ceil(users));
             }
@@ -250,7 +251,7 @@ impl<W: Write + Seek> Model<W> {
         cpu.c_state = deepest.unwrap_or(0) as u8;
     }
 
-    /// Wakes a sleeping processor, which takes the latency of its idle state.
+    /// Wakes a sleeping processor. The time to wake is the latency of the processor's idle state.
     pub(crate) fn wake(&mut self, c: usize) {
         let cpu = &mut self.cpus[c];
         if !cpu.asleep {

@@ -10,8 +10,8 @@ use crate::log::DiskAction;
 use crate::scenario::{Amount, WaitReason};
 use crate::time::Time;
 
-/// Maximum number of consecutive steps without processor time or a wait. A program with more would
-/// never let time pass.
+/// Maximum number of consecutive steps that need no processor time and no wait. A program with more such
+/// steps is stopped, because it would never let time pass.
 const MOST_FREE_STEPS: u32 = 10_000;
 
 /// A step of a program, with names replaced by indices.
@@ -68,8 +68,8 @@ pub(crate) enum Op {
     Priority(u8),
     Mark(String),
     Yield,
-    /// Start of a loop, with the number of repetitions, the end time, and the index of the step
-    /// after the loop.
+    /// Start of a loop: `times` is the number of repetitions, `stop` is the end time, and `end` is the index
+    /// of the step after the loop.
     Loop {
         times: Option<u32>,
         stop: Option<Time>,
@@ -245,8 +245,8 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Takes an object if it is set, and makes the thread wait for it otherwise. Returns true if no
-    /// wait is needed.
+    /// Takes an object if it is set. Otherwise, makes the thread wait for the object. Returns true if no wait
+    /// is needed.
     fn wait(
         &mut self,
         c: usize,
@@ -280,8 +280,8 @@ impl<W: Write + Seek> Model<W> {
         self.cpus[c].thread == t
     }
 
-    /// Starts a loop that repeats `times` times (without limit if `None`), but ends at the time
-    /// `stop`. If there is nothing to repeat, skips to the step `end`.
+    /// Starts a loop that repeats `times` times, or without limit if `times` is `None`. The loop ends at the
+    /// time `stop` at the latest. If there is nothing to repeat, continues at the step `end`.
     fn begin_loop(
         &mut self,
         t: super::ThreadId,
@@ -297,11 +297,11 @@ impl<W: Write + Seek> Model<W> {
         if let Some(stop) = stop {
             thread.stop = Some((stop, end, thread.loops.len()));
         }
-        // The first repetition starts now, so one less remains.
+        // The first repetition starts now, so the number of remaining repetitions is one less than `times`.
         thread.loops.push(times.map_or(u32::MAX, |times| times - 1));
     }
 
-    /// Returns to the `first` step of the innermost loop, or ends it after the last repetition.
+    /// Returns to the step `first` of the innermost loop. After the last repetition, ends the loop.
     fn repeat_loop(&mut self, t: super::ThreadId, first: usize) {
         let thread = &mut self.threads[t];
         match thread.loops.last_mut() {
@@ -328,8 +328,8 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Makes the thread need the processor for `amount`, but at least for one tick of the trace's
-    /// clock.
+    /// Sets the processor time that the thread's step needs. It is drawn from `amount`, but is at least one
+    /// tick of the trace's clock.
     fn needs(&mut self, t: super::ThreadId, amount: &Amount) {
         let thread = &mut self.threads[t];
         let ns = amount.sample(&mut thread.random).0;

@@ -266,7 +266,7 @@ impl<W: Write + Seek> Model<W> {
     fn request(&self, disk: usize, transfer: &Transfer) -> DiskRequest {
         let by = match transfer.purpose {
             Purpose::Thread(t) => self.who(t),
-            // A kernel thread reads the stack from the page file.
+            // A thread of the System process reads the stack from the page file.
             Purpose::Stack(_) => Who {
                 process: self.processes[SYSTEM].id,
                 thread: SYSTEM_THREAD,
@@ -406,8 +406,7 @@ impl<W: Write + Seek> Model<W> {
             // Received packets have no DSCP mark, because most networks remove it.
             Direction::Receive => (them, us, ROUTER_MAC, OUR_MAC, 0),
         };
-        // This cannot fail, because the check of the scenario ensures that both addresses are of
-        // one family.
+        // Both addresses are of one family, because the scenario was checked. So this cannot fail.
         let Ok(tuple) = Tuple::new(from, to) else {
             return;
         };
@@ -552,8 +551,8 @@ impl<W: Write + Seek> Model<W> {
         self.truth.watched.entry(t).or_default().add(wait);
     }
 
-    /// Attributes the time since the last call, up to `time`, to the causes that keep watched ready
-    /// threads from running.
+    /// Attributes the time from the last call to `time` to causes: for each watched ready thread, the cause
+    /// that keeps it from running on each of its processors.
     pub(crate) fn account(&mut self, time: Time) {
         let from = std::mem::replace(&mut self.accounted, time);
         if self.truth.waiting.is_empty() {

@@ -38,7 +38,7 @@ pub(crate) enum State {
     Standby = 3,
     Terminated = 4,
     Waiting = 5,
-    /// Ready, but its kernel stack is not in memory.
+    /// The thread is ready, but its kernel stack is not in memory.
     Transition = 6,
 }
 
@@ -58,15 +58,15 @@ pub(crate) struct Thread {
     pub(crate) process: ProcessId,
     pub(crate) base: u8,
     pub(crate) priority: u8,
-    /// Foreground boost that `priority` includes.
+    /// Foreground boost that is included in `priority`.
     pub(crate) foreground_boost: u8,
-    /// Sum of the other boosts that `priority` includes.
+    /// Sum of the other boosts that are included in `priority`.
     pub(crate) unusual_boost: u8,
     pub(crate) affinity: CpuSet,
     pub(crate) ideal: usize,
     pub(crate) last_cpu: usize,
     pub(crate) state: State,
-    /// Queue that contains the thread while it is ready, and its priority in the queue.
+    /// Queue that contains the thread while the thread is ready, and the thread's priority in this queue.
     pub(crate) queue: (Queue, u8),
     /// Number of the thread's current wait. It changes when the wait ends, so that a timer of an
     /// earlier wait has no effect.
@@ -77,8 +77,8 @@ pub(crate) struct Thread {
     pub(crate) waiting_since: Time,
     /// Time at which the thread last became ready.
     pub(crate) ready_since: Time,
-    /// Processor time that is left of the thread's quantum. It is negative if the quantum is used
-    /// up, but no clock interrupt has noticed this yet.
+    /// Remaining processor time of the thread's quantum. It is negative if the quantum is used up and no
+    /// clock interrupt has noticed this yet.
     pub(crate) quantum: i64,
     /// Processor time that the thread's current step still needs.
     pub(crate) burst: Time,
@@ -96,9 +96,10 @@ pub(crate) struct Thread {
     pub(crate) next: usize,
     /// Remaining repetitions of the nested loops, innermost loop last.
     pub(crate) loops: Vec<u32>,
-    /// End time of the current timed loop, index of the step after the loop, and depth of the loop.
+    /// End of the current timed loop: its end time, the index of the step after the loop, and the nesting
+    /// depth of the loop.
     pub(crate) stop: Option<(Time, usize, usize)>,
-    /// Step that is being measured: index of its name, and its start time.
+    /// Step whose duration is measured now: the index of its name, and its start time.
     pub(crate) measuring: Option<(usize, Time)>,
     pub(crate) random: Random,
 

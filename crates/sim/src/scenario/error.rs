@@ -19,7 +19,8 @@ pub enum ScenarioError {
         /// Description of the error.
         message: String,
     },
-    /// Error that occurs only after the overrides are applied.
+    /// Error in the scenario after the overrides were applied. The scenario without overrides has no such
+    /// error.
     #[error("{file}, after applying the overrides: {message}")]
     Over {
         /// File name.
@@ -48,7 +49,7 @@ pub(crate) struct Fault {
 enum Place {
     /// Byte range in the text.
     Span(Range<usize>),
-    /// Path of keys to a value, in reverse: the document's key is last.
+    /// Path of keys to a value, in reverse order: the key in the document comes last.
     Way(Vec<Key>),
 }
 
@@ -70,7 +71,7 @@ impl Fault {
         }
     }
 
-    /// Adds to the path the field that contains the table.
+    /// Extends the path at its beginning: `field` is the field that contains the table.
     pub(crate) fn inside(mut self, field: &str) -> Fault {
         if let Place::Way(way) = &mut self.place {
             way.push(Key::Field(field.to_owned()));
@@ -78,7 +79,8 @@ impl Fault {
         self
     }
 
-    /// Adds to the path the list and the index of the member that contains the error.
+    /// Extends the path at its beginning: `list` is the list, and `number` is the index of the member that
+    /// contains the error.
     pub(crate) fn member(mut self, list: &str, number: usize) -> Fault {
         if let Place::Way(way) = &mut self.place {
             way.push(Key::Member(number, None));
@@ -86,8 +88,8 @@ impl Fault {
         self.inside(list)
     }
 
-    /// Returns the byte range of the error in the text. If its path does not exist there, returns
-    /// the range of the innermost table on the path that exists.
+    /// Returns the byte range of the error in the text. If the error's path does not exist in the text,
+    /// returns the range of the innermost table on the path that exists.
     pub(super) fn span(&self, text: &str) -> Range<usize> {
         match &self.place {
             Place::Span(span) => span.clone(),

@@ -1,5 +1,5 @@
-//! Limits of a scenario. The machine must be possible, and the simulation's use of memory and time
-//! must be proportionate to its length.
+//! Limits of a scenario. The machine must be possible. The memory and the time that the simulation needs must
+//! be proportionate to the length of the scenario.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;

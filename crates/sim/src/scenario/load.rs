@@ -41,8 +41,7 @@ impl Override {
         })?;
         let (path, value) = (path.trim(), value.trim());
         let no_path = |message: &str| wrong(format!("`{path}` is not a path: {message}"));
-        // Parses the path separately, so that neither the path nor the value can contain further
-        // TOML.
+        // The path is parsed separately. So neither the path nor the value can contain further TOML.
         let keys: Table = toml::from_str(&format!("{path}=0")).map_err(|e| no_path(e.message()))?;
         if path.contains(['\n', '\r']) || !leads_to_one(&keys) {
             return Err(no_path("expected keys separated by dots"));
@@ -168,8 +167,8 @@ fn read_whole(
     Ok((merged, document))
 }
 
-/// Parses a merged table. If this fails, `locate` converts the error, whose position refers to the
-/// text of the merged table.
+/// Parses a merged table. If this fails, the position in the error refers to the text of the merged table.
+/// `locate` converts the error.
 fn document_of(
     merged: &Table,
     locate: impl Fn(&str, Fault) -> ScenarioError,
@@ -185,7 +184,8 @@ fn fault_of(error: &toml::de::Error) -> Fault {
     Fault::new(error.span().unwrap_or(0..0), error.message())
 }
 
-/// Returns an error that quotes the line of `text`, because the user has not seen the merged text.
+/// Returns an error that quotes the line of `text` with the fault. The line is quoted because the user has
+/// not seen the merged text.
 fn over(file: &str, text: &str, fault: &Fault) -> ScenarioError {
     let line = || {
         let start = text.get(..fault.span(text).start)?;

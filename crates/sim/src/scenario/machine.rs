@@ -75,30 +75,32 @@ pub(crate) struct Scheduler {
     /// Time after which a thread yields to a thread of the same priority, even if its quantum has
     /// not ended. Observed on build 26200; by default, earlier builds do not have it.
     pub(crate) short_slice: Option<Nanoseconds>,
-    /// Time over which a scheduling group's processor time is summed before the sum is reset (a
-    /// guess).
+    /// Length of a generation: after this time, the used processor time of all scheduling groups is reset to
+    /// zero (a guess).
     pub(crate) generation: Nanoseconds,
-    /// Processor time beyond a group's share that raises its rank by one (a guess).
+    /// Processor time beyond a group's share that raises the group's rank by one (a guess).
     pub(crate) rank_step: Nanoseconds,
-    /// Weight of all threads outside groups, relative to the groups' weights (a guess).
+    /// Weight of all threads that belong to no group, relative to the weights of groups (a guess).
     pub(crate) ungrouped_weight: u32,
     /// Maximum rank of a group.
     pub(crate) highest_rank: u8,
-    /// Time that a thread must be ready before the scan, which runs every second, boosts it to
-    /// priority 15.
+    /// Minimum time for which a thread must be ready before it is boosted to priority 15. A scan boosts such
+    /// threads every second.
     pub(crate) starvation_wait: Nanoseconds,
     /// Quantum of a thread that the scan boosted, in clock ticks.
     pub(crate) starvation_ticks: u32,
     /// True if the scan for starving threads includes threads of scheduling groups (a guess).
     pub(crate) starvation_scans_groups: bool,
-    /// Time from a processor's request until another processor is interrupted.
+    /// Time from the moment when a processor requests an inter-processor interrupt to the moment when the
+    /// other processor is interrupted.
     pub(crate) ipi_delay: Nanoseconds,
     /// Processor time that the kernel needs to handle an expired timer.
     pub(crate) timer_expiry: Nanoseconds,
-    /// Number of queued DPCs above which the processor runs them at once, even if their importance
-    /// is low.
+    /// Maximum number of queued DPCs that may wait. If more DPCs are queued, the processor runs them at once,
+    /// even if their importance is low.
     pub(crate) dpc_depth: usize,
-    /// Number of DPC requests per clock tick below which even a DPC of low importance runs at once.
+    /// Minimum number of DPC requests per clock tick at which DPCs of low importance wait. Below this number,
+    /// even a DPC of low importance runs at once.
     pub(crate) dpc_rate: u32,
 }
 

@@ -25,7 +25,8 @@ pub(super) fn find(text: &str, way: &[Key]) -> Result<Range<usize>, Range<usize>
         let next = match (key, table, list) {
             (Key::Field(name), Some(table), _) => table.get(name.as_str()),
             (Key::Member(number, _), _, Some(list)) => list.get(*number),
-            // An override selects members of a list by name or index, as fields of a table.
+            // In the text of an override, a list is a table. Its fields are the names or indices of the
+            // list's members.
             (Key::Member(number, name), Some(table), _) => (name.as_deref())
                 .and_then(|name| table.get(name))
                 .or_else(|| table.get(number.to_string().as_str())),
@@ -54,8 +55,8 @@ pub(super) fn way(text: &str, at: usize) -> Vec<Key> {
     best.1
 }
 
-/// Stores in `best` the path to the smallest value that contains the byte offset `at`. Every table
-/// must be searched, because the position of a table is only that of its header.
+/// Stores in `best` the path to the smallest value that contains the byte offset `at`. Every table must be
+/// searched, because the position of a table covers only its header.
 fn look_in_table(table: &DeTable<'_>, at: usize, way: &mut Vec<Key>, best: &mut (usize, Vec<Key>)) {
     for (key, value) in table {
         way.push(Key::Field(key.get_ref().to_string()));

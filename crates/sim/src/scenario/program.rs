@@ -75,7 +75,7 @@ pub(crate) enum Verb {
     Post(Name),
     /// Requests a timer resolution, or withdraws the request.
     Resolution(Option<Nanoseconds>),
-    /// Moves the thread's process to or from the background, which adds or removes the bias of its
+    /// Moves the thread's process to or from the background. This adds or removes the bias of the process's
     /// scheduling group.
     Background(bool),
     /// Gives a process the focus.

@@ -125,9 +125,10 @@ pub(crate) struct ThreadSpec {
     pub(crate) name: String,
     #[serde(default = "one")]
     pub(crate) count: u32,
-    /// Base priority. If absent, that of the process's priority class.
+    /// Base priority. If absent, the thread has the base priority of the process's priority class.
     pub(crate) priority: Option<u8>,
-    /// Processors on which the thread may run. If absent, the default for the release of Windows.
+    /// Processors on which the thread may run. If absent, the thread may use the default processors of the
+    /// release of Windows.
     pub(crate) affinity: Option<Vec<u16>>,
     pub(crate) ideal: Option<u16>,
     /// True if the truth reports the waits of this thread.
@@ -139,7 +140,7 @@ pub(crate) struct ThreadSpec {
     /// Start time of the thread.
     #[serde(default = "nothing")]
     pub(crate) start: Amount,
-    /// Outer frames of the thread's stacks, innermost first.
+    /// Outer frames of all stacks of the thread, innermost frame first.
     #[serde(default, rename = "in")]
     pub(crate) frames: Frames,
     pub(crate) program: Vec<Step>,
@@ -154,7 +155,7 @@ pub(crate) struct Routine {
     pub(crate) cost: Amount,
 }
 
-/// A part of the work of an adapter's DPC, such as that of a filter driver.
+/// A part of the work of an adapter's DPC, such as the work of a filter driver.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Layer {
@@ -198,7 +199,7 @@ pub(crate) struct Disk {
     /// Number of transfers that the disk serves in parallel.
     #[serde(default = "one")]
     pub(crate) queue_depth: u32,
-    /// Time of a transfer without the time to move its bytes.
+    /// Time of a transfer, without the time that moving the bytes takes.
     pub(crate) service: Amount,
     /// Throughput of all transfers together, in bytes per second.
     #[serde(default = "hundred_mib")]
@@ -222,7 +223,7 @@ pub(crate) struct Nic {
     #[serde(default)]
     pub(crate) rss: Rss,
     pub(crate) isr: Routine,
-    /// Parts of the work of its DPC, outermost first.
+    /// Parts of the work of the adapter's DPC, outermost part first.
     #[serde(rename = "layer")]
     pub(crate) layers: Vec<Layer>,
     /// Minimum time between two interrupts of a receive queue.
@@ -248,8 +249,8 @@ pub(crate) struct Device {
     #[serde(default = "beginning")]
     pub(crate) from: Nanoseconds,
     pub(crate) to: Option<Nanoseconds>,
-    /// Number of interrupts between `from` and `to`. This time is divided into equal slots, and
-    /// each slot contains one interrupt at a random time.
+    /// Number of interrupts between `from` and `to`. The time from `from` to `to` is divided into equal
+    /// slots, and each slot contains one interrupt at a random time.
     pub(crate) count: Option<u64>,
     /// Processors that the device interrupts in turn.
     #[serde(default = "first_cpu")]
@@ -261,7 +262,7 @@ pub(crate) struct Device {
     pub(crate) dpc: Option<Routine>,
     #[serde(default)]
     pub(crate) importance: Importance,
-    /// Processor on which the DPC is queued. If absent, the interrupted processor.
+    /// Processor on which the DPC is queued. If absent, the DPC is queued on the interrupted processor.
     pub(crate) target: Option<u16>,
     /// True if the DPC belongs to a timer. It then runs at the first clock interrupt after the
     /// timer's due time.
@@ -284,7 +285,7 @@ fn first_cpu() -> Vec<u16> {
 pub(crate) struct Flow {
     pub(crate) name: String,
     pub(crate) nic: Name,
-    /// Process that owns the packets. If absent, the System process.
+    /// Process that owns the packets. If absent, the System process owns them.
     pub(crate) process: Option<Name>,
     #[serde(default)]
     pub(crate) tcp: bool,
@@ -301,16 +302,16 @@ pub(crate) struct Flow {
 
     /// Time between two arrivals of packets.
     pub(crate) every: Option<Amount>,
-    /// Number of arrivals, each of `packets` packets, between `from` and `to`. This time is divided
-    /// into equal slots, and each slot contains one arrival at a random time.
+    /// Number of arrivals, each of `packets` packets, between `from` and `to`. The time from `from` to `to`
+    /// is divided into equal slots, and each slot contains one arrival at a random time.
     pub(crate) count: Option<u64>,
     #[serde(default = "one")]
     pub(crate) packets: u32,
     #[serde(default = "beginning")]
     pub(crate) from: Nanoseconds,
     pub(crate) to: Option<Nanoseconds>,
-    /// Number of blocks of `bytes` that are in flight. The remote side sends the next block for each
-    /// reply of this machine.
+    /// Number of blocks of `bytes` that are in flight. When this machine replies to a block, the remote side
+    /// sends the next block.
     pub(crate) window: Option<u32>,
     /// True if the remote side answers each packet.
     #[serde(default)]
@@ -475,7 +476,7 @@ pub(crate) struct Trouble {
 pub(crate) struct Loss {
     pub(crate) from: Nanoseconds,
     pub(crate) to: Nanoseconds,
-    /// Processors whose events are lost. If absent, all processors.
+    /// Processors whose events are lost. If absent, the events of all processors are lost.
     pub(crate) cpus: Option<Vec<u16>>,
 }
 
@@ -485,7 +486,7 @@ pub(crate) struct Loss {
 pub(crate) struct Skew {
     pub(crate) cpu: u16,
     pub(crate) ahead: Nanoseconds,
-    /// Time from which the difference applies. If absent, the trace's start.
+    /// Time from which the difference applies. If absent, the difference applies from the trace's start.
     #[serde(default = "beginning")]
     pub(crate) from: Nanoseconds,
 }

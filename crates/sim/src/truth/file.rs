@@ -21,7 +21,7 @@ pub(crate) struct Names<'a> {
     pub(crate) routines: &'a [String],
     pub(crate) flows: &'a [String],
     pub(crate) disks: Vec<u32>,
-    /// `module!function` of each part of each body.
+    /// `module!function` of each part of each body (a list of stacks).
     pub(crate) parts: &'a [Vec<String>],
     /// Quantum settings of Win32PrioritySeparation.
     pub(crate) quantum: Quantum,

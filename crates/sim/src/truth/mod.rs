@@ -92,7 +92,7 @@ pub(crate) struct WindowSums {
 }
 
 impl WindowSums {
-    /// Returns the length of the part of `from` to `to` that lies in this time range.
+    /// Returns the length of the overlap of this time range with the time from `from` to `to`.
     pub(crate) fn overlap(&self, from: Time, to: Time) -> Time {
         to.min(self.to).saturating_sub(from.max(self.from))
     }
@@ -108,7 +108,7 @@ pub(crate) enum HeldBy {
     Priority,
     /// A thread of the same rank and priority.
     EqualPriority,
-    /// A thread with a worse rank or lower priority, on a processor that is not the ideal one. The
+    /// A thread with a worse rank or lower priority, on a processor that is not the ideal processor. The
     /// dispatcher compares the ready thread only with the thread on its ideal processor.
     Dispatcher,
     Dpc,
@@ -121,7 +121,7 @@ pub(crate) enum HeldBy {
     Suspended,
 }
 
-/// Time for which a watched thread is ready but does not run.
+/// Wait of a watched thread for a processor: the thread is ready but does not run.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadyWait {
     pub(crate) thread: usize,
@@ -129,8 +129,8 @@ pub(crate) struct ReadyWait {
     pub(crate) ran: Time,
     pub(crate) rank: u8,
     pub(crate) priority: u8,
-    /// Time of the processors that the thread may use, by the cause that keeps it from running
-    /// there.
+    /// Time of the processors that the thread may use, by cause. A cause keeps the thread from running on
+    /// such a processor.
     pub(crate) held: BTreeMap<HeldBy, Time>,
 }
 
@@ -185,7 +185,7 @@ impl Watched {
     }
 }
 
-/// Longest time in which no watched thread of a process ran.
+/// Longest time during which no watched thread of a process ran.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gap {
     pub(crate) running: u32,

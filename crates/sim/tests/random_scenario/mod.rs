@@ -14,10 +14,10 @@ pub(crate) struct Made {
     pub(crate) threads: BTreeMap<String, Thread>,
     /// True for each group that has a cap.
     pub(crate) capped: Vec<bool>,
-    /// Maximum time in nanoseconds, without DPCs, until an idle processor runs a ready thread. It
-    /// is the sum of three times: the inter-processor interrupt, the waking, and the unlogged work
-    /// of clock interrupts. Each thread can cause such work at the same moment. The sum is doubled,
-    /// because the thread can be given another processor during that time.
+    /// Maximum time in nanoseconds until an idle processor runs a ready thread, without the time of DPCs. It
+    /// is twice the sum of three times: the inter-processor interrupt, the waking, and the unlogged work of
+    /// clock interrupts. Each thread can cause such work at the same moment. The sum is doubled, because the
+    /// thread can be given another processor during this time.
     pub(crate) slack_ns: i64,
 }
 
@@ -109,7 +109,7 @@ impl Maker {
         };
         self.cpus = cpus;
         self.made.cpus = cpus;
-        // Scenarios with few processors run long enough for starvation boosts.
+        // Scenarios with few processors run for a longer time, so that starvation boosts occur.
         let duration_ms = if cpus <= 2 { 6_500 } else { 1_300 };
         let windows = RELEASES[(number as usize / 3) % RELEASES.len()];
         let (ipi_us, wake_us, expiry_us) = (

@@ -65,7 +65,8 @@ pub(crate) fn run_text(name: &str, text: &str, seed: Option<u64>, settings: &[&s
     }
 }
 
-/// A run: the time that a thread spends on a processor between two context switches.
+/// A run of a thread: the time from the context switch to the thread until the next context switch on this
+/// processor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stay {
     pub(crate) cpu: u16,
@@ -73,7 +74,7 @@ pub(crate) struct Stay {
     pub(crate) from: i64,
     pub(crate) to: i64,
     pub(crate) priority: i8,
-    /// State at the end of the run; `None` if it continues at the trace's end.
+    /// State of the thread at the end of the run; `None` if the run continues at the trace's end.
     pub(crate) end: Option<End>,
 }
 
@@ -144,9 +145,9 @@ impl Run {
         stays
     }
 
-    /// Returns a thread's waits for a processor. Before each switch-in, the thread became ready
-    /// either by an event or by a switch-out in the ready state. The n-th switch-in therefore
-    /// belongs to the n-th of these moments.
+    /// Returns a thread's waits for a processor. Before each switch-in, the thread became ready either by an
+    /// event or by a switch-out in the ready state. So the n-th switch-in belongs to the n-th moment at which
+    /// the thread became ready.
     pub(crate) fn ready_waits(&self, thread: u32, stays: &[Stay]) -> Vec<ReadyWait> {
         let own = || stays.iter().filter(|stay| stay.thread == thread);
         let mut ready: Vec<i64> = own()
@@ -268,7 +269,7 @@ impl Run {
     }
 }
 
-/// Returns a value of the truth as a whole number.
+/// Returns a value of the truth as an integer.
 pub(crate) fn number(value: &Value) -> i64 {
     value.as_i64().expect("a number")
 }
@@ -278,9 +279,9 @@ pub(crate) fn list(value: &Value) -> &Vec<Value> {
     value.as_array().expect("a list")
 }
 
-/// Compares a trace with its truth. Switches and samples of each thread, routines, and the waits,
-/// ranks and priorities of watched threads must be equal. Processor time may differ by the handling
-/// of the clock, which is not logged.
+/// Compares a trace with its truth. The following must be equal: the switches and samples of each thread, the
+/// routines, and the waits, ranks and priorities of watched threads. Processor time may differ by the
+/// unlogged handling of the clock.
 pub(crate) fn assert_trace_tells_the_truth(run: &Run) {
     let faults = run.trace.damage().faults();
     assert!(faults.is_empty(), "{faults:?}");
@@ -292,8 +293,8 @@ pub(crate) fn assert_trace_tells_the_truth(run: &Run) {
     assert_runs_agree(run, &stays);
 }
 
-/// Checks that the table of CPU runs equals the runs from the context switches, and contains the
-/// ready waits of watched threads.
+/// Checks that the table of CPU runs has the runs that follow from the context switches, and the ready waits
+/// of watched threads.
 fn assert_runs_agree(run: &Run, stays: &[Stay]) {
     let runs = &run.tables.cpu_runs;
     // At time 0, a switch cannot be distinguished from a run that began before the trace.
@@ -360,8 +361,8 @@ fn assert_switches_and_samples_agree(run: &Run, stays: &[Stay]) {
     assert_eq!(idle, number(&run.truth["idle_samples"]));
 }
 
-/// Checks that routines are equal in trace and truth, except for the handling of the clock inside
-/// them, which is not logged.
+/// Checks that the routines in the trace are equal to the routines in the truth. The unlogged handling of the
+/// clock inside a routine may make a difference.
 fn assert_routines_agree(run: &Run) {
     // Count, inclusive nanoseconds, exclusive nanoseconds (without nested routines), and number of
     // pieces.

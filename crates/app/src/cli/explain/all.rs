@@ -122,7 +122,7 @@ fn write_trace(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a finding, with the answers for the causes that were examined.
+/// Writes a finding, with the verdict on each cause that was examined.
 pub(super) fn write_finding(
     out: &mut dyn Write,
     finding: &Finding,
@@ -185,7 +185,7 @@ fn judgement(judgement: Judgement) -> &'static str {
     }
 }
 
-/// Writes the rows of evidence and their query.
+/// Writes the rows of evidence, then the query that returns the rows.
 pub(crate) fn write_evidence(out: &mut dyn Write, evidence: &Evidence) -> io::Result<()> {
     output::paragraph(out, &format!("  {}", evidence.title))?;
     let sides: Vec<Side> = (0..evidence.columns.len())
@@ -211,7 +211,7 @@ fn write_judged(out: &mut dyn Write, explanation: &Explanation, detail: Detail) 
     for verdict in others {
         write_verdict(out, verdict)?;
     }
-    // If the trace answers no question, this advice is printed at the beginning.
+    // If the trace answers no question, this advice was already printed at the beginning of the output.
     let is_said =
         !detail.is_scoped && matches!(explanation.conclusion(), Some(Conclusion::CannotAnswer(..)));
     match explanation.what_to_record().filter(|_| !is_said) {

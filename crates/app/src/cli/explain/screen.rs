@@ -11,17 +11,18 @@ use crate::output::{self, Look, counted, duration};
 
 /// Number of lines of the screen.
 const LINES: usize = 24;
-/// Number of columns if standard output is not a terminal, and the maximum for a terminal, because longer lines
-/// are hard to read.
+/// Maximum number of columns. It is also the number of columns if standard output is not a terminal. Longer
+/// lines are hard to read.
 const COLUMNS: usize = 100;
 /// Number of columns before the text of a line.
 const INDENT: usize = 12;
-/// Maximum number of lines of a finding's sentence, its cause, its remedies and its certainty.
+/// Maximum number of lines for each part of a finding: the sentence, the cause, the remedies and the
+/// certainty.
 const SENTENCE: usize = 3;
 const WHY: usize = 4;
 const REMEDIES: usize = 3;
 const CERTAINTY: usize = 3;
-/// Maximum number of one-line findings for which the complete findings above leave room.
+/// Maximum number of lines that are kept free for one-line findings when complete findings are added.
 const SHORT: usize = 4;
 
 /// Writes the first screen.
@@ -58,7 +59,7 @@ fn lines(explained: &Explained, is_scoped: bool, columns: usize) -> Lines {
         short.retain(|(_, finding)| finding.severity > Severity::Information);
     }
 
-    // The strip and the last line, each after an empty line.
+    // Number of lines at the end: the strip and the last line, each after an empty line.
     let end = 4;
     let mut shown = Vec::new();
     let mut rest = Vec::new();
@@ -87,7 +88,7 @@ fn lines(explained: &Explained, is_scoped: bool, columns: usize) -> Lines {
     lines
 }
 
-/// Returns the least severity of the findings that are shown with their cause.
+/// Returns the minimum severity of the findings that are shown with their cause.
 fn least_severity(explanation: &Explanation, is_scoped: bool) -> Severity {
     let has = |severity| {
         let mut findings = explanation.findings.iter();
@@ -194,7 +195,7 @@ impl Screen {
         }
     }
 
-    /// Returns a line that fits, with an ellipsis if it had to be cut.
+    /// Returns the line, cut to the width of the screen. A line that was cut ends with an ellipsis.
     fn cut(&self, line: &str) -> String {
         let line = output::Printable(line).to_string();
         match line.char_indices().nth(self.columns) {
@@ -273,7 +274,7 @@ impl Screen {
         lines
     }
 
-    /// Adds a line for each other finding, as far as there is room before the last `end` lines.
+    /// Adds a line for each other finding while there is room. The last `end` lines of the screen stay free.
     fn others(&self, lines: &mut Lines, others: &[(usize, &Finding)], end: usize) {
         if others.is_empty() {
             return;
@@ -300,7 +301,8 @@ impl Screen {
         }
     }
 
-    /// Returns a picture of the trace's time, in which digits mark the findings with these numbers.
+    /// Draws the time of the trace as one line. A digit marks the time range of each of `findings`; the digit
+    /// is the finding's number.
     fn strip(&self, explanation: &Explanation, findings: &[(usize, &Finding)]) -> Option<String> {
         const ASLEEP: char = 'z';
         let span = &explanation.span;
@@ -326,14 +328,14 @@ impl Screen {
             (place / i128::from(length)).clamp(0, cells as i128 - 1) as usize
         };
         let mut mark = |during: &Range<i64>, letter: char| {
-            // The end is exclusive, but each range has a cell.
+            // The end is exclusive, but even a range without length marks one cell.
             let (first, last) = (cell(during.start), cell(during.end.saturating_sub(1)));
             if let Some(cells) = picture.get_mut(first..=last.max(first)) {
                 cells.fill(letter);
             }
         };
         gaps.iter().for_each(|gap| mark(gap, ASLEEP));
-        // The most important finding is drawn last, so that no other hides it.
+        // The most important finding is drawn last, so that no other finding overwrites its digit.
         for (number, finding) in findings.iter().rev() {
             let digit = char::from_digit((number % 10) as u32, 10).unwrap_or('#');
             finding.during.iter().for_each(|during| mark(during, digit));

@@ -106,10 +106,11 @@ impl Delivery {
 }
 
 impl Destination {
-    /// Prints the results, then writes the file. An error of the file therefore loses no results.
+    /// Prints the results, then writes the file. The results are therefore printed even if the file cannot be
+    /// written.
     ///
     /// # Errors
-    /// [`Failure::Interrupted`] if the user stopped the measurement.
+    /// Returns [`Failure::Interrupted`] if the user stopped the measurement.
     pub(super) fn deliver(self, report: &Report<'_>, show: Show) -> Result<(), Failure> {
         let measurement = report.measurement();
         match show {

@@ -67,7 +67,7 @@ pub(super) struct Args {
         value_parser = whole::<u32>(1, Comparison::MAX_PAIRS as i64)
     )]
     rounds: u32,
-    /// For each state of the cache, start no round after this time; at least six rounds are made
+    /// For each state of the cache, start no new round after this time, but make at least six rounds
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
     /// End as soon as every median is known to within this percentage
@@ -104,7 +104,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let show = if json { Show::Json } else { Show::Text };
     let delivered = destination.deliver(&Report::of(&measured.measurement), show);
     match measured.failure {
-        // The results up to the failure have been shown above.
+        // The results that were measured before the failure are already printed.
         Some(failure) => Err(failure.into()),
         None => delivered,
     }
@@ -121,8 +121,9 @@ fn set(args: &Args, stop: measure::Stop<'_>) -> Result<FileSet, Failure> {
     }
 }
 
-/// Returns true if a method is used by default. Other programs may change files that --make did not create. A
-/// method that does not tolerate such changes could crash this program, so it is not used for these files.
+/// Returns true if a method is used by default. Other programs may change files that --make did not create.
+/// If a method does not tolerate such changes, it could crash this program. Such a method is therefore not
+/// used for these files.
 fn is_default(args: &Args, method: FilesMethod) -> bool {
     args.make.is_some() || method.tolerates_changes()
 }

@@ -76,7 +76,7 @@ pub(super) struct Args {
         default_value = "udp"
     )]
     transport: Vec<Transport>,
-    /// Use IPv6 if no given address decides between IPv4 and IPv6
+    /// Use IPv6 if none of the given addresses is an IPv4 or IPv6 address
     #[arg(long)]
     ipv6: bool,
     /// Packets per second, such as 500 or 20k (comma-separated), or ping-pong: send each packet when the
@@ -94,7 +94,7 @@ pub(super) struct Args {
     runs: u32,
     #[command(flatten)]
     sure: UntilSure,
-    /// Maximum time without any packet from the reflector
+    /// Give up if no packet from the reflector arrives for this time
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "2s")]
     patience: Duration,
     /// Mark packets with this DSCP value: 0 to 63, or a name such as EF, AF41, CS6
@@ -106,7 +106,7 @@ pub(super) struct Args {
     /// Time that a thread spins before it sleeps, at most 1ms (UDP: Linux only)
     #[arg(long, value_name = "TIME", value_parser = spin, help_heading = "Sockets")]
     spin: Option<Duration>,
-    /// Size of socket buffers to request, in bytes [default: of the system; with --throughput 33554432]
+    /// Size of socket buffers to request, in bytes [default: size of the system; with --throughput 33554432]
     #[arg(long, value_name = "BYTES", value_parser = whole::<u32>(1, 1 << 30), help_heading = "Sockets")]
     buffer: Option<u32>,
     /// Compare with a second setting; runs of both alternate. The setting is a comma-separated list of words
@@ -115,8 +115,8 @@ pub(super) struct Args {
     vs: Option<NetSetting>,
     #[command(flatten)]
     scheduling: SchedulingOptions,
-    /// Also run sockperf (with --throughput: iperf3) for comparison, if installed; its runs alternate with
-    /// the others
+    /// Also run sockperf (with --throughput: iperf3) for comparison, if it is installed; its runs alternate
+    /// with the other runs
     #[arg(long, conflicts_with = "role")]
     peers: bool,
     /// Measure throughput, for each method of sending and receiving; a reflector counts the packets
@@ -174,7 +174,7 @@ const GROUP_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xff18, 0, 0, 0, 0, 0, 0, 0x76
 /// Default duration of a run.
 const TIME: Duration = Duration::from_secs(1);
 
-/// Time at the start of a run whose packets do not count.
+/// Length of the warm-up at the start of a run. Packets that are sent during the warm-up do not count.
 const WARM_UP: Duration = Duration::from_millis(100);
 
 /// Size of socket buffers in bytes. Buffers of this size hold all packets that arrive while the scheduler
@@ -250,8 +250,8 @@ fn has_stopped() -> bool {
     watch::check().is_err()
 }
 
-/// Prints a message if stderr is a terminal. Returns a function that draws progress. The measurement calls it
-/// only between runs, because drawing would disturb them.
+/// Prints a message if stderr is a terminal. Returns a function that draws progress. The measurement calls
+/// this function only between runs, because drawing would disturb them.
 fn announce() -> impl Fn(Runs) {
     if io::stderr().is_terminal() {
         say("measuring; press Ctrl-C to end and keep the results so far");

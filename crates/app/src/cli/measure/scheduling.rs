@@ -12,7 +12,7 @@ use crate::cli::whole::whole;
 #[derive(clap::Args)]
 pub(super) struct SchedulingOptions {
     /// Real-time scheduling: fifo, rr, deadline (Linux), time-critical, mmcss (Windows); fifo and rr accept a
-    /// priority, as fifo:80 [without a policy: fifo:80, on Windows time-critical]
+    /// priority, such as fifo:80 [without a value: fifo:80, on Windows time-critical]
     #[arg(
         long,
         value_name = "POLICY",
@@ -55,10 +55,10 @@ impl SchedulingOptions {
 }
 
 /// Applies one word of a `--vs` setting: `usual`, a policy, `cpu:1`, `nice:-5`, `slack:1ns`, `locked`.
-/// Returns false if the word is none of these.
+/// Returns false if the word is not one of them.
 ///
 /// # Errors
-/// If the value is invalid, or an earlier word set the same option.
+/// Returns an error if the value is invalid, or an earlier word set the same option.
 pub(super) fn take_word(word: &str, into: &mut Scheduling) -> Result<bool, String> {
     let before = *into;
     let once = |is_set: bool| match is_set {
@@ -103,8 +103,8 @@ pub(super) fn take_word(word: &str, into: &mut Scheduling) -> Result<bool, Strin
 
 const POLICIES: [&str; 5] = ["fifo", "rr", "deadline", "time-critical", "mmcss"];
 
-/// Default priority of real-time threads. It is above other threads of a usual system and below the kernel's
-/// watchdogs.
+/// Default priority of real-time threads. The priority is higher than the priorities of other threads on a
+/// usual system, and lower than the priorities of the kernel's watchdogs.
 const PRIORITY: u8 = 80;
 
 fn policy(text: &str) -> Result<Policy, String> {
@@ -120,7 +120,7 @@ fn policy(text: &str) -> Result<Policy, String> {
     match (name, priority) {
         ("fifo", _) => with_priority(Policy::Fifo),
         ("rr", _) => with_priority(Policy::RoundRobin),
-        // A probe needs this runtime in each period of 1 ms. It is far below the kernel's limit.
+        // A probe needs this runtime in each period of 1 ms. The runtime is far below the kernel's limit.
         ("deadline", None) => Ok(Policy::Deadline {
             runtime: Duration::from_micros(200),
             period: Duration::from_millis(1),

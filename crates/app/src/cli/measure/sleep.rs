@@ -39,8 +39,8 @@ pub(super) struct Args {
     /// Duration of a sleep; a number without a unit is milliseconds
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "1ms")]
     request: Duration,
-    /// Time between the starts of two sleeps [default: twice the duration of a sleep, but at least 200us, or
-    /// 20ms on Windows]
+    /// Time from the start of a sleep to the start of the next one [default: twice the duration of a sleep,
+    /// but at least 200us, or 20ms on Windows]
     #[arg(long, value_name = "TIME", value_parser = time)]
     interval: Option<Duration>,
     /// Total duration; at least one run of each method and setting is made [default: 10s, or 60s with
@@ -58,9 +58,9 @@ pub(super) struct Args {
     precision: Option<f64>,
     #[command(flatten)]
     sure: UntilSure,
-    /// Compare with a second setting; runs of both alternate. The setting is a comma-separated list of words
-    /// such as usual (default scheduling), fifo:80, rr:10, cpu:1, nice:-5, slack:1ns, locked, resolution:0.5,
-    /// no-throttling
+    /// Compare with a second setting; runs of both settings alternate. The setting is a comma-separated list
+    /// of these words: usual (default scheduling), fifo:80, rr:10, cpu:1, nice:-5, slack:1ns, locked,
+    /// resolution:0.5, no-throttling
     #[arg(long, value_name = "WORDS", value_parser = setting)]
     vs: Option<SleepSetting>,
     #[command(flatten)]
@@ -75,8 +75,7 @@ pub(super) struct Args {
         help_heading = "Windows"
     )]
     resolution: Vec<Resolution>,
-    /// Windows 11: request that the resolution stays in effect while the program has no visible
-    /// window
+    /// Windows 11: keep the timer resolution while the program has no visible window
     #[arg(long, help_heading = "Windows")]
     no_throttling: bool,
     /// Windows: only hold the resolution until Ctrl-C, or for the time of --for, and measure nothing
@@ -165,8 +164,8 @@ fn plan(args: &Args) -> Result<SleepPlan, Failure> {
         false => args.method.clone(),
     };
     let settings = settings(args)?;
-    // Minimum time between the starts of two sleeps. On Linux, a sleep of 0 takes about 60 µs with the
-    // default timer slack. On Windows, the next clock interrupt is up to 15.6 ms away.
+    // Minimum time from the start of a sleep to the start of the next one. On Linux, a sleep of 0 takes about
+    // 60 µs with the default timer slack. On Windows, the next clock interrupt is up to 15.6 ms away.
     let least = Duration::from_micros(if cfg!(windows) { 20_000 } else { 200 });
     let usual = args.request.saturating_mul(2).max(least);
     let interval = args.interval.unwrap_or(usual);
@@ -233,11 +232,11 @@ fn plan(args: &Args) -> Result<SleepPlan, Failure> {
     Ok(plan)
 }
 
-/// Returns the compared settings: the setting of the options, once for each resolution, and the setting of
-/// `--vs`.
+/// Returns the settings to compare. The setting of the other options occurs once for each resolution of
+/// `--resolution`. The setting of `--vs` is last.
 ///
 /// # Errors
-/// [`Failure::Input`] if two settings are equal.
+/// Returns [`Failure::Input`] if two settings are equal.
 fn settings(args: &Args) -> Result<Vec<SleepSetting>, Failure> {
     let with = |resolution| SleepSetting {
         scheduling: args.scheduling.scheduling(),
@@ -302,7 +301,7 @@ fn hold(args: &Args, json: bool) -> Result<(), Failure> {
     };
     let held = hold_resolution(Some(resolution), args.no_throttling);
     let resolution_ns = held.current_ns();
-    // The last grant shows whether the system granted the resolution.
+    // The last grant is about the timer resolution.
     let is_held = held.grants.last().is_some_and(Grant::is_granted);
     if json {
         output::json(&Holding {

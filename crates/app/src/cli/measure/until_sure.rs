@@ -8,8 +8,8 @@ use crate::cli::percent::parse_percent;
 /// Option to measure until the results of all comparisons are certain.
 #[derive(clap::Args)]
 pub(super) struct UntilSure {
-    /// End as soon as the result of every comparison is certain: higher or lower by more than this
-    /// percentage, or the same within this percentage [default: 2]; at most 64 rounds
+    /// End as soon as the result of every comparison is certain, at most after 64 rounds. The result is
+    /// higher or lower by more than this percentage, or the same within this percentage [default: 2]
     #[arg(
         long,
         value_name = "PERCENT",
@@ -26,7 +26,7 @@ impl UntilSure {
     /// the number of settings.
     ///
     /// # Errors
-    /// [`Failure::Input`] if there is nothing to compare.
+    /// Returns [`Failure::Input`] if there is nothing to compare.
     pub(super) fn goal(&self, compared: usize) -> Result<Option<Goal>, Failure> {
         match self.until_sure {
             Some(_) if compared < 2 => Err(Failure::Input(

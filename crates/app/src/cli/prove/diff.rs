@@ -22,7 +22,7 @@ use crate::cli::scope::time_range;
 use crate::cli::symbols::SymbolArgs;
 use crate::output::{self, Columns, Side, counted, duration};
 
-/// Compares traces: which programs, drivers and disks took more or less time, and what differs besides.
+/// Compares traces: which programs, drivers and disks took more or less time, and what else differs.
 #[derive(clap::Args)]
 #[command(
     override_usage = "laglab prove diff [OPTIONS] BEFORE… -- AFTER…",
@@ -36,30 +36,31 @@ use crate::output::{self, Columns, Side, counted, duration};
     laglab prove diff --json before.etl -- after.etl | jq '.per_second[0]'"
 )]
 pub(super) struct Args {
-    /// Traces before the change: one, or at least three to tell whether the change is the reason
+    /// Traces before the change: one, or at least three to show whether the change is the reason
     #[arg(value_name = "BEFORE", required = true)]
     before: Vec<PathBuf>,
     /// Traces after the change: one, or at least three
     #[arg(value_name = "AFTER", last = true, required = true)]
     after: Vec<PathBuf>,
-    /// Compare only this time of the traces before the change: since the trace's start (1.5, 20ms) or UTC
+    /// Compare only this time range of the traces before the change: since the trace's start (1.5, 20ms) or
+    /// UTC
     #[arg(long, num_args = 2, value_names = ["T1", "T2"])]
     before_between: Vec<Moment>,
-    /// Compare only this time of the traces after the change
+    /// Compare only this time range of the traces after the change
     #[arg(long, num_args = 2, value_names = ["T1", "T2"])]
     after_between: Vec<Moment>,
-    /// Also divide the time of this thread by its critical path: name of a thread, or of a program, whose busiest
-    /// thread counts
+    /// Also follow the critical path of this thread, and divide its time into parts. NAME is the name of a
+    /// thread or of a program; for a program, its busiest thread counts
     #[arg(long, value_name = "NAME")]
     thread: Option<String>,
-    /// Divide only the times from each mark FROM to the next mark TO
+    /// Follow the critical path only from each mark FROM to the next mark TO
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], requires = "thread")]
     marks: Option<Vec<String>>,
     /// Show all rows, including those that did not change
     #[arg(long)]
     all: bool,
-    /// Relate the times to this work: network-kib, packets, disk-kib, frames, marks, dpcs, or waits=THREAD
-    /// [default: DPCs and ISRs to network-kib]
+    /// Divide the times by the amount of this work: network-kib, packets, disk-kib, frames, marks, dpcs, or
+    /// waits=THREAD [default: only the times of DPCs and ISRs, by network-kib]
     #[arg(long, value_name = "KIND")]
     per: Option<Work>,
     /// Show the rows behind each finding, and the query that returns them from each trace
@@ -75,12 +76,12 @@ pub(super) struct Args {
     symbols: SymbolArgs,
 }
 
-/// Answer of the command.
+/// JSON output of `laglab prove diff`.
 #[derive(Serialize)]
 struct Answer {
     #[serde(flatten)]
     diff: Diff,
-    /// Change of the latency of the thread in question.
+    /// Change of the latency of the thread that `--thread` names.
     #[serde(skip_serializing_if = "Option::is_none")]
     latency: Option<Latency>,
 }
@@ -117,14 +118,14 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 /// Traces of one side.
 struct Read {
     recordings: Vec<Recording>,
-    /// Critical paths of the thread in question.
+    /// Critical paths of the thread that `--thread` names, one for each trace.
     paths: Vec<Divided>,
     /// Traces for the pictures, if a page is written.
     explored: Vec<Explored>,
 }
 
-/// Sums the traces of one side, within the times of `option`, if there are any. Also follows the critical paths
-/// of the thread in question.
+/// Sums the traces of one side. If `between` has two times, only the time between them counts; `option` is
+/// the option that gave them. Also follows the critical paths of the thread that `--thread` names.
 fn read(args: &Args, files: &[PathBuf], option: &str, between: &[Moment]) -> Result<Read, Failure> {
     let mut misplaced = files.iter();
     if let Some(misplaced) = misplaced.find(|file| file.to_string_lossy().starts_with("--")) {
@@ -180,7 +181,7 @@ fn read(args: &Args, files: &[PathBuf], option: &str, between: &[Moment]) -> Res
     Ok(read)
 }
 
-/// Follows the critical path of the thread in question, if there is one.
+/// Follows the critical path of the thread that `--thread` names. Returns `None` without this option.
 fn path(
     args: &Args,
     tables: &TraceTables,
@@ -243,7 +244,8 @@ fn write(out: &mut dyn Write, answer: &Answer, args: &Args) -> io::Result<()> {
     unmatched(out, diff)
 }
 
-/// Writes a finding. The answer above has the sentence and the cause of the first one.
+/// Writes a finding. For the first finding, leaves out the sentence and the first cause, because the answer
+/// above already contains them.
 fn write_finding(
     out: &mut dyn Write,
     number: usize,
@@ -317,7 +319,8 @@ fn write_latency(out: &mut dyn Write, latency: &Latency, thread: &str) -> io::Re
     table.write(out)
 }
 
-/// Writes how much time has no counterpart in the other trace, for each kind where that is more than 1 %.
+/// Writes the share of the time in rows that the other trace does not have. Writes only the kinds of rows for
+/// which this share is at least 1 %.
 fn unmatched(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     let kinds = diff.unmatched.iter();
     let kinds = kinds
@@ -457,7 +460,7 @@ fn row(change: &Change) -> [String; 8] {
     ]
 }
 
-/// Returns the title of the table of a kind.
+/// Returns the title of the table for a kind of rows.
 fn title(kind: Kind) -> &'static str {
     match kind {
         Kind::Program => "CPU time of programs, without DPCs and ISRs",

@@ -26,7 +26,7 @@ pub(super) struct NewPage<'p> {
 }
 
 impl NewPage<'_> {
-    /// Creates the file first, so that no time is lost if it cannot be written.
+    /// Creates the file of the page before the comparison. If the file cannot be written, no time is lost.
     pub(super) fn create<'p>(path: &'p Path, inputs: &[PathBuf]) -> Result<NewPage<'p>, Failure> {
         if inputs.iter().any(|input| is_same_file(input, path)) {
             let message = "is an input file; give another file to write";

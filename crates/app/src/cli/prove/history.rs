@@ -11,7 +11,8 @@ use super::compare::{groups, metric_name, value_text};
 use crate::cli::Failure;
 use crate::output::{self, Columns as Aligned, Printable, Side, counted};
 
-/// Searches a history of measurements for changes: when did p50 grow? At least 5 points are on each side of a change.
+/// Searches a history of measurements for changes: when did p50 grow? It finds a change only if at least 5
+/// points precede it and at least 5 follow.
 #[derive(clap::Args)]
 #[command(
     override_usage = "laglab prove history [OPTIONS] FILE…",
@@ -24,13 +25,14 @@ pub(super) struct Args {
     /// Files of `laglab measure … -o FILE.parquet`, other Parquet files or CSV files, the oldest first
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Column of the values in files of other programs; a name that ends with _ns, _us, _ms or _s means a time
+    /// For files not written by laglab: column with the values; a name that ends with _ns, _us, _ms or _s
+    /// means a time
     #[arg(long, value_name = "COLUMN")]
     value: Option<String>,
-    /// Column of the names of runs in files of other programs [default: each row is a run]
+    /// For files not written by laglab: column with the names of the runs [default: each row is a run]
     #[arg(long, value_name = "COLUMN", requires = "value")]
     run: Option<String>,
-    /// Column in files of other programs that names what was measured
+    /// For files not written by laglab: column with the name of the measured thing
     #[arg(long, value_name = "COLUMN", requires = "value")]
     by: Option<String>,
 }
@@ -130,7 +132,7 @@ fn headline(history: &History) -> String {
     }
 }
 
-/// Adds a row for each part of a metric's history.
+/// Adds a row for each part of a metric's history. A part ends where the metric changed.
 fn rows(line: &HistoryLine, history: &History, table: &mut Aligned) {
     let mut before: Option<f64> = None;
     for (number, segment) in line.segments.iter().enumerate() {

@@ -11,7 +11,7 @@ use clap::Subcommand;
 
 use super::Failure;
 
-/// Tells whether a change helped, and how sure that is.
+/// Shows whether a change helped, and how certain the result is.
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]

@@ -12,8 +12,8 @@ use crate::cli::Failure;
 use crate::cli::percent::parse_percent;
 use crate::output::{self, Columns as Aligned, Side, counted, duration, percent};
 
-/// Plans a comparison from a pilot: how many pairs of runs tell a change, how wide the interval will be, and how
-/// long it takes.
+/// Plans a comparison from a pilot: the number of pairs of runs that show a change, the width of the
+/// interval, and the duration.
 #[derive(clap::Args)]
 #[command(
     override_usage = "laglab prove plan [OPTIONS] PILOT",
@@ -36,13 +36,13 @@ pub(super) struct Args {
     /// Smallest change that matters, in percent of the value before
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = parse_percent)]
     margin: f64,
-    /// Column of the values in files of other programs
+    /// For files not written by laglab: column with the values
     #[arg(long, value_name = "COLUMN", requires = "run")]
     value: Option<String>,
-    /// Column of the names of runs in files of other programs
+    /// For files not written by laglab: column with the names of the runs
     #[arg(long, value_name = "COLUMN", requires = "value")]
     run: Option<String>,
-    /// Column in files of other programs that names what was measured
+    /// For files not written by laglab: column with the name of the measured thing
     #[arg(long, value_name = "COLUMN", requires = "value")]
     by: Option<String>,
 }
@@ -51,7 +51,8 @@ pub(super) struct Args {
 #[derive(Serialize)]
 struct Answer {
     question: Question,
-    /// Time of a pair in the pilot, with all other methods of its file, in nanoseconds.
+    /// Time in nanoseconds that a pair of runs took in the pilot. It includes the runs of all other methods
+    /// in the file.
     pair_ns: Option<f64>,
     plan: Plan,
 }
@@ -151,9 +152,11 @@ fn headline(answer: &Answer) -> String {
     });
     let parts: Vec<String> = parts.collect();
     match parts.is_empty() {
-        true => format!("The pilot does not tell how many pairs a change of {margin} needs."),
+        true => format!(
+            "The pilot does not show how many pairs are needed to detect a change of {margin}."
+        ),
         false => format!(
-            "To tell a change of {margin} in 90 % of cases, measure {}.",
+            "To detect a change of {margin} in 90 % of cases, measure {}.",
             wording::listed(parts)
         ),
     }

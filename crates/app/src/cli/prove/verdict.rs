@@ -13,8 +13,9 @@ use crate::cli::open::TabledTrace;
 use crate::cli::{Failure, say};
 use crate::output;
 
-/// Gives the verdict about the changes of a plan: helped, harmed, no difference that matters, or unknown and
-/// what would settle it. It checks that the measurements and traces are those that the plan asks for.
+/// Gives the verdict about the changes of a plan: helped, harmed, no difference that matters, or unknown. If
+/// the verdict is unknown, it says what would settle the question. It checks that the measurements and
+/// traces are as planned.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune plan GlobalTimerResolutionRequests=1 --from SYSTEM -o plan\n  \
@@ -24,7 +25,7 @@ use crate::output;
     before and after. Exports of registry keys (.reg) in these folders show that the settings were changed.\n\n\
     Exit codes: 0 helped; 1 harmed, no difference that matters, or unknown; 2 wrong usage or unreadable input.")]
 pub(super) struct Args {
-    /// Folder of the plan, or its measure.toml
+    /// Folder of the plan, or the file measure.toml of the plan
     plan: PathBuf,
     /// Measurements, traces and exports (.reg) before the change [default: all in the folder before]
     #[arg(long, value_name = "FILE", num_args = 1..)]
@@ -89,8 +90,8 @@ fn read_plan(file: &Path) -> Result<MeasurePlan, Failure> {
     MeasurePlan::parse(&text).map_err(|error| Failure::input(file, format!("{error}; {advice}")))
 }
 
-/// Reads the files of one side. Without `given`, these are the files in a folder of the plan. `planned` is the
-/// file of the plan with the values of this side.
+/// Reads the files of one side. If `given` is empty, reads the files in the plan's folder `name`. `planned`
+/// is the file of the plan that contains the settings of this side.
 fn side(
     args: &Args,
     given: &[PathBuf],
@@ -143,7 +144,7 @@ fn read_settings(files: &[PathBuf]) -> Result<Vec<Input>, Failure> {
     inputs.map_err(|error| crate::cli::tune::failure(&error))
 }
 
-/// Returns the files in a folder, by name; none if there is no such folder.
+/// Returns the files in a folder, sorted by name. Returns no files if the folder does not exist.
 fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed = |error: io::Error| Failure::reading(folder, &error);
     let entries = match fs::read_dir(folder) {

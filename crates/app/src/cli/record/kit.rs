@@ -39,20 +39,21 @@ pub(super) struct KitOptions {
     /// explain it
     #[arg(long, conflicts_with = "dry_run")]
     run: bool,
-    /// Memory of the machine in GiB [default: of this machine on Windows, else 16]
+    /// Memory of the machine in GiB [default: memory of this machine on Windows, else 16]
     #[arg(long, value_name = "GIB", value_parser = whole::<u64>(1, 1 << 20), help_heading = "The machine")]
     memory: Option<u64>,
-    /// Number of logical processors [default: of this machine on Windows, else 8]
+    /// Number of logical processors [default: number on this machine on Windows, else 8]
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 2048), help_heading = "The machine")]
     cpus: Option<u32>,
-    /// Number of NUMA nodes [default: of this machine on Windows, else 1]
+    /// Number of NUMA nodes [default: number on this machine on Windows, else 1]
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 64), help_heading = "The machine")]
     nodes: Option<u32>,
-    /// NUMA node for the recorder, other than the one under investigation [default: the last of several]
+    /// NUMA node on which the recorder runs. It should not be the investigated node [default: the last of
+    /// several nodes]
     #[arg(long, value_name = "N", help_heading = "The machine")]
     node: Option<u32>,
-    /// Record as on a large server: without stacks of the most frequent events [default: if the machine is a
-    /// large server]
+    /// Record as on a large server: without stacks of the most frequent events [default: only if the machine
+    /// is a large server]
     #[arg(long, help_heading = "The machine")]
     large_server: bool,
     #[command(flatten)]

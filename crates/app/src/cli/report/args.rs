@@ -17,7 +17,7 @@ pub(in crate::cli) trait ReportArgs: clap::Args {
     fn report(&self) -> Self::Report;
 }
 
-/// Time range of a report, as xperf's `-range T1 T2`.
+/// Time range of a report, like `-range T1 T2` of xperf.
 #[derive(clap::Args, Clone, Debug)]
 pub(in crate::cli) struct TimeRange {
     /// Limit the report to times from T1 to before T2, in µs since the trace's start (or 1.5s, 20ms)
@@ -36,7 +36,7 @@ impl TimeRange {
     /// Returns the range in nanoseconds since the trace's start.
     ///
     /// # Errors
-    /// [`Failure::Input`] if T1 is not before T2.
+    /// Returns [`Failure::Input`] if T1 is not before T2.
     pub(super) fn get(&self) -> Result<Range<i64>, Failure> {
         match self.range.as_deref() {
             Some([from, to]) if from >= to => {
@@ -143,9 +143,9 @@ pub(in crate::cli) struct CSwitch {
 /// Level at which CPU use is summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SumBy {
-    /// Sum for each process, as `xperf -a cswitch -process`
+    /// Sum for each process, like `xperf -a cswitch -process`
     Process,
-    /// Sum for each thread, as `xperf -a cswitch -thread`
+    /// Sum for each thread, like `xperf -a cswitch -thread`
     Thread,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Args {
     /// Run the statements in this file; - is standard input
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Read each file as a separate trace, named in the column `trace`
+    /// Read each file as a separate trace; the column `trace` names the trace of a row
     #[arg(long)]
     separate: bool,
     /// Start at this time: since the trace's start (1.5, 1.5s, 20ms, 7us) or UTC

@@ -193,7 +193,8 @@ impl Names {
         Names(all)
     }
 
-    /// Returns the start of the word that ends at `at`, and its possible completions.
+    /// Returns the offset at which the completed word starts, and the possible completions. The word ends at
+    /// the offset `at`.
     fn complete(&self, line: &str, at: usize) -> (usize, Vec<String>) {
         let before = &line[..at];
         let start = before
@@ -201,7 +202,7 @@ impl Names {
             .map_or(0, |last| {
                 last + before[last..].chars().next().map_or(1, char::len_utf8)
             });
-        // In `r.cpu` only the column name is completed, but `.tables` is one word.
+        // In `r.cpu` only the column name `cpu` is completed. But `.tables` is completed as one word.
         let start = match before[start..].rfind('.') {
             Some(dot) if dot > 0 => start + dot + 1,
             _ => start,

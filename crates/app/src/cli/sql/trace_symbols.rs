@@ -9,8 +9,8 @@ use tables::{Identities, Options, Store};
 
 use crate::cli::{Failure, say, warn_of_missing_symbols};
 
-/// Symbols of all traces in a session. The images of a trace are loaded when the first address of this trace
-/// is looked up.
+/// Symbols of all traces in a session. Loads the images of a trace when it looks up the first address of this
+/// trace.
 pub(super) struct TraceSymbols {
     options: SymbolOptions,
     traces: Vec<(Arc<Store>, OnceLock<Option<Symbolication>>)>,
@@ -28,7 +28,7 @@ impl TraceSymbols {
     /// Creates the symbols for the traces in `stores`.
     ///
     /// # Errors
-    /// [`Failure::Input`] if the symbol path is invalid.
+    /// Returns [`Failure::Input`] if the symbol path is invalid.
     pub(super) fn new(
         options: SymbolOptions,
         stores: impl Iterator<Item = Arc<Store>>,

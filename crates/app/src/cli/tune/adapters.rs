@@ -8,8 +8,8 @@ use super::failure;
 use crate::cli::Failure;
 use crate::output::{self, Columns, Side};
 
-/// Lists the network adapters and addresses of this machine, with prefix lengths and anomalies. On Windows it
-/// compares all three interfaces that list addresses.
+/// Lists the network adapters and addresses of this machine, with prefix lengths and anomalies. Windows has
+/// three interfaces that list addresses; the command compares their results.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune adapters\n  \

@@ -15,7 +15,7 @@ use crate::cli::Failure;
 #[command(after_help = "Examples:\n  \
     laglab tune apply plan                     print the changes\n  \
     laglab tune apply plan --apply             write a backup, then apply the changes\n  \
-    laglab tune apply plan --undo --apply      restore the values before the plan\n\n\
+    laglab tune apply plan --undo --apply      restore the values from before the plan\n\n\
     Before it writes, the command compares the current values with the plan and saves them to a backup in\n\
     the folder of the plan. Changes outside the registry need apply.ps1 and undo.ps1.\n\n\
     Exit codes: 0 applied or printed, 1 the current values differ from the plan, 2 wrong usage or unreadable\n\
@@ -27,7 +27,7 @@ pub(super) struct Args {
     /// Write to the registry; without this option, the command only prints the changes
     #[arg(long)]
     apply: bool,
-    /// Restore the values before the plan
+    /// Restore the values that were set before the plan was applied
     #[arg(long)]
     undo: bool,
 }
@@ -104,8 +104,8 @@ mod live_registry {
         done: bool,
     }
 
-    /// Changes registry values from the values in `from` to the values in `to`. Each current value must equal
-    /// one of the two. Without `apply`, only prints the changes.
+    /// Changes registry values from the values in `from` to the values in `to`. Each current value must be
+    /// equal to the old value or to the new value. Without `apply`, only prints the changes.
     pub(super) fn change(
         folder: &Path,
         from: &[Entry],

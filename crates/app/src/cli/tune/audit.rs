@@ -51,8 +51,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let audit = tune::audit::audit(&inputs.inputs, &inputs.machine(args.machine.machine()));
     let policies: HashMap<Place, &str> = (inputs.inputs.iter())
         .flat_map(|input| &input.policy_names)
-        // If several policies write the same value, the first one counts. In reverse order, it is inserted
-        // last and replaces the others.
+        // If several policies write the same value, the first policy counts. The order is reversed, so that
+        // the first policy is inserted last and replaces the others.
         .rev()
         .map(|policy| {
             let place = Place::Registry {

@@ -17,8 +17,8 @@ use super::{chain, failure, read};
 use crate::cli::Failure;
 use crate::output::{self, Columns, Side, counted};
 
-/// Moves a DFS namespace to other servers and to full names: rewrites its export, lists the steps, and checks the
-/// referrals of clients between steps.
+/// Moves a DFS namespace to other servers and to full server names. It rewrites an export of the namespace,
+/// lists the steps, and checks the referrals of clients between the steps.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune dfsn rewrite export.xml --suffix corp.example            print the changes\n  \
@@ -50,7 +50,7 @@ struct RewriteArgs {
     /// Replace the server name OLD by FULL
     #[arg(long, value_name = "OLD=FULL", value_parser = mapping)]
     map: Vec<(ServerName, ServerName)>,
-    /// Domain that completes all other short names
+    /// Domain that is appended to all other short server names
     #[arg(long, value_name = "DOMAIN", value_parser = name)]
     suffix: Option<ServerName>,
     /// File for the rewritten export
@@ -378,7 +378,7 @@ fn sentence(reason: &Reason) -> String {
     }
 }
 
-/// Decodes UTF-8, or UTF-16 as PowerShell writes it when output is redirected.
+/// Decodes UTF-8, or the UTF-16 that PowerShell writes if output is redirected.
 fn text(bytes: &[u8]) -> Option<String> {
     match bytes {
         [0xff, 0xfe, rest @ ..] => {

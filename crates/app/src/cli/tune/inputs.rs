@@ -15,8 +15,8 @@ pub(super) struct Inputs {
     traced: Machine,
 }
 
-/// Reads files and folders. If `live` is true, also reads the registry of this machine. Prints what could not
-/// be read.
+/// Reads files and folders. If `live` is true, also reads the registry of this machine. Prints the faults of
+/// inputs that could not be read.
 pub(super) fn read(paths: &[PathBuf], live: bool) -> Result<Inputs, Failure> {
     let (traces, files): (Vec<&PathBuf>, Vec<&PathBuf>) =
         paths.iter().partition(|path| is_trace(path));
@@ -46,7 +46,8 @@ pub(super) fn read(paths: &[PathBuf], live: bool) -> Result<Inputs, Failure> {
 }
 
 impl Inputs {
-    /// Returns the properties of the machine: the given ones, completed from the traces.
+    /// Returns the properties of the machine. Properties that are missing in `given` are taken from the
+    /// traces.
     pub(super) fn machine(&self, given: Machine) -> Machine {
         let mut machine = given;
         complete(&mut machine, &self.traced);
@@ -54,13 +55,14 @@ impl Inputs {
     }
 }
 
-/// Returns true if the name of a file is that of a trace. Traces in archives are not read.
+/// Returns true if the path has the extension of a trace (.etl). Traces in archives are not read.
 fn is_trace(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("etl"))
 }
 
-/// Returns the machine of a trace with its build of Windows. A trace has no other property or setting.
+/// Returns the machine on which a trace was recorded. Only its build of Windows is known. A trace has no
+/// other property and no setting.
 fn machine_of_trace(path: &Path) -> Result<Machine, Failure> {
     let trace = etl::open(&[path.to_owned()]).map_err(|error| Failure::input(path, error))?;
     let build = trace.header().map(|header| header.os_build);

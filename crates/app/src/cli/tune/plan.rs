@@ -13,8 +13,8 @@ use super::{MachineOptions, described, failure, inputs};
 use crate::cli::Failure;
 use crate::output;
 
-/// Plans changes: files to apply and undo them from the current values, a check before and after, and a description
-/// with measurements.
+/// Plans changes of settings. It writes files that apply the changes, files that undo them, a check for
+/// before and after, and a description with measurements.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune plan SystemResponsiveness=10 --from SOFTWARE --from SYSTEM -o plan\n  \
@@ -24,7 +24,7 @@ use crate::output;
     laglab tune plan bfe=4 --from SYSTEM --accept-risk bfe -o plan\n\n\
     The command writes apply.reg and undo.reg, apply.ps1, undo.ps1 and check.ps1, and plan.md, which you should\n\
     read first. It changes no setting: laglab tune apply does. measure.toml lists what to measure before and after\n\
-    the change; laglab prove verdict compares it and tells whether the change helped.\n\n\
+    the change; laglab prove verdict compares it and shows whether the change helped.\n\n\
     Exit codes: 0 the plan is written, 2 wrong usage, unreadable input, or a change that cannot be undone\n\
     or lowers protection.")]
 pub(super) struct Args {
@@ -43,13 +43,13 @@ pub(super) struct Args {
     /// Plan the change of this setting even if it lowers protection
     #[arg(long, value_name = "NAME")]
     accept_risk: Vec<String>,
-    /// Program or module whose times in traces are compared [default: all]
+    /// Program or module whose times in the traces are compared [default: all]
     #[arg(long, value_name = "NAME", help_heading = "Measurements")]
     row: Option<String>,
-    /// Other machine for packets, which runs `laglab measure net --role reflector`
+    /// For measurements with packets: machine that runs `laglab measure net --role reflector`
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Measurements")]
     reflector: Option<String>,
-    /// Folder with files to read, such as one on a share
+    /// For measurements of file reads: folder with the files to read, for example on a share
     #[arg(long, value_name = "DIR", help_heading = "Measurements")]
     folder: Option<String>,
     /// Folder for the plan; created if it does not exist

@@ -67,7 +67,8 @@ struct Report<'a> {
     simulated: bool,
     /// Number of writes in the trace whose volume is unknown.
     unattributed: u64,
-    /// True if the load comes from disk counters. Their sampling interval hides bursts that are shorter.
+    /// True if the load comes from disk counters. Bursts that are shorter than the sampling interval are not
+    /// visible.
     sampled: bool,
     #[serde(flatten)]
     assessment: &'a Assessment,
@@ -234,7 +235,7 @@ fn round_trips(path: &Path) -> Result<Vec<i64>, Failure> {
     Ok(trips)
 }
 
-/// Parses a round trip time: a line that only has a time, or contains `time=1.2 ms` or `time<1ms`.
+/// Parses a round trip time. The line contains only a time, or it contains `time=1.2 ms` or `time<1ms`.
 fn round_trip(line: &str) -> Option<i64> {
     let text = match line.find("time=").or_else(|| line.find("time<")) {
         Some(at) => {

@@ -16,9 +16,9 @@ use crate::cli::symbols::SymbolArgs;
 use crate::cli::{Failure, say};
 use crate::output::{self, Columns, Side};
 
-/// Searches kernels, or other Windows programs, for the name of a setting: a program without the name does not
-/// support it. For a folder it searches every program. If the PDB of a program is next to it or on the symbol path,
-/// its symbols are searched too.
+/// Searches kernels, or other Windows programs, for the name of a setting. A program without the name does
+/// not support the setting. For a folder, it searches every program. If the PDB of a program is next to it or
+/// on the symbol path, it also searches the symbols in the PDB.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune supports GlobalTimerResolutionRequests --kernel ntoskrnl.exe\n  \
@@ -98,8 +98,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Returns the names to search for: names of the setting's values, or the word itself if it is no known
-/// setting.
+/// Returns the names to search for. For a known setting, these are the names of its values; for any other
+/// word, it is the word itself.
 fn names(word: &str) -> Result<Vec<String>, Failure> {
     let catalogue = Catalogue::get();
     let settings = catalogue.named(word);

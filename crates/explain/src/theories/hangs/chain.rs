@@ -24,7 +24,8 @@ pub(super) enum What {
     Page,
     /// Waited for data from the network. The number is an index of [`Wakers::remotes`].
     Network(u32),
-    /// Waited until a DPC of a driver readied it. The number is the row of its module in `images`.
+    /// Waited until a DPC of a driver readied the thread. The number is the row of the driver's module in
+    /// `images`.
     Driver(u32),
     /// Waited for this reason; 255 if the reason is unknown.
     Waited(u8),
@@ -55,7 +56,7 @@ pub(super) struct Chain<'c> {
     pub(super) of: Candidate<'c>,
     /// Steps of the chain, the latest first.
     pub(super) legs: Vec<Leg>,
-    /// Parts of the wait, the longest first. Their lengths add up to that of the wait.
+    /// Parts of the wait, the longest first. The sum of their lengths is the length of the wait.
     pub(super) parts: Vec<Part>,
 }
 
@@ -68,8 +69,9 @@ fn who(run: &Run) -> Who {
     }
 }
 
-/// Divides the time range of a path into parts, the longest first. Their lengths add up to that of the range.
-/// The part that the path does not reach belongs to the thread `own`.
+/// Divides the time range of a path into parts, the longest first. The sum of their lengths is the length of
+/// the range. The path may not reach the start of the range; the time before the path is a part of the thread
+/// `own`.
 pub(super) fn parts(
     legs: &[Leg],
     details: &Details,
@@ -138,7 +140,8 @@ impl<'c> Chain<'c> {
         awake.map(|part| part.ns).sum()
     }
 
-    /// Returns the longest part that is a cause.
+    /// Returns the longest part that can be blamed. A part in which the machine was suspended cannot be
+    /// blamed.
     pub(super) fn blamed(&self) -> Option<&Part> {
         self.parts
             .iter()
@@ -150,8 +153,8 @@ impl<'c> Chain<'c> {
         let first = self.blamed();
         let is_disk = first.is_some_and(|part| matches!(part.what, What::Disk(_) | What::Page));
         match self.of.kind {
-            // A wait for a disk is known to be a hang. A wait for another device counts only if the
-            // thread does not usually wait for this reason, and if it has a window or another
+            // A wait for a disk is always a hang. A wait for another device is a hang if two conditions hold:
+            // the thread does not usually wait for this reason; and the thread has a window, or another
             // thread ended the wait.
             Kind::Device => is_disk || !self.of.is_usual && (self.of.is_window || self.is_handed()),
             Kind::Lock | Kind::Object if self.of.is_usual => is_disk || self.is_ring(),
@@ -165,9 +168,9 @@ impl<'c> Chain<'c> {
         self.of.wait.readied_by_dpc == Some(false)
     }
 
-    /// Returns true if the threads of the chain pass a token in a ring: at the beginning of the
-    /// wait, this thread passed the token to another thread, and two or more other threads had it
-    /// until the end. A server and its client, or the stages of a pipeline, form no ring.
+    /// Returns true if the threads of the chain pass a token in a ring: at the beginning of the wait, this
+    /// thread passed the token to another thread. Until the end of the wait, two or more other threads had
+    /// the token. A server and its client, or the stages of a pipeline, form no ring.
     fn is_ring(&self) -> bool {
         let reason = self.of.wait.previous_wait_reason;
         let me = self.of.wait.thread_id;
@@ -190,7 +193,7 @@ impl<'c> Chain<'c> {
         })
     }
 
-    /// Returns the parts of other threads in which they were ready without a CPU.
+    /// Returns the time for which other threads of the chain were ready without a CPU, in nanoseconds.
     pub(super) fn starved_ns(&self) -> i64 {
         let ready = self.parts.iter().filter(|part| {
             part.what == What::Ready && part.who.thread_id != self.of.wait.thread_id
@@ -199,7 +202,7 @@ impl<'c> Chain<'c> {
     }
 }
 
-/// Returns the cause of the time in which the thread of a step waited.
+/// Returns the cause of the wait in a step: the thing for which the thread of the step waited.
 fn waited_for(leg: &Leg, details: &Details, wakers: &Wakers) -> What {
     let until = leg.run.since_ns().min(leg.range.end);
     let range: Range<i64> = leg.range.start..until;

@@ -11,13 +11,14 @@ use crate::{Case, Evidence, Unit};
 
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
-/// Assumed maximum length of a request, in nanoseconds. Requests are sorted by their ends.
+/// Assumed maximum length of a request, in nanoseconds. Requests are sorted by their ends, so a request that
+/// began in a time range is searched up to this time after the range.
 const LONGEST_NS: i64 = 120_000_000_000;
 
 /// Disk requests and hard faults that overlap hangs.
 pub(super) struct Details {
     requests: Vec<Request>,
-    /// Requests by thread, as indexes.
+    /// Requests of each thread, by thread id. The values are indexes of `requests`.
     by_thread: FxHashMap<u32, Vec<usize>>,
     faults: FxHashMap<u32, Vec<Range<i64>>>,
 }
@@ -105,7 +106,8 @@ impl Details {
         Ok(details)
     }
 
-    /// Returns the request or fault of the thread that lasted for at least half of the range.
+    /// Returns the kind of disk access that lasted for at least half of the range: hard faults of the thread,
+    /// or its requests to one disk.
     pub(super) fn of_wait(&self, thread_id: u32, range: &Range<i64>) -> Option<FromDisk> {
         let half = (range.end - range.start) / 2;
         let covered = |parts: Vec<Range<i64>>| {
@@ -130,8 +132,8 @@ impl Details {
             .then_some(FromDisk::Request(disk))
     }
 
-    /// Returns for a thread's requests to a disk within the range: their number, their total time,
-    /// and the part of it in the queue.
+    /// Returns data about a thread's requests to a disk within the range: the number of requests, their total
+    /// time, and the time that they spent in the queue. Times are in nanoseconds.
     pub(super) fn queued(&self, thread_id: u32, disk: u32, range: &Range<i64>) -> (u64, i64, i64) {
         let of_thread = self.by_thread.get(&thread_id).into_iter().flatten();
         let requests = of_thread
@@ -147,7 +149,7 @@ impl Details {
         })
     }
 
-    /// Returns the process with most requests to the disk within the range, and their number.
+    /// Returns the process with most requests to the disk within the range, and the number of these requests.
     pub(super) fn who_filled(&self, disk: u32, range: &Range<i64>) -> Option<(Option<u32>, u64)> {
         let mut counts: FxHashMap<Option<u32>, u64> = FxHashMap::default();
         for request in &self.requests {

@@ -20,21 +20,21 @@ const LEGS: usize = 20_000;
 /// State of a thread on a critical path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PathTime {
-    /// It ran.
+    /// The thread ran.
     Ran,
-    /// A DPC or service routine interrupted it.
+    /// A DPC or service routine interrupted the thread.
     Interrupted,
-    /// It was ready, but had no CPU.
+    /// The thread was ready, but had no CPU.
     Ready,
-    /// It waited for its request to a disk.
+    /// The thread waited for its request to a disk.
     Disk,
-    /// It waited for a page.
+    /// The thread waited for a page.
     Page,
-    /// It waited for data from the network.
+    /// The thread waited for data from the network.
     Network,
-    /// It waited until a DPC of this driver readied it.
+    /// The thread waited until a DPC of this driver readied it.
     Driver(String),
-    /// It waited for this reason; 255 if the reason is unknown.
+    /// The thread waited for this reason; 255 if the reason is unknown.
     Waited(u8),
     /// The machine was suspended.
     Suspended,
@@ -42,15 +42,16 @@ pub enum PathTime {
     Unknown,
 }
 
-/// Part of the time of a critical path: the program of the thread on the path (`None` for the thread in
-/// question itself), and its state.
+/// Key of a part of the time of a critical path: a program, and the state of its thread on the path. The
+/// program is `None` if the thread on the path is the thread in question.
 pub type PathPart = (Option<String>, PathTime);
 
-/// Divides the time of a thread within a range by its critical path: while the thread waited for another
-/// thread, the path follows that thread. The parts, in nanoseconds, add up to the length of the range.
+/// Divides the time of a thread within a range by its critical path. The thread in question is `thread_row`.
+/// While the thread waited for another thread, the path follows the other thread. The values of the parts are
+/// nanoseconds; their sum is the length of the ranges.
 ///
 /// # Errors
-/// If a table cannot be made or read, or the user cancelled.
+/// Returns an error if a table cannot be made or read, or the user cancelled.
 pub fn divided(
     store: &Store,
     thread_row: u32,
@@ -111,10 +112,10 @@ pub fn divided(
     Ok(sums)
 }
 
-/// Time range of a run on the path, and its program.
+/// Time range of a run on the path, and the program of the run's thread (see `PathPart`).
 type OnPath = (Range<i64>, Option<String>);
 
-/// Returns the program of a thread on the path; `None` for the thread in question.
+/// Returns the program of a thread on the path. Returns `None` if it is the thread in question.
 fn program(names: &Identities, thread: Thread, who: Who) -> Option<String> {
     let is_own = who.thread_id == thread.id && who.thread_row == thread.row;
     let process = names.process(who.process_row, who.process_id);
@@ -128,7 +129,7 @@ fn interrupted<'l>(
     thread: Thread,
     legs: impl Iterator<Item = &'l Leg>,
 ) -> Result<BTreeMap<Option<String>, i64>, StoreError> {
-    // Runs of each CPU, in order.
+    // Runs on the path for each CPU, in order of time.
     let mut runs: FxHashMap<u16, Vec<OnPath>> = FxHashMap::default();
     for leg in legs {
         let run = &leg.run;

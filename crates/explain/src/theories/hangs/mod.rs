@@ -207,10 +207,11 @@ impl<'c> Group<'c> {
 
     fn severity(&self, delay_ns: i64, focus_is_known: bool) -> Severity {
         let of = &self.worst().of;
-        // Without focus, a thread without a window may work in the background, where no user waits for it.
+        // If the focus is not recorded, a thread without a window may work in the background, where no user
+        // waits for it.
         let is_noticed = focus_is_known || of.is_window;
         match delay_ns {
-            // Such a thread may simply have had nothing to do.
+            // A thread that usually waits for this reason may simply have had nothing to do.
             _ if of.is_usual && matches!(of.kind, Kind::Call | Kind::Unknown) => {
                 Severity::Information
             }
@@ -220,8 +221,8 @@ impl<'c> Group<'c> {
         }
     }
 
-    /// Returns the number of other threads that waited at the same time until the same thread
-    /// readied them.
+    /// Returns the number of other threads that waited at the same time, until the same thread also readied
+    /// them.
     fn fellows(&self, case: &Case<'_>) -> usize {
         let worst = self.worst();
         let Some(by) = worst.ended_by() else {
@@ -360,7 +361,8 @@ impl<'c> Group<'c> {
         threads.len()
     }
 
-    /// Returns evidence with the last runs before the waits that have not ended.
+    /// Returns evidence for waits that last until the trace ends: the last run of each thread before its
+    /// wait.
     fn open_waits(&self) -> Evidence {
         let mut waits: Vec<_> = self.chains.iter().map(|chain| chain.of.wait).collect();
         waits.sort_by_key(|wait| (wait.previous_out_ns, wait.thread_id, wait.cpu));

@@ -53,14 +53,14 @@ impl Kind {
     }
 }
 
-/// Ends of a wait that the trace records.
+/// The ends of a wait that the trace records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Edge {
     Both,
-    /// The wait began before the recording, and only the time since its start counts. The number is
-    /// that of the clock ticks that the kernel counted.
+    /// The end of the wait is recorded. The wait began before the recording, and only the time since the
+    /// start of the recording counts. The number is the number of clock ticks that the kernel counted.
     End(u32),
-    /// The wait lasts until the trace ends.
+    /// The start of the wait is recorded. The wait lasts until the trace ends.
     Start,
 }
 
@@ -71,10 +71,10 @@ pub(super) struct Candidate<'c> {
     pub(super) wait: Wait,
     pub(super) kind: Kind,
     pub(super) edge: Edge,
-    /// True if the thread handles messages to windows.
+    /// True if the thread handles window messages.
     pub(super) is_window: bool,
-    /// True if the thread usually waits for this reason, so that it may just have nothing to do.
-    /// Then only the chain that led to the end of the wait can show a hang.
+    /// True if the thread usually waits for this reason. Such a thread may just have nothing to do, so only
+    /// the chain that led to the end of the wait can show a hang.
     pub(super) is_usual: bool,
 }
 
@@ -88,11 +88,11 @@ impl Candidate<'_> {
     }
 }
 
-/// Threads whose waits users notice.
+/// Facts that show which threads' waits users notice.
 pub(in crate::theories) struct Noticed {
     /// Time ranges in which processes had the focus, by row of the process.
     focus: Vec<(u32, Range<i64>)>,
-    /// Processes of users, by row. It is used if the focus is unknown.
+    /// Rows of the processes of users. They are used if the focus is unknown.
     of_users: FxHashSet<u32>,
     is_asked: bool,
 }
@@ -112,14 +112,14 @@ impl Noticed {
         !self.focus.is_empty()
     }
 
-    /// Returns true if the thread handles messages of windows.
+    /// Returns true if the thread handles window messages.
     pub(in crate::theories) fn has_window(thread: &ThreadWaits) -> bool {
         thread.count(MESSAGES) > 0
     }
 
-    /// Returns true if users may notice the thread. This is the case if the user asked about it, if
-    /// it handles messages of windows, or if the trace records the focus. If the focus is not
-    /// recorded, the thread's process must belong to a user.
+    /// Returns true if users may notice the thread. This is the case if the user asked about threads or
+    /// processes, if the thread handles window messages, or if the trace records the focus. Otherwise, it is
+    /// the case if the thread's process belongs to a user.
     pub(in crate::theories) fn is_noticed(&self, thread: &ThreadWaits) -> bool {
         let is_of_user = || {
             thread
@@ -129,7 +129,8 @@ impl Noticed {
         self.is_asked || Noticed::has_window(thread) || self.knows_focus() || is_of_user()
     }
 
-    /// Returns the time within the range for which a user noticed that the process did not go on.
+    /// Returns the time within the range during which a user noticed that the process did not continue, in
+    /// nanoseconds.
     pub(in crate::theories) fn noticed_ns(
         &self,
         process_row: Option<u32>,
@@ -158,8 +159,8 @@ impl Noticed {
             .collect()
     }
 
-    /// Returns the wait of a thread that began before the recording, if the user asked about
-    /// threads. Its reason is not recorded, so it is not reported otherwise.
+    /// Returns the first wait of a thread if the wait began before the recording. Such a wait is returned
+    /// only if the user asked about threads, because its wait reason is not recorded.
     fn since_before<'c>(
         &self,
         case: &'c Case<'_>,
@@ -237,8 +238,8 @@ impl Noticed {
     }
 }
 
-/// Returns the wait that lasts until the trace ends. If events are missing, the thread may have run
-/// unseen.
+/// Returns the wait of a thread that lasts until the trace ends. Returns `None` if context switches are
+/// missing, because the thread may then have run unseen.
 fn until_end(case: &Case<'_>, thread: &ThreadWaits) -> Option<(Wait, Edge)> {
     let (since_ns, reason, cpu) = thread.blocked_since?;
     let end = case.survey.complete.until(case.survey.span.end);
@@ -307,7 +308,7 @@ pub(in crate::theories) fn is_asked(
         || (thread.process_row).is_some_and(|row| processes.contains(&row))
 }
 
-/// Removes the waits without a recorded end whose threads were already readied by an event.
+/// Removes the waits that last until the trace ends if an event has already readied their threads.
 pub(super) fn without_readied(
     case: &Case<'_>,
     candidates: &mut Vec<Candidate<'_>>,

@@ -9,7 +9,7 @@ use crate::{Case, Source};
 
 /// Cause that a stack shows.
 pub(super) struct Shown {
-    /// Sentence about it.
+    /// Sentence about the cause.
     pub(super) sentence: String,
     pub(super) remedy: String,
     pub(super) source: Source,
@@ -17,9 +17,9 @@ pub(super) struct Shown {
 
 /// Cause that frames of a stack show.
 struct Known {
-    /// File names of modules, in lower case.
+    /// File names of the modules that may contain the frame, in lower case.
     modules: &'static [&'static str],
-    /// Parts of functions' names. If there are none, the module suffices.
+    /// Parts of the names of functions. If the list is empty, every function of the modules shows the cause.
     functions: &'static [&'static str],
     /// Continuation of “The stack shows that it waited …”.
     waited: &'static str,
@@ -32,7 +32,7 @@ const FILTERS: Source = Source {
     url: Some("https://learn.microsoft.com/windows-hardware/drivers/ifs/filter-manager-concepts"),
 };
 
-/// Causes in the order in which they are looked for: the first that a stack shows is reported.
+/// Known causes in the order in which they are searched. The first cause that a stack shows is reported.
 const KNOWN: [Known; 8] = [
     Known {
         modules: &["ntdll.dll"],
@@ -107,7 +107,7 @@ const KNOWN: [Known; 8] = [
         modules: &["winspool.drv"],
         functions: &[],
         waited: "for the print spooler",
-        remedy: "Check the printers and their drivers, above all network printers that do not answer",
+        remedy: "Check the printers and their drivers, mainly network printers that do not answer",
         source: Source {
             title: "Microsoft: Print Spooler Architecture",
             url: Some(
@@ -142,7 +142,7 @@ const KNOWN: [Known; 8] = [
     },
 ];
 
-/// Drivers of Windows that may be inside the filter manager without being filters of others.
+/// Modules of Windows that the filter manager may call. They are not filter drivers of other vendors.
 const FILE_SYSTEMS: [&str; 12] = [
     "ntoskrnl.exe",
     "ntkrnlmp.exe",
@@ -158,14 +158,14 @@ const FILE_SYSTEMS: [&str; 12] = [
     "npfs.sys",
 ];
 
-/// Frame of a stack: the row of its module in `images`, its module in lower case, and its function.
+/// Frame of a stack: its module in lower case, and its function.
 struct Frame {
     module: String,
     symbol: String,
 }
 
-/// Returns the cause that the stacks of a chain show: that of the waiting thread itself or, if it shows
-/// none, that of the thread that is blamed.
+/// Returns the cause that the stacks of a chain show. The stack of the waiting thread comes first. If this
+/// stack shows no cause, the stack of the blamed thread is used.
 pub(super) fn shown(
     case: &Case<'_>,
     images: &ImageTracker,
@@ -255,8 +255,8 @@ fn of_frames(who: &str, frames: &[Frame]) -> Option<Shown> {
     })
 }
 
-/// Returns the driver of the innermost frame that the filter manager called, if it is not a part of the
-/// kernel or a file system.
+/// Returns the filter driver that the filter manager called: the module of the frame that the innermost frame
+/// of the filter manager called. Returns `None` if this module is a part of the kernel or a file system.
 fn filter(frames: &[Frame]) -> Option<String> {
     let manager = frames
         .iter()

@@ -70,7 +70,8 @@ impl Wakers {
         let mut wakes: Vec<Wake> = Vec::new();
         for leg in long {
             let at = leg.run.since_ns();
-            // A thread that waits for an answer sent its request right before.
+            // A thread that waits for an answer sent its request just before the wait. So the range begins
+            // before the wait.
             let from = leg.range.start.saturating_sub(NOTICED_NS).min(at);
             ranges.push(from..at.saturating_add(1));
             wakes.extend(leg.run.readying_cpu.map(|cpu| Wake {
@@ -114,9 +115,10 @@ impl Wakers {
         (asked, resent.count())
     }
 
-    /// Adds the drivers whose DPCs ran at the moments of the wakes. A DPC is logged at its end.
+    /// Finds the drivers whose DPCs ran when the threads were woken. A DPC is logged at its end.
     fn add_drivers(&mut self, case: &Case<'_>, wakes: &[Wake]) -> Result<(), StoreError> {
-        /// Longest time of a DPC for which a wake inside it is found, in nanoseconds.
+        /// Maximum length of a DPC, in nanoseconds. If a longer DPC woke a thread, its driver may not be
+        /// found.
         const LONGEST_NS: i64 = 100_000_000;
         let ranges = union(
             (wakes
@@ -154,7 +156,7 @@ impl Wakers {
         Ok(())
     }
 
-    /// Adds the connections whose data arrived right before the wakes.
+    /// Finds the connections whose data arrived just before the threads were woken.
     fn add_network(
         &mut self,
         case: &Case<'_>,

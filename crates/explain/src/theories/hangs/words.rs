@@ -17,8 +17,8 @@ pub(super) struct Told<'t, 'c> {
     pub(super) case: &'t Case<'t>,
     pub(super) group: &'t Group<'c>,
     pub(super) facts: &'t Facts,
-    /// Time for which threads of the chain were ready without a CPU, if it is a large part of the
-    /// wait.
+    /// Threads of the chain that were ready without a CPU. It is set if they were ready for a large part of
+    /// the wait.
     pub(super) starved: Option<&'t Starved>,
 }
 
@@ -159,7 +159,7 @@ impl Told<'_, '_> {
         why
     }
 
-    /// Returns a sentence about a thread that was waited for and got no CPU.
+    /// Returns a sentence about a thread that got no CPU while the first thread waited for it.
     fn inversion(&self, starved: &Starved) -> String {
         let worst = self.group.worst();
         let own = worst.of.wait.priority;
@@ -182,7 +182,7 @@ impl Told<'_, '_> {
             _ => String::new(),
         };
         let ran = starved.who_ran(self.case).map_or(String::new(), |process| {
-            format!(", while {process} had most of the CPUs")
+            format!(", while {process} used most CPU time")
         });
         format!(
             "{} was ready and got no CPU{ran}.{priorities}",
@@ -298,7 +298,7 @@ impl Told<'_, '_> {
         )
     }
 
-    /// Returns a text that names the delayed process and the way the delay was computed.
+    /// Returns a text for the delay. It names the delayed process and states how the delay was computed.
     pub(super) fn cost(&self, delay_ns: i64) -> String {
         let of = self.group.worst().of.thread;
         let process = self.case.process(of.process_row, of.process_id);
@@ -342,8 +342,8 @@ impl Told<'_, '_> {
                 file mean that memory is short"
                 .to_owned(),
             What::Network(remote) => format!(
-                "Find out why {} answered late: the machine, or the network to it. A window must not \
-                 wait for the network",
+                "Find out why the answer of {} was late: the machine, or the network to it, may be \
+                 slow. A window must not wait for the network",
                 self.remote(remote)
             ),
             What::Driver(row) => format!(

@@ -50,7 +50,7 @@ const TOLD: usize = 5;
 
 /// Time range during which some CPUs were locked.
 pub(in crate::theories) struct Flood {
-    /// Examined time range: the time during which at least one of the CPUs was locked, or the time
+    /// Examined time range. It is the time during which at least one of the CPUs was locked, or else the time
     /// range in scope.
     pub(in crate::theories) during: Range<i64>,
     /// Time within the examined range during which at least one of the CPUs was locked, in

@@ -6,8 +6,8 @@ use tables::{SamplesView, StoreError, Table};
 use crate::thresholds::{LOCKED_PERCENT, LOCKED_SAMPLES, is_share};
 use crate::{Case, Column, Evidence, Outcome, Unit, grouped, listed};
 
-/// Seconds in which most samples of a CPU are inside routines: their number, the samples inside
-/// routines and all samples in them.
+/// Sums over the seconds in which most samples of a CPU are inside routines: the number of seconds, the
+/// number of samples inside routines, and the number of all samples.
 #[derive(Clone, Copy, Default)]
 struct Full {
     seconds: i64,

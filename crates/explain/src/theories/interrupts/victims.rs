@@ -21,9 +21,9 @@ struct Waits {
     longest_ns: i64,
 }
 
-/// Threads that waited long for locked CPUs. Either they ran on a locked CPU after the wait, or
-/// they waited in the queue of their ideal processor, which is locked. The thread with the longest
-/// total wait is first.
+/// Threads that waited long for locked CPUs. After the wait, such a thread ran on a locked CPU; or its ideal
+/// processor was locked, and the thread waited in the queue of this processor. The thread with the longest
+/// total wait comes first.
 pub(super) struct Victims(Vec<(Option<u32>, u32, Waits)>);
 
 const COLUMNS: [&str; 7] = [

@@ -12,8 +12,7 @@ use crate::ranges::{overlap, union};
 use crate::thresholds::LOST_SAMPLES;
 use crate::{Case, Column, Evidence, Unit, Value};
 
-/// Maximum number of waits examined. Each examination costs a pass over the rows of the wait's time
-/// range.
+/// Maximum number of waits that are examined. Each examination reads all rows in the time range of the wait.
 const LOOKED_AT: usize = 4;
 
 /// Times of the last signs that a waiting thread may have run unseen.
@@ -21,18 +20,18 @@ const LOOKED_AT: usize = 4;
 struct Last {
     /// Time of the last contradicting context switch.
     contradicted_ns: Option<i64>,
-    /// Time of the first sample of a CPU after the last gap in its samples.
+    /// Time of a CPU's first sample after the last gap in the samples of this CPU.
     sampled_ns: Option<i64>,
     /// Last time when the thread was readied again. Before this time, it waited for something else.
     readied_ns: Option<i64>,
 }
 
-/// Marks the waits during which a thread may have run unseen because events are lost. Shortens the
-/// longest of these waits to the part during which the thread cannot have run unseen, and adds
-/// evidence for this.
+/// Marks the waits during which a thread may have run unseen because events are lost. Shortens the longest of
+/// these waits to the certain part, in which the thread cannot have run unseen. Adds evidence that this part
+/// is certain.
 ///
 /// # Errors
-/// If a table cannot be read, or the user cancelled.
+/// Returns an error if a table cannot be read, or the user cancelled.
 pub(super) fn narrow(
     case: &Case<'_>,
     facts: &Facts,

@@ -22,10 +22,10 @@ const FREEZES: usize = 3;
 /// Maximum number of threads whose paths are reported.
 const THREADS: usize = 4;
 
-/// Finds the critical path of each thread in scope, if the scope has a time range. If the scope
-/// names only processes, takes the thread of these processes that ran last in the range. If it
-/// names no threads and no processes, takes a thread of the process that got the focus at the end
-/// of the range.
+/// Finds the critical path of each thread in scope, if the scope has a time range. If the scope names only
+/// processes, the path belongs to the thread of these processes that ran last in the range. If the scope
+/// names no threads and no processes, the path belongs to a thread of the process that got the focus at the
+/// end of the range.
 pub(super) fn findings(case: &Case<'_>) -> Result<Vec<Finding>, StoreError> {
     let Some(during) = case.scope.range() else {
         return Ok(Vec::new());
@@ -53,8 +53,8 @@ pub(super) fn findings(case: &Case<'_>) -> Result<Vec<Finding>, StoreError> {
         if legs.is_empty() {
             continue;
         }
-        // The last step of the path may belong to another thread, for which this thread waits. So
-        // the process is taken from this thread's own last run.
+        // The last step of the path may belong to another thread, for which `thread` waits. So the process is
+        // taken from the last run of `thread` itself.
         let own = match runs.until(thread, during.end)? {
             Some(run) => Some(run),
             None => match runs.last_end_before(thread, during.end)? {

@@ -18,7 +18,7 @@ const SLEEPS: usize = 64;
 /// Maximum number of processes in a table of evidence.
 const SHOWN: usize = 20;
 
-/// Waits of a process, and of other processes with the same cause.
+/// Waits of a process, together with the waits of other processes that have the same cause.
 pub(super) struct Group<'c> {
     /// Waits of the process that were examined, the worst first.
     pub(super) argued: Vec<Argued>,
@@ -27,17 +27,19 @@ pub(super) struct Group<'c> {
     /// Delay of the process, in nanoseconds.
     pub(super) delay_ns: i64,
     pub(super) severity: Severity,
-    /// Processes that ran during the waits that have the same cause as the worst wait.
+    /// Processes that ran during the waits of this group. All these waits have the same cause as the worst
+    /// wait.
     pub(super) who_ran: WhoRan,
-    /// True if all waits of the process were counted, because they have the same cause.
+    /// True if all waits of the process have the same cause, so that all of them were counted.
     pub(super) has_one_cause: bool,
-    /// Other causes of waits of the process that have no group, each with the time that it cost.
+    /// Causes of other waits of the process that are too small for a separate group. Each entry has the cause
+    /// and the time that it cost, in nanoseconds.
     pub(super) smaller: Vec<(Option<Cause>, i64)>,
-    /// Groups of other processes with a smaller delay and the same cause.
+    /// Groups of other processes that have the same cause and a smaller delay.
     pub(super) others: Vec<Group<'c>>,
 }
 
-/// Groups the examined waits. In `argued`, the worst wait comes first. In the result, the most
+/// Groups the examined waits. The first element of `argued` must be the worst wait. In the result, the most
 /// important group comes first.
 pub(super) fn grouped<'c>(
     case: &'c Case<'_>,
@@ -86,12 +88,12 @@ pub(super) fn grouped<'c>(
     told
 }
 
-/// Waits of a process with one cause, and the causes without a group, with the time
-/// that each of them cost, in nanoseconds.
+/// Waits of a process that have the same cause, followed by the smaller causes without a group. A smaller
+/// cause has the time that it cost, in nanoseconds.
 type OfCause = (Vec<Argued>, Vec<(Option<Cause>, i64)>);
 
-/// Divides the waits of a process by their causes. The cause that cost most comes first. It also gets
-/// the causes that cost little.
+/// Divides the waits of a process by their causes. The cause that cost most time comes first. Causes that
+/// cost little time get no separate entry; they are listed in the first entry.
 fn by_cause(argued: Vec<Argued>) -> Vec<OfCause> {
     let mut causes: Vec<(i64, Vec<Argued>)> = Vec::new();
     for one in argued {
@@ -104,7 +106,7 @@ fn by_cause(argued: Vec<Argued>) -> Vec<OfCause> {
     for (ns, of_cause) in &mut causes {
         *ns = lost_in_these(of_cause);
     }
-    // The sort is stable: of causes with the same cost, that of the worst wait comes first.
+    // The sort is stable. If two causes cost the same time, the cause of the worst wait comes first.
     causes.sort_by_key(|(ns, _)| Reverse(*ns));
     let mut causes = causes.into_iter();
     let first = causes.next().map(|(_, first)| first);
@@ -115,8 +117,8 @@ fn by_cause(argued: Vec<Argued>) -> Vec<OfCause> {
     first.into_iter().chain(own).collect()
 }
 
-/// Returns all noticeable waits of a process. Returns `None` if some of them may be wrong. Then
-/// only the examined waits count.
+/// Returns the sums of all noticeable waits of a process. Returns `None` if some of these waits may be wrong.
+/// In this case, only the examined waits count.
 fn noticed<'c>(case: &'c Case<'_>, facts: &Facts, argued: &[Argued]) -> Option<&'c NoticedWaits> {
     let waiter = &argued[0].waiter;
     let mut all = case.survey.noticed_waits.iter();
@@ -128,7 +130,7 @@ fn noticed<'c>(case: &'c Case<'_>, facts: &Facts, argued: &[Argued]) -> Option<&
 }
 
 impl<'c> Group<'c> {
-    /// Creates a group of these examined waits of a process.
+    /// Creates a group of the given waits of one process.
     pub(super) fn of_these(case: &Case<'_>, argued: Vec<Argued>, holders: &Holders) -> Group<'c> {
         Group::of(case, None, argued, (true, Vec::new()), holders)
     }

@@ -50,13 +50,13 @@ pub(super) struct Held {
     ns: [i64; NAMES.len()],
     /// Ranks and priorities of the threads in [`By::Rank`].
     pub(super) outranked_by: Option<Outranking>,
-    /// Time during the wait of all CPUs that the thread may use together, in nanoseconds.
+    /// Time of all CPUs that the thread may use, summed over the wait, in nanoseconds.
     pub(super) all_ns: i64,
     /// Length of the wait, in nanoseconds.
     ready_ns: i64,
 }
 
-/// Least and greatest ranks and priorities of the threads with better rank and no higher priority.
+/// Minimum and maximum rank, and minimum and maximum priority, of the threads in `By::Rank`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outranking {
     pub(super) ranks: (u8, u8),
@@ -126,8 +126,8 @@ impl Held {
         self.ns[by as usize]
     }
 
-    /// Returns true if the trace shows what the CPUs did for at least half of the wait. A part of a trace
-    /// with the events of one program does not.
+    /// Returns true if the trace shows what the CPUs did for at least half of the wait. For example, a part
+    /// of a trace that has only the events of one program does not show this.
     pub(super) fn is_recorded(&self) -> bool {
         let known: i64 = self.ns.iter().sum();
         is_share(known, self.all_ns, RECORDED_PERCENT)
@@ -144,7 +144,7 @@ impl Held {
         }
     }
 
-    /// Returns the part of the wait that corresponds to this CPU time, in nanoseconds.
+    /// Returns the part of the wait that corresponds to the CPU time `cpu_ns`, in nanoseconds.
     pub(super) fn part_of_wait(&self, cpu_ns: i64) -> i64 {
         match self.all_ns {
             0 => 0,
@@ -272,11 +272,11 @@ pub(super) struct WhoRan {
     pub(super) most: Option<Most>,
     /// The process with second most CPU time.
     pub(super) second: Option<Most>,
-    /// CPU time of the waiting process itself.
+    /// CPU time of the waiting process itself, in nanoseconds.
     pub(super) own_ns: i64,
 }
 
-/// Process with more CPU time than any other.
+/// CPU time of one process, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Most {
     pub(super) process_row: Option<u32>,
@@ -284,9 +284,8 @@ pub(super) struct Most {
     pub(super) ns: i64,
 }
 
-/// Sums up CPU time by process, on the CPUs that the waiting thread may use or, without a waiting
-/// thread, on all CPUs. The ranges must be disjoint, and must begin and end where waits begin and
-/// end.
+/// Sums up CPU time by process. If there is a waiting thread, only the CPUs that it may use count. Each range
+/// must begin and end where a wait begins or ends. The ranges must be disjoint.
 pub(super) fn by_process(
     case: &Case<'_>,
     waiter: Option<&Waiter>,
@@ -346,8 +345,8 @@ pub(super) fn by_process(
     }
 }
 
-/// Returns evidence with the idle time of the CPUs that the thread may not use, and the longest of
-/// these idle times.
+/// Returns evidence with the idle time of each CPU that the thread may not use. The second value is the
+/// longest of these idle times, in nanoseconds.
 pub(super) fn idle_beyond(
     case: &Case<'_>,
     waiter: &Waiter,

@@ -11,7 +11,7 @@ use crate::ranges::{overlap, union};
 /// User of CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum What {
-    /// A thread. Its rank, priority and process are given as far as they are known.
+    /// A thread. A rank, priority or process that is not known is `None`.
     Thread {
         rank: Option<u8>,
         priority: Option<i8>,
@@ -45,13 +45,13 @@ pub(super) struct Time {
 pub(super) struct Holders {
     /// Times at which slices begin and end.
     borders: Vec<i64>,
-    /// CPU time by slice, CPU and user, sorted by this key.
+    /// CPU time for each slice, CPU and user, sorted by these three.
     times: Vec<(Key, Time)>,
 }
 
 impl Holders {
-    /// Sums up CPU use within time ranges, which may overlap, in one pass. Slices begin and end
-    /// where the time ranges begin and end.
+    /// Sums up the CPU use within all time ranges in one pass over the runs. The ranges may overlap. Slices
+    /// begin and end where the time ranges begin and end.
     pub(super) fn read(case: &Case<'_>, windows: &[Range<i64>]) -> Result<Holders, StoreError> {
         let mut borders: Vec<i64> = windows.iter().flat_map(|w| [w.start, w.end]).collect();
         borders.sort_unstable();
@@ -146,14 +146,13 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Returns true if runs that end between these moments may overlap a range.
+    /// Returns true if runs that end between `first` and `last` may overlap a range.
     fn matters(&self, first: i64, last: i64, cpus: usize) -> bool {
         let at = self
             .stretches
             .partition_point(|stretch| stretch.end <= first);
         let begins = self.stretches.get(at).is_some_and(|s| s.start < last);
-        // Runs that were active at the end of the previous range may also end between these
-        // moments.
+        // A run that was active at the end of the previous range may also end between `first` and `last`.
         let before = at.checked_sub(1).and_then(|at| self.stretches.get(at));
         let is_open = before.is_some_and(|before| {
             let over = self.reached.iter().filter(|end| **end >= before.end);
@@ -229,8 +228,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Splits a time range into the times of the thread, of DPCs, of service routines and of
-    /// suspension, in this order. If several of them overlap, the last of them counts.
+    /// Splits a time range into the time of the thread, of DPCs, of service routines and of suspension, in
+    /// this order. Where several of them overlap, the one that is last in this order counts.
     fn apart(&self, range: &Range<i64>, interrupts: &[Interrupt]) -> [i64; 4] {
         let mut edges: Vec<(i64, usize, i32)> = Vec::new();
         let mut add = |part: &Range<i64>, level: usize| {

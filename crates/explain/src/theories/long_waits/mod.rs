@@ -281,10 +281,10 @@ fn argue(
 /// Wait for a CPU with its cause.
 pub(super) struct Examined {
     pub(super) wait: Wait,
-    /// Words for the cause.
+    /// Clause that names the cause.
     pub(super) because: String,
     pub(super) is_of_interrupts: bool,
-    /// True if the program itself had the CPUs, or the wait may be wrong.
+    /// True if threads of the same program had the CPUs, or if the wait may be wrong.
     pub(super) is_among_its_own: bool,
     pub(super) verdicts: Vec<Verdict>,
     pub(super) evidence: [Evidence; 2],
@@ -334,12 +334,12 @@ fn found(
     let mut runs = Runs::new(case)?;
     let matters = |(place, group): &(usize, &Group<'_>)| {
         let worst = group.worst();
-        // Waits that only contain a suspend gap are left out, because suspend gaps have a separate
-        // finding.
+        // If a wait consists mainly of a suspend gap, its group is left out, because suspend gaps have a
+        // separate finding.
         let slept = worst.weighed.cause == Some(Cause::Suspended) && group.delay_ns < NOTICED_NS;
         match is_asked {
-            // If the user asked about waits, the worst group and the groups with long enough waits
-            // are reported.
+            // If the user asked about waits, the first group is reported, and each other group whose worst
+            // wait is long enough.
             true => *place == 0 || worst.waiter.ready_ns() >= NOTICED_NS / 100,
             false => !slept,
         }
@@ -418,8 +418,8 @@ fn finding(
     Ok(finding)
 }
 
-/// Returns the verdict about the thread that readied the waiting thread: who it was, and whether it
-/// was late itself.
+/// Returns the verdict about the thread that readied the waiting thread: which thread it was, and whether
+/// this thread was late itself.
 fn late_waker(case: &Case<'_>, wait: &Wait, legs: &[Leg]) -> Result<Verdict, StoreError> {
     if wait.readied_ns.is_none() {
         let because = "No event readied it: it had lost its CPU while it was still ready.";
@@ -469,8 +469,8 @@ fn late_waker(case: &Case<'_>, wait: &Wait, legs: &[Leg]) -> Result<Verdict, Sto
     ))
 }
 
-/// Maximum number of processes or threads that a view of waits is filtered by. If there are more,
-/// the view has no such filter.
+/// Maximum number of processes or threads in the filter of a view of waits. If there are more, the view has
+/// no such filter.
 const MAX_NAMED: usize = 8;
 
 /// Returns a selection of the runs of the threads that waited.

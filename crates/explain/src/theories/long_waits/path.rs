@@ -40,12 +40,12 @@ pub(in crate::theories) struct Run {
     pub(in crate::theories) previous_wait_reason: Option<u8>,
     pub(in crate::theories) priority: Option<i8>,
     pub(in crate::theories) readying_cpu: Option<u16>,
-    /// Stack at which the thread had waited.
+    /// Row of the call stack in `stacks` that shows where the thread had waited.
     pub(in crate::theories) stack_id: Option<u32>,
 }
 
 impl Run {
-    /// Returns the time since which the thread was ready.
+    /// Returns the time at which the thread became ready, in nanoseconds since the trace's start.
     pub(in crate::theories) fn since_ns(&self) -> i64 {
         self.start_ns.saturating_sub(self.ready_ns)
     }
@@ -121,9 +121,9 @@ impl Thread {
     }
 }
 
-/// Follows a thread back in time from the end of the range. While the thread waited for another
-/// thread, the path follows that thread. There are no gaps between the steps, and the latest step
-/// comes first. There are at most `legs` steps, so the path may not reach the start of the range.
+/// Follows a thread back in time from the end of the range. While the thread waited for another thread, the
+/// path follows the other thread. There are no gaps between the steps. The latest step comes first. There are
+/// at most `legs` steps, so the path may not reach the start of the range.
 pub(in crate::theories) fn path(
     runs: &mut Runs<'_>,
     thread: Thread,
@@ -132,8 +132,8 @@ pub(in crate::theories) fn path(
 ) -> Result<Vec<Leg>, StoreError> {
     let mut path: Vec<Leg> = Vec::new();
     let (mut thread, mut at) = (thread, range.end);
-    // Counts steps without progress in time: threads that ready each other at the same moment would
-    // cause an endless loop.
+    // Number of steps in a row that made no progress in time. If threads ready each other at the same moment,
+    // the loop would otherwise not end.
     let mut stood_still = 0;
     while at > range.start && path.len() < legs && stood_still < 8 {
         let Some(run) = runs.until(thread, at)? else {
@@ -149,8 +149,7 @@ pub(in crate::theories) fn path(
         };
         let since = run.since_ns();
         let next = match run.readied_by() {
-            // If the wait continues after this moment, the path follows the thread that ends the
-            // wait later.
+            // If the wait continues at `at`, the path follows the thread that ends the wait after `at`.
             Some(by) if since <= at || run.waits_at(at) => (by, since),
             _ => (thread, run.previous_out_ns.unwrap_or(range.start)),
         };
@@ -223,8 +222,8 @@ impl<'c> Runs<'c> {
         Ok(&self.kept[self.kept.len() - 1].1)
     }
 
-    /// Finds the thread's first run that ends at `at` or later. This is the run at the moment or,
-    /// if the thread is waiting, its next run.
+    /// Finds the thread's first run that ends at `at` or later. If the thread runs at `at`, this is the
+    /// current run. If the thread waits at `at`, this is its next run.
     pub(in crate::theories) fn until(
         &mut self,
         thread: Thread,
@@ -278,14 +277,13 @@ impl<'c> Runs<'c> {
         Ok(None)
     }
 
-    /// Finds the thread that ran last before `at`, of the processes for which `is_asked` returns
-    /// true.
+    /// Finds the thread that ran last before `at`. Only processes for which `is_asked` returns true count.
     pub(in crate::theories) fn last_before(
         &mut self,
         at: i64,
         is_asked: impl Fn(Option<u32>) -> bool,
     ) -> Result<Option<Thread>, StoreError> {
-        // A run that is active at the moment ends later, so one more chunk is searched.
+        // A run that is active at `at` ends later, so one more chunk is searched.
         let upto = self.table.chunks_within(i64::MIN..at.saturating_add(1)).end;
         let chunks = upto.saturating_add(1).min(self.table.chunks().len());
         for chunk in (0..chunks).rev() {

@@ -1,4 +1,4 @@
-//! Time for which a thread waited for other threads that were ready and got no CPU.
+//! Time for which a thread waited for other threads while the other threads were ready and got no CPU.
 
 use std::ops::Range;
 
@@ -10,15 +10,15 @@ use super::path::{self, Leg, Runs, Thread};
 use crate::ranges::union;
 use crate::{Case, Evidence, duration};
 
-/// Maximum number of runs that are followed back. It is limited because the SQL queries list every
+/// Maximum number of runs that are followed back. The number is limited because the SQL queries list every
 /// run.
 const LEGS: usize = 1000;
 
 /// Threads that were ready without a CPU while another thread waited for them.
 pub(in crate::theories) struct Starved {
-    /// Time for which these threads were ready without a CPU, in nanoseconds.
+    /// Time for which the other threads were ready without a CPU, in nanoseconds.
     pub(in crate::theories) ns: i64,
-    /// Evidence with the sums of these threads' times, and evidence with the processes that ran
+    /// Two pieces of evidence: the sums of the ready times of these threads, and the processes that ran
     /// instead.
     pub(in crate::theories) evidence: [Evidence; 2],
     most: Option<Most>,
@@ -28,7 +28,7 @@ impl Starved {
     /// Follows waits of a thread back to the threads that made it wait.
     ///
     /// # Errors
-    /// If a table cannot be read, or the user cancelled.
+    /// Returns an error if a table cannot be read, or the user cancelled.
     pub(in crate::theories) fn read(
         case: &Case<'_>,
         thread: Thread,
@@ -58,7 +58,7 @@ impl Starved {
         })
     }
 
-    /// Returns the process that had most of the CPUs instead.
+    /// Returns the process that used most CPU time instead.
     pub(in crate::theories) fn who_ran(&self, case: &Case<'_>) -> Option<String> {
         let most = self.most.as_ref()?;
         Some(case.processes(most.process_row, most.process_id))
@@ -67,7 +67,7 @@ impl Starved {
     /// Returns a sentence about the time and the process that ran instead.
     pub(in crate::theories) fn sentence(&self, case: &Case<'_>) -> String {
         let who = self.who_ran(case).map_or(String::new(), |process| {
-            format!(", while {process} had most of the CPUs")
+            format!(", while {process} used most CPU time")
         });
         format!(
             " For {} of this, the threads that it waited for were ready and got no CPU{who}: the \

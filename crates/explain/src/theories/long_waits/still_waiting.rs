@@ -1,4 +1,5 @@
-//! Threads that were ready without a CPU when the trace ended, or since before it began.
+//! Threads that were ready without a CPU when the trace ended, and threads that were already ready when the
+//! trace began.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use crate::{Case, Evidence, ThreadWaits, Unit, Value, Wait};
 /// Codes of the states of a ready thread: ready, standby and deferred ready.
 const READY: [u8; 3] = [1, 3, 7];
 
-/// Thread that was ready without a CPU when the trace ended, or since before it began.
+/// Thread that was ready without a CPU when the trace ended, or that was already ready when the trace began.
 pub(super) struct StillWaiting {
     pub(super) waiter: Waiter,
     pub(super) evidence: Evidence,
@@ -22,7 +23,7 @@ pub(super) struct StillWaiting {
 /// Last run of a thread, and the last event that readied the thread.
 #[derive(Clone, Copy, Default)]
 struct Last {
-    /// End of the run; `None` if the thread never ran.
+    /// End of the thread's last run; `None` if the thread never ran.
     end_ns: Option<i64>,
     is_ready: bool,
     /// Time of the last event that readied the thread.
@@ -36,7 +37,7 @@ pub(super) fn read(
     at_least_ns: i64,
     at_most: usize,
 ) -> Result<Vec<StillWaiting>, StoreError> {
-    // The trace probably lacks later runs of the threads.
+    // If context switches are missing everywhere, the trace probably lacks later runs of the threads.
     if case.survey.lacks_switches() {
         return Ok(Vec::new());
     }
@@ -75,7 +76,8 @@ pub(super) fn read(
         }
     }
     let end = case.survey.complete.until(case.survey.span.end);
-    // If clocks disagree, the event that led to a run may seem to come after the run.
+    // If clocks disagree, the event that readied a thread may seem to come after the run that followed the
+    // event.
     let apart_ns = case.survey.clocks_apart_ns();
     let mut found: Vec<(i64, u32, Last)> = Vec::new();
     for (row, last) in (0..).zip(threads) {
@@ -106,9 +108,10 @@ pub(super) fn read(
 /// Length of the kernel's clock tick, in nanoseconds.
 pub(in crate::theories) const TICK_NS: i64 = 15_625_000;
 
-/// Finds the threads that had been ready since before the recording when they first ran: no event
-/// readied them, although such events are recorded, and the kernel counted at least as many clock
-/// ticks since they began to wait. The longest waits come first.
+/// Finds the threads that were already ready when the recording began and that ran later. No event readied
+/// such a thread, although such events are recorded. The kernel counted clock ticks since the thread began to
+/// wait; they cover at least the time from the start of the recording to the run. The longest waits come
+/// first.
 pub(super) fn since_before(
     case: &Case<'_>,
     at_most: usize,
@@ -126,7 +129,7 @@ pub(super) fn since_before(
         let (wait, ticks) = **thread.first.as_ref()?;
         let range = begin..wait.start_ns;
         let awake_ns = range.end - range.start - survey.suspend_gaps.asleep_ns(&range);
-        // A tick may have begun just before the wait did.
+        // The wait may have begun during a tick, so one tick is added.
         let counted_ns = (i64::from(ticks) + 1).saturating_mul(TICK_NS);
         let is_it = wait.readied_ns.is_none()
             && range.end.saturating_sub(range.start) >= NOTICED_NS

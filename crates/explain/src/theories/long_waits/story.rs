@@ -1,5 +1,5 @@
-//! Description of one moment of a thread: its activity, the reason for its wait, the event that
-//! ended the wait, and the reason why it did not run at once.
+//! Description of one moment of a thread: the thread's activity, the reason for its wait, the event that
+//! ended the wait, and the reason why the thread did not run at once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Story {
     pub at_ns: i64,
     /// State of the thread at the moment.
     pub kind: Doing,
-    /// Run at the moment or, if the thread was not running, its next run.
+    /// Run of the thread at the moment. If the thread was not running, it is the thread's next run.
     pub run: Option<Ran>,
     /// Events of the thread, in order of time.
     pub story: Vec<Event>,
@@ -77,8 +77,8 @@ pub struct Ran {
     pub end_ns: i64,
     /// Priority of the thread at the start of the run.
     pub priority: Option<i8>,
-    /// Rank of the thread: the worse of its ranks at the end of the run and at the last switch-out
-    /// before it.
+    /// Rank of the thread. The thread has a rank at the end of the run and a rank at the last switch-out
+    /// before the run; this is the worse of the two.
     pub rank: Option<u8>,
 }
 
@@ -167,7 +167,7 @@ pub struct Link {
 /// `survey` and `names` come from the explanation of the trace.
 ///
 /// # Errors
-/// If a table cannot be made or read, or the user cancelled.
+/// Returns an error if a table cannot be made or read, or the user cancelled.
 pub fn tell(
     store: &Store,
     survey: &Arc<Survey>,

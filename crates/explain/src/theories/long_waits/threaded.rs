@@ -1,5 +1,5 @@
-//! Threaded DPCs during a wait. They run in threads of the process System, so the time of a driver looks like
-//! time of the system.
+//! Threaded DPCs during a wait. They run in threads of the process System, so the time of a driver seems to
+//! be time of System.
 
 use std::cmp::Reverse;
 
@@ -15,11 +15,11 @@ use crate::{Case, Evidence, Unit};
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
 
-/// Driver whose threaded DPCs had most of the time of a wait.
+/// Driver whose threaded DPCs ran for most of the time of a wait.
 pub(super) struct Threaded {
     /// File name of the driver.
     pub(super) module: String,
-    /// Number of its DPCs that ended during the wait.
+    /// Number of the driver's threaded DPCs that ended during the wait.
     pub(super) times: u64,
     pub(super) evidence: Evidence,
 }

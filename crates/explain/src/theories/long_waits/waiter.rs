@@ -18,9 +18,11 @@ pub(super) struct Waiter {
     pub(super) process_id: Option<u32>,
     pub(super) process_row: Option<u32>,
     pub(super) rank: Option<u8>,
-    /// Priority of the thread in each time range of the wait; `None` if it is unknown.
+    /// Priority of the thread during the wait. Each entry has a part of the time range and the priority in
+    /// this part; `None` if the priority is unknown.
     pub(super) priorities: Vec<(Range<i64>, Option<i8>)>,
-    /// True if Windows raised the thread's priority at the end of the wait, because it had no CPU for long.
+    /// True if the thread was starved: Windows raised its priority at the end of the wait, because the thread
+    /// had no CPU for long.
     pub(super) is_starved: bool,
     /// CPU on which the thread ran after the wait or, if the wait has not ended, before the wait.
     pub(super) cpu: Option<u16>,
@@ -32,13 +34,13 @@ pub(super) struct Waiter {
     /// was readied.
     pub(super) is_paged_out: Option<bool>,
     pub(super) ran_unseen: bool,
-    /// Evidence that the thread cannot have run unseen since the start of `range`, if `range` was
+    /// Evidence that the thread cannot have run unseen since the start of `range`. It is set if `range` was
     /// shortened.
     pub(super) certain: Option<Evidence>,
     /// Row of `cpu_runs` that ended the wait; `None` if the thread still waits when the trace ends.
     pub(super) wait: Option<Wait>,
-    /// Clock ticks that the kernel counted before the wait ended, if the thread was ready since before
-    /// the recording. Only the time since the start of the recording is in `range`.
+    /// Number of clock ticks that the kernel counted before the wait ended. It is set if the thread was
+    /// already ready when the recording began. In this case, `range` begins at the start of the recording.
     pub(super) ticks_before: Option<u32>,
 }
 
@@ -79,9 +81,9 @@ impl Waiter {
         self.priorities.first().and_then(|(_, priority)| *priority)
     }
 
-    /// Sets the priority of the wait if no event records changes of the thread's priority. The
-    /// priority of the run after the wait is that of the wait only if nothing raised it before the
-    /// thread ran: a starved thread waited with a lower one.
+    /// Sets the priority of the wait if no event records changes of the thread's priority. The thread usually
+    /// waited with the priority of the run after the wait. But if Windows raised the priority before the run,
+    /// the thread waited with a lower priority.
     fn guess_priority(&mut self, base_priority: Option<u8>) {
         let Some(wait) = &self.wait else {
             return;
@@ -90,7 +92,7 @@ impl Waiter {
         let before = wait.previous_priority;
         let priority = if wait.priority == Some(STARVED) && self.ready_ns() >= STARVATION_NS {
             let base = base_priority.and_then(|base| i8::try_from(base).ok());
-            // The base priority of a thread may be 15, and then nothing was raised.
+            // If the base priority of the thread is 15, the priority was not raised.
             let was_raised = base != Some(STARVED);
             let lower = base.or(before).filter(|p| !was_raised || *p < STARVED);
             self.is_starved = was_raised && (lower.is_some() || self.ready_ns() >= STARVED_NS);
@@ -147,7 +149,7 @@ pub(super) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), Sto
         }
         priorities.push((rest, now));
         priorities.retain(|(range, _)| !range.is_empty());
-        // If the priority is raised at the end of the wait, the thread waited with the old
+        // The priority may be raised at the end of the wait. In this case, the thread waited with the old
         // priority.
         let at_end = range.end..=range.end.saturating_add(case.survey.clocks_apart_ns());
         let last = of_thread
@@ -170,8 +172,8 @@ pub(super) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), Sto
     Ok(())
 }
 
-/// Changes of a thread in order of time: of its priority (time, old value, new value) and of its
-/// affinity (time, mask).
+/// Changes of a thread's priority (time, old value, new value) and of its affinity (time, mask), in order of
+/// time.
 #[derive(Clone, Default)]
 struct OfThread {
     priorities: Vec<(i64, i8, i8)>,
@@ -286,8 +288,8 @@ impl Numbers {
         Ok(Numbers(numbers))
     }
 
-    /// Returns the CPUs of an affinity mask, in the processor group of the CPU on which the thread
-    /// ran. Returns `None` if the mask contains all CPUs of the group.
+    /// Returns the CPUs that an affinity mask selects. The mask applies to the processor group of `cpu`, on
+    /// which the thread ran. Returns `None` if the mask contains all CPUs of the group.
     fn within(&self, mask: u64, cpu: Option<u16>) -> Option<Vec<u16>> {
         let ran_on = self.0.iter().find(|(other, ..)| Some(*other) == cpu);
         let group = ran_on.or(self.0.first())?.1;

@@ -13,8 +13,8 @@ use crate::thresholds::{
 };
 use crate::{About, Case, Evidence, Judgement, Unit, Value, Verdict, duration, grouped, percent};
 
-/// Cause of a wait. If several causes explain half of the wait or more, the first of them in this
-/// list is the cause, because the others follow from it.
+/// Cause of a wait. If several causes explain half of the wait or more, the first of them in this list is
+/// reported as the cause, because the others follow from the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Cause {
     LostEvents,
@@ -91,7 +91,7 @@ pub(super) struct Facts {
     freezes: Vec<Freeze>,
     damage: Vec<Damage>,
     has_interrupts: bool,
-    /// Greatest difference between two clocks, in nanoseconds; 0 if all clocks agree.
+    /// Maximum difference between two clocks, in nanoseconds; 0 if all clocks agree.
     clocks_apart_ns: i64,
 }
 
@@ -185,9 +185,9 @@ impl Facts {
         self.clocks_apart_ns > 0
     }
 
-    /// Returns true if the event that readied the thread may belong to the run before the wait.
-    /// This is possible if the event follows the end of that run by no more than the difference
-    /// between the clocks.
+    /// Returns true if the event that readied the thread may belong to the run before the wait. This is
+    /// possible if the time from the end of that run to the event is at most the difference between the
+    /// clocks.
     fn may_be_of_run_before(&self, waiter: &Waiter) -> bool {
         let wait = waiter.wait.as_ref();
         let readied = wait.and_then(|wait| wait.readied_ns.zip(wait.previous_out_ns));
@@ -197,9 +197,9 @@ impl Facts {
             })
     }
 
-    /// Returns true if a wait is probably wrong. This is the case if CPUs were mostly idle and one
-    /// of three conditions holds: events are lost, clocks disagree, or the wait has not ended and
-    /// is known from a single event.
+    /// Returns true if a wait is probably wrong. This is the case if CPUs were mostly idle and at least one
+    /// of three conditions holds: events are lost, clocks disagree, or the wait has not ended and is known
+    /// from a single event.
     fn may_have_lost(&self, waiter: &Waiter, held: &Held) -> bool {
         waiter.is_paged_out != Some(true)
             && is_share(held.by(By::Idle), held.all_ns, CAUSE_PERCENT)
@@ -222,20 +222,20 @@ pub(super) struct Weighed {
     pub(super) asleep_ns: i64,
     /// Process with most CPU time during the wait.
     pub(super) most: Option<Most>,
-    /// Process with second most CPU time during the wait, if it is much.
+    /// Process with second most CPU time during the wait. It is set only if this time is a large share.
     pub(super) second: Option<Most>,
-    /// Ideal processor of the thread, and the time of DPCs and service routines on it in
-    /// nanoseconds. It is set if these had most of the processor's time.
+    /// Number of the thread's ideal processor, and the time of DPCs and service routines on this processor in
+    /// nanoseconds. It is set if DPCs and service routines used most of the processor's time.
     pub(super) locked_ideal: Option<(u16, i64)>,
     pub(super) idle_beyond_ns: Option<i64>,
-    /// True if threads of the same process took turns with this thread, so that its program
-    /// continued.
+    /// True if threads of the same process took turns with this thread. In this case, its program continued
+    /// to run.
     pub(super) is_among_its_own: bool,
-    /// True if the CPUs were idle for half of the wait or more, which no event explains: a ready
-    /// thread takes an idle CPU at once.
+    /// True if the CPUs were idle for half of the wait or more. No event explains such a wait, because a
+    /// ready thread takes an idle CPU at once.
     pub(super) is_idle_unexplained: bool,
-    /// True if the trace has DPCs and service routines. A CPU that runs them looks idle if they are
-    /// not recorded.
+    /// True if the trace records DPCs and service routines. If they are not recorded, a CPU that runs them
+    /// looks idle.
     pub(super) has_interrupts: bool,
 }
 
@@ -251,8 +251,8 @@ pub(super) fn weigh(
     let awake_ns = waiter.ready_ns() - asleep_ns;
     let scales = Scales {
         ready_ns: waiter.ready_ns(),
-        // Suspension is no delay. So the causes are compared with the rest of the wait, if the rest
-        // is noticeable.
+        // Suspension is no delay. So causes are compared with the part of the wait without suspension, if
+        // this part is noticeable.
         lost_ns: match awake_ns {
             NOTICED_NS.. => awake_ns,
             _ => waiter.ready_ns(),
@@ -269,15 +269,15 @@ pub(super) fn weigh(
     let is_large = |of: &Most| is_share(of.ns, held.awake_ns(), BLAME_PERCENT);
     let mut weighed: Vec<(Cause, Verdict)> = Vec::new();
 
-    let its_cpus = match &waiter.limited_to {
-        None => "the CPUs",
-        Some(_) => "the CPUs that it may use",
+    let its_time = match &waiter.limited_to {
+        None => "the CPU time",
+        Some(_) => "the time of the CPUs that it may use",
     };
     let had = |who: &str, by: &[By]| {
         let ns: i64 = by.iter().map(|by| held.by(*by)).sum();
-        format!("{who} had {} of {its_cpus}.", percent(ns, held.awake_ns()))
+        format!("{who} used {} of {its_time}.", percent(ns, held.awake_ns()))
     };
-    weighed.push((Cause::HigherPriority, priority(waiter, &scales, its_cpus)));
+    weighed.push((Cause::HigherPriority, priority(waiter, &scales, its_time)));
     weighed.push((
         Cause::EqualPriority,
         match scales.lacks_priority() {
@@ -292,8 +292,8 @@ pub(super) fn weigh(
             }
         },
     ));
-    weighed.push((Cause::Rank, rank(case, waiter, held, &scales, its_cpus)));
-    weighed.push((Cause::Dispatcher, dispatcher(case, held, &scales, its_cpus)));
+    weighed.push((Cause::Rank, rank(case, waiter, held, &scales, its_time)));
+    weighed.push((Cause::Dispatcher, dispatcher(case, held, &scales, its_time)));
     let ideal = AtIdeal::of(case, waiter, holders);
     weighed.push((
         Cause::Interrupts,
@@ -357,7 +357,7 @@ struct Scales<'h> {
 }
 
 impl Scales<'_> {
-    /// Returns true if threads ran for much of the wait, and it is unknown whether their priority was
+    /// Returns true if threads ran for much of the wait although it is unknown whether their priority was
     /// higher.
     fn lacks_priority(&self) -> bool {
         let unknown_ns = self.held.by(By::Unknown);
@@ -392,12 +392,12 @@ const UNKNOWN_PRIORITY: &str = "The priority of the thread during the wait is no
 /// Returns the verdict on threads of higher priority. If the priority of the waiting thread is
 /// unknown but Windows raised it because of starvation, the verdict is yes: Windows raises only
 /// threads that were ready for about four seconds.
-fn priority(waiter: &Waiter, scales: &Scales<'_>, its_cpus: &str) -> Verdict {
+fn priority(waiter: &Waiter, scales: &Scales<'_>, its_time: &str) -> Verdict {
     let held = scales.held;
     let share = |by: By| percent(held.by(by), held.awake_ns());
     if !scales.lacks_priority() {
         let higher = share(By::Priority);
-        let because = format!("Threads of higher priority had {higher} of {its_cpus}.");
+        let because = format!("Threads of higher priority used {higher} of {its_time}.");
         return scales.cpu_time(&PRIORITY, &[By::Priority], because);
     }
     if !waiter.is_starved {
@@ -405,7 +405,7 @@ fn priority(waiter: &Waiter, scales: &Scales<'_>, its_cpus: &str) -> Verdict {
     }
     let because = format!(
         "Its priority during the wait is not recorded, but Windows raised it to 15 at the end, as \
-         it does with starved threads: threads of higher or equal priority had {} of {its_cpus}.",
+         it does with starved threads: threads of higher or equal priority used {} of {its_time}.",
         share(By::Unknown)
     );
     scales.cpu_time(&PRIORITY, &[By::Priority, By::Unknown], because)
@@ -415,8 +415,8 @@ fn not_recorded(about: &About, because: &str) -> Verdict {
     Verdict::new(about, Judgement::NotRecorded, because)
 }
 
-/// CPU time on the ideal processor of a thread. A thread that finds no idle CPU waits in the queue
-/// of its ideal processor.
+/// CPU time on the ideal processor of a thread. If a thread finds no idle CPU, it waits in the queue of its
+/// ideal processor.
 struct AtIdeal {
     cpu: u16,
     /// The wait, as if the thread could run only on its ideal processor.
@@ -445,15 +445,15 @@ impl AtIdeal {
         self.held.by(By::Dpc) + self.held.by(By::Isr)
     }
 
-    /// Returns true if DPCs and service routines had most of the ideal processor's time.
+    /// Returns true if DPCs and service routines used most of the ideal processor's time.
     fn is_locked(&self) -> bool {
         let all_ns = self.held.all_ns;
         all_ns > 0 && is_share(self.interrupts_ns(), all_ns, CAUSE_PERCENT)
     }
 }
 
-/// Returns the verdict on DPCs and service routines on all CPUs that the thread may use. If the
-/// ideal processor is locked, the verdict also covers this processor alone.
+/// Returns the verdict on DPCs and service routines. It covers all CPUs that the thread may use. If the ideal
+/// processor is locked, the verdict also covers this processor alone.
 fn interrupts(
     case: &Case<'_>,
     ideal: &Option<AtIdeal>,
@@ -465,7 +465,7 @@ fn interrupts(
         return scales.cpu_time(&INTERRUPTS, &by, had);
     };
     let because = format!(
-        "{had} On CPU {}, its ideal processor, in whose queue it waited, they had {}.",
+        "{had} It waited in the queue of its ideal processor, CPU {}, where they used {} of the time.",
         ideal.cpu,
         percent(ideal.interrupts_ns(), ideal.held.all_ns)
     );
@@ -488,7 +488,7 @@ fn rank(
     waiter: &Waiter,
     held: &Held,
     scales: &Scales<'_>,
-    its_cpus: &str,
+    its_time: &str,
 ) -> Verdict {
     if case.survey.runs_with_rank == 0 {
         return not_recorded(
@@ -506,8 +506,8 @@ fn rank(
         (0, _) => "Its rank was 0, the best one.".to_owned(),
         (rank, None) => format!("Its rank was {rank}, but no thread of better rank ran."),
         (rank, Some(by)) => format!(
-            "Its rank was {rank}; threads of better rank and no higher priority ({} to {}) had {} \
-             of {its_cpus}.",
+            "Its rank was {rank}; threads of better rank and no higher priority ({} to {}) used {} \
+             of {its_time}.",
             by.priorities.0,
             by.priorities.1,
             percent(held.by(By::Rank), held.awake_ns())
@@ -516,11 +516,11 @@ fn rank(
     scales.cpu_time(&RANK, &[By::Rank], because)
 }
 
-/// Returns the verdict on CPUs that ran threads of lower precedence. Idle CPUs do not count: a
-/// ready thread takes an idle CPU first, so another cause kept it from them.
-fn dispatcher(case: &Case<'_>, held: &Held, scales: &Scales<'_>, its_cpus: &str) -> Verdict {
+/// Returns the verdict on threads of lower precedence that ran during the wait. Idle CPUs do not count,
+/// because a ready thread takes an idle CPU first. If a CPU was idle, another cause kept it from the thread.
+fn dispatcher(case: &Case<'_>, held: &Held, scales: &Scales<'_>, its_time: &str) -> Verdict {
     let had = format!(
-        "Threads of lower precedence had {} of {its_cpus}",
+        "Threads of lower precedence used {} of {its_time}",
         percent(held.by(By::Dispatcher), held.awake_ns()),
     );
     // If ranks are not recorded, threads of lower priority may have had a better rank.
@@ -580,8 +580,8 @@ fn affinity(
 fn paged_out(case: &Case<'_>, waiter: &Waiter, scales: &Scales<'_>) -> Verdict {
     match waiter.is_paged_out {
         Some(true) => {
-            // The trace does not record when the stack was back in memory. The whole wait counts,
-            // because the thread gets a CPU as soon as it can run.
+            // The trace does not record when the kernel stack was in memory again. The thread gets a CPU as
+            // soon as it can run, so the whole wait counts.
             let suspended = scales.held.part_of_wait(scales.held.by(By::Suspended));
             let because =
                 "When it was readied, its kernel stack or its process was not in memory and had to \

@@ -121,11 +121,11 @@ fn more(case: &Case<'_>, group: &Group<'_>) -> String {
         let most = group.who_ran.most.as_ref();
         if let Some(most) = most.filter(|_| is_about_who_ran(group.cause())) {
             more += &format!(
-                " During all examined waits with this cause, {} had most of {}: {}.",
+                " During all examined waits with this cause, {} used most of {}: {}.",
                 case.processes(most.process_row, most.process_id),
                 match &waiter.limited_to {
-                    None => "the CPUs",
-                    Some(_) => "the CPUs that it may use",
+                    None => "the CPU time",
+                    Some(_) => "the time of the CPUs that it may use",
                 },
                 duration(most.ns)
             );
@@ -200,9 +200,12 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
         weighed,
         ..
     } = argued;
-    let its_cpus = match &waiter.limited_to {
-        None => "the CPUs",
-        Some(_) => "the CPUs that it may use",
+    let (its_cpus, its_time) = match &waiter.limited_to {
+        None => ("the CPUs", "the CPU time"),
+        Some(_) => (
+            "the CPUs that it may use",
+            "the time of the CPUs that it may use",
+        ),
     };
     let share = |by: By| match by {
         By::Suspended => percent(held.by(by), held.all_ns),
@@ -210,7 +213,7 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
     };
     let most = weighed.most.as_ref().map_or(String::new(), |most| {
         format!(
-            ", above all {} with {} of CPU time",
+            ", mostly {} with {} of CPU time",
             case.processes(most.process_row, most.process_id),
             duration(most.ns)
         ) + &weighed.second.as_ref().map_or(String::new(), |second| {
@@ -236,21 +239,21 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
                 format!("threads of {ranks} with {priorities}")
             });
             format!(
-                "its rank was {rank}, and {by} had {} of {its_cpus}{most}",
+                "its rank was {rank}, and {by} used {} of {its_time}{most}",
                 share(By::Rank)
             )
         }
         Some(Cause::HigherPriority) if waiter.priority().is_none() => format!(
-            "it was starved (Windows raised it to priority 15 in the end), and threads of higher \
-             or equal priority had {} of {its_cpus}{most}",
+            "it was starved (Windows raised it to priority 15 at the end), and threads of higher \
+             or equal priority used {} of {its_time}{most}",
             share(By::Unknown)
         ),
         Some(Cause::HigherPriority) => format!(
-            "threads of higher priority had {} of {its_cpus}{most}",
+            "threads of higher priority used {} of {its_time}{most}",
             share(By::Priority)
         ),
         Some(Cause::EqualPriority) => format!(
-            "threads of the same priority had {} of {its_cpus}, in turns{most}",
+            "threads of the same priority used {} of {its_time}, in turns{most}",
             share(By::EqualPriority)
         ),
         Some(Cause::Dispatcher) => format!(
@@ -260,7 +263,7 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
         ),
         Some(Cause::Interrupts) => {
             let of_all = format!(
-                "DPCs had {} and ISRs {} of {its_cpus}",
+                "DPCs used {} and ISRs {} of {its_time}",
                 share(By::Dpc),
                 share(By::Isr)
             );
@@ -315,22 +318,23 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             unknown(case, argued)
         ),
         None => format!(
-            "no recorded cause explains half of the wait. Threads of better rank had {}, of higher \
-             priority {}, of the same priority {} of {its_cpus}. These CPUs were idle for {} of \
-             the time{}",
+            "no recorded cause explains half of the wait. Threads of better rank used {}, threads \
+             of higher priority {}, and threads of the same priority {} of {its_time}. {} were \
+             idle for {} of the time{}",
             share(By::Rank),
             share(By::Priority),
             share(By::EqualPriority),
+            wording::capitalized(its_cpus),
             share(By::Idle),
             unknown(case, argued)
         ),
     };
-    clause + &partly(argued, its_cpus)
+    clause + &partly(argued, its_time)
 }
 
-/// Returns the other kinds of threads that had a part of the CPUs, as the end of a clause about a cause that
-/// is a kind of threads.
-fn partly(argued: &Argued, its_cpus: &str) -> String {
+/// Returns the end of a clause about a cause that is a kind of threads: the other kinds of threads that also
+/// used CPU time.
+fn partly(argued: &Argued, its_time: &str) -> String {
     let of_kind = match argued.weighed.cause {
         Some(Cause::Rank) => By::Rank,
         Some(Cause::HigherPriority) => By::Priority,
@@ -349,7 +353,7 @@ fn partly(argued: &Argued, its_cpus: &str) -> String {
     let others: Vec<String> = others
         .map(|(by, name)| {
             let share = percent(held.by(by), held.awake_ns());
-            format!("threads of {name} had {share} of {its_cpus}")
+            format!("threads of {name} used {share} of {its_time}")
         })
         .collect();
     match others.is_empty() {
@@ -371,7 +375,7 @@ fn unknown(case: &Case<'_>, argued: &Argued) -> &'static str {
     }
 }
 
-/// Returns a text that names the delayed process and the way the delay was computed.
+/// Returns a text for the delay. It names the delayed process and states how the delay was computed.
 pub(super) fn cost(case: &Case<'_>, group: &Group<'_>) -> String {
     let waiter = &group.worst().waiter;
     let process = case.process(waiter.process_row, waiter.process_id);
@@ -445,8 +449,8 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
     match argued.weighed.cause {
         Some(Cause::Rank) => {
             remedies.push(format!(
-                "Let less work compete for the CPUs ({who} had most): a thread with a rank runs as \
-                 soon as no thread of rank 0 is ready."
+                "Let less work compete for the CPUs ({who} used most time): a thread with a rank \
+                 runs as soon as no thread of rank 0 is ready."
             ));
             if process.to_lowercase().starts_with("lockapp.exe") {
                 remedies.push(
@@ -507,7 +511,7 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
     remedies
 }
 
-/// Adds the driver whose threaded DPCs had the CPU, and what to do about it.
+/// Adds the driver whose threaded DPCs used the CPU, and a remedy.
 pub(super) fn with_threaded(finding: Finding, threaded: Threaded) -> Finding {
     let Threaded {
         module,

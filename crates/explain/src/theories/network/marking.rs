@@ -17,7 +17,7 @@ pub(crate) struct Marking;
 static ABOUT: About = About {
     id: "packet-marking",
     name: "packet marks",
-    question: "Do sent packets have marks of quality of service (DSCP)?",
+    question: "Are sent packets marked for quality of service (DSCP)?",
     tables: &[Table::Packets],
     sources: &[
         Source {

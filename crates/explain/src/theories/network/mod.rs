@@ -158,7 +158,8 @@ impl Traffic {
     }
 }
 
-/// SQL expression for the bits per second of rows of `network`; unknown below a millisecond.
+/// SQL expression for the bits per second of rows of `network`. The result is NULL if the rows are within
+/// less than a millisecond.
 const BITS_PER_SECOND: &str = "CASE WHEN max(time_ns) - min(time_ns) >= 1000000 THEN 8e9 * \
     sum(size_bytes) / (max(time_ns) - min(time_ns)) END";
 
@@ -184,7 +185,7 @@ impl Moved {
         self.last_ns.saturating_sub(self.first_ns)
     }
 
-    /// Returns the rate; `None` if the events are within less than a millisecond.
+    /// Returns the rate. Returns `None` if the first and the last event are less than a millisecond apart.
     fn bits_per_second(&self) -> Option<f64> {
         let lasted_ns = self.lasted_ns();
         (lasted_ns >= SHORTEST_RATE_NS).then(|| 8e9 * self.bytes() as f64 / lasted_ns as f64)

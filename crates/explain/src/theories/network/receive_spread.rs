@@ -160,7 +160,10 @@ fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
     );
     sentence += &match is_alone {
         true => ", none on other CPUs.".to_owned(),
-        false => format!("; CPU {first} had {} of it.", percent(first_ns, all_ns)),
+        false => format!(
+            "; CPU {first} used {} of this time.",
+            percent(first_ns, all_ns)
+        ),
     };
     let is_busy = span_ns > 0 && is_share(first_ns, span_ns, NETWORK_CPU_PERCENT);
     let severity = match is_alone && is_busy && case.survey.cpus.len() > 1 {

@@ -305,27 +305,28 @@ impl Copied {
 struct Cost {
     /// Rows in `images` of the modules that sign and encrypt.
     images: Vec<u32>,
-    /// Names of those modules that have samples.
+    /// Names of those modules in `images` that have samples.
     modules: Vec<String>,
     /// Address ranges of SMB's modules.
     smb: Vec<Range<u64>>,
     has_stacks: bool,
     samples: i64,
     ns: i64,
-    /// Functions in the samples: the row in `images`, the address, the number of samples and their
-    /// time in nanoseconds.
+    /// Functions in the samples. Each entry has the row in `images`, the address, the number of samples and
+    /// their time in nanoseconds.
     functions: Vec<(u32, u64, i64, i64)>,
-    /// Number of samples inside DPCs. `of_dpcs` is the number of these samples that are in SMB's
+    /// Number of all samples inside DPCs. `of_dpcs` is the number of samples inside DPCs that are in SMB's
     /// signing or encryption.
     dpcs: i64,
     of_dpcs: i64,
-    /// Samples inside DPCs by row in `images`: their number and their time in nanoseconds.
+    /// Samples inside DPCs, by row in `images`. Each value has the number of samples and their time in
+    /// nanoseconds.
     inside: FxHashMap<Option<u32>, (i64, i64)>,
 }
 
 impl Cost {
-    /// Returns true if SMB probably called the cryptography. Stacks show the caller. Without
-    /// stacks, the CPU time must be plausible for the moved data.
+    /// Returns true if SMB probably called the modules that sign and encrypt. With stacks, the samples
+    /// already show the caller. Without stacks, the CPU time must be plausible for the amount of moved data.
     fn is_plausible(&self, moved: &Moved) -> bool {
         let mebibytes = i64::try_from(moved.bytes() >> 20)
             .unwrap_or(i64::MAX)

@@ -43,9 +43,9 @@ static ABOUT: About = About {
     ],
 };
 
-/// Length of a sleep in nanoseconds. If nine of ten sleeps are shorter, a finer resolution than the
-/// default must be in effect, because half of the sleeps that end at clock interrupts of the
-/// default period are longer.
+/// Length in nanoseconds that tests the sleeps of a process. If nine of ten sleeps are shorter, a finer
+/// resolution than the default must be in effect. With the default period, half of the sleeps that end at
+/// clock interrupts would be longer.
 const SHORTEST_NS: i64 = CLOCK_PERIOD_NS / 2;
 
 /// First build of Windows on which a request counts only for the process that made it (Windows 10
@@ -189,8 +189,8 @@ fn causes(case: &Case<'_>, requests: &Requests, from_ns: i64) -> Result<Vec<Find
     Ok(found)
 }
 
-/// Returns true if the length of a sleep shows that it ended at a clock interrupt of this period.
-/// This holds for a thread that begins its next sleep soon after a clock interrupt.
+/// Returns true if the length of a sleep shows that the sleep ended at a clock interrupt of this period. This
+/// holds for a thread that begins its next sleep soon after a clock interrupt.
 fn ends_at(period_ns: i64, sleep: &Sleep) -> bool {
     (period_ns - SLEEP_BELOW_NS..period_ns + SLEEP_ABOVE_NS).contains(&sleep.ns)
 }
@@ -216,7 +216,7 @@ fn of_asker(
         }
         let end_ns = sleep.end_ns();
         let period_ns = requests.period_ns(end_ns);
-        // The clock may have the requested period because of another process's request.
+        // The clock may have the requested period because of a request of another process.
         let counts_for_another = requests.askers.iter().any(|other| {
             other.process_row != own.process_row
                 && other.holds(end_ns)

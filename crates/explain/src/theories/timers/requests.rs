@@ -15,7 +15,7 @@ pub(super) struct Asker {
     pub(super) process_id: Option<u32>,
     /// Finest resolution that the process requested, in nanoseconds.
     pub(super) finest_ns: i64,
-    /// Time of the process's first request.
+    /// Time of the process's first request, in nanoseconds since the trace's start.
     pub(super) from_ns: i64,
     /// True if Windows reported that it ignores the request.
     pub(super) was_ignored: bool,
@@ -106,8 +106,9 @@ impl Requests {
         ranges::union(all.collect())
     }
 
-    /// Returns the time between two clock interrupts at a moment, in nanoseconds. It is the
-    /// system's resolution or, if that is not recorded, the finest requested resolution.
+    /// Returns the time between two clock interrupts at the moment `time_ns`, in nanoseconds. It is the
+    /// system's resolution. If the system's resolution is not recorded, it is the finest requested
+    /// resolution.
     pub(super) fn period_ns(&self, time_ns: i64) -> i64 {
         let after = self.effective.partition_point(|(from, _)| *from <= time_ns);
         if let Some((_, ns)) = after.checked_sub(1).and_then(|at| self.effective.get(at)) {
@@ -119,8 +120,8 @@ impl Requests {
             .unwrap_or(CLOCK_PERIOD_NS)
     }
 
-    /// Returns the time during which the system's resolution had this value, in a trace that ends
-    /// at `end_ns`.
+    /// Returns the total time in nanoseconds during which the system's resolution was `resolution_ns`. The
+    /// trace ends at `end_ns`.
     pub(super) fn held_ns(&self, end_ns: i64, resolution_ns: i64) -> i64 {
         let mut set = self.effective.clone();
         set.sort_unstable();
@@ -134,8 +135,8 @@ impl Requests {
             .sum()
     }
 
-    /// Returns the period of timers for a process for which no request counts, in nanoseconds. It
-    /// is the largest multiple of the clock's period that does not exceed the default period.
+    /// Returns the period of timers for a process for which no request counts, in nanoseconds. The period is
+    /// the largest multiple of the clock's period that does not exceed the default period.
     pub(super) fn default_ns(&self, time_ns: i64) -> i64 {
         let period_ns = self.period_ns(time_ns).max(1);
         (CLOCK_PERIOD_NS / period_ns).max(1) * period_ns

@@ -81,12 +81,13 @@ pub(super) fn read(
     Ok(by_process)
 }
 
-/// Sums over the short sleeps of a process, or of one of its threads, that began within time
-/// ranges.
+/// Sums over short sleeps that began within time ranges. The sleeps belong to a process, or to one of its
+/// threads.
 #[derive(Clone, Debug)]
 pub(super) struct Sleeper {
     pub(super) process_row: u32,
-    /// Id of the thread, if the sleeps are an unbroken series of one thread.
+    /// Id of the thread if the sleeps are an unbroken series of one thread; `None` if they are sleeps of the
+    /// whole process.
     thread_id: Option<u32>,
     within: Vec<Range<i64>>,
     pub(super) sleeps: usize,
@@ -98,8 +99,8 @@ pub(super) struct Sleeper {
     pub(super) to_ns: i64,
 }
 
-/// Returns the sleeps that began within the ranges. If there are too many ranges, only the longest
-/// are kept.
+/// Returns the sleeps that began within the ranges. If there are more than `STRETCHES` ranges, removes the
+/// shorter ranges from `stretches` first.
 pub(super) fn within(sleeps: &[Sleep], stretches: &mut Vec<Range<i64>>) -> Vec<Sleep> {
     if stretches.len() > STRETCHES {
         stretches.sort_by_key(|range| Reverse(range.end.saturating_sub(range.start)));
@@ -168,7 +169,7 @@ impl Sleeper {
         self.thread_id.is_some()
     }
 
-    /// Returns an SQL condition that selects the rows of `cpu_runs` that end these sleeps.
+    /// Returns an SQL condition that selects the rows of `cpu_runs` which end the sleeps.
     fn condition(&self) -> String {
         let within = self.within.iter().map(|range| match range.end {
             i64::MAX => format!("previous_out_ns >= {}", range.start),

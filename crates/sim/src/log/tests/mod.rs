@@ -88,8 +88,8 @@ struct Seen {
     payload: Vec<u8>,
 }
 
-/// Returns all events in time order. Checks that each payload fits its layout exactly, and that the
-/// trace describes manifest events as the public manifests do.
+/// Returns all events in time order. Checks that each payload has exactly the length of its layout. Also
+/// checks that the trace describes manifest events like the public manifests.
 fn read(bytes: Vec<u8>) -> Vec<Seen> {
     let trace = open(bytes);
     let mut decoder = Decoder::new();

@@ -23,8 +23,7 @@ fn stacks_belong_to_their_events() {
             frames: modules.stack(&frames),
         });
         log.context_switch(0, 100, &switch(), stack);
-        // This event is on processor 1. The pending stack of processor 0 still waits for the next
-        // event of processor 0.
+        // This event is on processor 1, so it does not write the pending stack of processor 0.
         log.context_switch(1, 100, &switch(), None);
         log.context_switch(0, 100, &switch(), stack);
         log.sample(0, 200, &Sample::default(), stack);
@@ -42,9 +41,8 @@ fn stacks_belong_to_their_events() {
             (event.cpu, event.time, read.event_time - RAW_START as u64)
         })
         .collect();
-    // Each tuple is the processor, the time of the stack event, and the time of the event to which
-    // the stack belongs. The clock of processor 0 is 5 ticks ahead for the last event, the readied
-    // thread.
+    // Each tuple has the processor, the time of the stack event, and the time of the event to which the stack
+    // belongs. When the last event (the readied thread) is logged, the clock of processor 0 is 5 ticks ahead.
     assert_eq!(
         stacks,
         [(0, 100, 100), (0, 101, 100), (0, 201, 200), (0, 406, 405)]

@@ -28,7 +28,7 @@ use crate::windows::Windows;
 use tune::decode::quantum::{IDLE_CLASS_UNITS, Win32PrioritySeparation};
 use tune::decode::topology::Topology;
 
-/// Index of the Idle process. Its only thread is the idle thread of every processor.
+/// Index of the Idle process. It has only one thread, which is the idle thread of all processors.
 pub(crate) const IDLE_PROCESS: ProcessId = 0;
 /// Index of the System process, which every machine has.
 pub(crate) const SYSTEM: ProcessId = 1;
@@ -399,8 +399,8 @@ impl<'a> Builder<'a> {
         for (n, said) in self.document.windows.iter().enumerate() {
             let (from, to) = (self.base.ticks(said.from.0), self.base.ticks(said.to.0));
             if from >= end && from < to {
-                // The time range is left out, because the trace is shorter than the scenario and
-                // ends before it.
+                // The time range is left out, because the trace ends before the time range begins. The trace
+                // can be shorter than the scenario.
                 continue;
             }
             if from >= to {
@@ -428,8 +428,8 @@ fn unknown(what: &str, name: &Name) -> Fault {
     )
 }
 
-/// Returns a quantum of `units`. 3 units are a nominal clock tick (15.625 ms), even if the current
-/// period of the clock differs.
+/// Returns a quantum of `units`. 3 units are a nominal clock tick (15.625 ms), even if the current period of
+/// the clock is different.
 fn turn(units: u8, base: TimeBase) -> Turn {
     let ns = u64::from(units) * u64::from(DEFAULT_PERIOD) * 100 / 3;
     Turn {
@@ -438,8 +438,8 @@ fn turn(units: u8, base: TimeBase) -> Turn {
     }
 }
 
-/// Returns all processors sorted by their distance from the processor `from`: those of its core,
-/// those of its node, then the others.
+/// Returns all processors sorted by their distance from the processor `from`: first the processors of the
+/// same core, then the processors of the same node, then the other processors.
 fn nearest_first(topology: &[tune::decode::topology::Processor], from: usize) -> Vec<u16> {
     let mut all: Vec<usize> = (0..topology.len()).collect();
     let here = topology[from];
@@ -451,9 +451,9 @@ fn nearest_first(topology: &[tune::decode::topology::Processor], from: usize) ->
     all.into_iter().map(|c| c as u16).collect()
 }
 
-/// Returns the index of each processor's shared queue, and the set of processors of each shared
-/// queue. Since Windows 8, up to four neighbouring processors share a queue for threads that may
-/// run on all of them (Windows Internals, 7th edition, part 1, chapter 4).
+/// Returns the index of each processor's shared queue, and the set of processors of each shared queue. Since
+/// Windows 8, up to four neighbouring processors share a queue. It contains threads that may run on all of
+/// these processors (Windows Internals, 7th edition, part 1, chapter 4).
 fn shared_queues(
     windows: Windows,
     topology: &[tune::decode::topology::Processor],
@@ -480,5 +480,5 @@ fn shared_queues(
     (shared_by, sharers)
 }
 
-/// The idle thread is the first thread that is added, so its index must be 0.
+/// The idle thread is added before all other threads, so its index must be 0.
 const _: () = assert!(IDLE == 0);

@@ -9,7 +9,7 @@ use crate::model::program::{Instruction, Object, Op, Program};
 use crate::scenario::{Fault, Frames, Name, Step, Verb, WaitReason};
 
 impl Builder<'_> {
-    /// Compiles the steps in the field `field` of the scenario.
+    /// Compiles the steps of a program. `field` is the name of the field in the scenario, for error messages.
     pub(super) fn compile(
         &mut self,
         process: ProcessId,

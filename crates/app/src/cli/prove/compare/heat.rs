@@ -7,15 +7,15 @@ use prove::{Error, Group, Sides, Unit};
 /// Number of columns and rows of a map.
 const SIZE: (usize, usize) = (120, 80);
 
-/// Draws the maps of both sides; `None` if the starts of samples are unknown.
+/// Draws the heat maps of both sides. Returns `None` if the start times of the samples are unknown.
 ///
 /// # Errors
-/// If a file cannot be read.
+/// Returns an error if a file cannot be read.
 pub(super) fn maps(sides: &Sides) -> Result<Option<Markup>, Error> {
     if sides.before.unit != Unit::Nanoseconds {
         return Ok(None);
     }
-    // Least latency above 0, and greatest.
+    // Minimum latency above 0, and maximum latency, in nanoseconds.
     let mut latencies: Option<(i64, i64)> = None;
     let mut spans = [0_i64; 2];
     let both = [&sides.before, &sides.after];
@@ -51,14 +51,14 @@ pub(super) fn maps(sides: &Sides) -> Result<Option<Markup>, Error> {
     Ok(Some(html! {
         figure.heat {
             h3 { "Latency over time" }
-            // The text needs no further escaping: the titles are constant.
+            // The rows of the picture need no further escaping, because the titles of the maps are constants.
             @for row in measure::heat_svg_rows(&axes, &maps) { (PreEscaped(row)) }
             p.note { "Time is to the right, latency is upward; the runs of a side follow each other without gaps." }
         }
     }))
 }
 
-/// Returns the samples with whole nanoseconds.
+/// Returns the samples with their values rounded to nanoseconds.
 fn whole(samples: &[(i64, Option<f64>)]) -> impl Iterator<Item = (i64, Option<i64>)> + Clone {
     let samples = samples.iter();
     samples.map(|(start, value)| (*start, value.map(|ns| ns.round() as i64)))

@@ -50,7 +50,8 @@ impl Metric {
         }
     }
 
-    /// Returns the error for a metric that no trace has. It names what the first trace has instead.
+    /// Returns the error for a metric that no trace has. The error names the metrics that the first trace
+    /// has.
     fn without_samples(&self, opened: &[(PathBuf, TraceTables)]) -> Result<Failure, Failure> {
         let similar = |tables: &TraceTables| match self {
             Metric::Tables(metric) => {
@@ -98,7 +99,7 @@ pub(super) fn read(args: &Args) -> Result<Vec<Sides>, Failure> {
     }
     let [file]: [Vec<Group>; 1] = before.try_into().map_err(|several: Vec<_>| {
         Failure::Input(format!(
-            "cannot tell which of {} were measured after the change; give these after --",
+            "cannot determine which of {} were measured after the change; give these after --",
             counted(several.len() as u64, "file", "files")
         ))
     })?;
@@ -106,7 +107,8 @@ pub(super) fn read(args: &Args) -> Result<Vec<Sides>, Failure> {
     Ok(vec![both])
 }
 
-/// Reads the runs of a file. The columns of a file of `laglab measure` are known.
+/// Reads the runs of a file. `columns` are the names of the columns. A file of `laglab measure` needs no
+/// `columns`.
 pub(in crate::cli::prove) fn groups(
     file: &Path,
     columns: Option<&Columns>,

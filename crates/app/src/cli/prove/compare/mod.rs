@@ -41,14 +41,14 @@ use crate::output::{self, Columns as Aligned, Side, counted, duration, grouped, 
     input-to-focus[:PROGRAM], sql:QUERY with one number as its result."
 )]
 pub(super) struct Args {
-    /// Files before the change: of `laglab measure … -o FILE.parquet`, other Parquet or CSV files, or traces.
-    /// Without files after --, one file that has both sides
+    /// Files before the change: from `laglab measure … -o FILE.parquet`, other Parquet or CSV files, or
+    /// traces. If no files follow after --, one file that contains both sides
     #[arg(value_name = "BEFORE", required = true)]
     files: Vec<PathBuf>,
     /// Files after the change
     #[arg(value_name = "AFTER", last = true)]
     files_after: Vec<PathBuf>,
-    /// Within one file: part of the name of the measured thing before the change
+    /// In one file that contains both sides: part of the name of the measured thing before the change
     #[arg(
         long,
         value_name = "NAME",
@@ -56,16 +56,17 @@ pub(super) struct Args {
         conflicts_with = "files_after"
     )]
     before: Option<String>,
-    /// Within one file: part of the name of the measured thing after the change
+    /// In one file that contains both sides: part of the name of the measured thing after the change
     #[arg(long, value_name = "NAME", requires = "before")]
     after: Option<String>,
-    /// Pair the runs of both sides in their order, because they alternated
+    /// Pair the runs of both sides in their order; use it if the runs alternated
     #[arg(long, requires = "files_after")]
     paired: bool,
     /// Smallest change that matters, in percent of the value before
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = parse_percent)]
     margin: f64,
-    /// Compare traces by this metric (see below); each trace is a run. Several metrics are compared one by one
+    /// Compare traces by this metric (see below); each trace is a run. If several metrics are given, each is
+    /// compared separately
     #[arg(
         long,
         value_name = "METRIC",
@@ -77,13 +78,14 @@ pub(super) struct Args {
     /// With --metric: rebuild the tables of traces, and do not cache them
     #[arg(long, requires = "metric")]
     no_cache: bool,
-    /// Column of the values in other files; a name that ends with _ns, _us, _ms or _s means a time
+    /// For files not written by laglab: column with the values; a name that ends with _ns, _us, _ms or _s
+    /// means a time
     #[arg(long, value_name = "COLUMN")]
     value: Option<String>,
-    /// Column of the names of runs in other files [default: each row is a run]
+    /// For files not written by laglab: column with the names of the runs [default: each row is a run]
     #[arg(long, value_name = "COLUMN", requires = "value")]
     run: Option<String>,
-    /// Column in other files that names what was measured
+    /// For files not written by laglab: column with the name of the measured thing
     #[arg(long, value_name = "COLUMN", requires = "value")]
     by: Option<String>,
     /// Also write a page with pictures: shift function, runs, distributions and, for `laglab
@@ -139,7 +141,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Creates the file of the page. It is created first, so that no time is lost if it cannot be written.
+/// Creates the file of the page before the comparison. If the file cannot be written, no time is lost.
 fn new_page(path: &Path) -> Result<NewFile, Failure> {
     let extension = path.extension().and_then(|extension| extension.to_str());
     match extension.map(str::to_ascii_lowercase).as_deref() {
@@ -236,7 +238,7 @@ fn cells(line: &Line, unit: Unit, question: Question) -> [String; 6] {
                     _ => format!("{} of each side", counted(count, "more run", "more runs")),
                 };
                 format!(
-                    ": about {each} would tell a change of {}",
+                    ": about {each} would detect a change of {}",
                     percent(question.margin)
                 )
             });
@@ -310,7 +312,7 @@ fn remarks(judgement: &Judgement) -> Vec<String> {
     remarks
 }
 
-/// Describes the effects of the order within pairs that matter.
+/// Describes those effects of the order within a pair that matter.
 fn order_text(judgement: &Judgement) -> Option<String> {
     let effects = judgement.lines.iter().filter_map(|line| {
         let effect = line.order.filter(|effect| effect.matters)?;

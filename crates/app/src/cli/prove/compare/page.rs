@@ -7,7 +7,8 @@ use report::still_page;
 use super::{cells, headings, headline, remarks, value_text};
 use crate::output::Printable;
 
-/// Formats comparisons as an HTML page. Each has its pictures, and heat maps if the starts of samples are known.
+/// Formats comparisons as an HTML page. Each comparison has its pictures. It also has heat maps if the start
+/// times of its samples are known.
 pub(super) fn page(
     compared: &[Judgement],
     drawn: &[(Picture, Option<Markup>)],
@@ -87,7 +88,7 @@ impl Axis {
         }
     }
 
-    /// Returns the height of a value in the picture. Values outside are at the edge.
+    /// Returns the vertical position of a value in the picture. Values outside the axis are drawn at its end.
     fn y(self, value: f64) -> f64 {
         let value = if self.is_logarithmic {
             value.ln()
@@ -122,7 +123,7 @@ impl Axis {
     }
 }
 
-/// Returns the horizontal place of one of `count` things.
+/// Returns the horizontal position of the item with index `place` among `count` items.
 fn x(place: usize, count: usize) -> f64 {
     let width = SIZE.0 - MARGINS[0] - MARGINS[2];
     MARGINS[0] + width * (place as f64 + 0.5) / count.max(1) as f64
@@ -188,7 +189,7 @@ fn runs(picture: &Picture, judgement: &Judgement) -> Markup {
     let axis = Axis::around(values, true);
     let count = before.len().max(after.len());
     let is_paired = judgement.design == Design::Paired;
-    // Dots of a pair are next to each other.
+    // The dots of a pair are drawn next to each other.
     let apart = 0.15 * (x(1, count) - x(0, count)).min(40.0);
     let content = html! {
         @for place in 0..count {

@@ -11,7 +11,7 @@ use tables::Options;
 use crate::cli::Failure;
 use crate::watch::{self, Watch};
 
-/// Runs a query on each trace. Its only value is the value of the run.
+/// Runs a query on each trace. The query returns one number, which is the value of the trace's run.
 pub(super) fn group(query: &str, traces: &[(PathBuf, TraceTables)]) -> Result<Group, Failure> {
     let statements = sql::parse(query)?;
     let [statement] = statements.as_slice() else {
@@ -33,7 +33,7 @@ pub(super) fn group(query: &str, traces: &[(PathBuf, TraceTables)]) -> Result<Gr
     Ok(traces::group_of_values(query, values))
 }
 
-/// Runs a query on one trace. The inner error describes a result that is no single number.
+/// Runs a query on one trace. The inner error describes a result that is not exactly one number.
 fn value(
     statement: &Statement,
     tables: &TraceTables,

@@ -18,7 +18,7 @@ const TAIL: u64 = 64 << 10;
 /// prints. The environment variable LAGLAB_SETTINGS names the file.
 ///
 /// # Errors
-/// If the command fails, takes too long, or prints no number, or if the user presses Ctrl-C.
+/// Returns an error if the command fails, takes too long, or prints no number, or if the user presses Ctrl-C.
 pub(super) fn measure(
     command: &str,
     settings: &str,
@@ -33,7 +33,7 @@ pub(super) fn measure(
     let system = |error: std::io::Error| failed(format!("cannot run: {error}"));
     let mut list = tempfile::NamedTempFile::new().map_err(system)?;
     list.write_all(settings.as_bytes()).map_err(system)?;
-    // The file is closed, because on Windows other programs cannot open it before.
+    // The file is closed now. On Windows, the command could not open a file that laglab still has open.
     let list = list.into_temp_path();
     let mut printed = tempfile::tempfile().map_err(system)?;
     let mut child = shell(command)
@@ -59,7 +59,7 @@ pub(super) fn measure(
         }
         std::thread::sleep(POLL);
     };
-    // Ctrl-C may have ended the command, so this check comes before its status.
+    // Ctrl-C may have ended the command, so cancellation is checked before the status of the command.
     watch::check()?;
     if !status.success() {
         return Err(failed(format!("failed ({status})")));

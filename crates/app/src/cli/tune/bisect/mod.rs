@@ -58,10 +58,10 @@ pub(super) struct Args {
         conflicts_with = "measured"
     )]
     said: Option<Word>,
-    /// File for the settings to activate, one per line [default: standard output]
+    /// Write the settings to activate to this file, one per line [default: standard output]
     #[arg(long, value_name = "FILE", requires = "manual")]
     settings: Option<PathBuf>,
-    /// File for the measurements [default: name of the baseline with .bisect.toml]
+    /// Save the measurements in this file [default: BASELINE.bisect.toml]
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// Lower numbers are better (for example, if the measurement is a time)
@@ -76,18 +76,18 @@ pub(super) struct Args {
     /// Maximum rate at which a slow measurement is judged fast, in percent [default: 1]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Search")]
     miss: Option<f64>,
-    /// Minimum share of the total slowdown for which a measurement counts as slow, in percent
-    /// [default: 50]
+    /// A measurement counts as slow if it has at least this share of the total slowdown, in percent [default:
+    /// 50]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Search")]
     effect: Option<f64>,
     /// Minimum probability of the result, in percent [default: 99.5]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Search")]
     confidence: Option<f64>,
-    /// Number of reference measurements without any setting, and again with all settings; at least
-    /// 7 [default: 10]
+    /// Number of reference measurements without any setting, and number of reference measurements with all
+    /// settings; at least 7 [default: 10]
     #[arg(long, value_name = "COUNT", help_heading = "Search")]
     references: Option<u32>,
-    /// Maximum number of measurements in each other round [default: 20]
+    /// Maximum number of measurements in a round, except the rounds with reference measurements [default: 20]
     #[arg(long, value_name = "COUNT", help_heading = "Search")]
     measurements: Option<u32>,
     /// Maximum number of rounds [default: 100]
@@ -225,7 +225,7 @@ fn resume(args: &Args, path: &Path, settings: Vec<String>) -> Result<Search, Fai
     Search::resume(log).map_err(|error| Failure::input(path, chain(&error)))
 }
 
-/// Returns a plan in which the options replace parameters.
+/// Returns the plan. The values of the options replace the parameters of `plan`.
 fn plan(args: &Args, plan: Plan) -> Plan {
     let mut given = plan;
     given.lower_is_better |= args.lower_is_better;

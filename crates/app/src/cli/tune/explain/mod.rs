@@ -42,11 +42,12 @@ pub(super) struct Args {
     value: Option<String>,
     #[command(flatten)]
     machine: MachineOptions,
-    /// Print the table of all different values (Win32PrioritySeparation, the default setting here)
+    /// Print a table of all values with different effects. Only for Win32PrioritySeparation, which is the
+    /// default setting here
     #[arg(long, conflicts_with = "value")]
     table: bool,
-    /// Decode debugger output instead of a value: PsPrioritySeparation and the three bytes of
-    /// PspForegroundQuantum, such as 2:060c12 (Win32PrioritySeparation)
+    /// Decode output of a debugger instead of a value. Give PsPrioritySeparation and the three bytes of
+    /// PspForegroundQuantum, such as 2:060c12. Only for Win32PrioritySeparation
     #[arg(long, value_name = "N:BYTES", conflicts_with_all = ["value", "table"])]
     kernel: Option<quantum::Readout>,
 }

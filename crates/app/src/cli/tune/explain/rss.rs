@@ -14,8 +14,8 @@ use crate::cli::Failure;
 use crate::cli::tune::failure;
 use crate::output::{self, Columns, Side, counted};
 
-/// Computes which processors serve an adapter, which rules limit them, and which processor a flow gets; or assigns
-/// processors to several adapters without overlap.
+/// Computes which processors serve an adapter, which rules limit them, and which processor a flow gets. For
+/// several adapters, it assigns processors to each adapter without overlap.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune explain rss --processors 24 --threads 2 --nodes 2 --node 0 --build 7601\n  \

@@ -74,7 +74,7 @@ struct FindingJson<'c> {
 /// Prints explanations of settings that have the same name.
 ///
 /// # Errors
-/// If none of the settings allows the value.
+/// Returns an error if none of the settings allows the value.
 pub(super) fn explain(
     settings: &[&Setting],
     value: Option<&str>,

@@ -44,7 +44,7 @@ pub(super) struct Args {
     build: Option<u32>,
 }
 
-/// Builds that are compared: each has different rules or is common.
+/// Builds that are compared. Each build has different rules or is common.
 const BUILDS: [u32; 5] = [18_363, 19_045, 20_348, 22_631, 26_100];
 
 /// JSON output: sleep on one build of Windows. Times are milliseconds. Programs rely on its fields.

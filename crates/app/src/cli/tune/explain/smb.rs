@@ -10,8 +10,8 @@ use tune::machine::{Edition, Machine};
 use crate::cli::Failure;
 use crate::output::{self, Columns, Side};
 
-/// Explains whether the sessions of a client and a server are signed or encrypted, with which algorithm, and the
-/// cost.
+/// Explains whether the sessions of a client and a server are signed or encrypted, with which algorithm, and
+/// at which cost.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab tune explain smb --client 26100:pro --server 17763:server\n  \
