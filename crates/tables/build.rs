@@ -1,13 +1,13 @@
-//! Computes a hash of the code that makes tables. The hash is part of the cache key, so that tables
-//! that other code made are not used.
+//! Computes a hash of the code that makes tables. The hash is part of the cache key. So tables that other
+//! code made are not used.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::path::Path;
 use std::{env, fs};
 
-/// Files and folders on which the rows of a table depend, apart from the trace. Most of them are not part of a
-/// published package. There, the version of the package identifies the code.
+/// Files and folders with the code that determines the rows of a table. Most of them are not part of a
+/// published package. In a published package, the version of the package identifies the code.
 const CODE: [&str; 6] = [
     "src",
     "../store/src",

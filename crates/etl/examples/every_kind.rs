@@ -1,6 +1,7 @@
-//! `every_kind FOLDER [LOG…]` writes two small logs, `plain.etl` and `compressed.etl`, to the folder. They have
-//! events of every header kind that the writer supports. For comparison with other programs, it also writes
-//! `counts.txt`: the number of events of each kind, in the two logs and in the given logs of the folder.
+//! `every_kind FOLDER [LOG…]` writes two small logs, `plain.etl` and `compressed.etl`, to the folder. The two
+//! logs contain events of every header kind that the writer supports. `every_kind` also counts the events of
+//! each kind in the two logs and in the given logs of the folder. It writes the counts to `counts.txt`, for
+//! comparison with other programs.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -117,7 +118,7 @@ fn write(path: &std::path::Path, compressed: bool) -> Result<(), Box<dyn Error>>
     Ok(())
 }
 
-/// Returns the number of events of each kind of header, as our own reader finds them.
+/// Returns the number of events of each kind of header. The events are read with the reader of this crate.
 fn count(path: &std::path::Path) -> Result<BTreeMap<&'static str, u64>, Box<dyn Error>> {
     let trace = etl::open(&[path.to_owned()])?;
     let mut counts = BTreeMap::new();

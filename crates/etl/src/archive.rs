@@ -1,9 +1,9 @@
-//! Extraction of traces from archives: zip files (`.etl.zip`, and `.diagsession`, which is an OPC
-//! package and thus a zip file) and cabinets (which `netsh trace` writes next to its `.etl`).
+//! Extraction of traces from archives. An archive is a zip file (`.etl.zip` or `.diagsession`) or a cabinet.
+//! A `.diagsession` is an OPC package, so it is also a zip file. `netsh trace` writes a cabinet next to its
+//! `.etl`.
 //!
-//! An archive is untrusted input. The names in it are only labels, never paths. The size in the
-//! archive's header is only an upper limit of the expanded size. Archives inside archives are not
-//! opened.
+//! An archive is untrusted input. The names in it are only labels, never paths. The size that an archive
+//! states for a member is only an upper limit of the expanded size. Archives inside archives are not opened.
 
 mod cabinet;
 
@@ -14,19 +14,19 @@ use std::path::PathBuf;
 use cabinet::Cabinet;
 use zip::result::ZipError;
 
-/// Maximum ratio of the expanded size to the archive's size. Traces usually compress 10 to 30 times,
-/// those with many similar events about a hundred times.
+/// Maximum ratio of the expanded size to the archive's size. Traces usually compress 10 to 30 times. Traces
+/// with many similar events compress about a hundred times.
 const MAX_EXPANSION: u64 = 200;
 
 /// Expanded size in bytes that is allowed for every archive, even a small one. A short trace with
 /// large, almost empty buffers can compress a thousand times.
 const MAY_EXPAND: u64 = 1 << 30;
 
-/// Maximum total size in bytes of the members that are kept in memory. Further members go to
+/// Maximum total size in bytes of the members that are kept in memory. Members beyond this size go to
 /// temporary files.
 const MAX_IN_MEMORY: u64 = 64 << 20;
 
-/// Number of bytes that stay free on the disk of temporary files.
+/// Number of bytes that must stay free on the disk that has the temporary files.
 const RESERVE: u64 = 256 << 20;
 
 /// Number of bytes that are written to a temporary file between two checks of the free space.
@@ -41,8 +41,8 @@ const MAX_LISTED: usize = 20;
 /// First bytes of a cabinet.
 const CABINET_SIGNATURE: &[u8] = b"MSCF";
 
-/// First bytes of a zip archive. The second value is the start of the end record, which comes first
-/// in an empty archive.
+/// First bytes of a zip archive. The second value is the start of the end record. In an empty archive, the
+/// end record comes first.
 const ZIP_SIGNATURES: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
 /// One trace from an archive.
@@ -60,8 +60,8 @@ pub(crate) struct Member {
 pub(crate) enum MemberData {
     /// Content in memory. All members together have at most 64 MiB in memory.
     Memory(Vec<u8>),
-    /// Content in an unnamed temporary file, whose position is at the start. The system deletes the
-    /// file when it is closed.
+    /// Content in an unnamed temporary file. The file's position is at its start. The system deletes the file
+    /// when it is closed.
     File(File),
 }
 
@@ -83,7 +83,7 @@ pub enum ArchiveError {
         /// Cause of the error.
         source: io::Error,
     },
-    /// The archive expands further than real traces do.
+    /// The archive expands to more bytes than real traces do.
     #[error(
         "the archive expands to more than {} MiB with {name:?}, which only damaged or hostile archives \
          do; if you trust it, unpack it and give the .etl inside", limit >> 20
@@ -94,7 +94,7 @@ pub enum ArchiveError {
         /// Limit for the whole archive, in bytes.
         limit: u64,
     },
-    /// A member expands to more bytes than the archive says.
+    /// A member expands to more bytes than the archive states.
     #[error(
         "{name:?} in the archive expands to more than its {declared} bytes: the archive is damaged; \
          copy it again"
@@ -102,7 +102,7 @@ pub enum ArchiveError {
     Understated {
         /// Name of the member.
         name: String,
-        /// Size of the member according to the archive, in bytes.
+        /// Size in bytes that the archive states for the member.
         declared: u64,
     },
     /// The disk of temporary files has too little space for a member.
@@ -114,9 +114,9 @@ pub enum ArchiveError {
     NoSpace {
         /// Name of the member.
         name: String,
-        /// Number of bytes that are still to be written.
+        /// Number of bytes of the member that are not written yet.
         needed: u64,
-        /// Number of free bytes.
+        /// Number of free bytes on the disk.
         free: u64,
         /// Folder of temporary files.
         folder: PathBuf,
@@ -124,9 +124,9 @@ pub enum ArchiveError {
     /// The archive contains no trace.
     #[error("the archive contains no trace (.etl); {}", list(inside, *count))]
     NoTrace {
-        /// Names of the first members.
+        /// Names of the first members, at most 20.
         inside: Vec<String>,
-        /// Number of members.
+        /// Number of members in the archive.
         count: usize,
     },
 }
@@ -146,7 +146,7 @@ fn list(inside: &[String], count: usize) -> String {
     format!("inside: {}{more}", names.join(", "))
 }
 
-/// Returns true if `first_bytes` (4 are enough) begin an archive that [`extract`] can read.
+/// Returns true if `first_bytes` are the start of an archive that [`extract`] can read. 4 bytes are enough.
 pub(crate) fn is_archive(first_bytes: &[u8]) -> bool {
     first_bytes.starts_with(CABINET_SIGNATURE)
         || ZIP_SIGNATURES
@@ -154,17 +154,16 @@ pub(crate) fn is_archive(first_bytes: &[u8]) -> bool {
             .any(|signature| first_bytes.starts_with(signature))
 }
 
-/// Extracts the traces of the archive `file`, in the archive's order. Returns at least one.
+/// Extracts the traces of the archive `file`, in the archive's order. Returns at least one trace.
 ///
-/// A member is a trace if its name ends in `.etl` or if it starts with the bytes of a trace,
-/// because members of a `.diagsession` need not have the suffix.
+/// A member is a trace if its name ends in `.etl` or if it starts with the bytes of a trace, because members
+/// of a `.diagsession` can lack this suffix.
 ///
 /// # Errors
 ///
-/// Returns an [`ArchiveError`] that names the failed member and the cause, or that lists the
-/// contents if no member is a trace. All members together may expand to 1 GiB, or to 200 times the
-/// size of the archive if that is more. A member that needs a temporary file must leave 256 MiB of
-/// its disk free.
+/// Returns an [`ArchiveError`] that names the failed member and the cause. If no member is a trace, the error
+/// lists the members. All members together may expand to at most 1 GiB or 200 times the size of the archive,
+/// whichever is larger. A member that needs a temporary file must leave 256 MiB of its disk free.
 pub(crate) fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
     let mut first = Vec::with_capacity(4);
     let size = (|| {
@@ -200,12 +199,11 @@ pub(crate) fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
     Ok(members)
 }
 
-/// Expands the first file of a cabinet. Symbol stores keep compressed files as cabinets with one
-/// file.
+/// Expands the first file of a cabinet. Symbol stores keep compressed files as cabinets with one file.
 ///
 /// # Errors
-/// Returns an error if the cabinet is damaged or empty, if its file expands to more than
-/// 1 GiB and to more than 200 times its size, or if the output fails.
+/// Returns an error if the cabinet is damaged or empty, if writing the output fails, or if the file expands
+/// to more than 1 GiB and also to more than 200 times the size of the cabinet.
 pub fn expand_cabinet(
     mut cabinet: impl io::BufRead + Seek,
     out: &mut impl Write,
@@ -239,8 +237,8 @@ pub fn expand_cabinet(
     Err(invalid("it is an empty cabinet"))
 }
 
-/// Extracts the files of a cabinet for whose names `wanted` returns true, in the cabinet's order.
-/// The names are labels, not paths.
+/// Calls `wanted` with the name of each file of a cabinet. Extracts the files for which `wanted` returns
+/// true, in the cabinet's order. The names are labels, not paths.
 ///
 /// # Errors
 /// Returns an error if the cabinet is damaged, or if it expands to more than `limit` bytes.
@@ -287,16 +285,17 @@ fn expansion_limit(size: u64) -> u64 {
 /// Traces found so far, and the remaining limits.
 struct Traces<'s> {
     members: Vec<Member>,
-    /// Names of the archive's first members, traces or not.
+    /// Names of the archive's first members. Members that are not traces are included.
     seen: Vec<String>,
     count: usize,
     /// Number of bytes to which all members together may expand.
     limit: u64,
-    /// Rest of `limit` for the remaining members.
+    /// Number of bytes to which the remaining members may expand. It starts at `limit`.
     budget: u64,
     /// Number of bytes that remaining members may use in memory.
     memory: u64,
-    /// Returns the free space for temporary files in bytes, or `None` if it is unknown.
+    /// Function that returns the free space for temporary files in bytes, or `None` if the free space is
+    /// unknown.
     free_space: &'s dyn Fn() -> Option<u64>,
 }
 
@@ -330,7 +329,7 @@ impl<'s> Traces<'s> {
                     let declared = entry.size();
                     self.read_member(name, entry, declared)?;
                 }
-                // If a member cannot be opened, this is an error only if the member is a trace.
+                // If a member cannot be opened and the member is not a trace, the error is ignored.
                 Err(error) if has_trace_name(&name) => {
                     return Err(ArchiveError::Member {
                         name,
@@ -347,7 +346,8 @@ impl<'s> Traces<'s> {
         let mut cabinet =
             Cabinet::open(io::BufReader::new(file)).map_err(ArchiveError::Unreadable)?;
         for folder in cabinet.take_folders() {
-            // A member is a range of the folder's data. The data is expanded only once.
+            // A member is a range of the folder's data. The data of a folder is expanded only once, for all
+            // members of the folder.
             let mut data = cabinet.expand(&folder);
             let mut at = 0;
             for cabinet::FileEntry { name, start, size } in folder.files {
@@ -369,8 +369,8 @@ impl<'s> Traces<'s> {
         Ok(())
     }
 
-    /// Extracts the member if it is a trace. Otherwise reads only its first bytes. `declared` is its
-    /// expanded size according to the archive.
+    /// Extracts the member if it is a trace. Otherwise reads only the member's first bytes. `declared` is the
+    /// expanded size that the archive states for the member.
     fn read_member(
         &mut self,
         name: String,
@@ -406,8 +406,8 @@ impl<'s> Traces<'s> {
         Ok(())
     }
 
-    /// Expands a member into memory, or into a temporary file if too little of [`MAX_IN_MEMORY`] is left.
-    /// Also returns the size in bytes, which is at most `declared`.
+    /// Expands a member into memory. If too little of [`MAX_IN_MEMORY`] is left, expands the member into a
+    /// temporary file. Also returns the expanded size in bytes, which is at most `declared`.
     fn expand(
         &self,
         name: &str,
@@ -447,7 +447,7 @@ impl<'s> Traces<'s> {
         Ok((MemberData::File(file), size))
     }
 
-    /// Checks that `needed` bytes can be written to a temporary file.
+    /// Returns an error if the disk has too little space to write `needed` bytes to a temporary file.
     fn check_space(&self, name: &str, needed: u64) -> Result<(), ArchiveError> {
         match (self.free_space)() {
             Some(free) if free < needed.saturating_add(RESERVE) => Err(ArchiveError::NoSpace {
@@ -497,8 +497,8 @@ fn has_trace_name(name: &str) -> bool {
     name.len() >= 4 && name.as_bytes()[name.len() - 4..].eq_ignore_ascii_case(b".etl")
 }
 
-/// Returns true if `head` is the start of a trace: a buffer header, whose first field is the
-/// buffer's size with its header, and then the SYSTEM record that begins every trace.
+/// Returns true if `head` is the start of a trace. A trace starts with a buffer header and a SYSTEM record.
+/// The first field of the buffer header is the size of the buffer, including the header.
 fn looks_like_trace(head: &[u8]) -> bool {
     crate::le::u32(head, 0).is_some_and(|size| size >= 0x48)
         && matches!(head.get(0x4A..0x4C), Some([1 | 2, 0xC0]))

@@ -8,12 +8,12 @@ use crate::le;
 /// Size of a buffer header in bytes. The first event comes after it.
 pub const HEADER_SIZE: usize = 0x48;
 
-/// Maximum accepted size of a buffer in bytes. Windows allows 16 MiB; this limit leaves room for
-/// larger buffers in the future.
+/// Maximum accepted size of a buffer in bytes. Windows allows 16 MiB. The limit is higher, so that larger
+/// buffers of future versions are accepted.
 pub(crate) const MAX_BUFFER: u32 = 64 << 20;
 
-/// Maximum ratio of the expanded to the stored size of a compressed buffer, including its header.
-/// Real traces stay below 40. Without this limit, a few bytes could require gigabytes of memory.
+/// Maximum ratio of the expanded size to the stored size of a compressed buffer. Both sizes include the
+/// header. Real traces stay below 40. Without this limit, a few bytes could require gigabytes of memory.
 pub(crate) const MAX_EXPANSION: u64 = 1024;
 
 /// Buffer flags (`BufferFlag`).
@@ -33,11 +33,11 @@ pub mod flag {
 /// `BufferType` of the first buffer of a log.
 pub(crate) const TYPE_HEADER: u16 = 4;
 
-/// Fields of a buffer header that have a meaning in a file.
+/// Fields of a buffer header that have a meaning in a log file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BufferHeader {
-    /// Number of bytes from this header to the next buffer header. Logs before Vista do not have
-    /// this field; the log-file header states this size.
+    /// Number of bytes from this header to the next buffer header. Logs before Vista do not have this field;
+    /// the log-file header states the size.
     pub(crate) stored_size: u32,
     /// Number of valid bytes after decompression, including the header.
     pub(crate) valid_size: u32,
@@ -65,8 +65,8 @@ impl BufferHeader {
         })
     }
 
-    /// Reads a header of Windows 2000, XP or 2003. The log-file header states the size of all
-    /// buffers, `stored_size`. The only public source is Chappell.
+    /// Reads a header of Windows 2000, XP or 2003. `stored_size` is the size of all buffers, from the
+    /// log-file header. The only public source of this format is Chappell's study.
     pub(crate) fn read_pre_vista(b: &[u8], stored_size: u32) -> Option<BufferHeader> {
         let b = b.get(..HEADER_SIZE)?;
         Some(BufferHeader {
@@ -81,8 +81,8 @@ impl BufferHeader {
         })
     }
 
-    /// Returns true if this can be the header of a buffer. It checks every field with a narrow
-    /// range of values, because it is used to find the next buffer after damaged bytes.
+    /// Returns true if this can be the header of a buffer. The reader uses this check to find the next buffer
+    /// after damaged bytes. So the check includes every field that can have only few values.
     pub(crate) fn is_plausible(&self) -> bool {
         const KNOWN_FLAGS: u16 = 0x7F;
         let stored = self.stored_size;
@@ -96,9 +96,9 @@ impl BufferHeader {
             && self.buffer_type <= 7
     }
 
-    /// Returns the CPU that owns the buffer. Before Windows 8, the low byte of the field is the processor number,
-    /// and the high byte is the buffer's alignment. Since Windows 8, or if the flag `PROCESSOR_INDEX` is set, the
-    /// field is an index of 11 bits.
+    /// Returns the CPU that owns the buffer. Before Windows 8, the low byte of the field is the processor
+    /// number, and the high byte is the buffer's alignment. Since Windows 8, the field is a processor index
+    /// of 11 bits. It is also an index if the flag `PROCESSOR_INDEX` is set.
     pub(crate) fn cpu(&self, wide_index: bool) -> u16 {
         if wide_index || self.flags & flag::PROCESSOR_INDEX != 0 {
             self.processor_index & 0x7FF
@@ -108,9 +108,9 @@ impl BufferHeader {
     }
 }
 
-/// Returns the number of valid bytes: the larger of `SavedOffset` and `Offset`. They differ only in
-/// header buffers. In Windows 7, `SavedOffset` is 0. In merged and live logs of Windows 10 and 11,
-/// the header buffer has more events after `SavedOffset`, which other programs count too.
+/// Returns the number of valid bytes: `max(SavedOffset, Offset)`. The two fields differ only in header
+/// buffers. In Windows 7, `SavedOffset` is 0. In merged and live logs of Windows 10 and 11, the header buffer
+/// has further events after `SavedOffset`. Other programs also count these events.
 fn valid_size(header: &[u8]) -> Option<u32> {
     Some(le::u32(header, 0x04)?.max(le::u32(header, 0x30)?))
 }
@@ -130,10 +130,11 @@ pub struct BufferRef {
     pub stored_size: u32,
     /// Number of valid bytes after decompression, including the header.
     pub valid_size: u32,
-    /// Sequence number: the order in which the session allocated buffers.
+    /// Sequence number of the buffer. The session numbers its buffers in the order in which it allocates
+    /// them.
     pub sequence: i64,
-    /// Raw time of the buffer's first event. If it is unknown, the `first_time` of the previous
-    /// buffer.
+    /// Raw time of the buffer's first event. If this time is unknown, the field has the `first_time` of the
+    /// previous buffer.
     pub first_time: i64,
 }
 

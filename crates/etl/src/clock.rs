@@ -1,10 +1,10 @@
-//! Conversion of a session's raw times to nanoseconds and UTC in integer arithmetic.
+//! Conversion of a session's raw times to nanoseconds and to UTC. The conversion uses integer arithmetic.
 
 /// Number of 100 ns units between 1601-01-01 (FILETIME) and 1970-01-01 (Unix), both UTC.
 const UNIX_EPOCH_FILETIME: i128 = 116_444_736_000_000_000;
 
-/// Maximum frequency in Hz. It is far above that of any counter, and its products with times still
-/// fit in 128 bits.
+/// Maximum frequency in Hz. All real counters have a far lower frequency. Products of this frequency with
+/// times fit into 128 bits.
 const MAX_FREQUENCY: u64 = 1 << 60;
 
 /// Counter of a session's raw times (`ReservedFlags` of the log-file header).
@@ -29,10 +29,9 @@ impl ClockKind {
     }
 }
 
-/// Converter of one segment's raw times (counter ticks) to nanoseconds since the *trace's* start
-/// and to UTC.
+/// Converter of one segment's raw times (counter ticks) to nanoseconds since the *trace's* start and to UTC.
 ///
-/// Both results are exact quotients, rounded down, computed without floating-point arithmetic.
+/// Both results are exact quotients, rounded down. They are computed without floating-point arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     kind: ClockKind,
@@ -40,16 +39,16 @@ pub struct Clock {
     origin: i64,
     /// FILETIME at nanosecond 0.
     origin_filetime: i64,
-    /// Ticks per second.
+    /// Number of ticks per second.
     frequency: u64,
-    /// Nanoseconds per tick if that is a whole number, else 0.
+    /// Nanoseconds per tick if the quotient is an integer, otherwise 0.
     ns_per_tick: i64,
 }
 
 impl Clock {
-    /// Creates a clock with `frequency` ticks per second. Its raw time `origin` is the same moment
-    /// as `origin_filetime` (100 ns since 1601 UTC) and as nanosecond 0. If `frequency` is 0, 10
-    /// MHz is used.
+    /// Creates a clock with `frequency` ticks per second. The raw time `origin`, the FILETIME
+    /// `origin_filetime` (100 ns since 1601 UTC) and nanosecond 0 are the same moment. If `frequency` is 0,
+    /// the clock uses 10 MHz.
     pub fn new(kind: ClockKind, origin: i64, origin_filetime: i64, frequency: u64) -> Clock {
         let frequency = match kind {
             ClockKind::SystemTime => 10_000_000,
@@ -89,8 +88,8 @@ impl Clock {
         self.origin_filetime
     }
 
-    /// Converts a raw time to nanoseconds since the trace's start. Saturates at the limits of `i64`
-    /// (292 years).
+    /// Converts a raw time to nanoseconds since the trace's start. Results outside the range of `i64` (292
+    /// years) become the nearest limit of `i64`.
     #[inline]
     pub fn to_ns(&self, raw: i64) -> i64 {
         match raw.checked_sub(self.origin) {
@@ -121,12 +120,12 @@ impl Clock {
             .saturating_add(self.scale(raw, 10_000_000))
     }
 
-    /// Converts a raw time to nanoseconds since 1970-01-01 UTC, with the clock's precision.
+    /// Converts a raw time to nanoseconds since 1970-01-01 UTC. Keeps the precision of the clock.
     pub fn to_unix_ns(&self, raw: i64) -> i128 {
         (i128::from(self.origin_filetime) - UNIX_EPOCH_FILETIME) * 100 + i128::from(self.to_ns(raw))
     }
 
-    /// Returns a copy of this clock whose nanosecond 0 is the moment `filetime`, rounded down to a
+    /// Returns a copy of this clock. In the copy, nanosecond 0 is the moment `filetime`, rounded down to a
     /// tick.
     pub(crate) fn starting_at(&self, filetime: i64) -> Clock {
         let units = i128::from(filetime) - i128::from(self.origin_filetime);

@@ -14,22 +14,23 @@ const IMPLAUSIBLE_SEQUENCE: &str = "implausible_sequence";
 
 /// All losses and damage that were found while a trace was read.
 ///
-/// When a trace is opened, damage in headers and in the chain of buffers is found. Each walk over
-/// events finds the damage inside the buffers that it reads. [`Damage::merge`] combines both.
+/// When a trace is opened, the reader finds the damage in headers and in the chain of buffers. Each walk over
+/// events finds the damage inside the buffers that the walk reads. [`Damage::merge`] combines the two kinds.
 #[derive(Clone, Debug, Default)]
 pub struct Damage {
     /// Number of lost events according to the log-file headers.
     pub events_lost: u64,
     /// Number of lost buffers according to the log-file headers.
     pub buffers_lost: u64,
-    /// Number of buffers with the flag "events were lost while this buffer was current".
+    /// Number of buffers whose flags state that events were lost while the buffer was being filled.
     pub buffers_marking_lost_events: u64,
-    /// Number of buffers with the flag "buffers were lost before this one".
+    /// Number of buffers whose flags state that buffers were lost before this buffer.
     pub buffers_marking_lost_buffers: u64,
-    /// Number of events with which a real-time session reports a lost event, buffer or file.
+    /// Number of loss events. A real-time session logs such an event when it loses an event, a buffer or a
+    /// file.
     pub loss_events: u64,
-    /// Number of missing sequence numbers between the first and the last one. The buffers with
-    /// these numbers were overwritten (in circular logs) or never written.
+    /// Number of missing sequence numbers between the first and the last sequence number. In a circular log,
+    /// the buffers with these numbers were overwritten. In other logs, they were never written.
     pub(crate) missing_sequence_numbers: u64,
     /// Number of zero bytes at the ends of files. They are unused space of a preallocated log.
     pub unused_bytes: u64,
@@ -47,8 +48,8 @@ pub struct Fault {
     pub file: u16,
     /// Offset of the buffer in the file, in bytes.
     pub buffer_offset: u64,
-    /// Offset in bytes of the faulty record in the (decompressed) buffer. `None` if the fault is
-    /// not in a single record.
+    /// Offset in bytes of the faulty record in the (decompressed) buffer. The field is `None` if the fault
+    /// does not belong to a single record.
     pub offset: Option<u32>,
     /// Kind of fault.
     pub what: FaultKind,
@@ -58,8 +59,8 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// The segment's first event is not a readable log-file header. Times count from the first event,
-    /// and the counter is assumed to run at 10 MHz.
+    /// The segment's first event is not a readable log-file header. The times of the segment count from its
+    /// first event. The frequency of its counter is assumed to be 10 MHz.
     NoLogFileHeader,
     /// A buffer header is missing. The bytes up to the next buffer header were skipped.
     NotABuffer {
@@ -71,13 +72,13 @@ pub enum FaultKind {
         /// Number of missing bytes.
         missing: u64,
     },
-    /// The file ends after a buffer, but has fewer buffers than its header states.
+    /// The file ends at the end of a buffer, but it has fewer buffers than its log-file header states.
     EndsEarly {
         /// Number of missing buffers.
         buffers: u64,
     },
-    /// The size in the buffer's header is too large, because the next buffer begins before the end.
-    /// The session's buffer size was used instead.
+    /// The size in the buffer's header is too large, because the next buffer begins before this buffer would
+    /// end. The session's buffer size was used instead.
     WrongSize {
         /// Size in bytes in the buffer's header.
         claimed: u32,
@@ -88,11 +89,11 @@ pub enum FaultKind {
     TooManyValidBytes {
         /// Number of valid bytes in the buffer's header.
         claimed: u32,
-        /// Maximum number of valid bytes, which was used instead.
+        /// Maximum number of valid bytes. This number was used instead of `claimed`.
         limit: u32,
     },
-    /// The sequence number is so far from those of the other buffers that the session cannot have
-    /// written that many buffers.
+    /// The sequence number of this buffer is too far from the sequence numbers of the other buffers. The
+    /// session cannot have written so great a number of buffers.
     ImplausibleSequence {
         /// Sequence number of the buffer.
         sequence: i64,
@@ -101,14 +102,14 @@ pub enum FaultKind {
     Decompress(DecompressError),
     /// The buffer could not be read.
     Io(String),
-    /// The record starts with an unknown marker; the rest of the buffer is unreadable.
+    /// The record starts with an unknown marker. The rest of the buffer is unreadable.
     UnknownRecord {
         /// First 32 bits of the record.
         marker: u32,
-        /// Number of skipped bytes.
+        /// Number of skipped bytes, up to the end of the buffer.
         skipped: u32,
     },
-    /// The record is smaller than its header; the rest of the buffer is unreadable.
+    /// The record is smaller than its header. The rest of the buffer is unreadable.
     RecordTooSmall {
         /// Size of the record.
         size: u32,
@@ -122,28 +123,30 @@ pub enum FaultKind {
         /// Number of skipped bytes.
         skipped: u32,
     },
-    /// The event's time is implausible: it is far before the session's start or far after its end. If the times of
-    /// the session's buffers agree with start and end, far means more than 10 seconds, otherwise more than a day.
-    /// The previous event's time was used instead.
+    /// The event's time is implausible: it is far before the session's start or far after the session's end.
+    /// The limit is usually one day. If the times of the session's buffers agree with the session's start and
+    /// end, the limit is 10 seconds. The time of the previous event was used instead.
     ImplausibleTime {
         /// Raw time of the event.
         time: i64,
     },
-    /// The event is earlier than the event before it in the buffer. The reader sorted the events.
+    /// The event is earlier than the previous event in the buffer. The reader sorted the events.
     ClockInversion {
-        /// Time difference in raw units (ticks of the clock).
+        /// Time difference between the two events in raw units (ticks of the clock).
         by: i64,
     },
-    /// The event was returned after a later event, because more buffers overlap in time than are
-    /// merged at once.
+    /// The reader returned this event after a later event. The reason is that more buffers overlap in time
+    /// than the reader merges at once.
     OutOfOrder {
-        /// Time difference in nanoseconds (in raw units if the trace has a single clock).
+        /// Time difference between the two events in nanoseconds. If the trace has a single clock, the
+        /// difference is in raw units.
         by: i64,
     },
 }
 
 impl FaultKind {
-    /// Returns a short name of the kind, for counting. The names do not change between versions.
+    /// Returns a short name of the kind. It is used for counting. The names do not change between versions of
+    /// this crate.
     pub fn name(&self) -> &'static str {
         match self {
             FaultKind::NoLogFileHeader => "no_log_file_header",
@@ -166,8 +169,8 @@ impl FaultKind {
 }
 
 impl FaultKind {
-    /// Returns the fault for a bad record. Because of it, `skipped` bytes of its buffer are
-    /// unreadable.
+    /// Returns the fault for a bad record. `skipped` is the number of bytes of the buffer that are unreadable
+    /// because of this record.
     pub(crate) fn from_bad_record(bad: BadRecord, skipped: u32) -> FaultKind {
         match bad {
             BadRecord::UnknownMarker(marker) => FaultKind::UnknownRecord { marker, skipped },
@@ -255,7 +258,7 @@ impl fmt::Display for FaultKind {
 }
 
 impl Damage {
-    /// Returns the faults in the order in which they were found, at most 1000.
+    /// Returns at most 1000 faults. They are in the order in which they were found.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
@@ -265,16 +268,16 @@ impl Damage {
         &self.counts
     }
 
-    /// Returns the number of missing sequence numbers between the first and the last one. The
-    /// buffers with these numbers were overwritten (in circular logs) or never written. Returns
-    /// `None` if the number is unknown because sequence numbers are damaged; the faults then give
-    /// their positions.
+    /// Returns the number of missing sequence numbers between the first and the last sequence number. In a
+    /// circular log, the buffers with these numbers were overwritten. In other logs, they were never written.
+    /// Returns `None` if damaged sequence numbers make the number unknown. The faults then give the positions
+    /// of the damaged numbers.
     pub fn missing_sequence_numbers(&self) -> Option<u64> {
         let is_known = !self.counts.contains_key(IMPLAUSIBLE_SEQUENCE);
         is_known.then_some(self.missing_sequence_numbers)
     }
 
-    /// Returns true if a file was cut off: it ends inside a buffer, or has fewer buffers than its
+    /// Returns true if a file was cut off. Such a file ends inside a buffer, or it has fewer buffers than its
     /// header states.
     pub fn is_cut_off(&self) -> bool {
         ["truncated", "ends_early"]
@@ -297,7 +300,7 @@ impl Damage {
 
     /// Adds damage that was found in another part of the trace.
     pub fn merge(&mut self, other: Damage) {
-        // The numbers come from the trace and can have any value, so the sums must not overflow.
+        // These counts come from the trace and can have any value, so the sums must not overflow.
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         add(&mut self.events_lost, other.events_lost);
         add(&mut self.buffers_lost, other.buffers_lost);

@@ -5,9 +5,9 @@ use std::io;
 use crate::archive::ArchiveError;
 use crate::foreign::Foreign;
 
-/// Error if nothing of a trace can be read. Smaller problems are [`crate::Damage`].
+/// Error that occurs if nothing of a trace can be read. Smaller problems are reported as [`crate::Damage`].
 ///
-/// Each message is one line with the problem, its cause and advice. It includes the message of the
+/// Each message is one line with the problem, its cause and advice. The message includes the message of the
 /// underlying error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -88,7 +88,7 @@ pub enum OpenError {
     NotAFile {
         /// Path that is not a file.
         name: String,
-        /// Kind of file with its article, such as "a directory".
+        /// Kind of the path with its article, such as "a directory".
         what: &'static str,
         /// Advice to the user about the next step.
         advice: &'static str,
@@ -111,7 +111,7 @@ pub enum OpenError {
     },
 }
 
-/// Returns the description of a file that is not a trace, and advice.
+/// Returns text for an error message: a description of a file that is not a trace, and advice.
 fn seems(foreign: Option<Foreign>, first: &[u8]) -> String {
     match foreign {
         Some(Foreign { name, advice }) => format!("it seems to be {name}; {advice}"),

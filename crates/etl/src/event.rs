@@ -8,9 +8,8 @@ use crate::clock::Clock;
 use crate::guid::Guid;
 use crate::le;
 
-/// Kind of record header. The upper half of an event's first 32 bits identifies it. Sizes below are
-/// those of the header. A 32-bit payload is one with 4-byte pointers, a 64-bit payload one with
-/// 8-byte pointers.
+/// Kind of a record header. The upper half of an event's first 32 bits identifies the kind. The sizes below
+/// are the sizes of the header. A 32-bit payload has 4-byte pointers. A 64-bit payload has 8-byte pointers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum HeaderKind {
@@ -28,7 +27,7 @@ pub enum HeaderKind {
     Instance32 = 11,
     /// Timed event of old versions of Windows.
     Timed = 12,
-    /// A record for an event that could not be logged. 8 bytes.
+    /// A record that replaces an event that could not be logged. 8 bytes.
     Error = 13,
     /// WNODE record of old versions of Windows.
     Wnode = 14,
@@ -44,7 +43,7 @@ pub enum HeaderKind {
     Full64 = 20,
     /// Classic instance event; 64-bit payload. 72 bytes (56 in old logs).
     Instance64 = 21,
-    /// WPP message. 8 bytes, then optional parts that its flags select.
+    /// WPP message. The header has 8 bytes, then optional parts that the header's flags select.
     Message = 30,
     /// Record of old versions of Windows with a number and a time. 16 bytes.
     UlongTime = 31,
@@ -74,8 +73,8 @@ impl HeaderKind {
         }
     }
 
-    /// Returns the kind for the header-type byte, which is the third byte of a record whose fourth
-    /// byte is `0xC0`.
+    /// Returns the kind for `header_type`. The header type is the third byte of a record. It exists only if
+    /// the fourth byte of the record is `0xC0`.
     const fn from_type(header_type: u8) -> Option<HeaderKind> {
         Some(match header_type {
             1 => HeaderKind::System32,
@@ -123,7 +122,7 @@ impl HeaderKind {
 /// Error in the bytes of a record header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadRecord {
-    /// The first 32 bits are not of a known header kind. Contains these bits.
+    /// The first 32 bits are not the start of a known kind of header. Contains these bits.
     UnknownMarker(u32),
     /// The record is smaller than its header. Contains the record's size in bytes.
     TooSmall(u32),
@@ -131,10 +130,10 @@ pub(crate) enum BadRecord {
     TooLarge(u32),
 }
 
-/// Offset in the buffer, size, kind and time of a record.
+/// A record in a buffer: its offset, size, kind and time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
-    /// Raw time of the record. If the record has no time, that of the previous record.
+    /// Raw time of the record. If the record has no time, this is the raw time of the previous record.
     pub(crate) raw_time: i64,
     pub(crate) offset: u32,
     pub(crate) size: u16,
@@ -142,8 +141,8 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Reads the record header at `offset` of `buffer`, the valid bytes of a buffer. `previous` is
-    /// the raw time of the previous record.
+    /// Reads the record header at `offset` of `buffer`. `buffer` contains the valid bytes of a buffer.
+    /// `previous` is the raw time of the previous record.
     #[inline]
     pub(crate) fn read(buffer: &[u8], offset: usize, previous: i64) -> Result<Record, BadRecord> {
         let bytes = &buffer[offset.min(buffer.len())..];
@@ -160,13 +159,13 @@ impl Record {
         })
     }
 
-    /// Returns true if `bytes` begin with a record of at most `room` bytes. `bytes` may end inside
-    /// the record.
+    /// Returns true if `bytes` begin with a record that has at most `room` bytes. `bytes` may end inside the
+    /// record.
     pub(crate) fn fits(bytes: &[u8], room: usize) -> bool {
         kind_and_size(bytes).is_ok_and(|(_, size)| usize::from(size) <= room)
     }
 
-    /// Returns the raw time of the record at the start of `bytes`, if the record has a time.
+    /// Returns the raw time of the record at the start of `bytes`. Returns `None` if the record has no time.
     /// `bytes` may end inside the record.
     pub(crate) fn time(bytes: &[u8]) -> Option<i64> {
         let (kind, _) = kind_and_size(bytes).ok()?;
@@ -218,8 +217,8 @@ fn time_of(kind: HeaderKind, record: &[u8]) -> Option<i64> {
     }
 }
 
-/// Offsets of the payload and of the optional parts of a MESSAGE record. The record's flags select
-/// these parts.
+/// Offsets of the payload and of the optional parts in a MESSAGE record. The flags of the record select the
+/// optional parts.
 #[derive(Clone, Copy, Debug, Default)]
 struct MessageParts {
     guid: Option<usize>,
@@ -264,15 +263,15 @@ pub struct Descriptor {
     pub id: u16,
     /// Version of the event's layout.
     pub version: u8,
-    /// Channel; 11 is the channel of TraceLogging events.
+    /// Channel of the event. The channel of TraceLogging events is 11.
     pub channel: u8,
     /// Level, from 1 (critical) to 5 (verbose).
     pub level: u8,
-    /// Opcode.
+    /// Opcode of the event.
     pub opcode: u8,
-    /// Task.
+    /// Task of the event.
     pub task: u16,
-    /// Keyword bits.
+    /// Keyword bits of the event.
     pub keyword: u64,
 }
 
@@ -341,8 +340,8 @@ impl<'a> Iterator for ExtendedItems<'a> {
     }
 }
 
-/// Position of an event in a trace, for error messages. Within the events of a CPU, the order of
-/// positions is the order in which the events were logged, unless a ring buffer was overwritten.
+/// Position of an event in a trace, for error messages. The positions of a CPU's events are in the order in
+/// which the events were logged. The exception is a log whose ring buffer was overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Index of the segment in [`crate::Trace::segments`].
@@ -353,7 +352,7 @@ pub struct Place {
     pub offset: u32,
 }
 
-/// One event: its borrowed record, its CPU and its time.
+/// One event with its record, its CPU and its time. The record is borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
     pub(crate) record: &'a [u8],
@@ -383,8 +382,8 @@ impl<'a> Event<'a> {
         self.cpu
     }
 
-    /// Returns the time in ticks of the session's clock. If the record has no time, returns that of
-    /// the previous record.
+    /// Returns the time of the event in ticks of the session's clock. If the record has no time, returns the
+    /// time of the previous record.
     #[inline]
     pub fn raw_time(&self) -> i64 {
         self.raw_time
@@ -396,7 +395,8 @@ impl<'a> Event<'a> {
         self.clock
     }
 
-    /// Returns the time in nanoseconds since the trace's start. It is negative for earlier events.
+    /// Returns the time in nanoseconds since the trace's start. The time is negative if the event is before
+    /// the start.
     #[inline]
     pub fn time_ns(&self) -> i64 {
         self.clock.to_ns(self.raw_time)
@@ -408,7 +408,8 @@ impl<'a> Event<'a> {
         self.place
     }
 
-    /// Returns the size of a pointer in the payload, 4 or 8 bytes, from the event's header.
+    /// Returns the size of a pointer in the payload: 4 or 8 bytes. The kind of the event's header determines
+    /// the size.
     #[inline]
     pub fn pointer_size(&self) -> usize {
         match self.kind {
@@ -438,8 +439,8 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Returns the GUID in the header. It is the event class of classic events, the provider of
-    /// EVENT_HEADER events and the message GUID of WPP messages. Kernel events have no GUID.
+    /// Returns the GUID in the header. For classic events, the GUID is the event class. For EVENT_HEADER
+    /// events, it is the provider. For WPP messages, it is the message GUID. Kernel events have no GUID.
     pub fn guid(&self) -> Option<Guid> {
         let at = match self.kind {
             HeaderKind::Full32
@@ -453,7 +454,7 @@ impl<'a> Event<'a> {
         Guid::read(self.record.get(at..)?)
     }
 
-    /// Returns the opcode of kernel, classic and EVENT_HEADER events.
+    /// Returns the opcode of a kernel event, a classic event or an EVENT_HEADER event.
     pub fn opcode(&self) -> Option<u8> {
         let at = match self.kind {
             HeaderKind::Full32
@@ -467,7 +468,7 @@ impl<'a> Event<'a> {
         self.record.get(at).copied()
     }
 
-    /// Returns the version of the payload's layout.
+    /// Returns the version of the payload's layout, if the header has a version.
     #[inline]
     pub fn version(&self) -> Option<u8> {
         let at = match self.kind {
@@ -510,8 +511,8 @@ impl<'a> Event<'a> {
         })
     }
 
-    /// Returns the flags of an EVENT_HEADER event (`EVENT_HEADER_FLAG_*`). In a file, 1 means that
-    /// the event has extended items, 4 that its payload is one string.
+    /// Returns the flags of an EVENT_HEADER event (`EVENT_HEADER_FLAG_*`). In a file, flag 1 means that the
+    /// event has extended items. Flag 4 means that the payload of the event is one string.
     pub fn header_flags(&self) -> Option<u16> {
         match self.kind {
             HeaderKind::EventHeader32 | HeaderKind::EventHeader64 => le::u16(self.record, 4),
@@ -524,7 +525,7 @@ impl<'a> Event<'a> {
         (self.kind == HeaderKind::Message).then(|| self.u16(4))
     }
 
-    /// Returns the activity id of an EVENT_HEADER event, unless it is zero.
+    /// Returns the activity id of an EVENT_HEADER event. Returns `None` if the id is zero.
     pub fn activity_id(&self) -> Option<Guid> {
         match self.kind {
             HeaderKind::EventHeader32 | HeaderKind::EventHeader64 => {
@@ -534,15 +535,15 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Returns the id of the thread that logged the event, if the header has one. It is 0xFFFF_FFFF
-    /// in rundown events.
+    /// Returns the id of the thread that logged the event, if the header has a thread id. In rundown events,
+    /// the id is 0xFFFF_FFFF.
     #[inline]
     pub fn thread_id(&self) -> Option<u32> {
         le::u32(self.record, self.thread_offset()?)
     }
 
-    /// Returns the id of the process that logged the event, if the header has one. It is
-    /// 0xFFFF_FFFF in rundown events.
+    /// Returns the id of the process that logged the event, if the header has a process id. In rundown
+    /// events, the id is 0xFFFF_FFFF.
     #[inline]
     pub fn process_id(&self) -> Option<u32> {
         le::u32(self.record, self.thread_offset()? + 4)
@@ -575,8 +576,8 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Returns the values of the hardware counters, which come before the payload of a PERFINFO
-    /// event. The last counter-configuration event (hook 0x0F30) gives their order.
+    /// Returns the values of the hardware counters. They are between the header and the payload of a PERFINFO
+    /// event. The order of the counters is in the last counter-configuration event (hook 0x0F30).
     pub fn counters(&self) -> impl Iterator<Item = u64> + 'a {
         let (start, end) = match self.kind {
             HeaderKind::PerfInfo32 | HeaderKind::PerfInfo64 => {

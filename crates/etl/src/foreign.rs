@@ -19,7 +19,7 @@ const EVENT_LOG: &str = "open it with the Event Viewer of Windows";
 const DUMP: &str =
     "save the sessions inside with WinDbg (!wmitrace.logsave), and give the .etl files";
 
-/// Known formats: first bytes, name, and advice to the user.
+/// Known formats. Each has the first bytes of a file, the name of the format, and advice to the user.
 const MAGIC: &[(&[u8], &str, &str)] = &[
     (b"PERFILE2", "a Linux perf recording", RECORD),
     (b"2ELIFREP", "a Linux perf recording", RECORD),
@@ -82,7 +82,7 @@ impl Foreign {
 fn text_format(head: &[u8]) -> Option<&'static str> {
     let text = match str::from_utf8(head) {
         Ok(text) => text,
-        // `head` may end inside a character.
+        // `head` may end inside a UTF-8 character.
         Err(error) if error.error_len().is_none() => {
             str::from_utf8(&head[..error.valid_up_to()]).ok()?
         }

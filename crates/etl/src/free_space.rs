@@ -1,11 +1,11 @@
-//! Free space of a folder's disk. Unsafe code is allowed because a function of Windows writes a number to its
-//! argument.
+//! Free space of a folder's disk. Unsafe code is allowed here, because a Windows function writes its result
+//! through a pointer argument.
 #![cfg_attr(windows, allow(unsafe_code))]
 
 use std::path::Path;
 
-/// Returns the number of bytes that this user can write to the disk of `folder`; `None` if the system does not
-/// report it.
+/// Returns the number of bytes that this user can write to the disk of `folder`. Returns `None` if the system
+/// does not report this number.
 pub(crate) fn of(folder: &Path) -> Option<u64> {
     #[cfg(unix)]
     {
@@ -20,7 +20,7 @@ pub(crate) fn of(folder: &Path) -> Option<u64> {
         let name: Vec<u16> = folder.as_os_str().encode_wide().chain([0]).collect();
         let mut free = 0;
         let null = std::ptr::null_mut();
-        // SAFETY: the name ends with 0, `free` is valid, and the other two pointers may be null.
+        // SAFETY: the text `name` ends with 0, `free` is valid, and the other two pointers may be null.
         let done = unsafe { GetDiskFreeSpaceExW(name.as_ptr(), &mut free, null, null) };
         (done != 0).then_some(free)
     }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A GUID as its 16 bytes on disk: the first three groups of digits are little-endian, the rest is
-/// in the order of the text.
+/// A GUID as its 16 bytes on disk. The first three groups of digits are little-endian. The other bytes are in
+/// the order of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Guid(pub [u8; 16]);
 
@@ -12,7 +12,7 @@ impl Guid {
     /// GUID of zeros.
     pub const ZERO: Guid = Guid([0; 16]);
 
-    /// Builds a GUID from the groups of its text, as in `Guid::new(0x68fdd900, 0x4a3e, 0x11d1,
+    /// Builds a GUID from the groups of its text. An example is `Guid::new(0x68fdd900, 0x4a3e, 0x11d1,
     /// [..8])`.
     pub const fn new(a: u32, b: u16, c: u16, d: [u8; 8]) -> Guid {
         let (a, b, c) = (a.to_le_bytes(), b.to_le_bytes(), c.to_le_bytes());
@@ -22,7 +22,7 @@ impl Guid {
         ])
     }
 
-    /// Builds a GUID from its digits in the order of its text, as in
+    /// Builds a GUID from its digits in the order of its text. An example is
     /// `Guid::from_u128(0x68fdd900_4a3e_11d1_84f4_0000f80464e3)`.
     pub const fn from_u128(digits: u128) -> Guid {
         let mut b = digits.to_be_bytes();
@@ -32,7 +32,7 @@ impl Guid {
         Guid(b)
     }
 
-    /// Reads a GUID from the first 16 bytes of `bytes`. Returns `None` if there are fewer.
+    /// Reads a GUID from the first 16 bytes of `bytes`. Returns `None` if `bytes` has fewer than 16 bytes.
     pub fn read(bytes: &[u8]) -> Option<Guid> {
         bytes.first_chunk::<16>().map(|b| Guid(*b))
     }

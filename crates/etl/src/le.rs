@@ -1,6 +1,6 @@
 //! Bounds-checked little-endian reads.
 
-/// Defines functions that read a little-endian integer of fixed size at a byte offset. They return
+/// Defines functions that read a little-endian integer of fixed size at a byte offset. The functions return
 /// `None` if `bytes` is too short.
 macro_rules! readers {
     ($($name:ident: $ty:ty),*) => {$(

@@ -1,14 +1,13 @@
 //! Reader of Windows event trace logs (`.etl`) for any operating system.
 //!
-//! The crate reads the file format: files and archives, buffers and their compression, and the
-//! headers of events. Its clocks convert counter ticks to nanoseconds. The crate `events` decodes
-//! the contents of events.
+//! The crate reads the file format: files and archives, buffers and their compression, and the headers of
+//! events. Its clocks convert counter ticks to nanoseconds. The crate `events` decodes the contents of
+//! events.
 //!
 //! # All events in the order of time
 //!
-//! [`open`] takes the files of one trace, plain or inside archives, and finds their buffers.
-//! `Trace::events` then returns the events one by one, and reads each buffer when its first event
-//! is next:
+//! [`open`] takes the files of one trace, plain or inside archives, and finds their buffers. `Trace::events`
+//! then returns the events one by one. A buffer is read when its first event is next:
 //!
 //! ```no_run
 //! let trace = etl::open(&["trace.etl".into()])?;
@@ -25,8 +24,7 @@
 //! # Ok::<(), etl::OpenError>(())
 //! ```
 //!
-//! [`Trace::from_sources`] reads bytes that are not in a file. They can be any [`Source`], such as
-//! a vector:
+//! [`Trace::from_sources`] reads bytes that are not in a file. They can be any [`Source`], such as a vector:
 //!
 //! ```
 //! use etl::Trace;
@@ -52,9 +50,9 @@
 //!
 //! # One CPU at a time, in parallel
 //!
-//! If the order of events between CPUs does not matter, the streams of the CPUs can be read in
-//! parallel, each with a separate reader. This example uses one thread per CPU. On machines with
-//! many CPUs, a thread pool is better.
+//! If the order of events between CPUs does not matter, the streams of the CPUs can be read in parallel, each
+//! with a separate reader. This example uses one thread per CPU. On machines with many CPUs, a thread pool is
+//! better.
 //!
 //! ```no_run
 //! let trace = etl::open(&["trace.etl".into()])?;
@@ -73,9 +71,9 @@
 //!
 //! # Damaged and incomplete traces
 //!
-//! Opening fails only if nothing can be read. All other losses and faults are [`Damage`]. Damage in
-//! the headers and in the chain of buffers is known after opening. Damage inside a buffer is known
-//! after the buffer was read. Undamaged events are always returned.
+//! Opening fails only if nothing can be read. All other losses and faults are [`Damage`]. Damage in the
+//! headers and in the chain of buffers is known after opening. Damage inside a buffer is known after the
+//! buffer was read. Undamaged events are always returned.
 //!
 //! ```no_run
 //! let trace = etl::open(&["trace.etl".into()])?;

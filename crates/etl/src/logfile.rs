@@ -1,4 +1,4 @@
-//! Header of a log: its first event, with the payload `TRACE_LOGFILE_HEADER`.
+//! Header of a log. The header is the first event of the log and has the payload `TRACE_LOGFILE_HEADER`.
 
 use std::ops::RangeInclusive;
 
@@ -9,22 +9,22 @@ use crate::le;
 
 /// Information about the session and the machine from the log's header.
 ///
-/// Times are FILETIMEs (100 ns since 1601-01-01 UTC), except raw times. Source: `evntrace.h` and
-/// Chappell's study.
+/// Times are FILETIMEs (100 ns since 1601-01-01 UTC). Raw times are an exception: they are in ticks of the
+/// session's clock. Source: `evntrace.h` and Chappell's study.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFileHeader {
     /// Size of the session's buffers in bytes.
     pub buffer_size: u32,
     /// Operating system major and minor version (6.1 is Windows 7, 10.0 is Windows 10 or 11).
     pub os_version: (u8, u8),
-    /// Version of the log format: 1.4 for Vista, 1.5 for Windows 7 and later, 2.0 for logs that are
-    /// compressed or that have large buffers or many CPUs.
+    /// Version of the log format: 1.4 for Vista, 1.5 for Windows 7 and later. It is 2.0 for logs that are
+    /// compressed, and for logs with large buffers or many CPUs.
     pub log_version: (u8, u8),
     /// Build number of the operating system.
     pub os_build: u32,
-    /// Number of processors. Sessions without buffers per processor state 1.
+    /// Number of processors. If a session has no buffers per processor, this number is 1.
     pub processors: u32,
-    /// End of the session; `None` if the log was never finalised.
+    /// Time of the end of the session; `None` if the log was never finalised.
     pub end: Option<i64>,
     /// Period of the system's clock tick in 100 ns units.
     pub timer_resolution: u32,
@@ -32,12 +32,12 @@ pub struct LogFileHeader {
     pub maximum_file_size: u32,
     /// Mode bits of the session (`EVENT_TRACE_*_MODE`).
     pub log_file_mode: u32,
-    /// Number of buffers in the file when it was finalised, including the header buffer.
+    /// Number of buffers in the file at the time when the log was finalised, including the header buffer.
     pub buffers_written: u32,
     /// Number of buffers at the start of a circular log that are never overwritten.
     pub start_buffers: u32,
-    /// Pointer size in bytes of the process that controlled the session. Events can have another
-    /// pointer size.
+    /// Pointer size in bytes of the process that controlled the session. Events can have a different pointer
+    /// size.
     pub pointer_size: u32,
     /// Number of events lost in the session.
     pub events_lost: u32,
@@ -47,7 +47,7 @@ pub struct LogFileHeader {
     pub cpu_mhz: u32,
     /// Number of minutes to add to local time to get UTC.
     pub time_zone_bias: i32,
-    /// Name of the time zone's standard time. It is often a reference to a resource.
+    /// Name of the time zone's standard time. The name is often a reference to a resource.
     pub time_zone: String,
     /// Boot time of the system.
     pub boot: i64,
@@ -55,23 +55,22 @@ pub struct LogFileHeader {
     pub perf_frequency: u64,
     /// Start of the session.
     pub start: i64,
-    /// Clock type as the log states it: 1 is the performance counter (QPC), 2 the system time, 3
-    /// CPU cycles. 0 also means QPC.
+    /// Clock type that the log states: 0 and 1 mean the performance counter (QPC), 2 means the system time, 3
+    /// means CPU cycles.
     pub clock_type: u32,
-    /// Raw time of the header event: the moment `start` in ticks of the session's clock.
+    /// Raw time of the header event. It is the moment `start` in ticks of the session's clock.
     pub raw_start: i64,
     /// Id of the process that controlled the session.
     pub process_id: u32,
-    /// Session name.
+    /// Name of the session.
     pub session: String,
     /// Name of the log file that the session wrote.
     pub log_file: String,
 }
 
 impl LogFileHeader {
-    /// Reads the header from the first record of a buffer. The record's kind decides whether the
-    /// payload has the 32-bit or the 64-bit layout. A 32-bit controller on 64-bit Windows writes
-    /// the 32-bit layout.
+    /// Reads the header from the first record of a buffer. The record's kind decides whether the payload has
+    /// the 32-bit or the 64-bit layout. A 32-bit controller writes the 32-bit layout, even on 64-bit Windows.
     pub(crate) fn read(buffer: &[u8], record: &Record) -> Option<LogFileHeader> {
         let at = record.offset as usize;
         let bytes = buffer.get(at..at + usize::from(record.size))?;
@@ -84,8 +83,8 @@ impl LogFileHeader {
             return None;
         }
         let p = bytes.get(32..)?;
-        // Two fields have the size of a pointer, so the offsets of all fields after them differ
-        // between the layouts.
+        // Two fields have the size of a pointer. So the offsets of all later fields differ between the two
+        // layouts.
         let shift = 2 * (pointer - 4);
         let tail = |offset32: usize| offset32 + shift;
         let names = p.get(tail(0x110)..).unwrap_or(&[]);
@@ -121,8 +120,8 @@ impl LogFileHeader {
         })
     }
 
-    /// Returns true if the fields have values that a session can write. Up to two fields may have
-    /// other values, because of damage.
+    /// Returns true if the fields have values that a session can write. Up to two fields may have other
+    /// values, because the header may be damaged.
     pub(crate) fn is_plausible(&self) -> bool {
         /// Latest plausible FILETIME: about the year 2200.
         const LATEST: i64 = 190_000_000_000_000_000;
@@ -165,9 +164,9 @@ impl LogFileHeader {
         self.log_file_mode & SHARED == 0
     }
 
-    /// Returns the range of plausible raw times: from one day before the session's start to one day
-    /// after its end. Some events are a little older than the session, and rundown events come
-    /// after its end.
+    /// Returns the range of plausible raw times: from one day before the session's start to one day after its
+    /// end. Some events are a little older than the session. Rundown events are later than the end of the
+    /// session.
     pub(crate) fn plausible_times(&self) -> (i64, i64) {
         const DAY_NS: i64 = 86_400_000_000_000;
         let clock = self.clock();
@@ -178,7 +177,8 @@ impl LogFileHeader {
         (clock.from_ns(-DAY_NS), latest)
     }
 
-    /// Returns the raw times of the session's start and end, if the header has an end after the start.
+    /// Returns the raw times of the session's start and end. Returns `None` if the header has no end that is
+    /// after the start.
     pub(crate) fn session_times(&self) -> Option<SessionTimes> {
         let units = self
             .end?
@@ -212,15 +212,16 @@ impl LogFileHeader {
         }
     }
 
-    /// Returns true if the raw start time and the start time as FILETIME are less than a year apart. Raw times
-    /// of a system-time clock are FILETIMEs, so a greater difference means that the kind of clock is damaged.
+    /// Returns true if the raw start time and the start time as FILETIME are less than a year apart. If a log
+    /// uses a system-time clock, its raw times are FILETIMEs. So a greater difference means that the clock
+    /// type in the header is damaged.
     fn starts_at_system_time(&self) -> bool {
         const YEAR: u64 = 365 * 864_000_000_000;
         self.raw_start.abs_diff(self.start) < YEAR
     }
 
-    /// Returns the frequency of the performance counter; 0 if it is damaged. A frequency below 1 MHz is damaged
-    /// if it implies that the counter ran at least a day longer than the machine.
+    /// Returns the frequency of the performance counter, or 0 if the frequency is damaged. A frequency is
+    /// damaged if it is below 1 MHz and implies that the counter ran at least a day longer than the machine.
     fn believed_frequency(&self) -> u64 {
         const LOWEST: u64 = 1_000_000;
         const DAY_SECONDS: u64 = 86_400;
@@ -243,16 +244,17 @@ pub(crate) struct SessionTimes {
 }
 
 impl SessionTimes {
-    /// Returns the range of raw times in which buffers of the session can begin: the session's time and a minute
-    /// before and after it. Rundown events, and events that a merge adds, are later than the end.
+    /// Returns the range of raw times in which buffers of the session can begin. The range is the session's
+    /// time plus a minute before and after it. The minute after the session is for rundown events and for
+    /// events that a merge adds.
     pub(crate) fn near(&self) -> RangeInclusive<i64> {
         const NEAR_NS: i64 = 60_000_000_000;
         self.raw(-NEAR_NS)..=self.raw(self.end_ns.saturating_add(NEAR_NS))
     }
 
-    /// Returns the first and the last plausible raw time. The range covers the session and all `times`, at which
-    /// buffers begin. It also covers 10 s before and after them, because events of the last buffer are later
-    /// than its start.
+    /// Returns the first and the last plausible raw time. `times` are the times at which buffers begin. The
+    /// range covers the session, all `times`, and 10 s before and after them. The 10 s are necessary, because
+    /// the events of the last buffer are later than the start of that buffer.
     pub(crate) fn extended<'t>(&self, times: impl Iterator<Item = &'t i64>) -> (i64, i64) {
         const ROOM_NS: i64 = 10_000_000_000;
         let (mut first_ns, mut last_ns) = (0, self.end_ns);
@@ -278,7 +280,7 @@ pub mod mode {
     pub const SEQUENTIAL: u32 = 0x1;
     /// Buffers wrap around in the file.
     pub const CIRCULAR: u32 = 0x2;
-    /// A new session can be appended to the file.
+    /// A new session can be appended to the log file.
     pub const APPEND: u32 = 0x4;
     /// Buffers stay in memory until a write is requested.
     pub const BUFFERING: u32 = 0x400;
@@ -291,10 +293,10 @@ pub mod mode {
     pub const RELOG: u32 = 0x10000;
     /// Buffers are compressed.
     pub const COMPRESSED: u32 = 0x0400_0000;
-    /// Events of all CPUs share buffers; the CPU of an event is unknown.
+    /// Events of all CPUs share buffers. The CPU of an event is unknown.
     pub const NO_PER_PROCESSOR_BUFFERING: u32 = 0x1000_0000;
 
-    /// All mode bits with their names.
+    /// All mode bits with the names that reports use.
     pub const NAMES: &[(u32, &str)] = &[
         (SEQUENTIAL, "SEQUENTIAL"),
         (CIRCULAR, "CIRCULAR"),

@@ -1,4 +1,4 @@
-//! Opening of traces by path: plain logs, and logs inside archives.
+//! Opening of traces by path. A path names a plain log or an archive with logs.
 
 use std::collections::HashSet;
 use std::fs::{self, File, FileType};
@@ -10,19 +10,19 @@ use crate::error::OpenError;
 use crate::source::{FileSource, Source};
 use crate::trace::Trace;
 
-/// Opens the files of one trace. A file is an `.etl` or an archive that contains such files
-/// (`.etl.zip`, `.diagsession`, netsh's `.cab`). The first bytes of a file decide its format. The
-/// members of an archive get the name `archive: member`.
+/// Opens the files of one trace. Each file is an `.etl` file or an archive with `.etl` files (`.etl.zip`,
+/// `.diagsession`, netsh's `.cab`). The first bytes of a file decide its format. A member of an archive gets
+/// the name `archive: member`.
 ///
 /// # Errors
-/// Returns an [`OpenError`], whose message names the path, the problem and a remedy in one line.
-/// Damage inside a trace is not an error: see [`Trace::damage`].
+/// Returns an [`OpenError`]. Its message names the path, the problem and a remedy in one line. Damage inside
+/// a trace is not an error: see [`Trace::damage`].
 pub fn open(paths: &[PathBuf]) -> Result<Trace, OpenError> {
     let mut sources = Vec::new();
     let mut seen = HashSet::new();
     for path in paths {
-        // If a path has no canonical form, it cannot be opened. The error of the attempt to open it
-        // gives the reason.
+        // If a path has no canonical form, it cannot be opened. The later attempt to open it returns an error
+        // that states the reason.
         if fs::canonicalize(path).is_ok_and(|canonical| !seen.insert(canonical)) {
             return Err(OpenError::Twice {
                 name: printable(path),
@@ -43,7 +43,7 @@ fn add_sources(path: &Path, sources: &mut Vec<(String, Box<dyn Source>)>) -> Res
             source: error,
         },
     };
-    // The kind of file is checked before it is opened, because opening a pipe would wait for a
+    // The kind of the file is checked before the file is opened, because opening a pipe would wait for a
     // writer.
     let found = fs::metadata(path).map_err(failed)?;
     if let Some((what, advice)) = not_a_file(found.file_type()) {
@@ -72,7 +72,7 @@ fn add_sources(path: &Path, sources: &mut Vec<(String, Box<dyn Source>)>) -> Res
     Ok(())
 }
 
-/// Returns the path in a form that is safe to print: without control characters.
+/// Returns the path in a form that is safe to print. It contains no control characters.
 fn printable(path: &Path) -> String {
     path.to_string_lossy()
         .chars()
@@ -80,7 +80,7 @@ fn printable(path: &Path) -> String {
         .collect()
 }
 
-/// Returns a name for the kind of file, and advice, if it is not a regular file.
+/// Returns a name for the kind of file, and advice. Returns `None` for a regular file.
 fn not_a_file(kind: FileType) -> Option<(&'static str, &'static str)> {
     if kind.is_dir() {
         return Some(("a directory", "give the .etl files in it"));

@@ -1,5 +1,5 @@
-//! Reader of one buffer at a time: reads its bytes, decompresses them, and indexes the records in
-//! time order.
+//! Reader of one buffer at a time. It reads the bytes of the buffer, decompresses them, and lists the records
+//! in time order.
 
 use crate::buffer::{BufferRef, HEADER_SIZE};
 use crate::clock::Clock;
@@ -10,13 +10,13 @@ use crate::guid::Guid;
 use crate::ids::class::LOST_EVENT;
 use crate::trace::Trace;
 
-/// Memory in bytes that a reader keeps for each of its vectors after [`BufferReader::release`]. It
+/// Memory in bytes that a reader keeps for each of its vectors after [`BufferReader::release`]. This memory
 /// is enough for all but very large buffers.
 const KEPT_BYTES: usize = 1 << 20;
 
 /// Reader of a trace's buffers. It reads one buffer after the other into the same memory.
 ///
-/// Readers are independent: to read in parallel, use one per thread.
+/// Readers are independent. To read in parallel, use one reader per thread.
 #[derive(Debug)]
 pub struct BufferReader<'t> {
     trace: &'t Trace,
@@ -70,11 +70,12 @@ impl<'t> BufferReader<'t> {
         self.index(buffer);
     }
 
-    /// Reads `buffer` and returns the number of events that are evidence of a real trace. They must
-    /// have plausible times in ascending order. Also, the buffer must have no damage, or at least
-    /// four such events must be at its start. Otherwise returns 0.
+    /// Reads `buffer` and returns the number of events that are evidence of a real trace. Such events have
+    /// plausible times in ascending order. If the buffer has damage and fewer than four such events are at
+    /// its start, returns 0.
     pub(crate) fn plausible_events(&mut self, buffer: &BufferRef) -> usize {
-        /// Maximum time that a buffer can cover, in raw units: three years of a 10 MHz counter.
+        /// Maximum time that the events of a plausible buffer can cover, in raw units. It is three years of a
+        /// 10 MHz counter.
         const LONGEST: i64 = 1 << 50;
         self.load(buffer);
         let is_whole = std::mem::take(&mut self.damage).counts().is_empty();
@@ -104,7 +105,8 @@ impl<'t> BufferReader<'t> {
         size_of::<Self>() + self.data.len() + self.records.len() * size_of::<Record>()
     }
 
-    /// Releases the current buffer, and the memory that the next buffer does not usually need.
+    /// Releases the current buffer. Also releases the memory above `KEPT_BYTES`, which the next buffer
+    /// usually does not need.
     pub(crate) fn release(&mut self) {
         self.buffer = None;
         self.records.clear();
@@ -172,7 +174,7 @@ impl<'t> BufferReader<'t> {
         self.data.resize(buffer.valid_size as usize, 0);
         self.data[..header.len()].copy_from_slice(header);
         decompress(segment.compression, block, &mut self.data[HEADER_SIZE..]).map_err(|e| {
-            // The output before the fault is correct, so it is kept.
+            // The output before the fault was decoded correctly, so it is kept.
             self.data.truncate(HEADER_SIZE + e.output);
             FaultKind::Decompress(e)
         })
@@ -185,13 +187,13 @@ impl<'t> BufferReader<'t> {
         let mut at = HEADER_SIZE;
         let mut previous = buffer.first_time;
         let mut inversion = None;
-        // Fewer than 8 bytes cannot contain a record. They are left because the valid size was
-        // rounded up.
+        // If fewer than 8 bytes remain, they cannot contain a record. Such bytes exist because the number of
+        // valid bytes was rounded up.
         while at + 8 <= self.data.len() {
             let mut record = match Record::read(&self.data, at, previous) {
                 Ok(record) => record,
-                // These bytes are filler after the last event, in memory dumps and in logs that
-                // were recovered after a crash.
+                // These bytes fill the space after the last event. They occur in memory dumps and in logs
+                // that were recovered after a crash.
                 Err(BadRecord::UnknownMarker(u32::MAX)) => break,
                 Err(bad) => {
                     let skipped = (self.data.len() - at) as u32;

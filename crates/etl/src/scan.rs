@@ -1,8 +1,8 @@
 //! Search for the buffers of a file, which may be damaged or incomplete.
 //!
-//! A log is a chain of buffers: each buffer's header gives the offset of the next buffer. If the
-//! chain is broken, the scan searches for the next plausible buffer. The number of times that it
-//! examines a byte is limited.
+//! A log is a chain of buffers: each buffer's header gives the offset of the next buffer. If the chain is
+//! broken, the scan searches for the next plausible buffer. The scan examines each byte only a limited number
+//! of times.
 
 use std::io;
 
@@ -16,13 +16,13 @@ use crate::source::Source;
 
 /// Number of bytes to read from a buffer's start to get its header and the time of its first event.
 const PEEK: usize = HEADER_SIZE + 56;
-/// Like [`PEEK`], but for a compressed buffer, whose first event must be decompressed.
+/// Like [`PEEK`], but for a compressed buffer. The first event of a compressed buffer must be decompressed.
 const PEEK_COMPRESSED: usize = HEADER_SIZE + 1024;
 /// Number of bytes that the search for the next buffer reads at once.
 const SEARCH_CHUNK: usize = 1 << 20;
 
-/// Maximum number of distinct sessions in a trace. Buffers after further headers count as part of
-/// the last session.
+/// Maximum number of distinct sessions in a trace. If a trace has more session headers, their buffers count
+/// as part of the last session.
 pub(crate) const MAX_SEGMENTS: usize = u16::MAX as usize;
 
 /// Part of a file that one session wrote: a header and buffers.
@@ -30,21 +30,20 @@ pub(crate) const MAX_SEGMENTS: usize = u16::MAX as usize;
 pub struct Segment {
     /// Index of the segment's file in [`crate::Trace::files`].
     pub file: u16,
-    /// Log-file header; `None` if it is unreadable.
+    /// Log-file header of the session; `None` if the header is unreadable.
     pub header: Option<LogFileHeader>,
     /// Clock of the segment's raw times. Its nanosecond 0 is the *trace's* start.
     pub clock: Clock,
     /// Format of the segment's compressed buffers.
     pub compression: Compression,
-    /// `LoggerId` of the segment's buffers. The search for buffers accepts only buffers with this
-    /// id.
+    /// `LoggerId` of the segment's buffers. The search for buffers accepts only buffers with the same id.
     logger_id: u16,
     /// Earliest and latest plausible raw time.
     times: (i64, i64),
 }
 
 impl Segment {
-    /// Returns true if an event of the segment can have this raw time.
+    /// Returns true if `raw_time` is a plausible time for an event of the segment.
     #[inline]
     pub(crate) fn is_plausible(&self, raw_time: i64) -> bool {
         (self.times.0..=self.times.1).contains(&raw_time)
@@ -65,12 +64,12 @@ pub(crate) struct Scan {
     /// Buffers with room for at least one event, in file order.
     pub(crate) buffers: Vec<BufferRef>,
     pub(crate) damage: Damage,
-    /// Buffers without an event. They are recorded because they have sequence numbers too.
+    /// Buffers without an event. They are recorded because they also have sequence numbers.
     empty: Vec<Numbered>,
 }
 
-/// Scans the file with index `file` of a trace that has `first_segment` segments so far. Returns a
-/// scan without segments if the file contains no buffer.
+/// Scans a file. `file` is the index of the file in its trace. `first_segment` is the number of segments that
+/// the trace already has. Returns a scan without segments if the file contains no buffer.
 pub(crate) fn scan(source: &dyn Source, file: u16, first_segment: u16) -> io::Result<Scan> {
     let mut scanner = Scanner {
         source,
@@ -97,8 +96,8 @@ struct Scanner<'s> {
     first_segment: u16,
     scan: Scan,
     peek: [u8; PEEK_COMPRESSED],
-    /// Bytes that were searched last, and their offset `window_at` in the file. A file can have many false
-    /// buffers. Without this window, the search would read the same bytes again for each of them.
+    /// Bytes that were searched last. They begin at the offset `window_at` of the file. A file can have many
+    /// false buffers. Without this window, the search would read the same bytes again for each false buffer.
     window: Vec<u8>,
     window_at: u64,
 }
@@ -108,7 +107,8 @@ impl Scanner<'_> {
     fn chain(&mut self) -> io::Result<()> {
         let len = self.source.len();
         let mut at = 0;
-        // Offset of the last accepted buffer, if its size differs from the session's buffer size.
+        // Offset of the last accepted buffer. It is set only if the size of that buffer differs from the
+        // session's buffer size.
         let mut doubted: Option<u64> = None;
         while at < len {
             if let Some(mut header) = self.header_at(at)? {
@@ -141,8 +141,8 @@ impl Scanner<'_> {
             match self.search(from)? {
                 Some(next) => {
                     if next < at {
-                        // The size in the last buffer's header is wrong, because the buffer found
-                        // begins inside it.
+                        // The size in the last buffer's header is wrong, because the next buffer was found
+                        // inside the last buffer.
                         self.shorten_last(next);
                     }
                     self.fault(
@@ -178,9 +178,9 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Returns the buffer size if the file begins like a log of a Windows version before Vista. The first event
-    /// of such a log is a log-file header. At the offset where later logs have the buffer's size, it has a small
-    /// reference count.
+    /// Returns the buffer size if the file begins like a log of a Windows version before Vista. The first
+    /// event of such a log is a log-file header. The file begins with a small reference count. Later logs
+    /// have the buffer's size at this offset.
     fn pre_vista_buffer_size(&mut self) -> io::Result<Option<u32>> {
         let mut bytes = vec![0; 4096];
         let n = self.source.read_at(0, &mut bytes)?;
@@ -217,7 +217,7 @@ impl Scanner<'_> {
         Ok(self.begins_buffer(&self.peek[..n]))
     }
 
-    /// Returns the buffer size that the session's header states, or 0 if it is not plausible.
+    /// Returns the buffer size that the session's header states. Returns 0 if this size is not plausible.
     fn current_buffer_size(&self) -> u32 {
         let size = self.scan.segments.last().map_or(0, Segment::buffer_size);
         if (HEADER_SIZE as u32..=MAX_BUFFER).contains(&size) {
@@ -266,7 +266,8 @@ impl Scanner<'_> {
         damage.buffers_marking_lost_events += u64::from(header.flags & flag::EVENTS_LOST != 0);
         damage.buffers_marking_lost_buffers += u64::from(header.flags & flag::BUFFER_LOST != 0);
         let Some(segment) = self.scan.segments.len().checked_sub(1) else {
-            // No segment exists, because the trace already has the maximum number of segments.
+            // No segment exists for this buffer, because the trace already has the maximum number of
+            // segments.
             return Ok(());
         };
         let index = self.first_segment + segment as u16;
@@ -325,9 +326,8 @@ impl Scanner<'_> {
             || Clock::new(ClockKind::Qpc, first, 0, 0),
             LogFileHeader::clock,
         );
-        // In the header buffer of a compressed log, the field for the state contains the
-        // compression format. Without a header buffer, XPRESS is assumed, because all known
-        // programs use it.
+        // In the header buffer of a compressed log, the field `State` contains the compression format.
+        // Without a header buffer, the scan assumes XPRESS, because all known programs use it.
         let compression = Some(header.state as u16)
             .filter(|_| header.flags & flag::COMPRESSED == 0)
             .and_then(Compression::from_format)
@@ -346,8 +346,8 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Returns the raw time of the first event in the buffer at the file offset `at`, if it can be
-    /// read.
+    /// Returns the raw time of the first event in the buffer at the file offset `at`. Returns `None` if the
+    /// time cannot be read.
     fn first_time(
         &mut self,
         at: u64,
@@ -374,7 +374,8 @@ impl Scanner<'_> {
     fn search(&mut self, from: u64) -> io::Result<Option<u64>> {
         let mut at = from;
         while at < self.source.len() {
-            // Offset in the window at which the search starts, if the window contains it.
+            // This is the offset in the window at which the search starts. It is `None` if the window does
+            // not contain this offset.
             let known = at
                 .checked_sub(self.window_at)
                 .and_then(|i| usize::try_from(i).ok())
@@ -394,8 +395,8 @@ impl Scanner<'_> {
             let last = self.window.len().saturating_sub(HEADER_SIZE + 7);
             for i in start..last.min(SEARCH_CHUNK) {
                 let bytes = &self.window[i..];
-                // This comparison is first because it is fast: in the unused end of a preallocated
-                // file, the size is always 0.
+                // This comparison comes first because it is fast. In the unused end of a preallocated file,
+                // the size is always 0.
                 let size = crate::le::u32(bytes, 0).unwrap_or(0);
                 if size as usize > HEADER_SIZE && size <= MAX_BUFFER && self.begins_buffer(bytes) {
                     return Ok(Some(self.window_at + i as u64));
@@ -445,8 +446,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Classifies the bytes from the file offset `at` to the end. Zeros are unused bytes; other
-    /// values are damage.
+    /// Classifies the bytes from the file offset `at` to the end. If all bytes are zeros, they are unused
+    /// space. Otherwise, they are damage.
     fn end_of_chain(&mut self, at: u64) -> io::Result<()> {
         let rest = self.source.len() - at;
         let mut chunk = vec![0; SEARCH_CHUNK];
@@ -465,9 +466,9 @@ impl Scanner<'_> {
         }
     }
 
-    /// Adds a fault if the file was cut off after a buffer: it has fewer buffers than its header
-    /// states, but no other damage. The number in the header was correct in all public traces that
-    /// were tested.
+    /// Adds a fault if the file was cut off at the end of a buffer. Such a file has fewer buffers than its
+    /// header states, but no other damage. In all public traces that were tested, the number of buffers in
+    /// the header was correct.
     fn compare_with_headers(&mut self) {
         let scan = &self.scan;
         if !scan.damage.faults().is_empty() || scan.damage.unused_bytes > 0 {
@@ -475,7 +476,8 @@ impl Scanner<'_> {
         }
         let written = scan.segments.iter().map(|segment| {
             let header = segment.header.as_ref()?;
-            // In a circular log, the number includes overwritten buffers.
+            // In a circular log, `buffers_written` includes overwritten buffers, so it does not show that
+            // buffers are missing.
             let is_ring = header.log_file_mode & (mode::CIRCULAR | mode::BUFFERING) != 0;
             let is_finished = header.end.is_some();
             (is_finished && !is_ring).then_some(u64::from(header.buffers_written))
@@ -489,10 +491,12 @@ impl Scanner<'_> {
         }
     }
 
-    /// Limits the plausible times of each segment to the start and the end in its header, if nearly all of its
-    /// buffers begin between them. Without this limit, damaged times would appear as waits of hours.
+    /// Limits the plausible times of each segment to the session's start and end in the segment's header.
+    /// This limit applies only if nearly all buffers of the segment begin between start and end. Without this
+    /// limit, damaged times would appear as waits of hours.
     fn bound_times(&mut self) {
-        /// Inverse of the maximum share of buffers that may begin outside of the header's times because of damage.
+        /// Inverse of the maximum share of buffers that may begin outside the header's times. Such buffers
+        /// have damaged times.
         const OUTSIDE: usize = 16;
         let indices = usize::from(self.first_segment)..;
         for (index, segment) in indices.zip(&mut self.scan.segments) {
@@ -516,8 +520,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Counts the missing sequence numbers of each segment. If a buffer has a number that the
-    /// session cannot have reached, this is a fault, and the number is ignored.
+    /// Counts the missing sequence numbers of each segment. If a buffer has a sequence number that the
+    /// session cannot have reached, adds a fault and ignores the number.
     fn count_missing_sequence_numbers(&mut self) {
         let empty = std::mem::take(&mut self.scan.empty);
         let mut numbers: Vec<Numbered> = self
@@ -547,8 +551,9 @@ impl Scanner<'_> {
         self.scan.damage.missing_sequence_numbers = missing;
     }
 
-    /// Returns the largest number of buffers that the session of these buffers can have written. A session
-    /// writes at most a million per second. 100,000 are added, because times are not exact.
+    /// Returns the maximum number of buffers that the session of these buffers can have written. A session
+    /// writes at most a million buffers per second. The result includes 100,000 additional buffers, because
+    /// times are not exact.
     fn max_buffers(&self, numbers: &[Numbered]) -> u64 {
         const PER_SECOND: u64 = 1_000_000;
         const SLACK: u64 = 100_000;
@@ -584,7 +589,7 @@ mod tests {
 
     use super::*;
 
-    /// Source that counts the number of bytes read from it.
+    /// Source that counts the bytes that are read from it.
     struct Counted {
         bytes: Vec<u8>,
         read: AtomicUsize,
@@ -602,7 +607,7 @@ mod tests {
         }
     }
 
-    /// Returns a buffer with one record of 8 bytes. Its header states the size `stored_size`.
+    /// Returns a buffer with one record of 8 bytes. The header of the buffer states the size `stored_size`.
     fn buffer(stored_size: u32, buffer_type: u16, sequence: i64) -> Vec<u8> {
         let mut bytes = vec![0; HEADER_SIZE];
         bytes[0..4].copy_from_slice(&stored_size.to_le_bytes());
@@ -621,7 +626,7 @@ mod tests {
         };
         let found = scan(&source, 0, 0).unwrap();
         assert_eq!(found.buffers.len(), 2000);
-        // The scan needs to read only headers and first events.
+        // The scan should read only headers and first events.
         let read = source.read.into_inner();
         assert!(read < 10 * source.bytes.len(), "{read}");
     }

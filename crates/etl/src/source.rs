@@ -5,9 +5,9 @@ use std::io;
 
 /// A sequence of bytes like a file. Several threads can read it at any offset at the same time.
 ///
-/// The bytes are read, not mapped into memory, for two reasons. If a file shrinks, reading returns
-/// an error, whereas access to mapped memory would raise a signal. And only the buffers in use need
-/// memory, not all pages that were ever accessed.
+/// The bytes are read, not mapped into memory, for two reasons. If a file shrinks, a read returns an error,
+/// but an access to mapped memory would raise a signal. When files are read, only the buffers in use need
+/// memory. When files are mapped, all pages that were ever accessed need memory.
 pub trait Source: Send + Sync {
     /// Returns the length in bytes when the trace was opened.
     fn len(&self) -> u64;
@@ -17,8 +17,8 @@ pub trait Source: Send + Sync {
         self.len() == 0
     }
 
-    /// Fills `into` with the bytes from `offset` on and returns their number. The number is smaller
-    /// than the length of `into` only at the end of the source.
+    /// Fills `into` with the bytes that start at `offset`. Returns the number of bytes. This number is
+    /// smaller than the length of `into` only at the end of the source.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
 }
 
@@ -46,7 +46,7 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// Wraps an open file. The source keeps the present length, even if the file grows later.
+    /// Wraps an open file. The source keeps the present length of the file, even if the file grows later.
     pub fn new(file: File) -> io::Result<FileSource> {
         let len = file.metadata()?.len();
         Ok(FileSource { file, len })

@@ -1,7 +1,7 @@
 //! Walk over all events of a trace in time order, as a stable merge of buffers.
 //!
-//! A buffer joins the merge when its first event is the next one in time order. So the buffers of a
-//! CPU may be in any order in the file, wrap around or overlap in time.
+//! A buffer joins the merge when its first event is the next event in time order. So the buffers of a CPU may
+//! be in any order in the file. They may also wrap around or overlap in time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,13 +13,14 @@ use crate::logfile::LogFileHeader;
 use crate::reader::BufferReader;
 use crate::trace::Trace;
 
-/// Memory limit in bytes for the buffers that are merged at the same time. If they exceed it, no
-/// further buffer joins the merge early, so overlapping buffers are no longer merged correctly. The
-/// limit does not apply while fewer than two buffers per CPU are in the merge.
+/// Memory limit in bytes for the buffers that are merged at the same time. If the buffers exceed the limit,
+/// no further buffer joins the merge until another buffer is finished. Buffers that overlap in time are then
+/// no longer merged correctly. The limit does not apply while fewer than two buffers per CPU are in the
+/// merge.
 const HELD_BYTES: usize = 64 << 20;
 
-/// Absolute memory limit in bytes for the buffers that are merged at the same time. It is enough
-/// for two buffers of 64 KiB, with their indexes, on each of 2,048 CPUs.
+/// Absolute memory limit in bytes for the buffers that are merged at the same time. This limit is enough for
+/// 2,048 CPUs with two buffers of 64 KiB each, including the indexes of the buffers.
 const HELD_BYTES_AT_MOST: usize = 512 << 20;
 
 /// Sort key of events: time, then CPU, then the buffer's index in [`Trace::buffers`].
@@ -30,14 +31,14 @@ type Key = (i64, u16, u32);
 #[derive(Debug)]
 pub struct TimeOrder<'t> {
     trace: &'t Trace,
-    /// Buffers that have not joined the merge yet. The last element is the earliest buffer.
+    /// Buffers that have not joined the merge yet. The earliest buffer is the last element.
     pending: Vec<Key>,
     /// Buffers in the merge, and unused slots.
     slots: Vec<Slot<'t>>,
     free: Vec<usize>,
     heap: BinaryHeap<Reverse<(Key, usize)>>,
-    /// Slot of the next events, and the sort key of the first event that is not in this slot. The walk returns
-    /// events of this slot until it reaches that key.
+    /// Slot of the next events, and a sort key. The sort key belongs to the first event that is in another
+    /// slot. The walk returns events of this slot until it reaches the sort key.
     current: Option<(usize, Key)>,
     streams: usize,
     held_bytes: usize,
@@ -81,8 +82,8 @@ impl<'t> TimeOrder<'t> {
         }
     }
 
-    /// Skips buffers that cannot contain events from `from_ns` to `to_ns`, in nanoseconds since the
-    /// trace's start. The walk can still return events outside this range.
+    /// Skips buffers that cannot contain events from `from_ns` to `to_ns`. Both times are in nanoseconds
+    /// since the trace's start. The walk can still return events outside this range.
     pub fn within(mut self, from_ns: i64, to_ns: i64) -> TimeOrder<'t> {
         let trace = self.trace;
         let first_ns = |b: &BufferRef| {
@@ -94,10 +95,10 @@ impl<'t> TimeOrder<'t> {
         for stream in trace.streams() {
             let buffers = stream.buffers();
             for (i, buffer) in buffers.iter().enumerate() {
-                // A CPU fills one buffer after the other, so a buffer ends near the start of the
-                // next one. Because they can overlap slightly, the start of the second next buffer
-                // is used as the end. If threads share buffers, they fill several at the same time,
-                // so the end is unknown.
+                // A CPU fills one buffer after the other. So a buffer ends near the start of the next buffer.
+                // Consecutive buffers can overlap slightly. Therefore, the start of the second next buffer is
+                // used as the end. If threads share buffers, they fill several buffers at the same time, so
+                // the end is unknown.
                 let header = trace.segments()[usize::from(buffer.segment)]
                     .header
                     .as_ref();
@@ -119,7 +120,7 @@ impl<'t> TimeOrder<'t> {
         self
     }
 
-    /// Returns the next event, or `None` after the last.
+    /// Returns the next event, or `None` after the last event.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "events borrow the walk")]
     pub fn next(&mut self) -> Option<Event<'_>> {
@@ -127,8 +128,8 @@ impl<'t> TimeOrder<'t> {
         self.slots[slot].reader.event(index)
     }
 
-    /// Returns the stored size in bytes of the buffers read so far. Compared with
-    /// [`Trace::size_bytes`], it shows the progress.
+    /// Returns the stored size in bytes of the buffers read so far. The quotient of this size and
+    /// [`Trace::size_bytes`] is the progress.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
@@ -185,8 +186,8 @@ impl<'t> TimeOrder<'t> {
         let far = (i64::MAX, u16::MAX, u32::MAX);
         let other = self.heap.peek().map_or(far, |Reverse((key, _))| *key);
         let next = self.pending.last().copied().unwrap_or(far);
-        // If the memory limit is reached, the next buffer stays unread although it begins earlier. The walk then
-        // continues past that buffer's start.
+        // If the memory limit is reached, the next pending buffer stays unread, although it begins earlier
+        // than the current event. The walk then continues past the start of that buffer.
         let held = self.slots[index].key(self.trace);
         let limit = if next > held { other.min(next) } else { other };
         self.current = Some((index, limit));
@@ -248,9 +249,8 @@ impl Slot<'_> {
     }
 }
 
-/// Returns the time by which events are sorted. It is the raw time if all segments have the same
-/// clock, because fast counters are finer than a nanosecond. Otherwise it is the time in
-/// nanoseconds.
+/// Returns the time by which events are sorted. If all segments have the same clock, this is the raw time,
+/// because a fast counter is finer than a nanosecond. Otherwise, this is the time in nanoseconds.
 #[inline]
 fn time_key(trace: &Trace, buffer: &BufferRef, raw_time: i64) -> i64 {
     if trace.has_single_clock() {

@@ -13,15 +13,15 @@ use crate::scan::{MAX_SEGMENTS, Segment, scan};
 use crate::source::Source;
 use crate::time_order::TimeOrder;
 
-/// Maximum difference in 100 ns units of the boot times that logs of the same boot can state.
-/// Recent builds of Windows round boot times to half a second.
+/// Maximum difference between the boot times that logs of the same boot can state, in units of 100 ns. Recent
+/// builds of Windows round boot times to half a second.
 const SAME_BOOT: u64 = 20_000_000;
 
 /// Minimum size of a log in bytes: one buffer header, one event header, and the log-file header
 /// without its names.
 const SHORTEST: u64 = (HEADER_SIZE + 32 + 0x110) as u64;
 
-/// One or several logs (`.etl` files) that were opened together.
+/// One or more logs (`.etl` files) that were opened together.
 pub struct Trace {
     files: Vec<TraceFile>,
     segments: Vec<Segment>,
@@ -46,14 +46,13 @@ impl fmt::Debug for Trace {
 }
 
 impl Trace {
-    /// Opens logs from their bytes. Several logs become one trace. Its time starts at the earliest
-    /// start of a session. If one boot of one system wrote all logs, their common counter gives the
-    /// times of events. Otherwise, the UTC start times of the sessions place the logs on one time
-    /// line.
+    /// Opens logs from their bytes. Several logs become one trace. The time of the trace starts at the
+    /// earliest start of a session. If all logs were written during the same boot of one system, the counter
+    /// of that system gives the times of events. Otherwise, the UTC start times of the sessions place the
+    /// logs on one time line.
     ///
     /// # Errors
-    /// Returns an error if a file cannot be read or is not a trace. Smaller problems are
-    /// [`Damage`].
+    /// Returns an error if a file cannot be read or is not a trace. Smaller problems are [`Damage`].
     pub fn from_sources(sources: Vec<(String, Box<dyn Source>)>) -> Result<Trace, OpenError> {
         if sources.is_empty() {
             return Err(OpenError::NoFiles);
@@ -97,16 +96,17 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Returns an error if the file has another format. The scan may have found bytes in it that
+    /// Returns an error if the file has another format. In such a file, the scan may have found bytes that
     /// resemble buffers.
     ///
-    /// A trace has a plausible log-file header or, if that is damaged, plausible events in its buffers.
+    /// A trace has a plausible log-file header. If the header is damaged, the trace has plausible events in
+    /// its buffers.
     ///
     /// # Errors
     /// Returns an error if the file has neither a plausible header nor plausible events.
     fn refuse_foreign(&self, file: u16) -> Result<(), OpenError> {
-        /// Minimum number of plausible events in a trace. A file of another format probably has
-        /// fewer.
+        /// Minimum number of plausible events in a trace. A file of another format probably has fewer
+        /// plausible events.
         const ENOUGH: usize = 2;
         let mut segments = self.segments.iter().filter(|s| s.file == file);
         if segments.any(|segment| segment.header.is_some()) {
@@ -146,7 +146,7 @@ impl Trace {
         let size = |file: u16| self.files[usize::from(file)].source.len();
         for file in (0..last).filter(|file| size(*file) == size(last)) {
             let ((headers, buffers), (of_last, in_last)) = (contents(file), contents(last));
-            // Sessions without headers cannot be distinguished.
+            // Without a header, a session cannot be distinguished from other sessions.
             let is_known = of_last.clone().all(|header| header.is_some());
             if is_known && headers.eq(of_last) && buffers.eq(in_last) {
                 let name = |file: u16| self.files[usize::from(file)].name.clone();
@@ -159,7 +159,7 @@ impl Trace {
         Ok(())
     }
 
-    /// Changes the clocks of all segments so that their nanoseconds count from the earliest start
+    /// Changes the clocks of all segments. After the change, nanosecond 0 of each clock is the earliest start
     /// of a session.
     fn share_clock(&mut self) {
         let known = self.segments.iter().filter_map(|s| s.header.as_ref());
@@ -173,8 +173,8 @@ impl Trace {
                 && h.perf_frequency == earliest.perf_frequency
                 && h.boot.abs_diff(earliest.boot) <= SAME_BOOT
         };
-        // The clock of a segment without a header is only assumed, so it cannot be common with
-        // other segments.
+        // The clock of a segment without a header is only an assumption. So this segment has no common clock
+        // with other segments.
         self.single_clock = self.segments.len() == 1
             || self
                 .segments
@@ -203,19 +203,20 @@ impl Trace {
         self.files.iter().map(|f| f.source.len()).sum()
     }
 
-    /// Returns the segments (the parts of files that one session wrote), by file and offset.
+    /// Returns the segments, in order of file and offset. A segment is the part of a file that one session
+    /// wrote.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// Returns the first readable log-file header; most traces have only one session.
+    /// Returns the first readable log-file header. Most traces have only one session.
     pub fn header(&self) -> Option<&LogFileHeader> {
         self.segments.iter().find_map(|s| s.header.as_ref())
     }
 
-    /// Returns true if all sessions with readable headers state the same build and the same boot
-    /// time, so that one running system recorded them. Otherwise, only the UTC times of their
-    /// clocks place them on one time line.
+    /// Returns true if all sessions with readable headers state the same build and the same boot time. One
+    /// running system then recorded all of them. Otherwise, only the UTC times of their clocks place the
+    /// sessions on one time line.
     pub fn is_one_system(&self) -> bool {
         let mut headers = self.segments.iter().filter_map(|s| s.header.as_ref());
         let Some(first) = headers.next() else {
@@ -229,7 +230,7 @@ impl Trace {
         &self.segments[0].clock
     }
 
-    /// Returns all non-empty buffers, by file and offset.
+    /// Returns all non-empty buffers, in order of file and offset.
     pub fn buffers(&self) -> &[BufferRef] {
         &self.buffers
     }
@@ -239,11 +240,11 @@ impl Trace {
         &self.damage
     }
 
-    /// Returns the stream of each CPU in each segment, by segment and CPU. Streams are independent,
-    /// so they can be read in parallel, each with its own [`BufferReader`].
+    /// Returns the stream of each CPU in each segment, in order of segment and CPU. Streams are independent.
+    /// So they can be read in parallel, each with a separate [`BufferReader`].
     pub fn streams(&self) -> Vec<CpuStream<'_>> {
         let mut order: Vec<u32> = (0..self.buffers.len() as u32).collect();
-        // In most logs, file order is time order, but not in circular and merged logs.
+        // In most logs, the order in the file is the order in time. Circular and merged logs are exceptions.
         order.sort_by_key(|i| {
             let b = &self.buffers[*i as usize];
             (b.segment, b.cpu, b.first_time, *i)
@@ -260,13 +261,13 @@ impl Trace {
             .collect()
     }
 
-    /// Returns an iterator-like walk over all events of all CPUs and files in time order. Events
-    /// with the same time are ordered by CPU, then by position.
+    /// Returns a walk over all events of all CPUs and files in time order. The walk is similar to an
+    /// iterator. Events with the same time are ordered by CPU, then by position.
     pub fn events(&self) -> TimeOrder<'_> {
         TimeOrder::new(self)
     }
 
-    /// Returns true if the raw times of all segments are on the same clock and can be compared.
+    /// Returns true if all segments have the same clock. Their raw times can then be compared.
     pub(crate) fn has_single_clock(&self) -> bool {
         self.single_clock
     }

@@ -1,5 +1,5 @@
-//! Checks that files of other formats are refused, even if some of their bytes resemble buffers of
-//! a trace, and that damaged traces are read.
+//! Checks that files of other formats are refused, even if some of their bytes resemble buffers of a trace.
+//! Also checks that damaged traces are read.
 
 use etl::{OpenError, Trace};
 use testdata::Rng;
@@ -8,7 +8,7 @@ fn open(bytes: Vec<u8>) -> Result<Trace, OpenError> {
     Trace::from_sources(vec![("file.data".to_owned(), Box::new(bytes))])
 }
 
-/// Checks that opening the bytes fails, and that the error message contains `what`.
+/// Checks that opening `bytes` fails, and that the error message contains `what`.
 fn refused(bytes: Vec<u8>, what: &str) {
     match open(bytes) {
         Ok(trace) => panic!("{what}: accepted with {} buffers", trace.buffers().len()),
@@ -43,13 +43,13 @@ fn sample(time: i64) -> Vec<u8> {
 #[test]
 fn a_linux_perf_recording_is_refused() {
     // The header is `struct perf_file_header` of the Linux file
-    // tools/perf/Documentation/perf.data-file-format.txt: magic, size, attr_size, then the sections
-    // attrs, data and event_types.
+    // tools/perf/Documentation/perf.data-file-format.txt: magic, size, attr_size, then the sections `attrs`,
+    // `data` and `event_types`.
     let mut bytes = b"PERFILE2".to_vec();
     for word in [104_u64, 136, 168, 136, 304, 200_000, 0, 0, 0, 0, 0, 0] {
         bytes.extend(word.to_le_bytes());
     }
-    // Each record is a PERF_RECORD_SAMPLE (9): type, misc, size, then ip, pid and tid, time.
+    // Each record is a PERF_RECORD_SAMPLE (9). Its fields are type, misc, size, ip, pid, tid and time.
     let mut rng = Rng(1);
     while bytes.len() < 200_000 {
         bytes.extend(9_u32.to_le_bytes());
@@ -92,7 +92,8 @@ fn programs_are_refused() {
     );
 }
 
-/// Checks up to 100 programs of this system, at equal distances in the sorted list of all programs.
+/// Checks up to 100 programs of this system. The programs are at equal distances in the sorted list of all
+/// programs.
 #[cfg(unix)]
 #[test]
 fn programs_of_the_system_are_refused() {
@@ -142,7 +143,8 @@ fn noise_that_resembles_buffers_is_refused() {
 
 #[test]
 fn traces_without_a_header_are_read() {
-    // Two complete buffers with one event each are enough, or four events before damaged bytes.
+    // Two complete buffers with one event each are enough evidence of a trace. Four events before damaged
+    // bytes are also enough.
     let whole = |time| buffer(0x48 + 16, 0x48 + 16, &sample(time));
     let bytes = [whole(10), whole(20), vec![0; 1024]].concat();
     assert_eq!(open(bytes).unwrap().buffers().len(), 2);
@@ -151,8 +153,8 @@ fn traces_without_a_header_are_read() {
     assert_eq!(open(damaged).unwrap().buffers().len(), 1);
 
     for (name, truth) in testdata::traces() {
-        // Traces with fewer than four events are skipped, because too few events remain without the header
-        // event.
+        // Traces with fewer than four events are skipped. After the header event is removed, too few events
+        // remain.
         if truth["total_events"].as_u64() < Some(4) {
             continue;
         }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use etl::{BufferReader, OpenError, Source, Trace};
 use testdata::Rng;
 
-/// A file whose end is cut off and in which some bits are flipped. The changes are made while it is read, so the
-/// bytes need not be copied.
+/// A file with a cut-off end and some flipped bits. The changes are made while the file is read, so the bytes
+/// need not be copied.
 struct Damaged {
     bytes: Arc<[u8]>,
     len: usize,
@@ -32,9 +32,9 @@ impl Source for Damaged {
     }
 }
 
-/// Opens the damaged file, reads all its events and returns the numbers of events and faults. Also
-/// checks that the walk in time order returns the same number of events. For files over 1 MiB, it
-/// does so only in a tenth of the cases.
+/// Opens the damaged file, reads all its events and returns the number of events and the number of faults.
+/// Also checks that the walk in time order returns the same number of events. For files of 1 MiB or more, the
+/// walk is checked only in a tenth of the cases.
 fn walk(source: Damaged) -> Result<(usize, u64), OpenError> {
     let merge = source.bytes.len() < 1 << 20
         || (source.len + source.flips.iter().map(|f| f.0).sum::<usize>()).is_multiple_of(10);
@@ -108,15 +108,15 @@ fn truncated_anywhere() {
                         full.0 - count
                     );
                 }
-                // An error is correct if the cut removed the first event.
+                // An error is correct only if the cut removed the first event.
                 Err(error) => assert!(len < 0x48 + 600, "{name} cut at {len}: {error}"),
             }
         }
     });
 }
 
-/// Returns true if a buffer of the undamaged file ends at `len`. The chain of buffers does not show
-/// a cut there.
+/// Returns true if a buffer of the undamaged file ends at `len`. If the file is cut at such an offset, the
+/// chain of buffers does not show the cut.
 fn ends_at_a_buffer(bytes: &Arc<[u8]>, len: usize) -> bool {
     let whole = Damaged {
         bytes: bytes.clone(),
@@ -135,11 +135,12 @@ fn flipped_bits() {
     for_every_file(|name, bytes| {
         let mut rng = Rng(!(bytes.len() as u64));
         let mut noticed = 0;
-        // Reading a large file takes long, and one flipped bit affects only one of its many
-        // buffers. So several bits are flipped at once in large files.
+        // Reading a large file takes long. One flipped bit affects only one of its many buffers. So several
+        // bits are flipped at once in large files.
         let at_once = (bytes.len() >> 20).clamp(1, 8);
         for _ in 0..1000 / at_once {
-            // Half of the flipped bits are in the first bytes of a buffer, where they do most harm.
+            // Half of the flipped bits are in the first bytes of a buffer. Damage there has the greatest
+            // effect.
             let flips: Vec<(usize, u8)> = (0..at_once)
                 .map(|_| {
                     let at = match rng.below(2) {

@@ -1,5 +1,4 @@
-//! Checks the errors for paths that are not traces, and the opening of archives and of several
-//! files.
+//! Checks the errors for paths that are not traces. Also checks the opening of archives and of several files.
 
 use std::fs;
 use std::io::Write;

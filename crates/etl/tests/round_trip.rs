@@ -49,7 +49,7 @@ fn random_session(rng: &mut Rng, compressed: bool) -> Session {
     }
 }
 
-/// Losses that a log's header states, and the number of buffers that are marked because of losses.
+/// Losses that a log's header states, and the number of buffers whose flags mark a loss.
 #[derive(Debug, Default, PartialEq)]
 struct Lost {
     events: u32,
@@ -64,7 +64,8 @@ fn write(rng: &mut Rng, session: Session, count: usize) -> (Vec<u8>, Vec<Written
     let processors = session.processors;
     let mut writer = Writer::new(Cursor::new(Vec::new()), session).unwrap();
     let mut lost = Lost::default();
-    // For each CPU, the marks (lost events, lost buffers) expected in its next buffer.
+    // For each CPU, the number of each kind of mark (lost events, lost buffers) that is expected in the CPU's
+    // next buffer.
     let mut pending = vec![(0, 0); processors.into()];
     let mut events = Vec::new();
     let mut time = 1_000;
@@ -166,7 +167,7 @@ fn write(rng: &mut Rng, session: Session, count: usize) -> (Vec<u8>, Vec<Written
     (writer.finish().unwrap().into_inner(), events, lost)
 }
 
-/// Returns the events of a log, without the session's own events, and the losses.
+/// Returns the events and the losses of a log. The session's own events are left out.
 fn read(bytes: Vec<u8>) -> (Vec<Written>, Lost) {
     let trace = Trace::from_sources(vec![("made".into(), Box::new(bytes))]).unwrap();
     let header = trace.header().unwrap();
@@ -288,15 +289,16 @@ fn sessions_of_one_boot_share_a_clock_and_others_are_joined_by_utc() {
         times
     };
     let first = log(1_000, start, 5, &[1, 3]);
-    // In the same boot, the counter continues. So the counter decides, not the rounded start time.
+    // The counter continues during the same boot. So the counter decides the times, not the rounded start
+    // time.
     let frequency = 3_579_545;
     let same_boot = log(1_000 + 2 * frequency, start + 2 * second + 77, 5, &[0, 2]);
     assert_eq!(times(vec![first.clone(), same_boot.clone()]), [1, 2, 3, 4]);
     assert_eq!(times(vec![same_boot, first.clone()]), [1, 2, 3, 4]);
-    // In another boot, the counter restarted. So the UTC start times decide.
+    // The counter restarts at another boot. So the UTC start times decide the times.
     let other_boot = log(50, start + 2 * second, start + second, &[0, 2]);
     assert_eq!(times(vec![first.clone(), other_boot.clone()]), [1, 2, 3, 4]);
-    // If the second session is appended to the same file, it is a separate segment.
+    // A second session that is appended to the same file is a separate segment.
     assert_eq!(times(vec![[first, other_boot].concat()]), [1, 2, 3, 4]);
 }
 

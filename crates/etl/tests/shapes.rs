@@ -1,6 +1,6 @@
-//! Checks forms of logs that do not occur in the real traces: circular, preallocated, unfinished
-//! and old logs, LZNT1, shared buffers, rare records. Each test writes a log and changes it by the
-//! rules of the format.
+//! Checks forms of logs that do not occur in the real traces: circular, preallocated, unfinished and old
+//! logs, LZNT1, shared buffers, rare records. Each test writes a log and then changes the log as the format
+//! allows.
 
 use std::io::Cursor;
 
@@ -36,7 +36,7 @@ fn open(bytes: Vec<u8>) -> Trace {
     Trace::from_sources(vec![("made".into(), Box::new(bytes))]).unwrap()
 }
 
-/// Returns the numbers and CPUs of the log's events, in time order.
+/// Returns the number and the CPU of each event of the log, in time order.
 fn numbers(trace: &Trace) -> Vec<(u32, u16)> {
     let mut walk = trace.events();
     let mut numbers = Vec::new();
@@ -71,7 +71,7 @@ fn a_ring_that_has_wrapped() {
     let trace = open(ring);
     assert!(trace.damage().is_empty());
     assert_eq!(numbers(&trace), expected(2_000));
-    // If buffers were overwritten, their sequence numbers are missing.
+    // If buffers were overwritten, their sequence numbers are missing in the file.
     let cut = [&bytes[..SIZE], &bytes[6 * SIZE..]].concat();
     assert_eq!(open(cut).damage().missing_sequence_numbers(), Some(5));
 }
@@ -108,8 +108,8 @@ fn an_unfinished_log_is_read_to_its_end() {
     assert_eq!(numbers(&trace), expected(300));
 }
 
-/// Checks a log in which the buffers agree with the header's start and end. A time some minutes after the end must
-/// then count as damaged.
+/// Checks a log whose buffers begin between the header's start and end. In such a log, a time some minutes
+/// after the end must count as damaged.
 #[test]
 fn times_are_bounded_by_a_header_that_the_buffers_agree_with() {
     let mut bytes = log(600);
@@ -157,7 +157,7 @@ fn times_far_outside_the_session_are_not_believed() {
     };
     let (expected, none) = times(whole.clone());
     assert_eq!(none, 0);
-    // The test changes the time of the first or of the second event of a buffer by years.
+    // The test changes one time by years: the time of the first or of the second event of a buffer.
     for at in [5 * SIZE + HEADER, 5 * SIZE + HEADER + 24] {
         for byte in [6, 7] {
             let mut bytes = whole.clone();
@@ -165,8 +165,8 @@ fn times_far_outside_the_session_are_not_believed() {
             let (found, faults) = times(bytes);
             assert_eq!(faults, 1);
             assert_eq!(found.len(), expected.len());
-            // The changed event gets the time of a neighbouring event. The difference is small,
-            // because a buffer covers only a few thousand ticks of 100 ns.
+            // The changed event gets the time of a neighbouring event. The difference from the true time is
+            // small, because a buffer covers only a few thousand ticks of 100 ns.
             let moved: Vec<i64> = found
                 .iter()
                 .zip(&expected)
@@ -222,7 +222,7 @@ fn threads_that_share_buffers_fill_several_at_once() {
 
 #[test]
 fn lznt1_buffers_are_read() {
-    // The test writes uncompressed LZNT1 chunks: a header of 0x3000 plus the size minus 1, then the
+    // The test writes uncompressed LZNT1 chunks. Such a chunk has a header of `0x3000 + size - 1`, then the
     // bytes.
     let bytes = log(600);
     let mut packed = bytes[..SIZE].to_vec();
@@ -247,16 +247,15 @@ fn lznt1_buffers_are_read() {
     assert_eq!(numbers(&trace), expected(600));
 }
 
-/// Reads one buffer with a record of every kind. Each record header is written by its published
-/// layout.
+/// Reads one buffer with a record of every kind. Each record header is written in its published layout.
 #[test]
 fn every_kind_of_record_says_what_its_header_holds() {
     let mut records: Vec<(HeaderKind, Vec<u8>)> = Vec::new();
     let ids = [0x11u32, 0x22].map(u32::to_le_bytes).concat();
     let time = |t: i64| t.to_le_bytes().to_vec();
     let marked = |kind: u8| [kind, 0xC0];
-    // SYSTEM and COMPACT headers: version, kind, size, hook, thread, process, time (and in SYSTEM
-    // headers CPU times).
+    // SYSTEM and COMPACT headers have these fields: version, kind, size, hook, thread, process, time. SYSTEM
+    // headers also have CPU times.
     for (kind, number, extra) in [
         (HeaderKind::System32, 1, 8),
         (HeaderKind::System64, 2, 8),
@@ -277,7 +276,7 @@ fn every_kind_of_record_says_what_its_header_holds() {
         .concat();
         records.push((kind, record));
     }
-    // PERFINFO headers with two hardware counters.
+    // These PERFINFO headers have two hardware counters.
     let counters = [7u64, 9].map(u64::to_le_bytes).concat();
     let size = (16 + counters.len() + 3) as u16;
     let perf = |number| {
@@ -291,7 +290,8 @@ fn every_kind_of_record_says_what_its_header_holds() {
     };
     records.push((HeaderKind::PerfInfo32, perf(16)));
     records.push((HeaderKind::PerfInfo64, perf(17)));
-    // FULL and INSTANCE headers: size, kind, opcode, level, version, thread, process, time, GUID.
+    // FULL and INSTANCE headers have these fields: size, kind, opcode, level, version, thread, process, time,
+    // GUID.
     for (kind, number, extra) in [
         (HeaderKind::Full32, 10, 0),
         (HeaderKind::Full64, 20, 0),
@@ -316,7 +316,8 @@ fn every_kind_of_record_says_what_its_header_holds() {
         .concat();
         records.push((kind, record));
     }
-    // EVENT_HEADER with one extended item, whose data has four bytes and is padded to eight.
+    // This EVENT_HEADER has one extended item. The data of the item has four bytes and is padded to eight
+    // bytes.
     for (kind, number) in [
         (HeaderKind::EventHeader32, 18),
         (HeaderKind::EventHeader64, 19),
@@ -343,8 +344,8 @@ fn every_kind_of_record_says_what_its_header_holds() {
         .concat();
         records.push((kind, record));
     }
-    // A MESSAGE header with GUID, time and thread, and an ERROR header, which has no further
-    // fields.
+    // These are a MESSAGE header with GUID, time and thread, and an ERROR header. The ERROR header has no
+    // further fields.
     let size = (8 + 16 + 8 + 8 + 3) as u16;
     let head = [
         &size.to_le_bytes()[..],
@@ -386,7 +387,7 @@ fn every_kind_of_record_says_what_its_header_holds() {
         let event = walk.next().unwrap();
         assert_eq!(event.kind(), *kind);
         assert_eq!(event.record(), record, "{kind:?}");
-        // The ERROR record has no time, so it has the time of the record before it.
+        // The ERROR record has no time, so it gets the time of the previous record.
         assert_eq!(event.raw_time(), 100, "{kind:?}");
         let name = kind.name();
         let narrow = name.ends_with("32");

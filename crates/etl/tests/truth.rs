@@ -1,5 +1,5 @@
-//! Comparison of every real trace's headers, events and times with `truth.json`, which independent
-//! programs made.
+//! Compares the headers, the events and the times of every real trace with `truth.json`. Independent programs
+//! made `truth.json`.
 
 use std::collections::BTreeMap;
 

@@ -66,7 +66,7 @@ fn buffers_are_numbered_as_they_begin_and_written_as_they_fill() {
         processors: 2,
         ..Session::default()
     };
-    // CPU 1 begins its buffer first. CPU 0 then fills its first buffer with 4 events, which is
+    // CPU 1 begins its buffer first. CPU 0 then fills its first buffer with 4 events, so this buffer is
     // written. At the end, one buffer of each CPU is still open.
     let mut events = vec![(1, 1)];
     events.extend((2..=6).map(|time| (0, time)));
@@ -102,8 +102,8 @@ fn the_flush_timer_writes_buffers_that_are_not_full() {
     ];
     let heads = heads(&log(session, &events));
     let written: Vec<_> = heads[1..].iter().map(|h| (h.cpu, h.time)).collect();
-    // At 1 s, the buffers of both CPUs are written. At 2 s, the buffer with the event at 1.2 s is
-    // written. The other buffers are written at the end, 5.6 s.
+    // At 1 s, the buffers of both CPUs are written. At 2 s, the buffer with the event at 1.2 s is written. At
+    // 5.6 s, the end of the log, the other buffers are written.
     assert_eq!(
         written,
         [
@@ -160,7 +160,7 @@ fn a_loss_is_marked_on_the_next_buffer_of_its_cpu() {
     };
     writer.lose(0, loss).unwrap();
     writer.kernel(0, mark(2), b"after").unwrap();
-    // No event follows on CPU 1, so no buffer can be marked.
+    // CPU 1 has no later event, so the flags of no buffer can mark this loss.
     let last = Loss {
         events: 1,
         buffers: 0,
@@ -205,8 +205,8 @@ fn a_loss_is_marked_on_the_next_buffer_of_its_cpu() {
 #[test]
 fn any_clock_gives_the_times_that_its_ticks_mean() {
     let start = 133_000_000_000_000_000;
-    // Each case has a clock, its frequency, and a duration in ticks and in nanoseconds. The
-    // duration is half a second, except for the counter of 1 Hz, which has only whole seconds.
+    // Each case has a clock, the clock's frequency, and a duration in ticks and in nanoseconds. The duration
+    // is half a second. The counter of 1 Hz is an exception, because it has only full seconds.
     let cases = [
         (ClockKind::Qpc, 3_579_545, 1_789_772, 499_999_860),
         (ClockKind::Qpc, 10_000_000, 5_000_000, 500_000_000),
@@ -298,8 +298,8 @@ fn the_smallest_buffer_holds_the_longest_names() {
     assert!(trace.damage().is_empty());
 }
 
-/// Copies every event of the real traces up to 8 MiB. They have many kinds of records, of 32-bit
-/// and 64-bit systems.
+/// Copies every event of the real traces that have at most 8 MiB. These traces have many kinds of records,
+/// from 32-bit and 64-bit systems.
 #[test]
 fn copied_records_are_the_same() {
     let mut kinds = std::collections::BTreeSet::new();

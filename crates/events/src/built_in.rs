@@ -17,9 +17,9 @@ const TEXTS: [&str; 2] = [
     include_str!("../data/dotnet-events.txt"),
 ];
 
-/// Returns the schema of event `id` of `provider` in layout `version`. A new version of an event
-/// appends fields, so for an unknown version this returns the nearest earlier version. The list of
-/// fields ends before the first field whose layout is unknown.
+/// Returns the schema of event `id` of `provider` in layout `version`. A new version of an event appends
+/// fields. So for an unknown version, returns the schema of the nearest earlier version. The list of fields
+/// ends before the first field whose layout is unknown.
 pub fn schema(provider: Guid, id: u16, version: u8) -> Option<Arc<Schema>> {
     let events = PROVIDERS.get(&provider)?.events();
     events
@@ -33,7 +33,7 @@ pub fn provider_name(provider: Guid) -> Option<&'static str> {
     PROVIDERS.get(&provider).map(|provider| provider.name)
 }
 
-// The texts are part of the program, and a test reads all their lines. So errors are ignored here.
+// The texts are compiled into the program, and a test reads all their lines. So errors can be ignored here.
 static PROVIDERS: LazyLock<HashMap<Guid, Provider>> =
     LazyLock::new(|| providers().unwrap_or_default());
 
@@ -49,8 +49,8 @@ struct Provider {
     events: OnceLock<Events>,
 }
 
-/// Finds the headings of the providers in the texts. If a heading cannot be read, the error is that
-/// heading.
+/// Finds the headings of the providers in the texts. If a heading cannot be read, returns this heading as the
+/// error.
 fn providers() -> Result<HashMap<Guid, Provider>, &'static str> {
     const HEADING: &str = "\nprovider ";
     let mut providers = HashMap::new();
@@ -77,7 +77,7 @@ impl Provider {
         self.events.get_or_init(|| self.read().unwrap_or_default())
     }
 
-    /// Reads the provider's lines. If a line cannot be read, the error is that line.
+    /// Reads the provider's lines. If a line cannot be read, returns this line as the error.
     fn read(&self) -> Result<Events, &'static str> {
         let mut events = Events::new();
         let mut maps = HashMap::new();
@@ -104,7 +104,7 @@ impl Provider {
 
 type Maps = HashMap<&'static str, Arc<ValueMap>>;
 
-/// Parses an entry of a value map: `0x1 Name`.
+/// Parses an entry of a value map. The entry has the form `0x1 Name`.
 fn map_entry(text: &str) -> Option<(u64, Arc<str>)> {
     let (value, name) = text.split_once(' ')?;
     Some((tdh::number(value)?, name.into()))
@@ -138,7 +138,7 @@ struct FieldReader<'a> {
 }
 
 impl<'a> FieldReader<'a> {
-    /// Reads fields up to the end of the line or struct, or to a field whose layout is unknown.
+    /// Reads fields up to the end of the line or struct. Stops early at a field whose layout is unknown.
     fn fields(&mut self) -> Option<Vec<Field>> {
         let mut fields = Vec::new();
         while !self.rest.is_empty() && !self.rest.starts_with(['}', '?']) {
@@ -167,7 +167,7 @@ impl<'a> FieldReader<'a> {
         })
     }
 
-    /// Reads the type of the field `name`: `inType:outType(length)[count]<map>`. Only the in-type
+    /// Reads the type of the field `name`. The form is `inType:outType(length)[count]<map>`. Only the in-type
     /// is required.
     fn typed(&self, name: &str, text: &str) -> Option<Field> {
         let types = text.split(['(', '[', '<']).next()?;
@@ -282,8 +282,7 @@ mod tests {
         assert_eq!(schema(process, 11, 9), schema(process, 11, 1));
         assert_eq!(schema(process, 9999, 0), None);
         assert_eq!(schema(Guid::ZERO, 1, 0), None);
-        // Event 26 is a change of the keyboard focus. Its id and fields are from public
-        // documentation.
+        // Event 26 reports a change of the keyboard focus. Public documentation gives its id and fields.
         let win32k = "8c416c79-d49b-4f01-a467-e56d3aa8234c".parse().unwrap();
         let names = schema(win32k, 26, 0).unwrap();
         let names: Vec<_> = names.fields.iter().map(|field| &*field.name).collect();
@@ -312,8 +311,8 @@ mod tests {
 
     #[test]
     fn fields_end_at_an_unknown_layout() {
-        // Event 16 of SMBServer ends with an array of LOCK structs that no source describes. So its
-        // last known field is `LockCount`.
+        // Event 16 of SMBServer ends with an array of LOCK structs. No source describes these structs. So the
+        // last known field of the event is `LockCount`.
         let smb = provider("Microsoft-Windows-SMBServer");
         assert_eq!(
             &*schema(smb, 16, 2).unwrap().fields.last().unwrap().name,

@@ -1,8 +1,8 @@
 //! Decoding of a payload by the fields of a [`crate::schema::Schema`].
 //!
-//! Fields follow each other without padding, as TDH and the kernel write them. Payloads are
-//! untrusted input: if a count or length exceeds the payload, reading ends there. The values before
-//! it are kept.
+//! Fields follow each other without padding, as TDH and the kernel write them. Payloads are untrusted input.
+//! If a count or a length exceeds the payload, reading ends at this field. The values of earlier fields are
+//! kept.
 
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
@@ -19,25 +19,24 @@ use crate::value::Value;
 /// Maximum depth of nested structs. Real events have one or two levels.
 const MAX_DEPTH: usize = 16;
 
-/// Maximum number of values in one payload that have a size of 0 bytes (empty text, empty structs).
-/// The payload's size limits the number of all other values.
+/// Maximum number of values without bytes (empty text, empty structs) in one payload. The payload's size
+/// limits the number of all other values.
 const MAX_EMPTY_VALUES: usize = 4096;
 
-/// Maximum work per payload for names: the number of bytes in the names of fields and values, plus
-/// the number of names that are compared. Real payloads need far less. Without this limit, a
-/// description and a payload of a few KiB each could require gigabytes of memory or hours of time.
+/// Maximum work per payload for names. The work is the number of bytes in the names of fields and values,
+/// plus the number of names that are compared. Real payloads need far less. Without this limit, a description
+/// and a payload of a few KiB each could require gigabytes of memory or hours of time.
 const MAX_WORK: usize = 4 << 20;
 
 /// Decoded fields of a payload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fields<'a> {
-    /// Names and values in payload order, without missing optional fields.
+    /// Names and values in payload order. Missing optional fields are left out.
     pub values: Vec<(Arc<str>, Value<'a>)>,
-    /// Bytes after the last readable field: padding, or fields that the schema does not know.
+    /// Bytes after the last readable field. They are padding, or fields that are not in the schema.
     pub tail: &'a [u8],
-    /// Name of the field at which reading ended because the payload was too short for it. The
-    /// values before it are correct. If the field is an array or struct, its value may be
-    /// incomplete.
+    /// Name of the field at which reading ended because the payload was too short. The values before this
+    /// field are correct. If the field is an array or a struct, the value of the field may be incomplete.
     pub truncated: Option<Arc<str>>,
 }
 
@@ -55,7 +54,8 @@ fn find<'v, 'a>(values: &'v [(Arc<str>, Value<'a>)], name: &str) -> Option<&'v V
         .map(|(_, value)| value)
 }
 
-/// Reads `payload` as `fields`. Pointers have 4 bytes if `pointer_size` is 4, otherwise 8 bytes.
+/// Decodes `payload` with the layout `fields`. Pointers have 4 bytes if `pointer_size` is 4, otherwise 8
+/// bytes.
 pub fn decode<'a>(fields: &[Field], payload: &'a [u8], pointer_size: usize) -> Fields<'a> {
     let mut reader = Reader::new(payload, pointer_size);
     let values = reader.members(fields, None, 0);
@@ -66,15 +66,15 @@ pub fn decode<'a>(fields: &[Field], payload: &'a [u8], pointer_size: usize) -> F
     }
 }
 
-/// Finds the byte ranges of the values in `payload` when it is read as `fields`.
+/// Returns the byte ranges of the values in `payload`, for the layout `fields`.
 pub(crate) fn spans(fields: &[Field], payload: &[u8], pointer_size: usize) -> Spans {
     let mut reader = Reader::new(payload, pointer_size);
     reader.spans = Some(Vec::new());
     reader.members(fields, None, 0);
     let tail = payload.len() - reader.rest.len();
     let mut values = reader.spans.unwrap_or_default();
-    // This removes the spans of an optional field for which the payload was too short, and of
-    // padding that was read as an array element.
+    // This removes two kinds of spans. The payload was too short for an optional field, or padding was read
+    // as an array element.
     values.retain(|span| span.bytes.end <= tail);
     Spans {
         values,
@@ -83,10 +83,10 @@ pub(crate) fn spans(fields: &[Field], payload: &[u8], pointer_size: usize) -> Sp
     }
 }
 
-/// Function that splits text off the front of bytes and drops its NUL; see [`text`].
+/// Function that splits a text from the front of the bytes and drops the NUL of the text; see [`text`].
 type Split = fn(&[u8]) -> (&[u8], &[u8]);
 
-/// Values read so far in a struct and in the structs that contain it. Counts and lengths of later
+/// Values that were already read in a struct and in the structs that contain it. Counts and lengths of later
 /// fields refer to these values by name.
 struct Scope<'s, 'a> {
     outer: Option<&'s Scope<'s, 'a>>,
@@ -99,9 +99,9 @@ struct Reader<'a> {
     pointer_size: usize,
     truncated: Option<Arc<str>>,
     empty_values: usize,
-    /// Remaining work, from [`MAX_WORK`] down to 0.
+    /// Remaining work. It starts at [`MAX_WORK`] and decreases to 0.
     work: usize,
-    /// Byte ranges of the values, if the caller needs them.
+    /// Byte ranges of the values. They are collected only if the caller needs them.
     spans: Option<Vec<Span>>,
 }
 
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         values
     }
 
-    /// Reads one field, which may be an array. Returns `None` if the payload is too short for it.
+    /// Reads one field, which may be an array. Returns `None` if the payload is too short for the field.
     fn field(&mut self, field: &Field, scope: &Scope<'_, 'a>, depth: usize) -> Option<Value<'a>> {
         let count = match &field.count {
             Count::One => return self.element(field, scope, depth),
@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
             let value = self.element(field, scope, depth);
             let value = self.bounded(before, value);
             if count.is_none() && (value.is_none() || self.truncated.is_some()) {
-                // The remaining bytes are too few for another element, so they are padding.
+                // The remaining bytes are fewer than one element, so they are padding.
                 self.rest = before;
                 self.truncated = None;
                 break;
@@ -211,9 +211,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns `value` if it used bytes of the payload, that is, if fewer bytes remain than in `before`.
-    /// Otherwise counts it as an empty value, and returns `None` if the payload already has too many empty
-    /// values.
+    /// Returns `value` if reading it used bytes of the payload. `before` are the bytes that remained before
+    /// `value` was read. If no bytes were used, counts `value` as an empty value. Returns `None` if the
+    /// payload has too many empty values.
     fn bounded(&mut self, before: &[u8], value: Option<Value<'a>>) -> Option<Value<'a>> {
         if value.is_some() && self.rest.len() == before.len() {
             self.empty_values = self.empty_values.checked_sub(1)?;
@@ -221,8 +221,8 @@ impl<'a> Reader<'a> {
         value
     }
 
-    /// Returns the number in the field called `name`, which gives a count or length. Searches the
-    /// current struct first, then the structs around it.
+    /// Returns the number in the field `name`. The number is a count or a length. Searches the current struct
+    /// first, then the structs around it.
     fn number(&mut self, mut scope: &Scope<'_, 'a>, name: &str) -> Option<usize> {
         loop {
             self.spend(scope.values.len())?;
@@ -239,8 +239,8 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// Returns the name of a value. Returns `None` if less than half of the allowed work remains,
-    /// because reading all fields matters more than the names of their values.
+    /// Returns the name of a value. Returns `None` if less than half of the allowed work remains. The other
+    /// half is reserved for reading all fields, which matters more than the names of values.
     fn value_name(&mut self, map: &ValueMap, value: u64) -> Option<Arc<str>> {
         let room = self.work.checked_sub(MAX_WORK / 2)?;
         let room = room.checked_sub(map.entries.len())?;
@@ -332,8 +332,8 @@ impl<'a> Reader<'a> {
         Some(self.integer(field, Integer::unsigned(bytes)))
     }
 
-    /// Converts an integer into a value. Uses the first of these that the field defines: bit
-    /// fields, value names, out-type, in-type.
+    /// Converts an integer into a value. The field can define bit fields, value names, an out-type and an
+    /// in-type. The function uses the first of these four that the field defines.
     fn integer(&mut self, field: &Field, integer: Integer<'a>) -> Value<'a> {
         let bits = integer.bits;
         if !field.bits.is_empty() {
@@ -384,8 +384,8 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
-    /// Takes the text that `split` separates from the rest. `unit` is the size of a NUL in bytes.
-    /// Returns `None`, not an empty text, if fewer than `unit` bytes are left.
+    /// Takes the text that `split` separates from the other bytes. `unit` is the size of a NUL in bytes. If
+    /// fewer than `unit` bytes are left, returns `None`, not an empty text.
     fn split(&mut self, unit: usize, split: Split) -> Option<&'a [u8]> {
         if self.rest.len() < unit {
             return None;
@@ -395,7 +395,7 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
-    /// Takes a length, which has `prefix` bytes, and then as many bytes as the length states.
+    /// Takes a length of `prefix` bytes, and then as many bytes as the length states.
     fn counted(&mut self, prefix: usize, length: fn(&[u8]) -> Option<usize>) -> Option<&'a [u8]> {
         let size = prefix.checked_add(length(self.rest)?)?;
         self.take(size)?.get(prefix..)
@@ -413,8 +413,7 @@ impl<'a> Reader<'a> {
         le::u64(self.take(8)?, 0)
     }
 
-    /// Skips padding, so that the offset from the payload's start is a multiple of the pointer
-    /// size.
+    /// Skips padding. After it, the offset from the payload's start is a multiple of the pointer size.
     fn align(&mut self) {
         let at = self.payload.len() - self.rest.len();
         let padding = at.next_multiple_of(self.pointer_size) - at;
@@ -444,7 +443,7 @@ fn ansi(bytes: &[u8]) -> Value<'_> {
     Value::Text(text::ansi(bytes))
 }
 
-/// Integer of one to eight bytes, before its conversion into a value.
+/// Integer of one to eight bytes. It is not converted into a value yet.
 struct Integer<'a> {
     bytes: &'a [u8],
     /// Bits of the integer, zero-extended to 64 bits.
@@ -478,8 +477,8 @@ impl<'a> Integer<'a> {
     }
 }
 
-/// Returns the name of a value. In a bitmap, returns the names of the value's set bits that fit
-/// into `room` bytes, and appends unnamed bits as a number. Returns `None` if no name applies.
+/// Returns the name of a value. For a bitmap, returns the names of the set bits. The names have at most
+/// `room` bytes. Bits without a name are appended as a number. Returns `None` if no name applies.
 fn value_name(map: &ValueMap, value: u64, room: usize) -> Option<Arc<str>> {
     let exact = map.entries.iter().find(|(entry, _)| *entry == value);
     if !map.is_bitmap || exact.is_some() {
@@ -506,8 +505,8 @@ fn value_name(map: &ValueMap, value: u64, room: usize) -> Option<Arc<str>> {
     Some(names.into())
 }
 
-/// Converts bytes into a value of the out-type. They stay bytes if their number does not fit the
-/// out-type.
+/// Converts bytes into a value of the out-type. If the number of bytes does not fit the out-type, the value
+/// stays bytes.
 fn binary(out: OutType, bytes: &[u8]) -> Value<'_> {
     match out {
         OutType::String | OutType::Utf8 | OutType::Xml | OutType::Json => ansi(bytes),
@@ -528,8 +527,9 @@ fn binary(out: OutType, bytes: &[u8]) -> Value<'_> {
     }
 }
 
-/// Formats a Windows SOCKADDR as `1.2.3.4:80` or `[::1]:80`. Layout: u16 family, big-endian u16
-/// port, address. For IPv6, u32 flow information precedes the address and a u32 scope follows it.
+/// Formats a Windows SOCKADDR as `1.2.3.4:80` or `[::1]:80`. A SOCKADDR has a u16 family, a big-endian u16
+/// port, and the address. For IPv6, a u32 with flow information is before the address, and a u32 scope is
+/// after the address.
 fn socket_address(bytes: &[u8]) -> Option<String> {
     const AF_INET: u16 = 2;
     const AF_INET6: u16 = 23;
@@ -591,7 +591,7 @@ mod tests {
 
     #[test]
     fn names_of_values_are_bounded_together() {
-        // The map has two names of 32 KiB each. Every byte of the payload has both bits set.
+        // The map has two names of 32 KiB each. In every byte of the payload, the bits of both names are set.
         let name: Arc<str> = "n".repeat(32 << 10).into();
         let map = ValueMap {
             name: "map".into(),

@@ -1,4 +1,4 @@
-//! Decoder of any event, with all available sources of metadata.
+//! Decoder of any event. It uses all available sources of metadata.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, RwLock};
@@ -19,9 +19,9 @@ use crate::text::Utf16;
 use crate::wpp::{self, TmfError, TmfSet};
 use crate::{built_in, kernel, tracelogging};
 
-/// Maximum bytes of cached TraceLogging schemas. A trace has some hundred schemas of about ten
-/// fields. A hostile trace may have a new schema in every event. Schemas beyond the limit are not
-/// cached, but parsed for each event.
+/// Maximum size of the cached TraceLogging schemas in bytes. A real trace has some hundred schemas with about
+/// ten fields each. A hostile trace may have a new schema in every event. If the cache is full, a schema is
+/// not cached but parsed for each event.
 const MAX_CACHED_BYTES: usize = 32 << 20;
 
 /// Maximum number of metadata faults that are kept.
@@ -33,8 +33,8 @@ const STRING_ONLY: u16 = 4;
 /// Converts events into names and values. It uses built-in descriptions, files from the user, and
 /// descriptions in the trace.
 ///
-/// Metadata can be anywhere in a trace. So call [`Decoder::learn`] for all events first, then
-/// [`Decoder::finish_learning`], and then decode the events. Decoding needs only shared access, so
+/// Metadata can be anywhere in a trace. So call [`Decoder::learn`] for all events first. Then call
+/// [`Decoder::finish_learning`]. After that, decode the events. Decoding needs only a shared reference, so
 /// threads can share a decoder.
 #[derive(Debug, Default)]
 pub struct Decoder {
@@ -54,7 +54,7 @@ pub struct Decoder {
     faults: Vec<MetadataFault>,
 }
 
-/// Cache of parsed TraceLogging schemas, by provider and by the bytes of the schema in the event.
+/// Cache of parsed TraceLogging schemas. The key is the provider and the bytes of the schema in the event.
 #[derive(Debug, Default)]
 struct SelfDescribed {
     schemas: HashMap<Guid, HashMap<Box<[u8]>, Arc<Schema>>>,
@@ -68,7 +68,7 @@ struct Manifests {
     events: HashMap<Guid, BTreeMap<(u16, u8), Arc<Schema>>>,
 }
 
-/// Fault in metadata of the trace that could not be read.
+/// Fault in metadata of the trace. The metadata could not be read.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetadataFault {
@@ -80,13 +80,13 @@ pub enum MetadataFault {
     EventSource(#[from] ManifestFault),
 }
 
-/// Provider and name of an event, from its header alone.
+/// Provider and name of an event. They are found without decoding the event's fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// GUID of the provider or event class; for kernel events, the class GUID. `None` for records
-    /// without a GUID.
+    /// GUID of the provider or of the event class. For kernel events, this is the GUID of the kernel class.
+    /// The field is `None` for records without a GUID.
     pub guid: Option<Guid>,
-    /// Name of the provider; for kernel classes, `Windows Kernel`.
+    /// Name of the provider. For kernel classes, the name is `Windows Kernel`.
     pub provider: Option<Arc<str>>,
     /// Name of the event, such as `Process/DCStart`, `ProcessStart/Start` or a TraceLogging name.
     pub name: Option<Arc<str>>,
@@ -95,18 +95,19 @@ pub struct Identity {
 /// A decoded event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded<'a> {
-    /// Provider and name.
+    /// Provider and name of the event.
     pub identity: Identity,
-    /// Source of the layout, or `None` if no layout is known; `fields.tail` is then the whole
+    /// Source of the layout. If no layout is known, the source is `None`, and `fields.tail` is the whole
     /// payload.
     pub source: Option<Source>,
     /// Text of a WPP message or of a string-only event.
     pub message: Option<String>,
-    /// Decoded fields.
+    /// Decoded fields of the payload.
     pub fields: Fields<'a>,
 }
 
-/// Returns true if the event may describe other events, so that [`Decoder::learn`] needs it.
+/// Returns true if the event may describe other events. Only such events must be passed to
+/// [`Decoder::learn`].
 #[inline]
 pub fn is_metadata(event: &Event<'_>) -> bool {
     match event.kind() {
@@ -145,8 +146,8 @@ impl Decoder {
         Ok(count)
     }
 
-    /// Learns descriptions of other events from this event. Most events contain no descriptions;
-    /// [`is_metadata`] selects those that may.
+    /// Learns descriptions of other events from this event. Most events contain no descriptions.
+    /// [`is_metadata`] selects the events that may contain descriptions.
     #[inline]
     pub fn learn(&mut self, event: &Event<'_>) {
         if !is_metadata(event) {
@@ -168,8 +169,8 @@ impl Decoder {
                         self.described_classic
                             .insert((class, d.opcode, d.version), schema);
                     }
-                    // TraceLogging events describe themselves, and have no id by which a
-                    // description could be found.
+                    // A TraceLogging event describes itself. It has no id, so no description of it could be
+                    // found.
                     None if schema.source == Source::TraceLogging => {}
                     None => {
                         self.described
@@ -188,8 +189,8 @@ impl Decoder {
         }
     }
 
-    /// Combines the learned metadata. Must be called after the last [`Decoder::learn`] and before
-    /// decoding.
+    /// Combines the learned metadata. The caller must call this after the last [`Decoder::learn`] and before
+    /// the first decoding.
     pub fn finish_learning(&mut self) {
         for schema in self
             .described
@@ -214,8 +215,8 @@ impl Decoder {
         }
     }
 
-    /// Returns the faults of the metadata that could not be read. The decoder does not decode the
-    /// events that this metadata describes.
+    /// Returns the faults of the metadata that could not be read. The events that such metadata describes are
+    /// not decoded.
     pub fn faults(&self) -> &[MetadataFault] {
         &self.faults
     }
@@ -226,7 +227,7 @@ impl Decoder {
         }
     }
 
-    /// Returns the name of a provider or event class, if any source of metadata has it.
+    /// Returns the name of a provider or event class. Returns `None` if no source of metadata has the name.
     pub fn provider_name(&self, guid: Guid) -> Option<Arc<str>> {
         let learned = [&self.event_sources, &self.user_manifests];
         learned
@@ -253,7 +254,7 @@ impl Decoder {
         self.named(event, self.schema(event).as_deref())
     }
 
-    /// Returns the identity of an event with this schema.
+    /// Returns the identity of an event that has the schema `schema`.
     fn named(&self, event: &Event<'_>, schema: Option<&Schema>) -> Identity {
         let guid = event.guid();
         let traits = || {
@@ -310,7 +311,7 @@ impl Decoder {
         }
     }
 
-    /// Returns the byte ranges of the values in an event's payload, or `None` if the event has no
+    /// Returns the byte ranges of the values in an event's payload. Returns `None` if the event has no
     /// schema. WPP messages have no schema, because their arguments have no fixed offsets.
     pub fn spans(&self, event: &Event<'_>) -> Option<Spans> {
         let payload = event.payload();
@@ -322,14 +323,14 @@ impl Decoder {
         Some(spans(&schema.fields, payload, event.pointer_size()))
     }
 
-    /// Returns the schema of an event, also of a kernel event.
+    /// Returns the schema of any event, including kernel events.
     fn layout(&self, event: &Event<'_>) -> Option<Arc<Schema>> {
         kernel::schema(event)
             .cloned()
             .or_else(|| self.schema(event))
     }
 
-    /// Returns the schema of an event that is not a kernel event. If several sources have one, the
+    /// Returns the schema of an event that is not a kernel event. If several sources have a schema, the
     /// source with the highest authority decides.
     fn schema(&self, event: &Event<'_>) -> Option<Arc<Schema>> {
         let provider = event.guid()?;
@@ -397,8 +398,9 @@ fn is_string_only(event: &Event<'_>) -> bool {
         .is_some_and(|flags| flags & STRING_ONLY != 0)
 }
 
-/// Corrects fixed array counts in a description if the built-in layout names the field with the
-/// count. For example, .NET's manifest describes stacks of any depth as two addresses.
+/// Corrects fixed array counts in a description. If the built-in layout states that another field contains
+/// the count, this count replaces the fixed count. For example, .NET's manifest describes a stack of any
+/// depth as an array of two addresses.
 fn correct_counts(described: &mut [Field], known: &[Field]) {
     let names = known.iter().map(|field| &field.name);
     if !described.iter().map(|field| &field.name).eq(names) {
@@ -423,8 +425,8 @@ impl Manifests {
         }
     }
 
-    /// Returns the schema of that version, or else of the nearest earlier version, because new
-    /// versions only append fields.
+    /// Returns the schema of `version`. If there is none, returns the schema of the nearest earlier version,
+    /// because new versions only append fields.
     fn get(&self, provider: Guid, id: u16, version: u8) -> Option<&Arc<Schema>> {
         let events = self.events.get(&provider)?;
         events

@@ -1,9 +1,9 @@
 //! Event descriptions in a merged trace: `TRACE_EVENT_INFO` and `EVENT_MAP_INFO`.
 //!
-//! The tools that merge traces (`xperf -merge`, WPR, PerfView) add these descriptions as classic
-//! events of the class [`EVENT_METADATA`]. Each distinct manifest event gets one description
-//! ([`EVENT_INFO_OPCODE`]), and each value map gets one ([`MAP_INFO_OPCODE`]). The descriptions can
-//! be anywhere in the trace. Their layouts are in the public `tdh.h`.
+//! The tools that merge traces (`xperf -merge`, WPR, PerfView) add these descriptions as classic events of
+//! the class [`EVENT_METADATA`]. They add one description for each distinct manifest event
+//! ([`EVENT_INFO_OPCODE`]) and one for each value map ([`MAP_INFO_OPCODE`]). The descriptions can be anywhere
+//! in the trace. The layouts of the descriptions are in the public `tdh.h`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ const MAX_DEPTH: usize = 32;
 const HEADER_SIZE: usize = 112;
 const PROPERTY_SIZE: usize = 24;
 
-/// Error in a description. Offsets are in bytes from the start of the described structure
-/// (`TRACE_EVENT_INFO` or `EVENT_MAP_INFO`).
+/// Error in a description. Offsets are in bytes. They count from the start of the `TRACE_EVENT_INFO` or
+/// `EVENT_MAP_INFO` structure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EventInfoError {
-    /// The structure is shorter than the numbers of its elements require.
+    /// The structure is too short for the number of elements that it states.
     #[error("{what} needs {needed} bytes, found {found}")]
     Truncated {
         /// Name of the structure.
@@ -40,11 +40,11 @@ pub enum EventInfoError {
         /// Number of bytes that are present.
         found: usize,
     },
-    /// A string starts outside the structure or has no end, or the strings together are longer than
-    /// the structure, because they overlap.
+    /// A string of the structure is invalid. It starts outside the structure, or it has no end. Or the
+    /// strings overlap, so that together they are longer than the structure.
     #[error("no readable string at byte {offset} ({what})")]
     BadString {
-        /// Meaning of the string, such as "property name".
+        /// Meaning of the invalid string, such as "property name".
         what: &'static str,
         /// Offset of the string's start.
         offset: usize,
@@ -58,7 +58,7 @@ pub enum EventInfoError {
         property: usize,
         /// Index to which the property refers.
         found: usize,
-        /// Number of properties.
+        /// Number of properties of the described event.
         count: usize,
     },
     /// A property has a type that `tdh.h` does not define.
@@ -75,7 +75,7 @@ pub enum EventInfoError {
         /// Index of the property.
         property: usize,
     },
-    /// The map is of a kind that does not map numbers to names.
+    /// The map does not map numbers to names. It is a map of another kind.
     #[error(
         "map `{name}` does not map numbers to names (flags {flags:#x}, value type {value_type})"
     )]
@@ -94,19 +94,19 @@ pub enum EventInfoError {
 pub struct EventInfo {
     /// Provider, id and version of the described events.
     pub descriptor: Descriptor,
-    /// Class GUID if the description is of classic events (WBEM). These are identified by class,
-    /// opcode and version.
+    /// Class GUID if the description is about classic events (WBEM). Class, opcode and version identify a
+    /// kind of classic event.
     pub class: Option<Guid>,
-    /// Names and fields of the described events. The value maps of fields have only names until
-    /// [`resolve_maps`] replaces them.
+    /// Names and fields of the described events. The value map of a field has only a name until
+    /// [`resolve_maps`] replaces the map.
     pub schema: Schema,
 }
 
 /// Reads a `TRACE_EVENT_INFO`.
 ///
 /// # Errors
-/// Returns an error if the structure is cut short, or if a property refers to a missing property or
-/// (directly or through others) to itself.
+/// Returns an error if the structure is cut short. Also returns an error if a property refers to a missing
+/// property, or to itself directly or through other properties.
 pub fn parse_event_info(blob: &[u8]) -> Result<EventInfo, EventInfoError> {
     let truncated = |needed| EventInfoError::Truncated {
         what: "TRACE_EVENT_INFO",
@@ -151,8 +151,8 @@ pub fn parse_event_info(blob: &[u8]) -> Result<EventInfo, EventInfoError> {
     let task = text(68, "task name")?;
     let opcode = text(72, "opcode name")?;
     let message = text(76, "event message")?;
-    // In WBEM descriptions, this field is the name of an activity id. In other descriptions, it is
-    // the event's name.
+    // In WBEM descriptions, this field is the offset of the name of an activity id. In other descriptions, it
+    // is the offset of the event's name.
     let is_wbem = u32_at(48) == 1;
     let name = if is_wbem {
         None
@@ -193,11 +193,10 @@ pub fn parse_event_info(blob: &[u8]) -> Result<EventInfo, EventInfoError> {
     })
 }
 
-/// Reads the payload of a map description. Returns the GUID of the provider that owns the map, and
-/// the map.
+/// Reads the payload of a map description. Returns the GUID of the provider that owns the map, and the map.
 ///
 /// # Errors
-/// Returns an error if the payload is cut short, or if the map does not give names to numbers.
+/// Returns an error if the payload is cut short, or if the map does not map numbers to names.
 pub fn parse_map_info(payload: &[u8]) -> Result<(Guid, ValueMap), EventInfoError> {
     let found = payload.len();
     let truncated = |needed| EventInfoError::Truncated {
@@ -243,8 +242,8 @@ pub fn parse_map_info(payload: &[u8]) -> Result<(Guid, ValueMap), EventInfoError
     ))
 }
 
-/// Replaces the map of each field, which has only a name, by the map that `find` returns for that
-/// name. Removes it if `find` returns `None`.
+/// Replaces the maps of all fields. A field's map has only a name before the call. `find` returns the
+/// complete map for a name. If `find` returns `None`, removes the map from the field.
 pub fn resolve_maps(fields: &mut [Field], find: &dyn Fn(&str) -> Option<Arc<ValueMap>>) {
     for field in fields {
         if let Some(map) = field.map.take() {
@@ -256,8 +255,8 @@ pub fn resolve_maps(fields: &mut [Field], find: &dyn Fn(&str) -> Option<Arc<Valu
     }
 }
 
-/// Reader of the UTF-16 strings in a structure, which are found by their offsets. Equal offsets
-/// share one string. The total length of all strings is limited to the structure's size. So a small
+/// Reader of the UTF-16 strings in a structure. The structure contains the offsets of the strings. Equal
+/// offsets share one string. The total length of all strings is limited to the structure's size. So a small
 /// hostile structure with overlapping strings cannot use much memory.
 struct Strings<'a> {
     blob: &'a [u8],
@@ -311,8 +310,8 @@ struct Properties<'a> {
 }
 
 impl Properties<'_> {
-    /// Reads the properties `start .. start + len` as fields. `parent` is the index of the struct
-    /// that contains them.
+    /// Reads the properties `start .. start + len` as fields. `parent` is the index of the struct that
+    /// contains these properties.
     fn fields(
         &mut self,
         parent: usize,
@@ -364,8 +363,8 @@ impl Properties<'_> {
             count => Count::Fixed(count.into()),
         };
         if flags & STRUCT != 0 {
-            // In a struct, the two type numbers are the index of the first member and the number of
-            // members.
+            // If the property is a struct, the two type fields contain the index of the first member and the
+            // number of members.
             let members = self.fields(index, in_type.into(), out_type.into(), depth + 1)?;
             return Ok(Field {
                 count,
@@ -405,7 +404,7 @@ impl Properties<'_> {
         })
     }
 
-    /// Returns the name of the property that gives another property's length or count.
+    /// Returns the name of a property that contains the length or the count of another property.
     fn name_of(&mut self, property: usize, index: u16) -> Result<Arc<str>, EventInfoError> {
         let found = usize::from(index);
         if found >= self.count {
@@ -428,7 +427,7 @@ mod tests {
 
     const PROVIDER: Guid = Guid([9; 16]);
 
-    /// Builder of a `TRACE_EVENT_INFO` by the public layout.
+    /// Builder of a `TRACE_EVENT_INFO` in the public layout.
     struct Builder {
         header: Vec<u8>,
         properties: Vec<[u8; PROPERTY_SIZE]>,
@@ -564,8 +563,8 @@ mod tests {
             .build();
         let manifest = parse_event_info(&blob).unwrap();
         assert_eq!((manifest.class, &*manifest.schema.name), (None, "Name"));
-        // This sets the decoding source to WBEM. Then the field of the event name is the name of an
-        // activity id.
+        // This sets the decoding source to WBEM. With this source, the field of the event name contains the
+        // name of an activity id.
         blob[48] = 1;
         blob[16..32].fill(5);
         blob[37] = 44;
@@ -638,8 +637,9 @@ mod tests {
             found,
             count: 1,
         };
-        // The four cases are a struct that contains itself, a struct whose member does not exist,
-        // and a length and a count from a property that does not exist.
+        // There are four faulty cases: a struct that contains itself; a struct with a member that does not
+        // exist; a length that refers to a property that does not exist; and a count that refers to such a
+        // property.
         assert_eq!(property(1, [0, 1], [1, 0]), Err(reference(0)));
         assert_eq!(property(1, [1, 1], [1, 0]), Err(reference(1)));
         assert_eq!(property(2, [14, 0], [1, 7]), Err(reference(7)));
@@ -671,8 +671,8 @@ mod tests {
 
     #[test]
     fn overlapping_strings_cannot_multiply() {
-        // The structure has 2000 properties. Their names start at different offsets, but all end at the same
-        // NUL.
+        // The structure has 2000 properties. The names of the properties start at different offsets, but all
+        // names end at the same NUL.
         let mut builder = Builder::new(2000, 2000);
         for _ in 0..2000 {
             builder = builder.property("", 0, [8, 0], [1, 4]);

@@ -1,9 +1,9 @@
 //! Manifests that .NET's EventSource providers write into the trace.
 //!
-//! A provider writes its manifest in chunks of at most 64 KiB, as events with id 0xFFFE. Every
-//! process with the provider writes the manifest when a trace session starts or ends. The payload
-//! is {u8 format = 1, u8 major version, u8 minor version, u8 magic = 0x5B, u16 number of chunks,
-//! u16 index of this chunk} and UTF-8 text (`ManifestEnvelope` in the public .NET sources).
+//! A provider writes its manifest in chunks of at most 64 KiB, as events with id 0xFFFE. Every process that
+//! has the provider writes the manifest when a trace session starts and when it ends. The payload is {u8
+//! format = 1, u8 major version, u8 minor version, u8 magic = 0x5B, u16 number of chunks, u16 index of this
+//! chunk} and UTF-8 text (`ManifestEnvelope` in the public .NET sources).
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -18,7 +18,7 @@ pub const MANIFEST_EVENT_ID: u16 = 0xFFFE;
 
 const MAGIC: u8 = 0x5B;
 const HEADER_SIZE: usize = 8;
-/// Maximum total size in bytes of the manifests with missing chunks.
+/// Maximum total size of the incomplete manifests in bytes. An incomplete manifest has missing chunks.
 const MAX_PENDING_BYTES: usize = 64 << 20;
 /// Maximum number of fields in all manifests of a trace. Real traces have a few thousand.
 const MAX_FIELDS: usize = 1_000_000;
@@ -38,10 +38,10 @@ pub struct EventSourceManifests {
 /// Manifests and faults that [`EventSourceManifests`] collected.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct CollectedManifests {
-    /// Providers as the trace describes them, in trace order. If processes wrote different
-    /// manifests of a provider, the provider occurs once for each manifest.
+    /// Providers that the trace describes, in trace order. If processes wrote different manifests of a
+    /// provider, the provider occurs once for each manifest.
     pub providers: Vec<ManifestProvider>,
-    /// Faults of the manifests that could not be read: the first thousand different ones.
+    /// Faults of the manifests that could not be read. At most the first thousand different faults are kept.
     pub faults: Vec<ManifestFault>,
 }
 
@@ -53,7 +53,7 @@ pub struct ManifestFault {
     pub provider: Guid,
     /// Id of the process that wrote the manifest.
     pub process: u32,
-    /// Kind of fault.
+    /// Kind of the fault in the manifest.
     pub problem: ManifestFaultKind,
 }
 
@@ -86,7 +86,8 @@ pub enum ManifestFaultKind {
     Manifest(#[from] ManifestError),
 }
 
-/// Key of the chunks of one manifest: one thread wrote them for one provider.
+/// Identity of the writer of one manifest: a provider in a thread. Chunks from the same writer belong to the
+/// same manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Writer {
     provider: Guid,
@@ -107,13 +108,13 @@ impl EventSourceManifests {
         EventSourceManifests::default()
     }
 
-    /// Collects `event` if it is a chunk of a manifest. Returns true if it is.
+    /// Collects `event` if it is a chunk of a manifest. Returns true if `event` is a chunk.
     pub fn push(&mut self, event: &Event<'_>) -> bool {
         let is_chunk = event
             .descriptor()
             .is_some_and(|d| d.id == MANIFEST_EVENT_ID && d.opcode == 0xFE && d.task == 0xFFFE);
         let payload = event.payload();
-        // TraceLogging providers may use the same event id, task and opcode, but not the magic
+        // TraceLogging providers may use the same event id, task and opcode. But they do not use the magic
         // byte.
         if !is_chunk || payload.get(3) != Some(&MAGIC) {
             return false;
@@ -195,7 +196,7 @@ impl EventSourceManifests {
 
     fn complete(&mut self, writer: Writer, pending: Pending) {
         let chunks: Vec<_> = pending.chunks.into_values().collect();
-        // Every process writes the same manifest, and writes it again when the session ends.
+        // Every process writes the same manifest. It writes the manifest again when the session ends.
         let manifest = (writer.provider, chunks.concat());
         if self.finished.contains(&manifest) {
             return;

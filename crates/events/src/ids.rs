@@ -1,16 +1,16 @@
 //! Ids of events, event classes and providers that the program's code refers to.
 //!
-//! A hook id identifies a kind of kernel event. Its upper byte is the event's group, its lower byte
-//! the opcode. The names are those in `data/kernel-events.txt`.
+//! A hook id identifies a kind of kernel event. The upper byte of the hook id is the event's group. The lower
+//! byte is the opcode. The names of the events are from `data/kernel-events.txt`.
 
 /// Class GUIDs of classic events that have no kernel group.
 pub mod class {
     use etl::Guid;
     pub use etl::ids::class::*;
 
-    /// Configuration of the machine (volumes, build, …). The merge of a trace adds these events.
+    /// Configuration of the machine (volumes, build, …). These events are added when a trace is merged.
     pub const SYS_CONFIG_EX: Guid = Guid::from_u128(0x9b79ee91_b5fd_41c0_a243_4248e266e9d0);
-    /// Results of Windows' performance assessment (WinSAT). The merge of a trace adds these events.
+    /// Results of Windows' performance assessment (WinSAT). These events are added when a trace is merged.
     pub const WINSAT: Guid = Guid::from_u128(0xed54dff8_c409_4cf6_bf83_05e1e61a09c4);
 }
 
@@ -36,11 +36,11 @@ pub mod provider {
     pub const MULTI_WORKER: Guid = Guid::from_u128(0xe9c3da11_e2a5_48fd_9cd3_17e7c764d303);
     /// Provider `Multi-Input` of UIforETW's manifest.
     pub const MULTI_INPUT: Guid = Guid::from_u128(0x70e2503b_c6f3_4780_b323_bd8ed0c61bf8);
-    /// Provider `Laglab-Input`, whose events `laglab record input` writes. The GUID is derived from
-    /// the name, as in TraceLogging.
+    /// Provider `Laglab-Input`, whose events `laglab record input` writes. The GUID is computed from the
+    /// provider's name, as in TraceLogging.
     pub const LAGLAB_INPUT: Guid = Guid::from_u128(0xcc034ed5_a9f4_5c52_dfab_c2b323286686);
-    /// Provider `Laglab-Simulator`, whose event marks a trace as simulated. The GUID is derived
-    /// from the name, as in TraceLogging.
+    /// Provider `Laglab-Simulator`, whose event marks a trace as simulated. The GUID is computed from the
+    /// provider's name, as in TraceLogging.
     pub const LAGLAB_SIMULATOR: Guid = Guid::from_u128(0xe375a590_30ff_59b0_572d_7a384fba8342);
 }
 

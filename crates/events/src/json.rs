@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use crate::decode::Fields;
 use crate::value::Value;
 
-/// Makes field names unique, because layouts of real providers repeat names.
+/// Makes field names unique, because the layouts of some real providers use a name several times.
 #[derive(Clone, Debug, Default)]
 pub struct OwnNames<'n> {
     /// Number of occurrences of each name so far.
@@ -16,8 +16,8 @@ pub struct OwnNames<'n> {
 }
 
 impl<'n> OwnNames<'n> {
-    /// Returns the name at its first occurrence, and the name with a number at later ones:
-    /// `Reserved`, `Reserved#2`.
+    /// Returns the name unchanged at its first occurrence. At later occurrences, returns the name with a
+    /// number. For example, `Reserved` becomes `Reserved#2`.
     pub fn own(&mut self, name: &'n str) -> Cow<'n, str> {
         let mut times = self.met.get(name).copied().unwrap_or(0);
         let mut own = Cow::Borrowed(name);
@@ -31,7 +31,7 @@ impl<'n> OwnNames<'n> {
     }
 }
 
-/// Numbers, booleans, arrays and structs become JSON values of the same type; all other values
+/// Numbers, booleans, arrays and structs become JSON values of the corresponding type. All other values
 /// become text.
 impl Serialize for Value<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

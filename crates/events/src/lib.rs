@@ -1,9 +1,9 @@
 //! Decoding of Windows trace events: kernel classes, manifests, TraceLogging, WPP.
 //!
-//! [`Decoder`] decodes any event. The other modules provide the descriptions of events that it
-//! uses. A decoder knows the kernel's classes and a selection of manifests. It learns the
-//! descriptions in a trace, and accepts manifests and TMF files. In a trace, a description can come
-//! after the events that it describes, so the caller reads the trace twice:
+//! [`Decoder`] decodes any event. The other modules provide the descriptions that the decoder uses. A decoder
+//! knows the kernel's classes and a selection of manifests. It learns the descriptions in a trace, and
+//! accepts manifests and TMF files. In a trace, a description can come after the events that it describes, so
+//! the caller reads the trace twice:
 //!
 //! ```no_run
 //! use events::Decoder;

@@ -14,10 +14,10 @@ use xml::{Document, Node};
 use crate::schema::{Count, Field, InType, Length, Schema, Source, ValueMap};
 use crate::tdh;
 
-/// Maximum size of a manifest in bytes. The manifests of Windows have at most a few MiB.
+/// Maximum size of a manifest in bytes. Manifests of Windows components have at most a few MiB.
 pub const MAX_SIZE: usize = 16 << 20;
-/// Maximum total number of fields of all events in a manifest. Without it, a short manifest could
-/// describe very many fields, because events share templates.
+/// Maximum total number of fields of all events in a manifest. Events share templates. So without this limit,
+/// a short manifest could describe a huge number of fields.
 const MAX_FIELDS: usize = 200_000;
 const MAX_NODES: u32 = 2_000_000;
 const MAX_DEPTH: usize = 32;
@@ -25,9 +25,9 @@ const MAX_DEPTH: usize = 32;
 /// A provider and its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestProvider {
-    /// The provider's GUID.
+    /// GUID of the provider.
     pub guid: Guid,
-    /// The provider's name.
+    /// Name of the provider.
     pub name: Arc<str>,
     /// Events by id and version.
     pub events: HashMap<(u16, u8), Schema>,
@@ -49,11 +49,11 @@ impl ManifestProvider {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("manifest, line {line}, column {column}: {problem}")]
 pub struct ManifestError {
-    /// Line number; the first line is 1.
+    /// Line number of the error. The first line is 1.
     pub line: u32,
-    /// Column number; the first column is 1.
+    /// Column number of the error. The first column is 1.
     pub column: u32,
-    /// Kind of error.
+    /// Kind of the error in the manifest.
     pub problem: ManifestProblem,
 }
 
@@ -69,19 +69,19 @@ pub enum ManifestProblem {
     /// An element does not have a required attribute.
     #[error("<{element}> has no `{attribute}`")]
     Missing {
-        /// The element's name.
+        /// Name of the element.
         element: String,
-        /// The attribute's name.
+        /// Name of the missing attribute.
         attribute: &'static str,
     },
-    /// An attribute is not a number, or exceeds its maximum.
+    /// The value of an attribute is not a number, or it exceeds its maximum.
     #[error("`{attribute}` is `{found}`, expected a number up to {max}")]
     BadNumber {
-        /// The attribute's name.
+        /// Name of the attribute.
         attribute: &'static str,
         /// Value of the attribute.
         found: String,
-        /// Largest number that is allowed.
+        /// Maximum value of the attribute.
         max: u64,
     },
     /// The provider's GUID is invalid.
@@ -106,12 +106,12 @@ pub enum ManifestProblem {
 
 /// Reads all providers of a manifest.
 ///
-/// Schemas have [`Source::UserManifest`]. If two events have the same id and version, only the
-/// first one is used.
+/// Schemas have [`Source::UserManifest`]. If two events have the same id and version, only the first event is
+/// used.
 ///
 /// # Errors
-/// Returns an error with line and column if the text is not a manifest, or if the description of an
-/// event is invalid.
+/// Returns an error with line and column if the text is not a manifest, or if the description of an event is
+/// invalid.
 pub fn parse_manifest(xml: &str) -> Result<Vec<ManifestProvider>, ManifestError> {
     let at_start = |problem| ManifestError {
         line: 1,
@@ -150,7 +150,7 @@ fn elements<'a, 'input>(
         .filter(move |n| n.is_element() && n.tag_name().name() == name)
 }
 
-/// Returns the elements inside the children of `node` that are called `list`.
+/// Returns the grandchildren of `node` whose parent is an element called `list`.
 fn listed<'a, 'input>(
     node: Node<'a, 'input>,
     list: &'static str,
@@ -161,10 +161,11 @@ fn listed<'a, 'input>(
         .filter(|n| n.is_element())
 }
 
-/// State while a document is read.
+/// State of the reader while it reads a document.
 struct Reader<'a, 'input> {
     document: &'a Document<'input>,
-    /// String table of one language: English if the manifest has it, otherwise the first language.
+    /// String table of one language. The language is English if the manifest has an English table. Otherwise,
+    /// it is the first language.
     strings: HashMap<&'a str, Arc<str>>,
     fields_left: std::cell::Cell<usize>,
 }
@@ -214,8 +215,8 @@ impl<'a, 'input> Reader<'a, 'input> {
         })
     }
 
-    /// Returns the number in the attribute, or `None` if the element has no such attribute. Returns
-    /// an error if the attribute is not a number or exceeds `max`.
+    /// Returns the number in the attribute. Returns `None` if the element has no such attribute. Returns an
+    /// error if the attribute is not a number or exceeds `max`.
     fn number(
         &self,
         node: Node<'_, '_>,
@@ -241,8 +242,8 @@ impl<'a, 'input> Reader<'a, 'input> {
         }
     }
 
-    /// Returns the text of the element's `message` attribute. Returns `None` if the string table
-    /// does not contain it.
+    /// Returns the text of the element's `message` attribute. Returns `None` if the string table does not
+    /// contain this text.
     fn message(&self, node: Node<'a, '_>) -> Option<Arc<str>> {
         let message = node.attribute("message")?;
         match message
@@ -318,7 +319,7 @@ impl<'a, 'input> Reader<'a, 'input> {
         })
     }
 
-    /// Reads a value map or bit map. Omits values whose names are not in the string table.
+    /// Reads a value map or a bit map. Values whose names are not in the string table are left out.
     fn map(&self, node: Node<'a, 'input>) -> Result<ValueMap, ManifestError> {
         let mut entries = Vec::new();
         for entry in node.children().filter(|n| n.tag_name().name() == "map") {
@@ -401,7 +402,7 @@ impl<'a, 'input> Reader<'a, 'input> {
     }
 }
 
-/// A length or count: a number, or the name of the field that contains the number.
+/// A length or a count. It is a number, or the name of the field that contains the number.
 enum Amount {
     Number(u32),
     Field(Arc<str>),

@@ -1,5 +1,5 @@
-//! Description of an event's payload. Kernel tables, manifests, TraceLogging and `TRACE_EVENT_INFO`
-//! all produce a [`Schema`]. [`crate::decode`] reads payloads with it.
+//! Description of an event's payload. Kernel tables, manifests, TraceLogging and `TRACE_EVENT_INFO` all
+//! produce a [`Schema`]. [`crate::decode`] uses the schema to read payloads.
 
 use std::sync::Arc;
 
@@ -10,12 +10,13 @@ use etl::Guid;
 pub struct Schema {
     /// Provider or event-class GUID.
     pub provider: Guid,
-    /// Name of the provider or kernel class (`Process`); `None` if the name is unknown.
+    /// Name of the provider or kernel class (such as `Process`). `None` if the name is unknown.
     pub provider_name: Option<Arc<str>>,
-    /// Name of the event. For kernel events, it is the name within the class (`DCStart`); for
-    /// TraceLogging, the event name; for manifest events, task and opcode (`ProcessStart/Start`).
+    /// Name of the event. For kernel events, this is the name within the class (`DCStart`). For TraceLogging
+    /// events, it is the event name. For manifest events, it is the task and the opcode
+    /// (`ProcessStart/Start`).
     pub name: Arc<str>,
-    /// Message template of the manifest (`%1 …`) or format string of WPP.
+    /// Message template of the manifest (`%1 …`), or format string of a WPP message.
     pub message: Option<Arc<str>>,
     /// Source of the schema.
     pub source: Source,
@@ -23,7 +24,8 @@ pub struct Schema {
     pub fields: Vec<Field>,
 }
 
-/// Source of a schema. For manifest events, earlier variants of this list have higher authority.
+/// Source of a schema. If several sources describe a manifest event, the source that is earlier in this list
+/// has the higher authority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
     /// A TraceLogging event, which describes itself.
@@ -34,7 +36,7 @@ pub enum Source {
     EventSource,
     /// A manifest that the user supplied.
     UserManifest,
-    /// The built-in selection of manifest events. Counts and structs may be incomplete.
+    /// The built-in selection of manifest events. The counts and structs in it may be incomplete.
     BuiltIn,
     /// The built-in table of the kernel's event classes.
     Kernel,
@@ -45,19 +47,20 @@ pub enum Source {
 /// One field of a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Field name.
+    /// Name of the field.
     pub name: Arc<str>,
     /// Layout of the bytes.
     pub in_type: InType,
     /// Format in which the value should be shown.
     pub out_type: OutType,
-    /// Number of elements.
+    /// Number of elements of the field.
     pub count: Count,
-    /// Size of an element in bytes (for strings, in characters), if the type does not define it.
+    /// Size of an element in bytes, or in characters for strings. It is used if the type does not define the
+    /// size.
     pub length: Length,
-    /// Names of the field's values, if they have names.
+    /// Names of the field's values. `None` if the values have no names.
     pub map: Option<Arc<ValueMap>>,
-    /// Named bits of an integer field, starting with the lowest.
+    /// Named bits of an integer field. The lowest bits come first.
     pub bits: Vec<BitField>,
     /// True if the field may be missing at the end of the payload.
     pub optional: bool,
@@ -79,16 +82,17 @@ impl Field {
     }
 }
 
-/// Layout of a field's bytes: the in-types of TDH, and further types of kernel events.
+/// Layout of a field's bytes. The list has the in-types of TDH and further types that only kernel events use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InType {
     /// No bytes.
     Null,
-    /// UTF-16 text up to a NUL or the payload's end. If [`Field::length`] is given, the text has
-    /// exactly that number of characters.
+    /// UTF-16 text up to a NUL or the payload's end. If [`Field::length`] gives a length, the text has
+    /// exactly this number of characters.
     Utf16,
-    /// Text of 8-bit characters up to a NUL or the payload's end. If [`Field::length`] is given,
-    /// the text has exactly that number of bytes. Shown as UTF-8 if valid, else as Latin-1.
+    /// Text of 8-bit characters up to a NUL or the payload's end. If [`Field::length`] gives a length, the
+    /// text has exactly this number of bytes. The text is shown as UTF-8 if it is valid UTF-8, otherwise as
+    /// Latin-1.
     Ansi,
     /// UTF-16 text to the end of the payload, without a NUL.
     Utf16Rest,
@@ -130,8 +134,8 @@ pub enum InType {
     Bool32,
     /// 8-bit boolean.
     Bool8,
-    /// Bytes. Their number is [`Field::length`]; if that is `Length::Natural`, they extend to the
-    /// payload's end.
+    /// Bytes. [`Field::length`] is the number of bytes. If the length is `Length::Natural`, the bytes extend
+    /// to the payload's end.
     Binary,
     /// u16 length, then bytes (TraceLogging binary, counted binary).
     CountedBinary,
@@ -139,17 +143,18 @@ pub enum InType {
     HexDump,
     /// GUID.
     Guid,
-    /// Address of 4 or 8 bytes, the event's pointer size.
+    /// Address. It has 4 or 8 bytes, like all pointers of the event.
     Pointer,
-    /// Size of a memory block, shown in decimal. It has 4 or 8 bytes, the event's pointer size.
+    /// Size of a memory block, shown in decimal. It has 4 or 8 bytes, like all pointers of the event.
     SizeT,
-    /// FILETIME: u64 in units of 100 ns since 1601.
+    /// FILETIME. It is a u64 in units of 100 ns since 1601.
     FileTime,
     /// SYSTEMTIME: eight u16 (year to millisecond).
     SystemTime,
     /// Security identifier.
     Sid,
-    /// TOKEN_USER image (two pointers) and a SID. If there is no SID, the field is only a zero u32.
+    /// TOKEN_USER image (two pointers) and a SID. If there is no SID, the field contains only a u32 with the
+    /// value 0.
     WbemSid,
     /// Unsigned 32 bits shown in hexadecimal.
     Hex32,
@@ -157,13 +162,13 @@ pub enum InType {
     Hex64,
     /// Struct with these members in order.
     Struct(Vec<Field>),
-    /// Padding, not a value. The next field starts at a multiple of the pointer size, as in a C
-    /// structure. Among kernel events, only heap events have such padding.
+    /// Padding, not a value. It ends at a multiple of the pointer size, where the next field starts, as in a
+    /// C structure. Among kernel events, only heap events have such padding.
     Align,
 }
 
-/// Format in which a value should be shown. Out-types without an effect on the format are not
-/// listed. TraceLogging and TDH use different numbers for the same out-types.
+/// Format in which a value should be shown. The list does not contain out-types that do not change the
+/// format. TraceLogging and TDH use different numbers for the same out-types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OutType {
     /// Format that the in-type implies.
@@ -208,7 +213,7 @@ pub enum OutType {
     Xml,
     /// JSON text.
     Json,
-    /// Marks a value that viewers should not show.
+    /// Mark of a value that viewers should not show.
     NoPrint,
 }
 
@@ -219,22 +224,22 @@ pub enum Count {
     One,
     /// An array with a fixed number of elements.
     Fixed(u32),
-    /// An array whose number of elements is in the named earlier field.
+    /// An array. The named earlier field contains the number of elements.
     Field(Arc<str>),
-    /// An array with a u16 number of elements before the first one (TraceLogging).
+    /// An array. A u16 before the first element contains the number of elements (TraceLogging).
     Prefix16,
     /// An array that ends at the payload's end.
     Rest,
 }
 
-/// Size of an element whose type does not define it.
+/// Size of an element. It is used if the type does not define the size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Length {
     /// Size that the type of the field defines.
     Natural,
-    /// Fixed number of bytes; for UTF-16, of characters.
+    /// Fixed size in bytes, or in characters for UTF-16.
     Fixed(u32),
-    /// Number of bytes (for UTF-16, of characters) that the named earlier field contains.
+    /// Size that the named earlier field contains. The unit is bytes, or characters for UTF-16.
     Field(Arc<str>),
 }
 
@@ -245,17 +250,17 @@ pub struct BitField {
     pub name: Arc<str>,
     /// Index of the lowest bit.
     pub low: u8,
-    /// Number of bits.
+    /// Number of bits in the group.
     pub width: u8,
 }
 
 /// Names of a field's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueMap {
-    /// The map's name.
+    /// Name of the map.
     pub name: Arc<str>,
-    /// True if the names belong to single bits; false if they belong to whole values.
+    /// True if the names belong to single bits. False if the names belong to whole values.
     pub is_bitmap: bool,
-    /// Values and names, in the source's order.
+    /// Values and their names, in the order of the source.
     pub entries: Vec<(u64, Arc<str>)>,
 }

@@ -8,9 +8,9 @@ pub(crate) fn size(bytes: &[u8]) -> Option<usize> {
     Some(8 + 4 * usize::from(*bytes.get(1)?))
 }
 
-/// Splits a TOKEN_USER image and the SID after it off the front of `bytes`. A TOKEN_USER image is
-/// two pointers of the machine that logged the event. Returns the SID and the rest. A zero u32
-/// without a SID after it means that there is no SID. Returns `None` if there are too few bytes.
+/// Splits a TOKEN_USER image and the SID after it from the front of `bytes`. A TOKEN_USER image is two
+/// pointers of the machine that logged the event. Returns the SID and the remaining bytes. A u32 with the
+/// value 0 means that there is no image and no SID. Returns `None` if there are too few bytes.
 pub(crate) fn split_token_user(
     bytes: &[u8],
     pointer_size: usize,

@@ -4,11 +4,11 @@ use etl::Trace;
 
 use crate::ids::provider::LAGLAB_SIMULATOR;
 
-/// Returns true if laglab's simulator wrote the trace. The simulator logs an event of
-/// [`LAGLAB_SIMULATOR`] at the start, so this function reads only the first events.
+/// Returns true if laglab's simulator wrote the trace. The simulator logs an event of [`LAGLAB_SIMULATOR`] at
+/// the start of the trace. So this function reads only the first events.
 pub fn is_simulated(trace: &Trace) -> bool {
-    /// Maximum number of events that are searched. The simulator's event need not be the first,
-    /// because other files of the trace can have earlier events.
+    /// Maximum number of events that are searched. Other files of the trace can have earlier events. So the
+    /// simulator's event need not be the first event.
     const SEARCHED: usize = 10_000;
     let mut events = trace.events();
     for _ in 0..SEARCHED {

@@ -1,19 +1,19 @@
-//! Byte ranges of the values in a payload, so that a caller can change values in place.
+//! Byte ranges of the values in a payload. With these ranges, a caller can change values in place.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::schema::{Count, Field, InType, OutType};
 
-/// Byte range of one value that is neither a structure nor an array.
+/// Byte range of one value. The value is neither a structure nor an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Name of the value's field.
     pub name: Arc<str>,
     /// Kind of the value.
     pub content: Content,
-    /// Byte range in the payload. It excludes a length before the value and the TOKEN_USER image
-    /// before a SID. It includes the NUL after text.
+    /// Byte range in the payload. The range includes the NUL after a text. It excludes the length before a
+    /// value and the TOKEN_USER image before a SID.
     pub bytes: Range<usize>,
 }
 
@@ -24,7 +24,7 @@ pub enum Content {
     Utf16,
     /// Text of 8-bit characters.
     Ansi,
-    /// A security identifier. The range is empty if there is none.
+    /// A security identifier. The range is empty if there is no SID.
     Sid,
     /// An IPv4 or IPv6 address.
     IpAddress,
@@ -58,7 +58,7 @@ impl Span {
             | InType::ReverseCountedAnsi
             | InType::CountedBinary => 2,
             InType::HexDump => 4,
-            // If there is no SID, the value is only a zero u32.
+            // If there is no SID, the value contains only a u32 with the value 0.
             InType::WbemSid => (2 * pointer_size).min(to - from),
             _ => 0,
         };
@@ -84,7 +84,7 @@ fn content(field: &Field) -> Content {
             Content::Ansi
         }
         InType::Sid | InType::WbemSid => Content::Sid,
-        // These 16 bytes are a GUID, because the out-type says so.
+        // The out-type is GUID, so these 16 bytes are a GUID.
         InType::Binary if field.out_type == OutType::Guid => Content::Number,
         InType::Binary
         | InType::CountedBinary

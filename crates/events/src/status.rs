@@ -1,9 +1,9 @@
 //! Names of Windows' status and error codes.
 //!
-//! The tables have one line per code, such as `c0000022 STATUS_ACCESS_DENIED`, sorted by code. They contain the
-//! constants of type `NTSTATUS`, `HRESULT` and `WIN32_ERROR` in `Windows::Win32::Foundation` of Microsoft's
-//! `windows-sys` 0.61.2 (MIT or Apache-2.0). If a code has several names, the table has the name that starts
-//! with `STATUS_` or `ERROR_`, and not the name of a range's start or end.
+//! The tables have one line per code, such as `c0000022 STATUS_ACCESS_DENIED`, sorted by code. They contain
+//! the constants of type `NTSTATUS`, `HRESULT` and `WIN32_ERROR` in `Windows::Win32::Foundation` of
+//! Microsoft's `windows-sys` 0.61.2 (MIT or Apache-2.0). If a code has several names, the table has the name
+//! that starts with `STATUS_` or `ERROR_`. The names for the start or the end of a range are left out.
 
 use std::sync::LazyLock;
 
@@ -13,19 +13,19 @@ static NTSTATUS: Table = LazyLock::new(|| parse(include_str!("status/ntstatus.tx
 static HRESULT: Table = LazyLock::new(|| parse(include_str!("status/hresult.txt")));
 static WIN32: Table = LazyLock::new(|| parse(include_str!("status/win32.txt")));
 
-/// Returns the name of an NTSTATUS. For 0xC0000022 it is `STATUS_ACCESS_DENIED`.
+/// Returns the name of an NTSTATUS. For example, the name of 0xC0000022 is `STATUS_ACCESS_DENIED`.
 pub(crate) fn ntstatus_name(code: u32) -> Option<&'static str> {
     find(&NTSTATUS, code)
 }
 
-/// Returns the name of a Win32 error code. For 2 it is `ERROR_FILE_NOT_FOUND`.
+/// Returns the name of a Win32 error code. For example, the name of 2 is `ERROR_FILE_NOT_FOUND`.
 pub(crate) fn win32_error_name(code: u32) -> Option<&'static str> {
     find(&WIN32, code)
 }
 
-/// Returns the name of an HRESULT. For 0x80004001 it is `E_NOTIMPL`. An HRESULT 0x8007xxxx contains
-/// a Win32 error and has the name of that error, as in the output of `tracefmt`. For 0x80070005 it
-/// is `ERROR_ACCESS_DENIED`.
+/// Returns the name of an HRESULT. For example, the name of 0x80004001 is `E_NOTIMPL`. An HRESULT 0x8007xxxx
+/// contains a Win32 error. Its name is the name of this error, as in the output of `tracefmt`. For example,
+/// the name of 0x80070005 is `ERROR_ACCESS_DENIED`.
 pub(crate) fn hresult_name(code: u32) -> Option<&'static str> {
     let wrapped = (code >> 16 == 0x8007)
         .then(|| win32_error_name(code & 0xFFFF))

@@ -1,12 +1,12 @@
-//! Numbers and names of field types, as manifests and `TRACE_EVENT_INFO` use them.
+//! Numbers and names of the field types in manifests and in `TRACE_EVENT_INFO`.
 //!
 //! Source: `TDH_IN_TYPE` and `TDH_OUT_TYPE` of the public `tdh.h`, and the manifest schema's
 //! `inType`/`outType` names (Microsoft's ETW reference).
 
 use crate::schema::{InType, Length, OutType};
 
-/// In-types (layouts of fields): the number in `TRACE_EVENT_INFO`, the name in a manifest without
-/// its prefix (`win:`, `trace:`), and our type.
+/// In-types (layouts of fields). Each entry has the number in `TRACE_EVENT_INFO`, the name in a manifest
+/// without its prefix (`win:`, `trace:`), and the type in this crate.
 const IN_TYPES: [(u16, &str, InType); 37] = [
     (0, "Null", InType::Null),
     (1, "UnicodeString", InType::Utf16),
@@ -47,9 +47,9 @@ const IN_TYPES: [(u16, &str, InType); 37] = [
     (310, "WbemSid", InType::WbemSid),
 ];
 
-/// Out-types (display formats of fields): the number in `TRACE_EVENT_INFO`, the name in a manifest
-/// without its prefix (`xs:`, `win:`), and our type. Numbers 3 to 10 alternate between signed and
-/// unsigned integers.
+/// Out-types (display formats of fields). Each entry has the number in `TRACE_EVENT_INFO`, the name in a
+/// manifest without its prefix (`xs:`, `win:`), and the type in this crate. Numbers 3 to 10 alternate between
+/// signed and unsigned integers.
 const OUT_TYPES: [(u16, &str, OutType); 38] = [
     (1, "string", OutType::String),
     (2, "dateTime", OutType::DateTime),
@@ -117,8 +117,8 @@ pub(crate) fn by_name(in_name: &str, out_name: Option<&str>) -> Option<(InType, 
     Some(shown(in_type.clone(), out_type))
 }
 
-/// Replaces an out-type that repeats the in-type by the default. Turns an 8-bit or 16-bit integer
-/// with out-type `string` into a character.
+/// Simplifies a pair of types. If the out-type only repeats the in-type, replaces the out-type by the
+/// default. Replaces an 8-bit or 16-bit integer with the out-type `string` by a character.
 fn shown(in_type: InType, out_type: Option<OutType>) -> (InType, OutType) {
     use InType::*;
     let out_type = out_type.unwrap_or(OutType::Default);
@@ -137,8 +137,9 @@ fn shown(in_type: InType, out_type: Option<OutType>) -> (InType, OutType) {
     }
 }
 
-/// Returns the length of a field of `in_type` with the given `length`. Returns the natural length
-/// unless the field is a string or binary. A binary IPv6 address always has 16 bytes.
+/// Returns the length of a field of `in_type` with the given `length`. If the field is not a string or
+/// binary, returns the natural length. If the field is a binary IPv6 address without a length, returns 16
+/// bytes.
 pub(crate) fn length(in_type: &InType, out_type: OutType, length: Length) -> Length {
     match (in_type, length) {
         (InType::Utf16 | InType::Ansi, Length::Fixed(0)) => Length::Natural,
@@ -150,7 +151,7 @@ pub(crate) fn length(in_type: &InType, out_type: OutType, length: Length) -> Len
     }
 }
 
-/// Reads a number as manifests write it: decimal, or hexadecimal after `0x`.
+/// Reads a number from a manifest. It is decimal, or hexadecimal after `0x`.
 pub(crate) fn number(text: &str) -> Option<u64> {
     let text = text.trim();
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -159,8 +160,9 @@ pub(crate) fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// Returns the name that trace viewers show for an event: task and opcode (`ProcessStart/Start`).
-/// Omits the opcode `Info`. If the event has no task, uses the event's own name, or its number.
+/// Returns the name that trace viewers show for an event. This is the task and the opcode
+/// (`ProcessStart/Start`). The opcode `Info` is left out. If the event has no task, returns the event's name,
+/// or the event's number if it has no name.
 pub(crate) fn event_name(
     task: Option<&str>,
     opcode: Option<&str>,

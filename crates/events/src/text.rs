@@ -3,18 +3,18 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// Bytes of UTF-16 text in a payload, without the final NUL. The text is decoded when it is
+/// Bytes of UTF-16 text in a payload, without the final NUL. They are decoded only when the text is
 /// formatted.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Utf16<'a>(pub &'a [u8]);
 
-/// Bytes of text in the code page of the machine that logged it, without the final NUL. The text is
-/// formatted as UTF-8 if it is valid, else as Latin-1.
+/// Bytes of text without the final NUL. The text is in the code page of the machine that logged it. The text
+/// is formatted as UTF-8 if it is valid UTF-8, otherwise as Latin-1.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ansi<'a>(pub &'a [u8]);
 
 impl<'a> Ansi<'a> {
-    /// Returns the text, borrowed if it is UTF-8.
+    /// Returns the text. If the text is UTF-8, it is borrowed.
     pub fn to_str(self) -> Cow<'a, str> {
         ansi(self.0)
     }
@@ -57,8 +57,8 @@ pub(crate) fn utf16(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Decodes text up to its first NUL as UTF-8 if valid, else as Latin-1, because a trace does not
-/// name the ANSI code page of its machine.
+/// Decodes text up to its first NUL. If the text is valid UTF-8, decodes it as UTF-8. Otherwise, decodes it
+/// as Latin-1, because a trace does not name the ANSI code page of its machine.
 pub(crate) fn ansi(bytes: &[u8]) -> Cow<'_, str> {
     let bytes = &bytes[..bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len())];
     match str::from_utf8(bytes) {
@@ -67,8 +67,8 @@ pub(crate) fn ansi(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Splits UTF-16 text off the front of `bytes`. Returns the text without its NUL, and the bytes
-/// after the NUL. Text without a NUL ends at the end of `bytes`.
+/// Splits a UTF-16 text from the front of `bytes`. Returns the text without its NUL, and the bytes after the
+/// NUL. If the text has no NUL, it ends at the end of `bytes`.
 pub(crate) fn split_utf16(bytes: &[u8]) -> (&[u8], &[u8]) {
     let (units, odd) = bytes.as_chunks::<2>();
     match units.iter().position(|unit| *unit == [0, 0]) {
@@ -77,7 +77,7 @@ pub(crate) fn split_utf16(bytes: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Splits text of 8-bit characters off the front of `bytes`, like [`split_utf16`].
+/// Splits a text of 8-bit characters from the front of `bytes`, like [`split_utf16`].
 pub(crate) fn split_ansi(bytes: &[u8]) -> (&[u8], &[u8]) {
     match bytes.iter().position(|b| *b == 0) {
         Some(nul) => (&bytes[..nul], &bytes[nul + 1..]),

@@ -10,13 +10,13 @@ use etl::{Event, Guid, ext_type, le};
 
 use crate::schema::{Count, Field, InType, Length, OutType, Schema, Source};
 
-/// Maximum depth of nested structs. Programs that write events have far lower limits.
+/// Maximum depth of nested structs. Programs that write events have much lower limits.
 const MAX_DEPTH: usize = 32;
 
-/// Error in a TraceLogging schema. Offsets are bytes from the blob's start.
+/// Error in a TraceLogging schema. Offsets are in bytes from the start of the blob.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceLoggingError {
-    /// The size that the blob states exceeds its real size.
+    /// The blob states a size that exceeds its real size.
     #[error("TraceLogging schema states a size of {declared} bytes, found {found}")]
     Size {
         /// Size that the blob states.
@@ -35,7 +35,7 @@ pub enum TraceLoggingError {
     /// A field has a type that the format does not define.
     #[error("field `{field}` has unknown TraceLogging type {in_type} at byte {offset}")]
     UnknownType {
-        /// The field's name.
+        /// Name of the field.
         field: String,
         /// Type number of the field.
         in_type: u8,
@@ -45,7 +45,7 @@ pub enum TraceLoggingError {
     /// Structs are nested too deeply.
     #[error("field `{field}` is nested in more than {MAX_DEPTH} structs")]
     TooDeep {
-        /// The field's name.
+        /// Name of the field that is nested too deeply.
         field: String,
     },
 }
@@ -53,13 +53,13 @@ pub enum TraceLoggingError {
 /// Provider name and group (extended item 12).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderTraits<'a> {
-    /// The provider's name.
+    /// Name of the provider.
     pub name: &'a str,
     /// Provider group, if the provider belongs to one.
     pub group: Option<Guid>,
 }
 
-/// Returns the schema inside an event, or `None` if the event has none.
+/// Returns the schema inside an event. Returns `None` if the event contains no schema.
 ///
 /// # Errors
 /// Returns the errors of [`parse_schema`].
@@ -129,7 +129,7 @@ pub fn parse_schema(blob: &[u8]) -> Result<(Arc<str>, Vec<Field>), TraceLoggingE
     Ok((name, fields))
 }
 
-/// Reader of a schema blob. Every read checks the bounds. Its error names the expected item.
+/// Reader of a schema blob. Every read checks the bounds. If a read fails, its error names the expected item.
 struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -158,7 +158,7 @@ impl Cursor<'_> {
         Ok(value)
     }
 
-    /// Reads UTF-8 up to a NUL. Replaces invalid bytes, because an event with a bad name should
+    /// Reads UTF-8 text up to a NUL. Invalid bytes are replaced, because an event with a bad name should
     /// still be decoded.
     fn name(&mut self, expected: &'static str) -> Result<Arc<str>, TraceLoggingError> {
         let rest = self.bytes.get(self.at..).unwrap_or(&[]);
@@ -170,7 +170,7 @@ impl Cursor<'_> {
         Ok(String::from_utf8_lossy(&rest[..end]).into())
     }
 
-    /// Skips tag bytes. The high bit is 0 only in the last tag byte.
+    /// Skips tag bytes. The last tag byte is the byte whose high bit is 0.
     fn skip_tags(&mut self) -> Result<(), TraceLoggingError> {
         while self.u8("tag bytes")? & 0x80 != 0 {}
         Ok(())
@@ -222,8 +222,8 @@ impl Cursor<'_> {
         })
     }
 
-    /// Reads a field with a custom encoding. Only special readers understand its description, which
-    /// is skipped here. In the payload, the field is a u16 length and that number of bytes.
+    /// Reads a field with a custom encoding. The description of such a field is skipped, because only special
+    /// readers understand it. In the payload, the field is a u16 length and then this number of bytes.
     fn custom(&mut self, name: Arc<str>) -> Result<Field, TraceLoggingError> {
         let size = usize::from(self.u16("the size of a custom type's description")?);
         if self.bytes.len() - self.at < size {
@@ -237,7 +237,7 @@ impl Cursor<'_> {
     }
 }
 
-/// Returns the layout of TraceLogging in-type `in_type`. An integer whose out-type is text is a
+/// Returns the layout of the TraceLogging in-type `in_type`. An integer with the out-type text is a
 /// character.
 fn scalar(in_type: u8, out_meta: u8) -> Option<InType> {
     let is_text = out_meta == 2;
@@ -272,8 +272,7 @@ fn scalar(in_type: u8, out_meta: u8) -> Option<InType> {
     })
 }
 
-/// Returns the out-type of TraceLogging's number `out_meta`, or the default if the number is
-/// unknown.
+/// Returns the out-type for the TraceLogging number `out_meta`. Returns the default if the number is unknown.
 fn out_type(out_meta: u8) -> OutType {
     match out_meta {
         1 => OutType::NoPrint,
@@ -332,9 +331,9 @@ mod tests {
 
     #[test]
     fn arrays_structs_custom_and_field_tags() {
-        // The first field `pair` is an array of variable length with tags; its elements are `struct
-        // { x u8; inner struct { y f64 } }`. The fields after it are a fixed array of three hex32,
-        // a custom field with a description of two bytes, and a binary.
+        // The first field, `pair`, is an array of variable length with tags. Its elements are `struct { x u8;
+        // inner struct { y f64 } }`. Three fields follow: a fixed array of three hex32, a custom field with a
+        // description of two bytes, and a binary.
         let body = b"\0E\0pair\0\xD8\x82\x05x\0\x04inner\0\x98\x01y\0\x0Chex\0\x34\x03\0\
                      own\0\x6E\x02\0\xAA\xBBbin\0\x0E";
         let (_, fields) = parse_schema(&blob(body)).unwrap();
@@ -386,7 +385,7 @@ mod tests {
             parse_schema(&blob(b"\0E\0f\0\x1F")),
             Err(UnknownType { in_type: 31, .. })
         ));
-        // The struct states two members, but only one follows.
+        // The struct states that it has two members, but only one member follows.
         assert!(matches!(
             parse_schema(&blob(b"\0E\0s\0\x98\x02x\0\x04")),
             Err(Truncated { .. })

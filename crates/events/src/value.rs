@@ -40,8 +40,8 @@ pub enum Value<'a> {
     Ipv4(Ipv4Addr),
     /// IPv6 address.
     Ipv6(Ipv6Addr),
-    /// Number that has a name in a value map, or whose set bits have names. Contains the number and
-    /// the name or names.
+    /// Number with one or more names. The names are from a value map, for the whole number or for its set
+    /// bits. Contains the number and the name or names.
     Named(u64, Arc<str>),
     /// Elements of an array.
     Array(Vec<Value<'a>>),
@@ -64,7 +64,7 @@ impl Value<'_> {
         }
     }
 
-    /// Returns the value's text, or the name of a named value.
+    /// Returns the text of a text value, or the name of a named value. Returns `None` for other values.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Value::Text(text) => Some(text),
@@ -127,8 +127,8 @@ fn write_file_time(f: &mut fmt::Formatter<'_>, time: u64) -> fmt::Result {
     const DAYS_PER_4_YEARS: u64 = 1_461;
     let (seconds, ticks) = (time / TICKS_PER_SECOND, time % TICKS_PER_SECOND);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // FILETIME 0 is the start of a 400-year cycle of the Gregorian calendar. The leap years are at
-    // the end of each cycle of 4, 100 (if any) and 400 years.
+    // FILETIME 0 is the start of a 400-year cycle of the Gregorian calendar. Cycles of 4, 100 and 400 years
+    // end with their leap year. Only the cycle of 100 years can lack it.
     let (cycles, day) = (days / DAYS_PER_400_YEARS, days % DAYS_PER_400_YEARS);
     let centuries = (day / DAYS_PER_100_YEARS).min(3);
     let day = day - centuries * DAYS_PER_100_YEARS;
@@ -175,7 +175,7 @@ fn write_sid(f: &mut fmt::Formatter<'_>, sid: &[u8]) -> fmt::Result {
     let authority = authority
         .iter()
         .fold(0, |value, b| value << 8 | u64::from(*b));
-    // MS-DTYP 2.4.2.1: an authority of 2^32 and more is written in hexadecimal.
+    // MS-DTYP 2.4.2.1 requires that an authority of 2^32 or more is written in hexadecimal.
     if authority >> 32 == 0 {
         write!(f, "S-{revision}-{authority}")?;
     } else {

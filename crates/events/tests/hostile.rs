@@ -1,6 +1,6 @@
-//! Checks that hostile event descriptions do no harm. They are untrusted input: no change to their
-//! bytes may make a parser panic, or produce much more output than the input. Random seeds are
-//! fixed, so failures are reproducible.
+//! Checks that hostile event descriptions do no harm. Descriptions are untrusted input. No change to their
+//! bytes may make a parser panic, or make it produce much more output than the input. Random seeds are fixed,
+//! so failures are reproducible.
 
 use etl::Trace;
 use etl::ext_type::{PROVIDER_TRAITS, TRACELOGGING_SCHEMA};
@@ -8,7 +8,7 @@ use events::schema::{Field, InType};
 use events::{event_info, manifest, tracelogging};
 use testdata::Rng;
 
-/// Returns `bytes` with some random changes, and sometimes cut short.
+/// Returns a copy of `bytes` with some random changes. The copy is sometimes cut short.
 fn mutate(random: &mut Rng, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..=random.below(6) {
@@ -26,7 +26,8 @@ fn mutate(random: &mut Rng, bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the distinct results of `pick` for the events of a trace. The tests mutate them.
+/// Returns the distinct results of `pick` for the events of a trace. The tests change these results at
+/// random.
 fn seeds(name: &str, pick: impl Fn(&etl::Event<'_>) -> Option<Vec<u8>>) -> Vec<Vec<u8>> {
     let bytes = testdata::bytes(&format!("etl/{name}"));
     let trace = Trace::from_sources(vec![(name.into(), Box::new(bytes))]).unwrap();

@@ -7,7 +7,8 @@ use etl::{BufferReader, FileSource, Trace};
 use events::{decode, kernel};
 use serde_json::Value;
 
-/// Number of events and smallest and largest payload size in bytes, by class, opcode and version.
+/// Number of events, size of the smallest payload and size of the largest payload, by class, opcode and
+/// version. Sizes are in bytes.
 type Counts = BTreeMap<(String, u64, u64), (u64, usize, usize)>;
 
 fn open(relative: &str) -> Trace {
@@ -34,8 +35,8 @@ fn expected(truth: &Value, list: &str, class: &str) -> Counts {
         .collect()
 }
 
-/// Traces of unit tests with wrong headers. A 32-bit program wrote prepared 64-bit payloads with
-/// its own headers, so the headers state a pointer size of 4 bytes.
+/// Traces of unit tests with wrong headers. A 32-bit program wrote prepared 64-bit payloads, but it built the
+/// headers itself. So the headers state a pointer size of 4 bytes.
 const WIDE_DESPITE_HEADERS: &[&str] = &[
     "etl/sawbuck__image_data_64_v0.etl",
     "etl/sawbuck__image_data_64_v2.etl",
@@ -59,7 +60,7 @@ fn every_kernel_event_is_described() {
                 };
                 let key = (opcode.into(), version.into());
                 if let Some(hook) = event.hook() {
-                    // `truth.json` counts image loads in the group of processes.
+                    // `truth.json` counts image loads in the group of the process class.
                     let class = kernel::Class::of_group((hook >> 8) as u8).unwrap().name;
                     let count = by_hook.entry((class.to_owned(), key.0, key.1)).or_insert((
                         0,

@@ -1,9 +1,9 @@
-//! Checks that real kernel payloads decode to the values that the tests of another decoder,
-//! Google's libtrace, expect.
+//! Checks the decoding of real kernel payloads. The expected values are from the tests of another decoder,
+//! Google's libtrace.
 //!
-//! Payloads and expected values are from libtrace's unit tests
-//! (`vectors/kernel-payload-vectors.json`). The tables here list the names that differ between
-//! libtrace and our decoder, and the fields that only our decoder reads.
+//! Payloads and expected values are from libtrace's unit tests (`vectors/kernel-payload-vectors.json`). The
+//! tables here list the names that differ between libtrace and our decoder, and the fields that only our
+//! decoder reads.
 
 use events::schema::{Field, InType, OutType};
 use events::{Value, decode};
@@ -13,7 +13,7 @@ mod vectors;
 
 use vectors::vectors;
 
-/// Class names that differ: libtrace's name, and ours.
+/// Classes with different names. Each entry has the name in libtrace and our name.
 const CLASSES: &[(&str, &str)] = &[
     ("EventTraceEvent", "EventTrace"),
     ("Tcplp", "TcpIp"),
@@ -21,7 +21,7 @@ const CLASSES: &[(&str, &str)] = &[
     ("DiskIO", "DiskIo"),
 ];
 
-/// Event names that differ: libtrace's name, and ours.
+/// Events with different names. Each entry has the name in libtrace and our name.
 const EVENTS: &[(&str, &str)] = &[
     ("SampleProf", "SampledProfile"),
     ("SysClEnter", "SysCallEnter"),
@@ -29,8 +29,8 @@ const EVENTS: &[(&str, &str)] = &[
     ("AutoBoostEntryExhaustion", "AutoBoostNoEntries"),
 ];
 
-/// Field names that differ: event, libtrace's name, and ours. If several of our fields have the
-/// bytes of one field of libtrace, all are listed.
+/// Fields with different names. Each entry has the event, the name in libtrace and our names. If several of
+/// our fields share the bytes of one field of libtrace, the entry lists all of them.
 const FIELDS: &[(&str, &str, &[&str])] = &[
     (
         "Header",
@@ -82,14 +82,16 @@ const FIELDS: &[(&str, &str, &[&str])] = &[
     ("AutoBoostSetFloor", "BoostFlags", &["Flags"]),
     ("AutoBoostClearFloor", "LockAddress", &["Lock"]),
     ("Stack", "Stack", &["Addresses"]),
-    // Image events of version 1 and later. For version 0, our names are those of libtrace.
+    // These names are for image events of version 1 and later. For version 0, our names are equal to the
+    // names in libtrace.
     ("*", "BaseAddress", &["ImageBase"]),
     ("*", "ModuleSize", &["ImageSize"]),
     ("*", "ImageCheckSum", &["ImageChecksum"]),
     ("*", "ImageFileName", &["FileName"]),
 ];
 
-/// Event and name of the fields that only our decoder reads, and the reason.
+/// Fields that only our decoder reads. Each entry has the event and the name of the field. A comment states
+/// the reason.
 const ONLY_OURS: &[(&str, &str)] = &[
     ("DebuggerEnabled", "Unknown"), // libtrace leaves the payload's only byte unread
     ("Start", "Pad"),               // padding of the C structure
@@ -105,7 +107,8 @@ fn renamed<'a>(names: &[(&str, &'a str)], theirs: &'a str) -> &'a str {
         .map_or(theirs, |(_, ours)| ours)
 }
 
-/// Returns the text of the C++ string literals in `code`, joined as the compiler joins them.
+/// Returns the text of the C++ string literals in `code`. The literals are joined as a C++ compiler joins
+/// them.
 fn literals(code: &str) -> String {
     let mut text = String::new();
     let mut inside = false;
@@ -121,7 +124,7 @@ fn literals(code: &str) -> String {
     text
 }
 
-/// Returns the part of a test's code between `start` and the next `end`.
+/// Returns a part of a test's code. The part begins after `start` and ends before the next `end`.
 fn after<'a>(code: &'a str, start: &str, end: &str) -> &'a str {
     let rest = code
         .split_once(start)
@@ -134,8 +137,8 @@ fn text_of(body: &str, value: &str) -> String {
     if value.contains('"') {
         return literals(value);
     }
-    // The value is the name of a constant in the test: `const std::wstring name = L"…";` or
-    // `name(L"…");`
+    // The value is not a literal, but the name of a constant in the test. The constant is defined as `const
+    // std::wstring name = L"…";` or `name(L"…");`
     let constants = ["string ", "wstring "]
         .into_iter()
         .flat_map(|ty| body.split(ty).skip(1));
@@ -212,8 +215,8 @@ fn expected_bytes(expected: &Json) -> Vec<u8> {
     value.to_le_bytes()[..width].to_vec()
 }
 
-/// Compares a field that is not a plain number or text with the expected value in the test's code.
-/// Returns the name of the field.
+/// Checks a field that is not a plain number or text. Compares its value with the expected value in the
+/// test's code. Returns the name of the field.
 fn check_complex(body: &str, code: &str, value: &Value<'_>) -> &'static str {
     match (after(code, "AddField(\"", "\""), value) {
         ("UserSID", Value::Sid(sid)) => {
@@ -284,8 +287,8 @@ fn all_vectors_decode_to_their_expected_fields() {
         let schema = class
             .layout(vector.opcode, vector.version)
             .unwrap_or_else(|| panic!("{test}: no layout"));
-        // libtrace has the names `CollectionStart` and `CollectionEnd` for two kinds of rundown, so
-        // these are not compared.
+        // libtrace uses the names `CollectionStart` and `CollectionEnd` for two kinds of rundown. So the test
+        // does not compare these names.
         if !event.contains("ProfileDC") && !event.contains("SpinLockDC") {
             assert_eq!(
                 event,

@@ -9,7 +9,7 @@ mod vectors;
 
 use vectors::vectors;
 
-/// Conversion of a view's field into text; `-` if the field is absent.
+/// Conversion of a view's field into text. The text is `-` if the field is absent.
 trait Seen {
     fn seen(&self) -> String;
 }
@@ -90,7 +90,7 @@ fn bit(fields: &Fields<'_>, name: &str, bit: &str) -> String {
     }
 }
 
-/// Name of a field, its value decoded with the table, and its value in the view.
+/// Name of a field, the value that the table of layouts gives, and the value in the view.
 type Pairs = Vec<(&'static str, String, String)>;
 
 macro_rules! pairs {
@@ -99,7 +99,7 @@ macro_rules! pairs {
     };
 }
 
-/// Reads a payload with the table and with the view of the event. Returns `None` if the event has
+/// Reads a payload with the table of layouts and with the view of the event. Returns `None` if the event has
 /// no view.
 fn read(
     class: &'static Class,
@@ -479,7 +479,7 @@ fn read(
     })
 }
 
-/// Compares an id that some versions store with the size of a pointer.
+/// Compares an id. In some versions, the id has the size of a pointer.
 fn wide_id(fields: &Fields<'_>, name: &'static str, id: u32) -> (&'static str, String, String) {
     let wide = fields.get(name).and_then(Value::as_u64).unwrap();
     (name, (wide as u32).to_string(), id.to_string())
@@ -514,8 +514,8 @@ fn views_of_real_payloads_agree_with_the_table() {
 
 #[test]
 fn views_of_every_layout_agree_with_the_table() {
-    // The payload has pseudo-random bytes, so that a field read at a wrong offset has a wrong
-    // value. It also has NULs, which end texts.
+    // The payload has pseudo-random bytes. So a field that is read at a wrong offset has a wrong value. The
+    // payload also has NULs, because they end texts.
     let mut state = 1u32;
     let mut payload: Vec<u8> = std::iter::repeat_with(|| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -531,8 +531,8 @@ fn views_of_every_layout_agree_with_the_table() {
         for (opcode, version, layout) in class.layouts() {
             for width in [4, 8] {
                 let what = format!("{} {} v{version} {width}", class.name, layout.name);
-                // Thread/End of version 1 has only ids. Only the payload's length shows this, so it
-                // is cut here.
+                // Thread/End of version 1 has only ids. Only the length of the payload shows this. So the
+                // payload is cut here.
                 let is_ids_alone = (class.name, opcode, version) == ("Thread", 2, 1);
                 let payload = if is_ids_alone {
                     &payload[..8]

@@ -1,4 +1,4 @@
-//! Comparison of the event descriptions in real traces with the payloads that they describe, and
+//! Compares the event descriptions in real traces with the payloads that they describe. Also compares them
 //! with the output of other programs that read traces.
 
 use std::collections::{BTreeSet, HashMap};
@@ -42,7 +42,8 @@ fn golden(name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Returns the names `Provider/Event` and the numbers of events in a dump's `COUNT` lines.
+/// Returns the names `Provider/Event` and the number of events of each name, from the `COUNT` lines of a
+/// dump.
 fn counted(lines: &[String]) -> HashMap<&str, usize> {
     let counts = lines.iter().filter_map(|line| line.strip_prefix("COUNT "));
     counts
@@ -78,7 +79,7 @@ fn assert_exact(name: &str, fields: &[Field], event: &Event<'_>) {
     );
 }
 
-/// Returns the schema in a TraceLogging event, and checks that it covers every byte of the payload.
+/// Returns the schema in a TraceLogging event. Checks that the schema covers every byte of the payload.
 fn described(event: &Event<'_>) -> Option<Schema> {
     let schema = tracelogging::schema(event)?.unwrap();
     assert_exact(&schema.name, &schema.fields, event);
@@ -170,8 +171,8 @@ fn metadata(file: &str) -> (Vec<EventInfo>, Vec<(Guid, ValueMap)>) {
 
 #[test]
 fn metadata_describes_the_trace_it_is_in() {
-    // Each entry has a merged trace, its numbers of described events and value maps (from the
-    // dumps), and the file with the described events.
+    // Each entry has a merged trace, its number of described events, its number of value maps, and the file
+    // with the described events. The two numbers are from the dumps.
     for (file, infos, maps, events) in [
         (WIN7, 6, 1, WIN7),
         (
@@ -215,8 +216,8 @@ fn metadata_describes_the_trace_it_is_in() {
             // TraceLogging events contain their own descriptions. They can have the same id as
             // other events, so they are skipped here.
             let schema = schema.filter(|_| item(event, TRACELOGGING_SCHEMA).is_none());
-            // This event is skipped because its manifest always describes two addresses, even if
-            // the FrameCount before them is another number.
+            // This event is skipped. Its manifest always describes two addresses, but the field FrameCount
+            // before them can have another value.
             if let Some(schema) = schema.filter(|schema| !schema.name.ends_with("CLRStackWalk")) {
                 assert_exact(&schema.name, &schema.fields, event);
                 described += 1;
@@ -238,7 +239,7 @@ fn metadata_names_are_those_other_readers_print() {
         let mut versions: HashMap<String, Vec<Vec<&str>>> = HashMap::new();
         for EventInfo { schema, .. } in &infos {
             let provider = schema.provider_name.as_deref().unwrap();
-            // TraceEvent has its own names for the fields of these providers.
+            // TraceEvent uses other names for the fields of these providers.
             let of_its_own = ["Microsoft-Windows-DotNET", "Microsoft-Windows-Kernel-File"];
             if !of_its_own.iter().any(|own| provider.starts_with(own)) {
                 let full_name = format!("{provider}/{}", schema.name);
@@ -299,14 +300,13 @@ fn event_source_manifests_describe_their_events() {
             let Some(provider) = collected.providers.iter().find(|p| p.guid == guid) else {
                 return;
             };
-            // The events with the chunks of the manifest are skipped, because the manifest does not
-            // describe them.
+            // Events that contain the chunks of the manifest are skipped. The manifest does not describe
+            // them.
             if id == events::event_source::MANIFEST_EVENT_ID {
                 return;
             }
             let schema = &provider.events[&(id, version)];
-            // In this event, PerfView writes an enum with 64 bits, although its manifest states 32
-            // bits.
+            // PerfView writes an enum of this event with 64 bits. The manifest of the event states 32 bits.
             if &*schema.name != "ClrEnableParameters" {
                 assert_exact(&schema.name, &schema.fields, event);
             }
@@ -328,8 +328,8 @@ fn event_source_manifests_describe_their_events() {
 
 #[test]
 fn built_in_events_account_for_every_byte() {
-    // These two .NET events are not fully described: one has a template without fields, the other
-    // has unknown padding.
+    // The descriptions of these two .NET events are incomplete. One event has a template without fields. The
+    // other event has unknown padding.
     let undescribed = ["GC/PerHeapHistory", "GC/LOHCompact"];
     for (file, at_least) in [
         ("perfview__gcevents.etl", 60),
@@ -377,8 +377,8 @@ fn built_in_names_are_those_other_readers_print() {
         let theirs = theirs
             .keys()
             .filter(|name| name.starts_with("Microsoft-Windows-DotNET"));
-        // TraceEvent uses the task name GarbageCollection for this event and GC for all other
-        // events of the task.
+        // For this event, TraceEvent uses the task name GarbageCollection. For all other events of the same
+        // task, it uses GC.
         let theirs = theirs.filter(|name| !name.ends_with("/IncreaseMemoryPressure"));
         let missing: BTreeSet<_> = theirs.filter(|name| !ours.contains(**name)).collect();
         assert_eq!(missing, BTreeSet::<&&str>::new(), "{file}");

@@ -66,8 +66,8 @@ fn spans_of_real_events_hold_the_values_that_decoding_gives() {
             for (_, value) in &fields.values {
                 leaves(value, &mut values);
             }
-            // Only flat events are compared, because the number of values differs for structures
-            // and for integers with named bits.
+            // The test compares only events without structures and without integers with named bits. In other
+            // events, the number of values and the number of ranges differ.
             let flat = values
                 .iter()
                 .all(|value| !matches!(value, Value::Struct(_)));
@@ -85,8 +85,8 @@ fn spans_of_real_events_hold_the_values_that_decoding_gives() {
             }
         }
     }
-    // At least five of the seven kinds of content must occur in the traces, so that the comparison
-    // has a meaning.
+    // At least five of the seven kinds of content must occur in the traces. Otherwise, the comparison would
+    // have no meaning.
     let rare = compared.iter().filter(|count| **count == 0).count();
     assert!(rare <= 2, "{compared:?}");
 }

@@ -1,10 +1,10 @@
-//! Comparison of decoded WPP messages with the source code of the programs that wrote them
-//! ("emitters") and with the output of `tracefmt`.
+//! Compares decoded WPP messages with two sources: the source code of the programs that wrote the messages
+//! ("emitters"), and the output of `tracefmt`.
 //!
-//! The trace and the TMF files are in `../shared/data/etl`. Payloads, the source expressions and
-//! `tracefmt`'s texts are from `github:guscatalano/findneedle` (MIT), commit
-//! `0734d0d3943077f73e2d9175f40506b5fc6e9260`: recordings `ETWPluginTests/WppFixtures/*.etl`,
-//! emitters `tools/Wpp*Emitter`, texts `ETWPluginTests/ManagedWppDecoderTests.cs`.
+//! The trace and the TMF files are in `../shared/data/etl`. Payloads, the source expressions and `tracefmt`'s
+//! texts are from `github:guscatalano/findneedle` (MIT), commit `0734d0d3943077f73e2d9175f40506b5fc6e9260`:
+//! recordings `ETWPluginTests/WppFixtures/*.etl`, emitters `tools/Wpp*Emitter`, texts
+//! `ETWPluginTests/ManagedWppDecoderTests.cs`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ fn tmf_texts() -> Vec<String> {
         .collect()
 }
 
-/// Returns the messages of all TMF files. The files are concatenated and added as one text.
+/// Returns the messages of all TMF files. The texts of the files are joined and added as one text.
 fn tmf_set() -> TmfSet {
     let mut set = TmfSet::default();
     let texts = tmf_texts();
@@ -63,9 +63,9 @@ fn bytes(hex: &str) -> Vec<u8> {
 /// Message number, payload in hexadecimal, and expected text.
 type Recorded = (u16, &'static str, &'static str);
 
-/// All different messages of the nine recordings, by GUID. The expected texts are the output of
-/// `tracefmt`, with these differences: times are in UTC, the SID is not replaced by an account
-/// name, and the hex dump and the NDIS codes are shown unchanged.
+/// All different messages of the nine recordings, by GUID. The expected texts are the output of `tracefmt`
+/// with some differences. Times are in UTC. The SID is not replaced by an account name. The hex dump and the
+/// NDIS codes are shown unchanged.
 const RECORDED: &[(&str, &[Recorded])] = &[
     (
         "744151fd-b3f4-32e6-38eb-0fd11e3fb62d",
@@ -266,8 +266,8 @@ fn arguments_have_the_values_of_their_expressions() {
     assert_eq!(*value("s"), Value::Named(1, "StateActive".into()));
 }
 
-/// Returns GUID, number, pointer size and payload of each MESSAGE record, in file order. The
-/// recording has uncompressed buffers, and no other records than MESSAGE and SYSTEM records.
+/// Returns the GUID, the number, the pointer size and the payload of each MESSAGE record, in file order. The
+/// buffers of the recording are not compressed. The recording has only MESSAGE and SYSTEM records.
 fn messages(trace: &[u8]) -> Vec<(Guid, u16, usize, &[u8])> {
     let u16_at = |at: usize| u16::from_le_bytes([trace[at], trace[at + 1]]);
     let u32_at = |at: usize| u32::from(u16_at(at)) | u32::from(u16_at(at + 2)) << 16;
@@ -297,8 +297,8 @@ fn messages(trace: &[u8]) -> Vec<(Guid, u16, usize, &[u8])> {
     found
 }
 
-/// Compares all messages with the program's source code. The emitter traces a work item for each
-/// `i` from 0 to 19, and also a detail if `i` is even.
+/// Compares all messages with the program's source code. The emitter traces a work item for each `i` from 0
+/// to 19. If `i` is even, it also traces a detail.
 #[test]
 fn every_message_of_a_recording_is_decoded() {
     let set = tmf_set();
@@ -469,7 +469,7 @@ fn errors_name_the_line_and_what_was_expected() {
     );
 }
 
-/// Random number generator xorshift64 of Marsaglia. It makes the mutations equal on all systems.
+/// Random number generator xorshift64 of Marsaglia. With it, the random changes are the same on all systems.
 struct Random(u64);
 
 impl Random {
@@ -525,7 +525,8 @@ fn mutated_files_and_payloads_stay_bounded() {
                     let decoded = decode_payload(message, &payload, pointer_size);
                     assert!(payload.ends_with(decoded.tail));
                     assert_eq!(decoded.arguments.len(), message.arguments.len());
-                    // An insert adds at most its width, its precision and the text of its value.
+                    // The text of an insert is not longer than the sum of its width, its precision and the
+                    // text of its value.
                     let inserts = message.template.matches('%').count();
                     let names = tmf.len() * inserts;
                     let most = message.template.len() + inserts * (1024 + 3 * payload.len() + 400);

@@ -16,7 +16,7 @@ fn writer() -> Writer<Cursor<Vec<u8>>> {
     Writer::new(Cursor::new(Vec::new()), Session::default()).unwrap()
 }
 
-/// Content of an event that is written and read again: names, and the names and values of the
+/// Content of an event that is written and then read: the event's names, and the names and values of its
 /// fields as text.
 #[derive(Debug, PartialEq)]
 struct Said {
@@ -100,7 +100,7 @@ fn provider_event<'a>(id: u16, extended: &'a [(u16, &'a [u8])]) -> ProviderEvent
     }
 }
 
-/// Returns a random value, both for the writer and as the expected text of `show`.
+/// Returns a random value in two forms: for the writer, and as the text that `show` should return.
 fn random_value<'a>(rng: &mut Rng, text: &'a str) -> (Logged<'a>, String) {
     let bits = rng.bits();
     let quoted = format!("'{text}'");

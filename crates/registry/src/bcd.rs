@@ -1,4 +1,4 @@
-//! Elements of the entries in a boot configuration (BCD) store: numbers, names and values.
+//! Elements of the entries in a boot configuration (BCD) store. An element has a number, a name and a value.
 //!
 //! Numbers: <https://learn.microsoft.com/previous-versions/windows/desktop/bcd/bcdosloaderelementtypes>,
 //! names: <https://learn.microsoft.com/windows-hardware/drivers/devtest/bcdedit--set>
@@ -25,7 +25,8 @@ const WELL_KNOWN: [(&str, &str); 4] = [
     ),
 ];
 
-/// Returns the name that `bcdedit` shows for the entry with GUID `id`, if it has one.
+/// Returns the name that `bcdedit` shows for the entry with the GUID `id`. Returns `None` if `bcdedit` shows
+/// the GUID.
 pub fn entry_name(id: &str) -> Option<&'static str> {
     let mut known = WELL_KNOWN.iter();
     known
@@ -91,7 +92,7 @@ const WORDS: [(&str, &[&str]); 7] = [
     ("x2apicpolicy", &["Disable", "Enable", "Default"]),
 ];
 
-/// Returns the name of an element, or its number in hexadecimal if it is unknown.
+/// Returns the name of an element. Returns the number in hexadecimal if the element is unknown.
 pub fn element_name(number: u32) -> String {
     let mut known = ELEMENTS.iter();
     known

@@ -1,11 +1,12 @@
 //! Reader of hive files (`regf`): finds keys by path and decodes values.
 //!
 //! The available libraries with a permissive licence do at least one of the following: read the whole hive
-//! before the first lookup, refuse hives copied from a running system, or follow cycles of a damaged hive
-//! without end. This reader visits only the cells on the path to a key, checks every offset, and limits the
-//! number of visited cells.
+//! before the first lookup, refuse hives that were copied from a running system, or never end if a damaged
+//! hive contains a cycle. This reader visits only the cells on the path to a key, checks every offset, and
+//! limits the number of visited cells.
 //!
-//! Format: <https://github.com/msuhanov/regf/blob/master/Windows%20registry%20file%20format%20specification.md>
+//! Format:
+//! <https://github.com/msuhanov/regf/blob/master/Windows%20registry%20file%20format%20specification.md>
 
 use std::cell::Cell;
 
@@ -17,7 +18,8 @@ pub(crate) const BASE: usize = 4096;
 /// Maximum size of one segment of a large value, in bytes.
 const SEGMENT: usize = 16344;
 
-/// Maximum length of a value, in bytes. The registry allows longer values, but settings are short.
+/// Maximum length of a value in bytes. The registry allows longer values, but the values of settings are
+/// short.
 const MAX_VALUE: usize = 1 << 20;
 
 /// Maximum number of bytes of names and values that are copied from one hive.
@@ -30,7 +32,7 @@ const MAX_VISITS: usize = 2_000_000;
 /// Maximum number of subkeys of one key.
 const MAX_CHILDREN: usize = 1 << 17;
 
-/// Maximum length of a value's name, in bytes. Windows allows 16383 characters.
+/// Maximum length of a value's name in bytes. Windows allows 16383 characters, which have 2 bytes each.
 const MAX_NAME: usize = 2 * 16383;
 
 /// A hive file in memory.
@@ -40,7 +42,7 @@ pub struct Hive<'a> {
     copied: Budget,
 }
 
-/// Amount of work that is still allowed.
+/// Amount of work that is still allowed, such as cells to visit or bytes to copy.
 struct Budget(Cell<usize>);
 
 impl Budget {
@@ -66,7 +68,7 @@ pub enum HiveError {
     Damaged {
         /// Expected type of the cell.
         expected: &'static str,
-        /// Offset from the start of the file, in bytes.
+        /// Offset of the cell from the start of the file, in bytes.
         at: u64,
     },
     /// The lookups visited more cells or copied more bytes than an undamaged hive needs.
@@ -83,7 +85,7 @@ pub struct HiveKey<'a> {
 
 /// A value of a key.
 pub struct HiveValue {
-    /// Name of the value; empty for the key's default value.
+    /// Name of the value. The name of the key's default value is empty.
     pub name: String,
     /// Type and data of the value.
     pub value: Value,
@@ -91,7 +93,8 @@ pub struct HiveValue {
     pub offset: u64,
 }
 
-/// Returns true if a file starts with the signature that hives and their logs have.
+/// Returns true if a file starts with the signature of a hive. Transaction logs of hives have the same
+/// signature.
 pub fn is_hive(bytes: &[u8]) -> bool {
     bytes.starts_with(b"regf")
 }
@@ -127,7 +130,7 @@ impl<'a> Hive<'a> {
         })
     }
 
-    /// Returns the size of the file in bytes that the base block states.
+    /// Returns the size in bytes that the base block states for the file.
     pub fn claimed_size(&self) -> u64 {
         u32_at(self.bytes, 40).map_or(0, file_offset)
     }
@@ -183,7 +186,7 @@ impl<'a> Hive<'a> {
         })
     }
 
-    /// Returns the data of a value: inline if it is short, in a separate cell, or in segments.
+    /// Returns the data of a value. Short data is inline. Longer data is in a separate cell, or in segments.
     fn data(&self, size: u32, offset: u32, cell: &[u8]) -> Result<Vec<u8>, HiveError> {
         const INLINE: u32 = 1 << 31;
         let broken = || damaged("value's data", offset);
@@ -286,7 +289,8 @@ impl<'a> HiveKey<'a> {
         }
         let list = self.hive.cell(self.field(28), "list of keys")?;
         if list.starts_with(b"ri") {
-            // This cell is a list of lists of keys. Such a list never contains another list of lists.
+            // This cell is a list whose elements are lists of keys. An inner list never contains another list
+            // of lists.
             for offset in offsets(list, 4) {
                 let list = self.hive.cell(offset, "list of keys")?;
                 self.add_children(list, offset, &mut keys)?;
@@ -317,7 +321,7 @@ impl<'a> HiveKey<'a> {
         Ok(())
     }
 
-    /// Returns all values of the key. The element of a damaged value is an error.
+    /// Returns all values of the key. If a value is damaged, its element in the result is an error.
     ///
     /// # Errors
     /// Returns an error if the list of values is damaged.
@@ -347,7 +351,7 @@ impl<'a> HiveKey<'a> {
     }
 }
 
-/// Returns the cell offsets in a list of keys. An element of the list has `step` bytes.
+/// Returns the cell offsets in a list of keys. Each element of the list has `step` bytes.
 fn offsets(list: &[u8], step: usize) -> impl Iterator<Item = u32> {
     let count = usize::from(u16_at(list, 2).unwrap_or(0));
     (0..count).map_while(move |index| u32_at(list, 4 + index * step))
@@ -429,7 +433,8 @@ mod tests {
     #[test]
     fn a_list_of_keys_that_contains_itself_is_an_error() {
         let mut bytes = sample();
-        // The test changes every list of keys into a list of lists whose first element is the list itself.
+        // The test changes every list of keys into a list of lists. The first element of the new list is the
+        // list itself.
         for place in (BASE..bytes.len() - 8).step_by(4) {
             if matches!(&bytes[place + 4..place + 6], b"lf" | b"lh") {
                 let offset = u32::try_from(place - BASE).unwrap();

@@ -1,13 +1,14 @@
-//! Transaction logs of hives. Windows writes a change to a log first. It writes the change to the hive up
-//! to an hour later. So a hive that was copied in this time does not contain its last changes.
+//! Transaction logs of hives. Windows first writes a change to a log. It writes the change to the hive up to
+//! an hour later. So if a hive is copied before that, the copy lacks the last changes.
 //!
-//! Format: <https://github.com/msuhanov/regf/blob/master/Windows%20registry%20file%20format%20specification.md>
+//! Format:
+//! <https://github.com/msuhanov/regf/blob/master/Windows%20registry%20file%20format%20specification.md>
 
 use std::fmt;
 
 use crate::hive::{BASE, is_hive, u32_at};
 
-/// Endings of a log's file name. The name of the hive comes before them.
+/// Endings of a log's file name. The file name is the name of the hive and one of these endings.
 const ENDINGS: [&str; 3] = [".log", ".log1", ".log2"];
 
 /// Size of a sector in bytes. Logs are written in sectors, and a log's base block is one sector.
@@ -16,13 +17,13 @@ const SECTOR: usize = 512;
 /// Signature of an entry in a log.
 const SIGNATURE: &[u8] = b"HvLE";
 
-/// Size of an entry's header, in bytes. References to pages come after it.
+/// Size of an entry's header in bytes. After the header, an entry has references to pages.
 const HEADER: usize = 40;
 
 /// A transaction log file.
 #[derive(Clone)]
 pub struct HiveLog {
-    /// File name.
+    /// File name of the log.
     pub name: String,
     /// Content of the file.
     pub bytes: Vec<u8>,
@@ -38,7 +39,7 @@ pub enum ReplayNote {
         /// File name of the log.
         log: String,
     },
-    /// A log is damaged. Its entries up to the damage were read.
+    /// A log is damaged. The entries before the damage were read.
     LogDamaged {
         /// File name of the log.
         log: String,
@@ -47,13 +48,13 @@ pub enum ReplayNote {
     },
     /// Changes are missing in the hive, and no log has them.
     ChangesMissing,
-    /// Changes were applied. Contains the numbers of the first and the last one. `None` for the single
-    /// change of a log of Windows 8 or earlier, which has no number.
+    /// Changes were applied. Contains the sequence numbers of the first and the last applied change. A log of
+    /// Windows 8 or earlier has a single change without a number, so it gives `None`.
     Applied(Option<(u32, u32)>),
-    /// Changes are missing in all logs. Contains the numbers of the first and the last one.
+    /// Changes are missing in all logs. Contains the sequence numbers of the first and the last missing
+    /// change.
     Gap(u32, u32),
-    /// A page in a log is far beyond the end of the hive. This page and the pages after it were not
-    /// applied.
+    /// A page in a log is far beyond the end of the hive. This page and all later pages were not applied.
     PageOutOfRange {
         /// Offset of the page in the hive, in bytes.
         at: usize,
@@ -100,14 +101,14 @@ impl fmt::Display for ReplayNote {
 
 /// Bytes to write into a hive at an offset.
 struct Page<'a> {
-    /// Offset in the hive in bytes, without the base block.
+    /// Offset in the hive in bytes. The base block is not counted.
     offset: u32,
     bytes: &'a [u8],
 }
 
-/// Change of a hive: pages that Windows writes to the hive together.
+/// Change of a hive. It consists of pages that Windows writes to the hive together.
 struct Change<'a> {
-    /// Sequence number. Changes in logs of Windows versions before 8.1 have none.
+    /// Sequence number of the change. Logs of Windows versions before 8.1 have no sequence numbers.
     number: Option<u32>,
     pages: Vec<Page<'a>>,
 }
@@ -118,7 +119,7 @@ struct BaseBlock {
     primary: u32,
     /// Sequence number of the last write that finished.
     secondary: u32,
-    /// Time of the last write, as the file contains it.
+    /// Time of the last write, in the form that the file contains.
     time: [u32; 2],
     kind: u32,
     /// Size of the hive's data without the base block, in bytes.
@@ -126,7 +127,7 @@ struct BaseBlock {
 }
 
 impl BaseBlock {
-    /// Parses a base block. Returns `None` if its checksum is wrong.
+    /// Parses a base block. Returns `None` if the checksum of the base block is wrong.
     fn parse(bytes: &[u8]) -> Option<Self> {
         let words = bytes.get(..508)?.as_chunks::<4>().0.iter();
         let sum = words.fold(0, |sum, word| sum ^ u32::from_le_bytes(*word));
@@ -147,8 +148,8 @@ impl BaseBlock {
     }
 }
 
-/// Returns true if a file is a transaction log. A log has the same signature as a hive, but another value
-/// in the type field.
+/// Returns true if a file is a transaction log. A log and a hive have the same signature, but they have
+/// different values in the type field.
 pub fn is_hive_log(bytes: &[u8]) -> bool {
     let kind = bytes.get(28..32);
     is_hive(bytes) && kind.is_some_and(|kind| matches!(kind, [1 | 2 | 6, 0, 0, 0]))
@@ -161,7 +162,8 @@ pub fn is_log_name_of(log: &str, hive: &str) -> bool {
         .is_some_and(|end| ENDINGS.contains(&end))
 }
 
-/// Applies the changes to `hive` that only its logs contain. Calls `logs` only if the hive is incomplete.
+/// Applies to `hive` the changes that only the logs of `hive` contain. Calls `logs` only if changes are
+/// missing in the hive.
 pub fn replay(hive: &mut Vec<u8>, logs: impl FnOnce() -> Vec<HiveLog>) -> Vec<ReplayNote> {
     if hive.len() < BASE {
         return Vec::new();
@@ -204,13 +206,13 @@ pub fn replay(hive: &mut Vec<u8>, logs: impl FnOnce() -> Vec<HiveLog>) -> Vec<Re
     notes
 }
 
-/// Position from which the rest of a log cannot be read.
+/// Position of a damage in a log. The log cannot be read from this position to its end.
 enum Damage {
     BaseBlock,
     At(usize),
 }
 
-/// Adds to `changes` the changes in `log` that the hive does not contain.
+/// Adds changes from `log` to `changes`. Changes that the hive already contains are left out.
 fn collect_missing<'a>(
     log: &'a [u8],
     hive: &BaseBlock,
@@ -219,8 +221,8 @@ fn collect_missing<'a>(
     let block = BaseBlock::parse(log).ok_or(Damage::BaseBlock)?;
     if block.kind != 6 {
         let is_complete = block.primary == block.secondary;
-        // Old logs have their own sequence numbers, which cannot be compared with those of the hive. If the
-        // times are equal, the log belongs to this state of the hive.
+        // Old logs have separate sequence numbers. They cannot be compared with the sequence numbers of the
+        // hive. So the times are compared: if they are equal, the log belongs to this state of the hive.
         if is_complete && block.time == hive.time {
             changes.push(parse_old_log(log, &block).ok_or(Damage::At(SECTOR))?);
         }
@@ -240,8 +242,8 @@ fn collect_missing<'a>(
     Ok(())
 }
 
-/// Parses a log of a Windows version before 8.1. It has a bitmap of the hive's sectors, and then the
-/// sectors whose bits are set.
+/// Parses a log of a Windows version before 8.1. The log has a bitmap of the hive's sectors. After the bitmap
+/// come the sectors whose bits are set.
 fn parse_old_log<'a>(log: &'a [u8], block: &BaseBlock) -> Option<Change<'a>> {
     let count = block.bins as usize / SECTOR;
     let bitmap = log.get(SECTOR..)?.strip_prefix(b"DIRT")?;
@@ -262,8 +264,8 @@ fn parse_old_log<'a>(log: &'a [u8], block: &BaseBlock) -> Option<Change<'a>> {
     })
 }
 
-/// Parses a log entry. Returns its size in bytes and its change, or `None` if it is incomplete or a hash is
-/// wrong.
+/// Parses a log entry. Returns the size of the entry in bytes and its change. Returns `None` if the entry is
+/// incomplete or a hash is wrong.
 fn parse_entry(log: &[u8]) -> Option<(usize, Change<'_>)> {
     let field = |at| u32_at(log, at);
     let size = usize::try_from(field(4)?).ok()?;
@@ -290,11 +292,11 @@ fn parse_entry(log: &[u8]) -> Option<(usize, Change<'_>)> {
     Some((size, Change { number, pages }))
 }
 
-/// Seed of the hashes in logs. The specification of the format lists the eight bytes in reverse order, but
-/// only this order gives the hashes that Windows writes.
+/// Seed of the hashes in logs. The specification of the format lists the eight bytes in reverse order. But
+/// only the order here gives the hashes that Windows writes.
 const SEED: u64 = 0x82EF_4D88_7A4E_55C5;
 
-/// Returns the Marvin32 hash, computed like in the source of .NET:
+/// Returns the Marvin32 hash. The computation is the same as in the source of .NET:
 /// <https://github.com/dotnet/runtime/blob/main/src/libraries/System.Private.CoreLib/src/System/Marvin.cs>.
 fn marvin32(seed: u64, bytes: &[u8]) -> u64 {
     let (words, odd) = bytes.as_chunks::<4>();
@@ -344,7 +346,7 @@ mod tests {
     const OLD_LOG: u32 = 1;
     const NEW_LOG: u32 = 6;
 
-    /// Builds the base block of a hive or a log by the specification.
+    /// Builds the base block of a hive or a log, as the specification describes it.
     fn base_block(kind: u32, primary: u32, secondary: u32) -> Vec<u8> {
         let mut block = vec![0; BASE];
         block[..4].copy_from_slice(b"regf");
@@ -367,16 +369,16 @@ mod tests {
         block
     }
 
-    /// Returns a hive of zeros whose last write is missing: its sequence numbers are 10 (started) and 9
-    /// (finished).
+    /// Returns a hive of zeros that lacks its last write. The sequence number of the started write is 10, and
+    /// the sequence number of the finished write is 9.
     fn dirty() -> Vec<u8> {
         let mut hive = base_block(HIVE, 10, 9);
         hive.resize(BASE + BINS as usize, 0);
         hive
     }
 
-    /// Returns a log whose changes have one page each. A change is given by its number, the offset of the
-    /// page and the byte that fills the page.
+    /// Returns a log. Each change in the log has one page. Each element of `changes` has the number of the
+    /// change, the offset of the page, and the byte that fills the page.
     fn log(name: &str, changes: &[(u32, u32, u8)]) -> HiveLog {
         let first = changes[0].0;
         let mut bytes = base_block(NEW_LOG, first, first);
@@ -407,8 +409,9 @@ mod tests {
         }
     }
 
-    /// Compares hashes with the test vectors of SymCrypt, and with an entry's header that Windows wrote, in
-    /// SYSTEM_B.LOG1 of <https://github.com/mkorman90/regipy/tree/master/regipy_tests/data>.
+    /// Compares hashes with the test vectors of SymCrypt. Also compares a hash with the header of an entry
+    /// that Windows wrote, in SYSTEM_B.LOG1 of
+    /// <https://github.com/mkorman90/regipy/tree/master/regipy_tests/data>.
     #[test]
     fn hashes_match_published_vectors_and_windows() {
         const SYMCRYPT: u64 = 0x004F_B61A_001B_DBCC;
@@ -429,7 +432,7 @@ mod tests {
         let mut hive = dirty();
         let logs = vec![
             log("SYSTEM.LOG1", &[(11, 4096, 0xBB)]),
-            // The hive contains change 9 already. Change 10 must be applied before change 11.
+            // The hive already contains change 9. Change 10 must be applied before change 11.
             log(
                 "SYSTEM.LOG2",
                 &[(9, 0, 0x99), (10, 4096, 0xAA), (10, 8192, 0xCC)],
@@ -475,14 +478,15 @@ mod tests {
         assert!(is_hive_log(&log("a", &[(1, 0, 0)]).bytes));
     }
 
-    /// Applies an old log, built by the specification: a bitmap of pages of 512 bytes, then the pages.
+    /// Applies an old log. The log is built as the specification describes it: a bitmap of pages of 512
+    /// bytes, then the pages.
     #[test]
     fn a_log_from_before_windows_8_1_is_applied() {
         let mut hive = dirty();
         let mut bytes = base_block(OLD_LOG, 10, 10);
         bytes.truncate(512);
         bytes.extend(b"DIRT");
-        // The bitmap has only the bit of the ninth page.
+        // In the bitmap, only the bit of the ninth page is set.
         bytes.extend([0, 1]);
         bytes.resize(1024, 0);
         bytes.extend([7; 512]);

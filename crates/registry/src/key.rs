@@ -11,22 +11,22 @@ use crate::Value;
 pub struct Entry {
     /// Path of the key.
     pub key: Key,
-    /// Name of the value; empty for the key's default value.
+    /// Name of the value. The name of the key's default value is empty.
     pub name: String,
     /// Type and data of the value; `None` if the entry deletes the value.
     pub value: Option<Value>,
 }
 
-/// Path of a key: the short name of its root key and the names below it, such as
+/// Path of a key. It consists of the short name of the root key and the names of the keys below, such as
 /// `HKLM\SYSTEM\CurrentControlSet\Control`.
 ///
 /// All spellings (`HKEY_LOCAL_MACHINE`, `[MACHINE]`, `HKLM:\`, `Registry::`, a numbered control set) are
-/// converted to this form. Comparison ignores case, like Windows. Clones share the text, because an export
-/// has many values with the same key.
+/// converted to this form. Comparisons ignore case, as Windows does. Clones of a `Key` share the text,
+/// because an export has many values with the same key.
 #[derive(Clone, Debug)]
 pub struct Key(Arc<str>);
 
-/// Spellings of the root keys, each with the short name.
+/// Spellings of the root keys. Each spelling has the short name of its root key.
 const HIVES: [(&str, &str); 11] = [
     ("HKEY_LOCAL_MACHINE", "HKLM"),
     ("HKEY_CURRENT_USER", "HKCU"),
@@ -42,10 +42,10 @@ const HIVES: [(&str, &str); 11] = [
 ];
 
 impl Key {
-    /// Parses an absolute path. Returns `None` if it does not start with a root key.
+    /// Parses an absolute path. Returns `None` if `text` does not start with a root key.
     ///
-    /// Replaces a numbered control set (`ControlSet001`) by `CurrentControlSet`. If a caller knows that the
-    /// set is not the current one, it must not call this function.
+    /// Replaces a numbered control set (`ControlSet001`) by `CurrentControlSet`. A caller that knows that the
+    /// set is not the current control set must not call this function.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim().trim_end_matches('\\');
         let text = text.strip_prefix("Registry::").unwrap_or(text);

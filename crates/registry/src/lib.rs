@@ -1,13 +1,12 @@
 //! Access to the Windows registry on any system: keys and values, hive files, and the elements of boot
 //! entries.
 //!
-//! [`Hive`] reads a hive file (a part of the registry) in memory. Windows writes a change to the hive's
-//! transaction logs first, so a copied hive may not contain its last changes. [`replay`] applies these
-//! changes from the logs. [`bcd`] has the names of the elements in a boot configuration store, which is a
-//! hive too.
+//! [`Hive`] reads a hive file (a part of the registry) in memory. Windows first writes a change to the hive's
+//! transaction logs. So a copied hive may lack the last changes. [`replay`] applies these changes from the
+//! logs. [`bcd`] has the names of the elements in a boot configuration store. Such a store is also a hive.
 //!
-//! A hive is untrusted input. No content can make the reader panic, run without end or allocate more memory
-//! than its limits.
+//! A hive is untrusted input. No content can make the reader panic, run forever or allocate more memory than
+//! the limits of the reader.
 
 pub mod bcd;
 mod hive;

@@ -21,7 +21,8 @@ pub enum Value {
     List(Vec<String>),
     /// REG_QWORD.
     Qword(u64),
-    /// Type number and bytes of a value with another type, or whose bytes do not match its type.
+    /// Value whose type has no variant here, or whose bytes do not match its type. Contains the type number
+    /// and the bytes.
     Other(u32, Vec<u8>),
 }
 
@@ -45,8 +46,8 @@ impl Value {
 
     /// Decodes the data of a value with the type number `kind`.
     ///
-    /// Returns [`Value::Other`] if the bytes do not match the type, such as a REG_DWORD with a length other
-    /// than 4 bytes or text that is not UTF-16.
+    /// Returns [`Value::Other`] if the bytes do not match the type. Examples are a REG_DWORD that does not
+    /// have 4 bytes, and a text that is not UTF-16.
     pub fn from_bytes(kind: u32, bytes: &[u8]) -> Self {
         let other = || Self::Other(kind, bytes.to_vec());
         match kind {
@@ -118,7 +119,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Decodes UTF-16 text up to its NUL. Returns `None` if it is not valid UTF-16.
+/// Decodes UTF-16 text up to its NUL. Returns `None` if the text is not valid UTF-16.
 fn text(bytes: &[u8]) -> Option<String> {
     let (units, odd) = bytes.as_chunks::<2>();
     let units = units.iter().map(|unit| u16::from_le_bytes(*unit));

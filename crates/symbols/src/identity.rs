@@ -7,7 +7,7 @@ use etl::Guid;
 /// Maximum length of a file name in common file systems, in bytes.
 const MAX_NAME: usize = 255;
 
-/// Identity of a PDB: file name, GUID and age. It is different for each build of a program.
+/// Identity of a PDB: its file name, GUID and age. Each build of a program has a different identity.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PdbId {
     name: String,
@@ -16,11 +16,12 @@ pub struct PdbId {
 }
 
 impl PdbId {
-    /// Creates the identity from the RSDS record of an image: path of the PDB, GUID and age. Only the
-    /// file name of the path is kept.
+    /// Creates the identity from the RSDS record of an image. The record contains the path, the GUID and the
+    /// age of the PDB. Only the file name of the path is kept.
     ///
     /// # Errors
-    /// If the path does not end in a valid file name. The path comes from a trace, so it is untrusted.
+    /// Returns an error if the path does not end in a valid file name. The path comes from a trace, so it is
+    /// untrusted.
     pub fn new(path: &str, guid: Guid, age: u32) -> Result<PdbId, NotAFileName> {
         let name = path.rsplit(['\\', '/']).next().unwrap_or(path);
         let is_file_name = !name.is_empty()
@@ -54,15 +55,15 @@ impl PdbId {
         self.age
     }
 
-    /// Returns the name of the folder that contains the PDB in a symbol store: the 32 digits of the
-    /// GUID, followed by the age, both in upper-case hexadecimal. The parent folder has the file name of
-    /// the PDB.
+    /// Returns the name of the folder that contains the PDB in a symbol store. The name consists of the 32
+    /// digits of the GUID and the age, both in upper-case hexadecimal. The parent of this folder has the file
+    /// name of the PDB.
     pub fn key(&self) -> String {
         key(self.guid, self.age)
     }
 }
 
-/// Returns the text of [`PdbId::key`].
+/// Returns the text of [`PdbId::key`] for a GUID and an age.
 pub(crate) fn key(guid: Guid, age: u32) -> String {
     let digits = guid.to_string().replace('-', "").to_uppercase();
     format!("{digits}{age:X}")
@@ -79,15 +80,15 @@ impl fmt::Display for PdbId {
 #[error("`{0}` does not end in the name of a PDB file")]
 pub struct NotAFileName(String);
 
-/// A module: a program, library or driver, described by the facts that a trace contains about its file.
-/// Equal modules are the same build.
+/// A module: a program, library or driver. The fields are the facts that a trace contains about the module's
+/// file. If two modules are equal, they are the same build.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Module {
-    /// File name.
+    /// File name of the module.
     pub name: String,
-    /// Link time of the file, or a hash if the build is reproducible.
+    /// Link time of the file. If the build of the file is reproducible, this is a hash.
     pub time_date_stamp: Option<u32>,
-    /// Size in memory, in bytes.
+    /// Size of the module in memory, in bytes.
     pub size: Option<u64>,
     /// Identity of the module's PDB.
     pub pdb: Option<PdbId>,

@@ -1,8 +1,8 @@
 //! Resolves addresses of Windows programs and drivers to functions, files and lines, on any system.
 //!
-//! A trace contains addresses and, for each module, the identity of its PDB. This crate finds this PDB
-//! and looks up addresses in it. Parsing does no I/O: a [`SymbolPath`] lists the possible places of a
-//! PDB, a driver such as [`Stores`] reads them, and [`Pdb`] parses the bytes.
+//! A trace contains addresses and, for each module, the identity of its PDB. This crate finds the PDB and
+//! looks up addresses in it. Parsing does no I/O. A [`SymbolPath`] lists the possible locations of a PDB. A
+//! driver such as [`Stores`] reads these locations. [`Pdb`] parses the bytes.
 //!
 //! ```
 //! use symbols::write::{Function, write_pdb};

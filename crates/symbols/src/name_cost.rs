@@ -1,9 +1,9 @@
 //! Cost of formatting the names of inlined functions.
 //!
-//! The name of an inlined function is composed of records that refer to other records. The formatter follows these
-//! references recursively. A forged PDB could therefore overflow the stack or make the formatter write without
-//! end. Valid records refer only to earlier records, so one pass over the records in their order computes all
-//! costs.
+//! The name of an inlined function is composed of records that refer to other records. The formatter follows
+//! these references recursively. Therefore, a forged PDB could overflow the stack or make the formatter write
+//! forever. Valid records refer only to earlier records. So one pass over the records, in their order,
+//! computes all costs.
 
 use pdb_addr2line::pdb::{
     Error, FallibleIterator, IdData, IdInformation, Item, ItemIndex, ItemInformation, TypeData,
@@ -34,7 +34,7 @@ impl Cost {
         depth: u32::MAX,
     };
 
-    /// Returns the cost of a record that refers to records with the costs `inner`.
+    /// Returns the cost of a record. The record refers to other records with the costs `inner`.
     fn around(inner: impl IntoIterator<Item = Cost>) -> Cost {
         let all = inner.into_iter().fold((0u32, 0), |(parts, depth), cost| {
             (parts.saturating_add(cost.parts), cost.depth.max(depth))
@@ -54,7 +54,7 @@ struct Costs {
     is_complete: bool,
 }
 
-/// Flag of an index that refers to a record of another compiland. Such a record is unknown here.
+/// Flag of an index that refers to a record of another compilation unit. Such a record is unknown here.
 const CROSS_MODULE: u32 = 1 << 31;
 
 impl Costs {
@@ -79,9 +79,9 @@ impl Costs {
         Ok(costs)
     }
 
-    /// Returns the cost of the record at `index`. Indexes below the first record are built-in types. For an index
-    /// after the last record, the formatter writes that the record is missing. A reference to a record that was
-    /// not visited yet could be circular, so its cost is infinite.
+    /// Returns the cost of the record at `index`. An index below the first record refers to a built-in type.
+    /// If the index is after the last record, the formatter writes that the record is missing. If the record
+    /// was not visited yet, the reference could be circular, so its cost is infinite.
     fn of(&self, index: u32) -> Cost {
         let Some(at) = index.checked_sub(self.first) else {
             return Cost::ONE;
@@ -97,7 +97,7 @@ impl Costs {
 /// Checks that the names in a PDB do not cost too much.
 ///
 /// # Errors
-/// If a name costs more than the maximum.
+/// Returns an error if a name costs more than the maximum.
 pub(crate) fn check(types: &TypeInformation<'_>, ids: &IdInformation<'_>) -> Result<(), PdbError> {
     let types = Costs::read(types, |before, item| match item.parse() {
         Ok(data) => of_type(before, &data),

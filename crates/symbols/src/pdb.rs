@@ -1,4 +1,4 @@
-//! Reader of one PDB: its identity, and the functions, files and lines of addresses.
+//! Reader of one PDB. It reads the identity of the PDB, and the functions, files and lines of addresses.
 
 use std::any::Any;
 use std::fmt;
@@ -14,12 +14,12 @@ use crate::PdbId;
 use crate::identity::key;
 use crate::name_cost;
 
-/// Maximum ratio of the bytes that are read from a PDB to the size of its file. The streams of a valid
-/// PDB share no pages, and each stream is read at most twice.
+/// Maximum ratio of the bytes that are read from a PDB to the size of its file. In a valid PDB, two streams
+/// share no pages, and each stream is read at most twice.
 const MAX_READ: u64 = 8;
 
-/// Maximum length of a decorated name that is undecorated, in bytes. Microsoft's compiler writes no
-/// longer names. The undecorator is recursive, so it needs a limit.
+/// Maximum length in bytes of a decorated name. Longer names are not undecorated. Microsoft's compiler writes
+/// no longer names. The undecorator is recursive, so it needs a limit.
 const MAX_DECORATED: usize = 4096;
 
 /// Function and source lines of an address.
@@ -27,19 +27,20 @@ const MAX_DECORATED: usize = 4096;
 pub struct Location {
     /// Address of the first byte of the function, relative to the module.
     pub function_rva: u32,
-    /// Calls that are inlined at the address, innermost first, followed by the function that contains
-    /// the address. Never empty.
+    /// Functions at the address. Functions that are inlined at the address come first, the innermost function
+    /// at the front. The function that contains the address comes last. The list is never empty.
     pub frames: Vec<Frame>,
 }
 
-/// A function at an address: the function that contains the address, or one that is inlined there.
+/// A function at an address. It is the function that contains the address, or a function that is inlined
+/// there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Name of the function without arguments.
     pub function: Option<String>,
     /// Path of the source file that the compiler recorded.
     pub file: Option<String>,
-    /// Line in the file, from 1.
+    /// Line in the file, counted from 1.
     pub line: Option<u32>,
 }
 
@@ -49,9 +50,9 @@ pub enum PdbError {
     /// The PDB describes another build.
     #[error("belongs to another build: it is {found}, expected {wanted}")]
     OtherBuild {
-        /// GUID and age of the PDB, in the form of symbol stores.
+        /// GUID and age of the PDB, in the format that symbol stores use.
         found: String,
-        /// Expected GUID and age, in the form of symbol stores.
+        /// Expected GUID and age, in the format that symbol stores use.
         wanted: String,
     },
     /// The file is not a PDB or is damaged.
@@ -63,7 +64,7 @@ pub enum PdbError {
 }
 
 self_cell::self_cell!(
-    /// Parsed parts of a PDB, and the resolver built from them.
+    /// Parsed parts of a PDB, and the resolver that is built from these parts.
     struct Opened {
         owner: ContextPdbData<'static, 'static, Bytes>,
         #[not_covariant]
@@ -79,11 +80,11 @@ pub struct Pdb(Opened);
 impl Pdb {
     /// Opens the PDB in `bytes` and checks that its identity is `id`.
     ///
-    /// The age is compared with the age in the DBI stream, which linkers also write into the image.
+    /// The age of `id` is compared with the age in the DBI stream. Linkers write the same age into the image.
     /// Tools that modify the PDB later change only the age in the PDB stream.
     ///
     /// # Errors
-    /// If the bytes are not a readable PDB, or if the PDB describes another build.
+    /// Returns an error if the bytes are not a readable PDB, or if the PDB describes another build.
     pub fn open(bytes: impl Read + Seek + Send + 'static, id: &PdbId) -> Result<Pdb, PdbError> {
         let bytes = Bytes::new(Box::new(bytes))?;
         contained(|| {
@@ -105,7 +106,7 @@ impl Pdb {
     /// Looks up an address relative to the module. Returns `None` if no function contains the address.
     ///
     /// # Errors
-    /// If the records for the address are damaged.
+    /// Returns an error if the records for the address are damaged.
     pub fn locate(&self, rva: u32) -> Result<Option<Location>, PdbError> {
         contained(|| {
             self.0.with_dependent(|_, resolver| {
@@ -129,12 +130,12 @@ impl Pdb {
     }
 }
 
-/// Searches the PDB in `bytes` for functions and variables with these names, and returns for each name
-/// whether one was found. Only symbols that are visible in the whole module are searched, not those of a
-/// single source file.
+/// Searches the PDB in `bytes` for functions and variables with these names. Returns one value for each name:
+/// true if a symbol was found. Only symbols that are visible in the whole module are searched. Symbols of a
+/// single source file are not searched.
 ///
 /// # Errors
-/// If the bytes are not a readable PDB, or if the PDB describes another build.
+/// Returns an error if the bytes are not a readable PDB, or if the PDB describes another build.
 pub fn symbols_named(
     bytes: impl Read + Seek + Send + 'static,
     id: &PdbId,
@@ -147,7 +148,7 @@ pub fn symbols_named(
         let mut found = vec![false; names.len()];
         let mut symbols = table.iter();
         while let Some(symbol) = symbols.next().map_err(unreadable)? {
-            // The parser does not know all kinds of symbols. Functions and variables are of known kinds.
+            // The parser does not know all kinds of symbols. It knows the kinds of functions and variables.
             let Ok(data) = symbol.parse() else { continue };
             let Some(name) = data.name().map(|name| name.to_string()) else {
                 continue;
@@ -195,9 +196,9 @@ pub(crate) fn unreadable(error: impl fmt::Display) -> PdbError {
     PdbError::Unreadable(error.to_string())
 }
 
-/// Runs code that parses a PDB, and converts its panics to errors. The parser crates trust the numbers
-/// in the file and panic on some damaged files (sums that overflow, inverted ranges). Such a panic must
-/// not end the program.
+/// Runs code that parses a PDB, and converts its panics to errors. The parser crates trust the numbers in the
+/// file. So some damaged files make them panic, because a sum overflows or a range is inverted. Such a panic
+/// must not end the program.
 fn contained<T>(read: impl FnOnce() -> Result<T, PdbError>) -> Result<T, PdbError> {
     let caught = |panic: Box<dyn Any + Send>| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -211,8 +212,8 @@ fn contained<T>(read: impl FnOnce() -> Result<T, PdbError>) -> Result<T, PdbErro
 trait ReadSeek: Read + Seek + Send {}
 impl<T: Read + Seek + Send> ReadSeek for T {}
 
-/// Bytes of a PDB, with a limit on the amount of bytes that are read. Without a limit, a forged PDB
-/// could have thousands of streams that consist of the same pages.
+/// Bytes of a PDB, with a limit on the number of bytes that are read. Without this limit, a forged PDB could
+/// have thousands of streams that share the same pages.
 struct Bytes {
     source: Box<dyn ReadSeek>,
     left: u64,

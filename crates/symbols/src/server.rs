@@ -13,19 +13,19 @@ use crate::symbol_path::{Form, in_store};
 use crate::symbolizer::Outcome;
 use crate::{PdbId, stores};
 
-/// Time limit for establishing a connection, and for each further part of the response.
+/// Time limit for establishing a connection. It is also the time limit for each further part of the response.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Maximum size of a download, in bytes. A PDB with the usual page size cannot exceed 4 GiB.
+/// Maximum size of a download in bytes. A PDB with the usual page size has at most 4 GiB.
 const MAX_DOWNLOAD: u64 = 4 << 30;
 
 /// HTTP client with a cache of failed requests.
 pub(crate) struct Servers {
     agent: ureq::Agent,
-    /// URLs of files that the server does not have.
+    /// URLs of files that are absent on their server.
     absent: HashSet<String>,
-    /// Servers that could not be reached, with the cause. Further requests to them fail without waiting
-    /// for a time-out.
+    /// Servers that could not be reached, with the cause. Further requests to these servers fail at once,
+    /// without a time-out.
     unreachable: HashMap<String, String>,
 }
 
@@ -57,8 +57,7 @@ impl Servers {
         }
     }
 
-    /// Downloads a PDB and reads it with `read`. Stores the file in the first of the folders `keep_in`
-    /// that is writable.
+    /// Downloads a PDB and reads it with `read`. Stores the file in the first writable folder of `keep_in`.
     pub(crate) fn fetch<T>(
         &mut self,
         wanted: &Wanted<'_>,
@@ -84,7 +83,7 @@ impl Servers {
             Form::Plain | Form::Pointer => self.download(wanted, &mut new.file)?,
         }
         let found = read(new.file.try_clone().map_err(failed)?)?;
-        // If the file cannot be stored, it can still be used.
+        // If the file cannot be stored, it can still be used. So the error is ignored.
         let _ = new.keep();
         Ok(found)
     }
@@ -148,11 +147,11 @@ fn tls() -> TlsConfig {
         .build()
 }
 
-/// A new file in a store. It gets its final name after it is verified, so that no reader finds an
-/// incomplete file.
+/// A new file in a store. It gets its final name after it was verified. So no reader finds an incomplete
+/// file.
 struct NewFile {
     file: File,
-    /// Temporary and final name of the file; `None` if no store is writable.
+    /// Temporary name and final name of the file. `None` if no store is writable.
     name: Option<(TempPath, PathBuf)>,
 }
 

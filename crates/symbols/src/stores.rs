@@ -1,4 +1,4 @@
-//! Finder of PDBs in the places of a symbol path: folders and, if allowed, servers.
+//! Finder of PDBs. It searches the locations of a symbol path: folders and, if allowed, servers.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -13,13 +13,13 @@ use crate::server::Servers;
 use crate::symbol_path::{Candidate, Form, Place, SymbolPath};
 use crate::symbolizer::{Attempt, NotFound, Outcome, PdbSource};
 
-/// Maximum size of a `file.ptr`, in bytes. No path is longer.
+/// Maximum size of a `file.ptr` in bytes. No path is longer.
 const MAX_POINTER: u64 = 64 << 10;
 
 /// Function that reads a found PDB.
 pub(crate) type Read<'a, T> = dyn Fn(File) -> Result<T, PdbError> + 'a;
 
-/// Finds PDBs in the places of a symbol path.
+/// Finder of PDBs in the locations of a symbol path.
 #[derive(Debug)]
 pub struct Stores {
     path: SymbolPath,
@@ -39,8 +39,9 @@ impl Stores {
         }
     }
 
-    /// Creates a finder that also uses the servers of the path. It stores a downloaded file in the first
-    /// writable store that precedes the server. It also remembers which files the servers do not have.
+    /// Creates a finder that uses the folders and the servers of the path. Before a server in the path, there
+    /// can be stores. A downloaded file is stored in the first of them that is writable. The finder also
+    /// remembers which files the servers do not have.
     #[cfg(feature = "network")]
     pub fn online(path: SymbolPath) -> Stores {
         Stores {
@@ -52,7 +53,8 @@ impl Stores {
     /// Finds a PDB and reads it with `read`.
     ///
     /// # Errors
-    /// If no place has a PDB that `read` accepts. The error lists the places that were searched.
+    /// Returns an error if no location has a PDB that `read` accepts. The error lists the locations that were
+    /// searched.
     pub fn read<T>(
         &mut self,
         id: &PdbId,
@@ -72,7 +74,8 @@ impl Stores {
                 (Place::File { root, .. }, _) => root.display().to_string(),
                 (Place::Url { server, .. }, _) => server.clone(),
             };
-            // Each place is searched for several forms of the file, but the error lists it only once.
+            // Each location is searched for several forms of the file, but the error lists the location only
+            // once.
             if attempts.last().is_none_or(|last| last.place != place) {
                 attempts.push(Attempt { place, outcome });
             }
@@ -119,7 +122,7 @@ impl PdbSource for Stores {
     }
 }
 
-/// Reads the PDB at `path` in the store `root`.
+/// Reads the PDB file at `path`, which is in the store `root`. `form` is the form of the file.
 fn read_file<T>(path: &Path, root: &Path, form: Form, read: &Read<'_, T>) -> Result<T, Outcome> {
     let failed = |error: io::Error| Outcome::Failed(error.to_string());
     let file = File::open(path).map_err(failed)?;
@@ -153,7 +156,7 @@ pub(crate) fn expand(cabinet: File, expanded: &mut (impl Write + Seek)) -> io::R
     etl::expand_cabinet(BufReader::new(cabinet), expanded)
 }
 
-/// Names of files in folders. Names are compared without case, because stores come from systems that
+/// Names of files in folders. The comparison of names ignores case, because stores come from systems that
 /// ignore case.
 #[derive(Debug, Default)]
 struct Folders {
@@ -162,7 +165,7 @@ struct Folders {
 }
 
 impl Folders {
-    /// Returns the path of the file whose path below `root` has the components `names`.
+    /// Returns the path of a file below `root`. `names` are the components of the path, in any case.
     fn find(&mut self, root: &Path, names: &[String]) -> Option<PathBuf> {
         let mut path = root.to_owned();
         for name in names {

@@ -1,10 +1,9 @@
-//! Parser of symbol paths in the syntax of `_NT_SYMBOL_PATH`. It also lists the places where a PDB can
-//! be.
+//! Parser of symbol paths in the syntax of `_NT_SYMBOL_PATH`. It also lists the locations where a PDB can be.
 //!
-//! This module does no I/O: a [`SymbolPath`] lists [`Candidate`]s, and a driver such as
+//! This module does no I/O. A [`SymbolPath`] lists [`Candidate`]s, and a driver such as
 //! [`Stores`](crate::Stores) reads them.
 //!
-//! The syntax is that of [Microsoft's symbol path][1] and [symbol stores][2].
+//! The syntax is described in [Microsoft's symbol path][1] and [symbol stores][2].
 //!
 //! [1]: https://learn.microsoft.com/windows-hardware/drivers/debugger/symbol-path
 //! [2]: https://learn.microsoft.com/windows-hardware/drivers/debugger/advanced-symsrv-use
@@ -14,7 +13,7 @@ use std::str::FromStr;
 
 use crate::PdbId;
 
-/// Places that are searched for symbols, in this order.
+/// Locations that are searched for symbols. They are searched in the order of the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymbolPath {
     elements: Vec<Element>,
@@ -25,9 +24,10 @@ pub struct SymbolPath {
 enum Element {
     /// A folder with PDBs, or a symbol store.
     Folder(PathBuf),
-    /// Element `cache*folder`: a symbol store that also stores the downloads of later elements.
+    /// Element `cache*folder`. It is a symbol store. Files that later elements download are also stored in
+    /// it.
     Cache(PathBuf),
-    /// Element `srv*store*store*…`: each store also stores the downloads from the stores after it.
+    /// Element `srv*store*store*…`. Files that come from a store are also stored in all stores before it.
     Chain(Vec<Store>),
 }
 
@@ -39,24 +39,24 @@ enum Store {
     Server(String),
 }
 
-/// A place where a PDB can be.
+/// A location where a PDB can be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Folder or server, with the name of the file.
+    /// Folder or server, with the path or URL of the file.
     pub place: Place,
-    /// Form of the file in this place.
+    /// Form of the file in this location.
     pub form: Form,
 }
 
-/// Place of a [`Candidate`].
+/// Location of a [`Candidate`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A file in a folder.
     File {
         /// Folder in the symbol path.
         root: PathBuf,
-        /// Components of the file's path below `root`. Their case is ignored, because stores come from
-        /// systems that ignore case.
+        /// Components of the file's path below `root`. The case of the components is ignored, because stores
+        /// come from systems that ignore case.
         names: Vec<String>,
     },
     /// A file on a symbol server.
@@ -65,7 +65,7 @@ pub enum Place {
         server: String,
         /// URL of the file.
         url: String,
-        /// Stores for the downloaded file. The first writable store is used.
+        /// Stores for the downloaded file. The file is stored in the first writable store.
         keep_in: Vec<PathBuf>,
     },
 }
@@ -75,7 +75,8 @@ pub enum Place {
 pub enum Form {
     /// The unmodified file.
     Plain,
-    /// A cabinet that contains the file. The last letter of its name is `_`.
+    /// A cabinet that contains the file. The cabinet has the file's name, but the last letter of the name is
+    /// `_`.
     Compressed,
     /// A text file `file.ptr` that contains `PATH:` and the path of the file.
     Pointer,
@@ -89,7 +90,7 @@ pub enum SymbolPathError {
         "`{0}` in the symbol path has no store: expected `srv*FOLDER` or `srv*CACHE*https://SERVER`"
     )]
     NoStore(String),
-    /// A store follows a server. It could not store the downloads of the server.
+    /// A store follows a server. Downloads from the server could not be stored in this store.
     #[error(
         "`{0}` in the symbol path has a store after a server: a server must be the last element"
     )]
@@ -104,8 +105,8 @@ pub enum SymbolPathError {
 impl FromStr for SymbolPath {
     type Err = SymbolPathError;
 
-    /// Parses elements separated by `;`. Ignores the default store of the debugger (an empty store, as
-    /// in `srv**https://…`, or `cache*` alone), because no debugger is used.
+    /// Parses elements separated by `;`. The default store of the debugger is ignored, because no debugger is
+    /// used. It is an empty store, as in `srv**https://…`, or `cache*` alone.
     fn from_str(text: &str) -> Result<SymbolPath, SymbolPathError> {
         let mut elements = Vec::new();
         for element in text.split(';').map(str::trim).filter(|e| !e.is_empty()) {
@@ -125,7 +126,7 @@ impl FromStr for SymbolPath {
                     continue;
                 }
                 "srv" => {}
-                // Skip the name of the DLL that implements the server protocol.
+                // This skips the name of the DLL that implements the server protocol.
                 "symsrv" => drop(parts.next()),
                 _ => return Err(SymbolPathError::Unknown(element.to_owned())),
             }
@@ -158,8 +159,8 @@ impl SymbolPath {
         self.elements.is_empty()
     }
 
-    /// Returns the plain folders of the path. It omits the folders of stores and caches, which may not
-    /// exist yet.
+    /// Returns the plain folders of the path. The folders of stores and caches are left out, because they may
+    /// not exist yet.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.elements.iter().filter_map(|element| match element {
             Element::Folder(folder) => Some(folder.as_path()),
@@ -167,11 +168,11 @@ impl SymbolPath {
         })
     }
 
-    /// Returns the possible places of a PDB, in search order.
+    /// Returns the possible locations of a PDB, in search order.
     ///
-    /// In a store, the path of the file is `name.pdb/KEY/name.pdb`. In a large, two-tier store, this
-    /// path is below a folder with the first two letters of the name. A plain folder may also contain
-    /// the file directly.
+    /// In a store, the path of the file is `name.pdb/KEY/name.pdb`. A large store can have two tiers. Then
+    /// this path is below a folder that is named after the first two letters of the name. A plain folder may
+    /// also contain the file directly.
     pub fn candidates(&self, id: &PdbId) -> Vec<Candidate> {
         let mut candidates = Vec::new();
         let mut caches: Vec<PathBuf> = Vec::new();
@@ -214,7 +215,7 @@ pub fn in_store(id: &PdbId) -> PathBuf {
     next_to(id, id.name()).iter().collect()
 }
 
-/// Returns the path in a store of a file in the same folder as a PDB, or of the PDB itself.
+/// Returns the path of a file in a store. The file is in the same folder as a PDB, or it is the PDB itself.
 fn next_to(id: &PdbId, file: &str) -> [String; 3] {
     [id.name().to_owned(), id.key(), file.to_owned()]
 }
@@ -247,8 +248,8 @@ fn in_folder(root: &Path, id: &PdbId, candidates: &mut Vec<Candidate>) {
     }
 }
 
-/// Adds the places of a PDB on a server. Servers have only one layout, and they follow pointer files
-/// themselves.
+/// Adds the locations of a PDB on a server. Servers have only one layout. They resolve pointer files
+/// themselves, so pointer files need no location.
 fn on_server(root: &str, id: &PdbId, keep_in: &[PathBuf], candidates: &mut Vec<Candidate>) {
     for (form, file) in [
         (Form::Plain, id.name().to_owned()),

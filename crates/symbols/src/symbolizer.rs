@@ -1,4 +1,4 @@
-//! Symbolizer: resolves addresses of many modules, and each address only once.
+//! Symbolizer: resolves addresses of many modules. Each address is resolved only once.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -9,47 +9,48 @@ use rustc_hash::FxHashMap;
 use crate::pdb::{Location, Pdb, PdbError};
 use crate::{Module, PdbId};
 
-/// Maximum number of open PDBs. Each open PDB keeps the parts in memory that were read.
+/// Maximum number of open PDBs. An open PDB keeps all parts in memory that were read.
 const MAX_OPEN: usize = 16;
 
-/// Source of PDBs. [`Stores`](crate::Stores) is a source that searches a symbol path.
+/// Source of PDBs. An example is [`Stores`](crate::Stores), which searches a symbol path.
 pub trait PdbSource: Send {
     /// Finds and opens a PDB.
     ///
     /// # Errors
-    /// If there is no PDB with this identity. The error lists the places that were searched.
+    /// Returns an error if there is no PDB with this identity. The error lists the locations that were
+    /// searched.
     fn find(&mut self, id: &PdbId) -> Result<Pdb, NotFound>;
 }
 
 /// Error: a PDB was not found.
 #[derive(Debug, Default)]
 pub struct NotFound {
-    /// Places that were searched, in this order.
+    /// Locations that were searched, in the order of the search.
     pub attempts: Vec<Attempt>,
 }
 
-/// A place that was searched without success.
+/// A location that was searched without success.
 #[derive(Debug)]
 pub struct Attempt {
     /// Folder, server or file.
     pub place: String,
-    /// Reason why it did not provide the PDB.
+    /// Reason why the location did not provide the PDB.
     pub outcome: Outcome,
 }
 
-/// Reason why a place did not provide a PDB.
+/// Reason why a location did not provide a PDB.
 #[derive(Debug, thiserror::Error)]
 pub enum Outcome {
-    /// The place does not have the file.
+    /// The location does not have the file.
     #[error("not found")]
     Absent,
-    /// The place is a server, and network access is not allowed.
+    /// The location is a server, and network access is not allowed.
     #[error("not used: network access is not allowed")]
     NetworkNotAllowed,
-    /// The place has a file that cannot be used.
+    /// The location has a file that cannot be used.
     #[error("{0}")]
     Refused(#[from] PdbError),
-    /// The place could not be read.
+    /// The location could not be read.
     #[error("{0}")]
     Failed(String),
 }
@@ -88,16 +89,16 @@ pub struct ModuleId(u32);
 /// A module whose addresses cannot be resolved.
 #[derive(Debug)]
 pub struct Missing<'a> {
-    /// Module.
+    /// Module with the addresses that cannot be resolved.
     pub module: &'a Module,
-    /// Reason why its addresses cannot be resolved.
+    /// Reason why the addresses of the module cannot be resolved.
     pub why: &'a Unresolved,
 }
 
 /// Resolver of addresses to functions, files and lines, for many modules.
 ///
-/// It looks up each address only once. It searches the PDB of a module when the first address of the
-/// module is resolved.
+/// The symbolizer looks up each address only once. It searches the PDB of a module when the first address of
+/// the module is resolved.
 pub struct Symbolizer {
     source: Box<dyn PdbSource>,
     modules: Vec<Entry>,
@@ -137,8 +138,8 @@ impl Symbolizer {
         id
     }
 
-    /// Resolves many addresses in advance for [`Symbolizer::locate`]. If more PDBs are needed than can
-    /// be open at a time, this is faster than resolving the addresses one by one.
+    /// Resolves many addresses in advance for [`Symbolizer::locate`]. The addresses are resolved module by
+    /// module. This is faster if more PDBs are needed than can be open at a time.
     pub fn prepare(&mut self, addresses: impl IntoIterator<Item = (ModuleId, u32)>) {
         let mut addresses: Vec<_> = addresses.into_iter().collect();
         addresses.sort_unstable();
@@ -159,8 +160,9 @@ impl Symbolizer {
         location
     }
 
-    /// Formats an address as `module!function+0x1f`, with the offset in the function. If the function is
-    /// unknown, formats it as `module+0x1f`, with the offset in the module.
+    /// Formats an address as `module!function+0x1f`. The number is the offset in the function. If the
+    /// function is unknown, formats the address as `module+0x1f`. The number is then the offset in the
+    /// module.
     pub fn name(&mut self, module: ModuleId, rva: u32) -> String {
         let location = self.locate(module, rva);
         let module = &self.modules[module.0 as usize].module.name;

@@ -1,6 +1,6 @@
-//! Comparison of PDBs from a real linker with the image that it linked.
+//! Compares PDBs from a real linker with the image that the linker wrote.
 //!
-//! These tests do not run as Windows programs, because the environment for those has no compiler.
+//! These tests do not run as Windows programs, because the environment for Windows programs has no compiler.
 #![cfg(not(windows))]
 
 mod driver;
@@ -22,10 +22,11 @@ fn functions_have_files_lines_and_what_is_inlined() {
     let first = pdb.locate(dpc).unwrap().unwrap();
     assert_eq!(first.function_rva, dpc);
     let outer = first.frames.last().unwrap();
-    // Rust writes the qualified name into debug information, but the exported name is not qualified.
+    // Rust writes the qualified name into the debug information. The exported name is not qualified.
     assert_eq!(outer.function.as_deref(), Some("tiny::TinyDpcRoutine"));
     assert!(outer.file.as_ref().unwrap().ends_with("tiny.rs"));
-    // An address in the function belongs to the inlined function, with the lines of its source file.
+    // Some address in the function belongs to the inlined function. It must have the lines of the inlined
+    // function's source file.
     let inlined = (dpc..dpc + 0x40)
         .filter_map(|rva| pdb.locate(rva).unwrap())
         .filter(|location| location.function_rva == dpc)
@@ -116,7 +117,7 @@ fn damaged_pdbs_give_errors() {
     assert!(failed > 0, "no damage was seen");
 }
 
-/// In this test, an inlined function contains itself, so its name would be infinitely long.
+/// In this test, an inlined function refers to itself as its scope. So its name would be infinitely long.
 #[test]
 fn names_without_end_are_refused() {
     use pdb_addr2line::pdb::{FallibleIterator, IdData, PDB};
@@ -133,7 +134,7 @@ fn names_without_end_are_refused() {
         }
     }
     let (own, function_type) = forged.expect("count_up is inlined");
-    // The LF_FUNC_ID record contains the scope (any value is valid), the type and the name.
+    // The LF_FUNC_ID record contains the scope, the type and the name. The search accepts any scope.
     let tail = [&function_type.to_le_bytes()[..], b"count_up\0"].concat();
     let at = (bytes.windows(6 + tail.len()))
         .position(|window| window.starts_with(&[0x01, 0x16]) && window.ends_with(&tail))
@@ -143,8 +144,8 @@ fn names_without_end_are_refused() {
     assert!(error.to_string().contains("refers to itself"), "{error}");
 }
 
-/// In the hash table of public symbols, equal names must be in equal buckets of the linker's PDB and of
-/// ours.
+/// Each name must be in the same bucket in the linker's PDB and in our PDB. The buckets are in the hash table
+/// of public symbols.
 #[test]
 fn names_are_hashed_as_linkers_do() {
     let driver = Driver::compile(false);
@@ -163,8 +164,7 @@ fn names_are_hashed_as_linkers_do() {
     assert_eq!(names, functions.len());
 }
 
-/// Calls `name` for each public symbol of a PDB, and returns the bit mask of used buckets in the hash
-/// table.
+/// Calls `name` for each public symbol of a PDB. Returns the bit mask of the used buckets in the hash table.
 fn buckets(bytes: &[u8], mut name: impl FnMut(String)) -> Vec<u8> {
     use pdb_addr2line::pdb::{FallibleIterator, PDB, StreamIndex, SymbolData};
     let mut pdb = PDB::open(Cursor::new(bytes)).unwrap();
@@ -178,7 +178,7 @@ fn buckets(bytes: &[u8], mut name: impl FnMut(String)) -> Vec<u8> {
     let number = |bytes: &[u8], at: usize| {
         u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
     };
-    // The DBI stream contains the number of the table's stream at byte 16.
+    // At byte 16, the DBI stream contains the number of the stream with the hash table.
     let debug = pdb.raw_stream(StreamIndex(3)).unwrap().unwrap();
     let publics = number(debug.as_slice(), 16) as u16;
     let table = pdb.raw_stream(StreamIndex(publics)).unwrap().unwrap();

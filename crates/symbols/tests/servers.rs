@@ -20,8 +20,8 @@ fn pdb(id: &PdbId) -> Vec<u8> {
     write_pdb(id, "made.obj", &[]).unwrap()
 }
 
-/// Starts a server of files by path. Returns its address and the list of requested paths. It runs until
-/// the process ends.
+/// Starts a server of files. `files` has the content of each path. Returns the address of the server and the
+/// list of requested paths. The server runs until the process ends.
 fn server(files: HashMap<String, Vec<u8>>) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -80,7 +80,7 @@ fn a_download_is_kept_in_the_first_store_that_can_be_written() {
     assert!(online(&path).find(&id).is_ok());
     assert_eq!(fs::read(store.join(in_store(&id))).unwrap(), pdb(&id));
     assert_eq!(asked.lock().unwrap().len(), 1);
-    // The file is now also available without the network.
+    // After the download, the file is also available without the network.
     assert!(Stores::offline(path.parse().unwrap()).find(&id).is_ok());
     assert_eq!(asked.lock().unwrap().len(), 1);
     // A download also works without a store.
@@ -129,7 +129,7 @@ fn what_is_not_the_right_pdb_is_not_kept() {
 
 #[test]
 fn a_server_that_cannot_be_reached_is_told() {
-    // Nothing listens on this port, because it was free a moment ago.
+    // Nothing listens on this port, because the listener was closed.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);

@@ -24,7 +24,7 @@ fn pdb(id: &PdbId) -> Vec<u8> {
     write_pdb(id, "made.obj", &[function]).unwrap()
 }
 
-/// Finds a PDB in the symbol path. Each `@` in the path is replaced by the folder.
+/// Finds a PDB in the symbol path. In `path`, each `@` is replaced by `folder`.
 fn find(folder: &Path, path: &str, id: &PdbId) -> Result<symbols::Pdb, symbols::NotFound> {
     let path = path.replace('@', folder.to_str().unwrap());
     Stores::offline(path.parse().unwrap()).find(id)
@@ -145,7 +145,7 @@ fn addresses_are_looked_up_once() {
     let modules: Vec<_> = (1..=40).map(|n| symbolizer.add(module(n))).collect();
     assert_eq!(symbolizer.add(module(3)), modules[2]);
 
-    // The addresses alternate between modules, so that resolving them one by one would open each PDB
+    // The addresses alternate between modules. If they were resolved one by one, each PDB would be opened
     // repeatedly.
     let addresses = (0..10).flat_map(|rva| modules.iter().map(move |m| (*m, 0x1000 + rva)));
     symbolizer.prepare(addresses);

@@ -1,4 +1,4 @@
-//! Reads PDBs of the writer with an independent reader.
+//! Reads PDBs that the writer of this crate made. The reader is independent of the writer.
 
 use std::io::Cursor;
 
@@ -61,7 +61,7 @@ fn symbols_are_found_by_their_whole_names() {
 
 #[test]
 fn large_ones_leave_out_the_pages_of_the_map() {
-    // The streams need more than 4096 pages, so the file has further pages of the maps of free pages.
+    // The streams need more than 4096 pages. So each map of free pages has more than one page in the file.
     let functions: Vec<Function> = (0..300)
         .map(|n| function(&format!("{n}{}", "x".repeat(60_000)), 0x1000 + n * 16, 16))
         .collect();

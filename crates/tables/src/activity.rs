@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     events: u64,
-    /// Time ranges without long gaps: at most two per buffer.
+    /// Time ranges without long gaps. A buffer has at most two such ranges.
     ranges: Vec<(i64, i64)>,
     present: Option<Buffer>,
 }
@@ -16,8 +16,8 @@ pub(crate) struct Activity {
 struct Buffer {
     first_ns: i64,
     last_ns: i64,
-    /// Start and end of the longest time between two events of the buffer. Only the longest gap of
-    /// a CPU is needed, so one gap per buffer is enough.
+    /// Start and end of the longest time between two consecutive events of the buffer. Only the longest gap
+    /// of a CPU is needed. So one gap per buffer is enough.
     gap: Option<(i64, i64)>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct CpuActivity {
     pub(crate) events: u64,
     pub(crate) first_ns: i64,
     pub(crate) last_ns: i64,
-    /// Longest time between two events.
+    /// Longest time between two consecutive events.
     pub(crate) longest_gap_ns: i64,
     pub(crate) longest_gap_start_ns: i64,
 }
@@ -68,8 +68,9 @@ impl Activity {
     }
 }
 
-/// Returns the activity of the CPUs with events. If several sessions recorded a CPU, a gap is a time in which none
-/// of them has an event. The longest gap may then be missed, because only one gap per buffer is stored.
+/// Returns the activity of the CPUs that have events. If several sessions recorded a CPU, a gap is a time in
+/// which no session has an event. In this case, the longest gap may be missed, because only one gap per
+/// buffer is stored.
 pub(crate) fn by_cpu<'a>(
     streams: impl Iterator<Item = (u16, &'a Activity)>,
 ) -> BTreeMap<u16, CpuActivity> {

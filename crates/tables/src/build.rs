@@ -23,9 +23,9 @@ use crate::{Packets, Table, Tables};
 /// Options of building tables.
 #[derive(Clone, Copy)]
 pub struct Options<'o> {
-    /// Callback that is called repeatedly from several threads. Its argument is the stored size in
-    /// bytes of all buffers that were read so far; the total is [`Trace::size_bytes`]. Building
-    /// stops when the callback returns `false`.
+    /// Callback that is called repeatedly from several threads. Its argument is the stored size in bytes of
+    /// all buffers that were read so far. The total size is [`Trace::size_bytes`]. Building stops when the
+    /// callback returns `false`.
     pub progress: &'o (dyn Fn(u64) -> bool + Sync),
 }
 
@@ -43,7 +43,7 @@ impl fmt::Debug for Options<'_> {
     }
 }
 
-/// Error: the progress callback asked to stop.
+/// Error that occurs if the progress callback asks to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("reading the trace was cancelled")]
 pub struct Cancelled;
@@ -53,16 +53,16 @@ pub struct Cancelled;
 pub struct Summary {
     /// Lost events and unreadable parts of the trace.
     pub damage: Damage,
-    /// Events whose payload could not be read, by the table that lacks them.
+    /// Events whose payload could not be read, by the table in which they are missing.
     pub unreadable: Vec<Unreadable>,
 }
 
-/// Reasons why [`stream`] ends early.
+/// Reason why [`stream`] ended early.
 #[derive(Debug)]
 pub enum StreamError<E> {
     /// [`Options::progress`] asked to stop.
     Cancelled,
-    /// The receiver of the rows failed.
+    /// The function that receives the rows failed.
     Taker(E),
 }
 
@@ -72,16 +72,16 @@ impl<E> From<Cancelled> for StreamError<E> {
     }
 }
 
-/// Receiver of the rows of tables.
+/// Function that receives the rows of tables.
 type Give<'g, E> = dyn FnMut(Table, RecordBatch) -> Result<(), E> + Send + 'g;
 
-/// Receiver of slices.
+/// Function that receives slices.
 type Take<'t, E> = dyn FnMut(Slice) -> Result<(), E> + Send + 't;
 
 /// Reads a trace, with all CPUs in parallel, and fills the requested tables in memory.
 ///
 /// # Errors
-/// If [`Options::progress`] asks to stop. Faults of the trace are not errors; they are in
+/// Returns an error if [`Options::progress`] asks to stop. Faults of the trace are not errors. They are in
 /// [`Tables::damage`] and [`Tables::unreadable`].
 pub fn build(trace: &Trace, wanted: &[Table], options: Options<'_>) -> Result<Tables, Cancelled> {
     let mut tables = Tables::default();
@@ -100,13 +100,13 @@ pub fn build(trace: &Trace, wanted: &[Table], options: Options<'_>) -> Result<Ta
     }
 }
 
-/// Reads a trace, with all CPUs in parallel, and passes the rows of the requested tables to `give`
-/// as soon as they are made. The batches of a table are in the order of its sorted column. The size
-/// of a batch does not depend on the length of the trace. The trace is read twice if rows are
-/// joined with data that is known only at the end of the trace.
+/// Reads a trace, with all CPUs in parallel, and passes the rows of the requested tables to `give` as soon as
+/// they are made. The batches of a table are in the order of its sorted column. The size of a batch does not
+/// depend on the length of the trace. If rows are joined with data that is known only at the end of the
+/// trace, the trace is read twice.
 ///
 /// # Errors
-/// If [`Options::progress`] asks to stop, or `give` fails.
+/// Returns an error if [`Options::progress`] asks to stop, or `give` fails.
 pub fn stream<E>(
     trace: &Trace,
     wanted: &[Table],
@@ -119,7 +119,7 @@ where
     stream_with(trace, Packets::default(), wanted, options, give)
 }
 
-/// Makes tables in the same way as [`stream`]. Adds the sorted packets of capture files to the
+/// Makes tables in the same way as [`stream`]. Also adds the packets of capture files, sorted by time, to the
 /// packets of the trace.
 pub(crate) fn stream_with<E>(
     trace: &Trace,
@@ -164,7 +164,8 @@ fn run<E: Send>(
     let mut damage = std::mem::take(&mut first.damage);
     if !plan.rows.is_empty() {
         let slices = read_events(trace, captured, plan, &mut first, &progress, take)?;
-        // Both passes find the same damage, so the damage of the first pass is dropped.
+        // The second pass finds all damage that the first pass found. So the damage of the first pass is
+        // dropped.
         damage = Damage::default();
         for (of_cpu, unreadable_of_cpu) in slices.into_faults() {
             damage.merge(of_cpu);
@@ -179,8 +180,8 @@ fn run<E: Send>(
     Ok((first.tables, summary))
 }
 
-/// Makes the rows of tables of events. While the rows of one slice of time are made and passed to
-/// `take`, the next slice is read.
+/// Makes the rows of tables of events. Two slices of time are processed at the same time: the rows of one
+/// slice are made and passed to `take` while the next slice is read.
 fn read_events<'t, E: Send>(
     trace: &'t Trace,
     mut captured: Packets,

@@ -33,7 +33,8 @@ pub enum CaptureError {
     },
 }
 
-/// First bytes of capture files: pcapng, and pcap with micro- or nanoseconds in both byte orders.
+/// First bytes of capture files. They are the start of a pcapng file, or of a pcap file with microseconds or
+/// nanoseconds in either byte order.
 const MAGICS: [[u8; 4]; 5] = [
     [0x0A, 0x0D, 0x0D, 0x0A],
     [0xD4, 0xC3, 0xB2, 0xA1],
@@ -55,12 +56,12 @@ const LARGEST_BLOCK: usize = 16 << 20;
 /// Nanoseconds from 1601 to 1970.
 const UNIX_EPOCH_NS: i128 = 11_644_473_600_000_000_000;
 
-/// Reads the packets of all captures in time order. Times are computed from UTC and relative to the
-/// trace's start. Reading of a file ends at its first invalid block; the packets before this block
-/// are kept.
+/// Reads the packets of all captures in time order. Times are relative to the trace's start. They are
+/// computed from UTC. Reading of a file ends at its first invalid block. The packets before this block are
+/// kept.
 ///
 /// # Errors
-/// If a file cannot be read or is not a capture.
+/// Returns an error if a file cannot be read or is not a capture.
 pub(crate) fn read(files: &[PathBuf], trace: &Trace) -> Result<Packets, CaptureError> {
     let origin_ns = i128::from(trace.clock().origin_filetime()) * 100 - UNIX_EPOCH_NS;
     let mut rows = Packets::default();
@@ -76,11 +77,11 @@ pub(crate) fn read(files: &[PathBuf], trace: &Trace) -> Result<Packets, CaptureE
     Ok(rows)
 }
 
-/// Returns the times of the first and the last packet of all captures, as FILETIME; `(0, None)` if
-/// there are no packets.
+/// Returns the time of the first packet and the end of the last packet of all captures, as FILETIMEs. Returns
+/// `(0, None)` if there are no packets.
 ///
 /// # Errors
-/// If a file cannot be read or is not a capture.
+/// Returns an error if a file cannot be read or is not a capture.
 pub(crate) fn span_filetime(files: &[PathBuf]) -> Result<(i64, Option<i64>), CaptureError> {
     let (mut first, mut last) = (i128::MAX, i128::MIN);
     for file in files {
@@ -95,7 +96,7 @@ pub(crate) fn span_filetime(files: &[PathBuf]) -> Result<(i64, Option<i64>), Cap
         |unix_ns: i128| (unix_ns + UNIX_EPOCH_NS).div_euclid(100).clamp(0, 1 << 62) as i64;
     Ok(match first > last {
         true => (0, None),
-        // The end is the 100 ns tick after the last packet.
+        // The end is one tick of 100 ns after the last packet.
         false => (filetime(first), Some(filetime(last) + 1)),
     })
 }
@@ -104,14 +105,14 @@ pub(crate) fn span_filetime(files: &[PathBuf]) -> Result<(i64, Option<i64>), Cap
 struct Interface {
     link: Link,
     name: Option<String>,
-    /// Time-stamp ticks per second.
+    /// Number of time-stamp ticks per second.
     resolution: u64,
-    /// Seconds to add to time stamps.
+    /// Number of seconds to add to time stamps.
     offset: i64,
 }
 
-/// Passes each packet without its time, and the time in nanoseconds since 1970, to `give`. Stops
-/// when `give` returns `false`.
+/// Passes each packet to `give`. The second argument of `give` is the time of the packet, in nanoseconds
+/// since 1970. The packet itself has no time. Stops when `give` returns `false`.
 fn walk(path: &Path, give: &mut dyn FnMut(Packet<'_>, i128) -> bool) -> Result<(), CaptureError> {
     let io = |source| CaptureError::Io {
         file: path.to_owned(),
@@ -158,7 +159,7 @@ struct Capture {
 }
 
 impl Capture {
-    /// Reads a block. Returns false if reading shall stop.
+    /// Reads a block. Returns false if the reading of the capture must stop.
     fn take(
         &mut self,
         block: &PcapBlockOwned<'_>,
@@ -188,7 +189,7 @@ impl Capture {
                 let found = interface.packet(None, packet.origlen, &packet.data[..size]);
                 return give(found, interface.unix_ns(ticks));
             }
-            // Every section numbers its interfaces from 0.
+            // Each section numbers its interfaces from 0. So a new section starts with an empty list.
             PcapBlockOwned::NG(Block::SectionHeader(_)) => self.interfaces.clear(),
             PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
                 self.interfaces.push(Interface::new(interface));
@@ -213,8 +214,9 @@ impl Capture {
 
 impl Interface {
     fn new(block: &InterfaceDescriptionBlock<'_>) -> Interface {
-        // The resolution is a power of 2 if the upper bit is set, otherwise a power of 10. If it is
-        // out of range, microseconds are used.
+        // The upper bit decides the base of the resolution. If it is set, the resolution is a power of 2.
+        // Otherwise, the resolution is a power of 10. If the resolution is out of range, microseconds are
+        // used.
         let exponent = u32::from(block.if_tsresol & 0x7F);
         let resolution = match block.if_tsresol & 0x80 {
             0 => 10u64.checked_pow(exponent),
@@ -253,7 +255,7 @@ impl Interface {
     }
 }
 
-/// Returns the direction in the two lowest bits of the option `epb_flags`.
+/// Returns the direction of a packet. The two lowest bits of the option `epb_flags` contain the direction.
 fn direction(packet: &EnhancedPacketBlock<'_>) -> Option<Direction> {
     const EPB_FLAGS: OptionCode = OptionCode(2);
     let option = packet

@@ -1,8 +1,8 @@
 //! Columns that are filled row by row and become Arrow arrays.
 //!
-//! `Vec` is for values that are always known, [`Nullable`] and [`Text`] for values that may be
-//! null, [`Names`] for values of an enumeration, [`Lists`] for lists. Values move into Arrow's
-//! buffers without a copy.
+//! `Vec` is for values that are always known. [`Nullable`] and [`Text`] are for values that may be null.
+//! [`Names`] is for values of an enumeration. [`Lists`] is for lists. Values move into Arrow's buffers
+//! without a copy.
 
 mod bits;
 mod lists;
@@ -44,13 +44,13 @@ pub trait Cells: Default {
     /// Reserves memory for additional rows.
     fn reserve(&mut self, rows: usize);
 
-    /// Copies rows of several parts in the given order.
+    /// Copies rows of several parts. `order` gives the order of the rows in the result.
     fn gather(parts: &[&Self], order: &[Place]) -> Self;
 
-    /// Appends the rows of another part of the table.
+    /// Appends the rows of `other`, another part of the table.
     fn append(&mut self, other: Self);
 
-    /// Removes the rows from index `at` on, and returns them.
+    /// Removes the rows from index `at` to the end. Returns the removed rows.
     fn split_off(&mut self, at: usize) -> Self;
 
     /// Adds null rows until the column has the given number of rows. Does nothing if the column
@@ -63,7 +63,7 @@ pub trait Column: Cells {
     /// True if rows may be null.
     const NULLABLE: bool;
 
-    /// Reader of an Arrow array of the type [`Column::data_type`].
+    /// Reader of an Arrow array. The array has the type that [`Column::data_type`] returns.
     type View<'a>;
 
     /// Returns the Arrow type.
@@ -72,8 +72,8 @@ pub trait Column: Cells {
     /// Converts the column to an Arrow array.
     fn into_array(self) -> ArrayRef;
 
-    /// Makes a reader of an array. `array` is `None` if the column was not read. Returns `None` if
-    /// the array has another type.
+    /// Makes a reader of an array. `array` is `None` if the column was not read. Returns `None` if the array
+    /// has another type.
     fn view(array: Option<&ArrayRef>) -> Option<Self::View<'_>>;
 }
 

@@ -1,4 +1,4 @@
-//! Doubtful runs, which may really be several runs because context switches within them are
+//! Doubtful runs. A doubtful run may really be several runs, because context switches within the run are
 //! missing.
 
 use arrow_array::RecordBatch;
@@ -10,12 +10,12 @@ use crate::{Cancelled, CpuRunsView, Options, SamplesView, Store, StoreError, Sto
 /// rate, a run of this length has 100 samples.
 const LONG_NS: i64 = 100_000_000;
 
-/// Maximum time in nanoseconds that a sample represents, if events are missing. A sample represents the
-/// time since the previous sample of its CPU.
+/// Maximum time in nanoseconds that a sample represents, if events are missing. A sample represents the time
+/// since the previous sample of the same CPU.
 pub const MAX_WEIGHT_NS: i64 = 50_000_000;
 
-/// Maximum number of listed runs without enough samples. If there are more, only the longest runs
-/// are listed.
+/// Maximum number of runs without enough samples that are listed. If there are more such runs, only the
+/// longest runs are listed.
 const LISTED: usize = 64;
 
 /// Doubtful runs of threads other than idle threads. A run is doubtful if the switch at its end
@@ -24,16 +24,17 @@ const LISTED: usize = 64;
 /// threads may have had the CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DoubtfulRuns {
-    /// True if events are lost and there are no samples to find the affected runs.
+    /// True if events are lost and no samples exist. The affected runs then cannot be found.
     pub is_unchecked: bool,
-    /// True if the switch at the end of a run names another thread than the switch at its start.
+    /// True if there is a run with contradicting switches: the switch at its end names another thread than
+    /// the switch at its start.
     has_contradictions: bool,
-    /// Start times of the long runs without enough samples, in ascending order.
+    /// Start times of the long runs that have too few samples, in ascending order.
     unsampled: Vec<i64>,
 }
 
 impl DoubtfulRuns {
-    /// Tables from which doubtful runs are found.
+    /// Tables that `DoubtfulRuns::read` uses.
     pub const TABLES: [Table; 3] = [Table::CpuRuns, Table::Damages, Table::Samples];
     /// Columns of `cpu_runs` that [`DoubtfulRuns::is`] needs.
     pub const COLUMNS: [&'static str; 4] = ["start_ns", "cpu_ns", "thread_id", "planned_thread_id"];
@@ -41,15 +42,15 @@ impl DoubtfulRuns {
     /// Finds the doubtful runs of a trace.
     ///
     /// # Errors
-    /// If a table cannot be read, or [`Options::progress`] asks to stop.
+    /// Returns an error if a table cannot be read, or [`Options::progress`] asks to stop.
     pub fn read(store: &Store, options: Options<'_>) -> Result<DoubtfulRuns, StoreError> {
         store.make(&DoubtfulRuns::TABLES, options)?;
         let table = |table| store.table(table, options);
         let (runs, samples) = (table(Table::CpuRuns)?, table(Table::Samples)?);
         let is_damaged = table(Table::Damages)?.rows() > 0 && runs.rows() > 0;
         let mut found = DoubtfulRuns::default();
-        // The progress is the size of the whole trace, because the whole trace was read when the
-        // tables were made.
+        // The reported progress is the size of the whole trace, because the whole trace was already read to
+        // make the tables.
         let go_on = || match (options.progress)(store.trace().size_bytes()) {
             true => Ok(()),
             false => Err(StoreError::from(Cancelled)),
@@ -70,8 +71,8 @@ impl DoubtfulRuns {
         Ok(found)
     }
 
-    /// Looks for contradictions, and returns the long runs by CPU. Runs are sorted by their ends.
-    /// The runs of a CPU do not overlap, so they are also in the order of their starts.
+    /// Looks for contradictions, and returns the long runs of each CPU. The rows are sorted by the ends of
+    /// the runs. The runs of a CPU do not overlap. So they are also sorted by their starts.
     fn read_runs(
         &mut self,
         runs: &StoredTable,
@@ -99,7 +100,7 @@ impl DoubtfulRuns {
         Ok(long)
     }
 
-    /// Returns true if no run is doubtful.
+    /// Returns true if the trace has no doubtful run.
     pub fn are_none(&self) -> bool {
         !self.has_contradictions && self.unsampled.is_empty()
     }
@@ -138,15 +139,15 @@ impl DoubtfulRuns {
 struct LongRun {
     start_ns: i64,
     end_ns: i64,
-    /// Time that the samples of the run represent, in nanoseconds.
+    /// Time in nanoseconds that the samples within the run represent.
     sampled_ns: i64,
 }
 
 /// Long runs by CPU.
 type LongRuns = FxHashMap<u16, Vec<LongRun>>;
 
-/// Adds the time that samples represent to the runs that contain the samples. Returns true if a
-/// sample has a weight.
+/// Adds the time of each sample to the run that contains the sample. This is the time that the sample
+/// represents. Returns true if a sample has a weight.
 fn add_samples(
     long: &mut LongRuns,
     samples: &StoredTable,
@@ -177,8 +178,8 @@ fn add_samples(
     Ok(has_weights)
 }
 
-/// Returns the sorted start times of the longest runs for which samples cover less than half of the
-/// run.
+/// Returns the sorted start times of runs for which samples cover less than half of the run. If there are too
+/// many such runs, returns only the longest runs.
 fn unsampled(long: LongRuns) -> Vec<i64> {
     let runs = long.into_values().flatten();
     let mut unsampled: Vec<(i64, i64)> = runs

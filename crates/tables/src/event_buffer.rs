@@ -1,5 +1,5 @@
-//! Copies of events that are rare. All copies are kept until the streams of all CPUs are read. Then
-//! they are interpreted in time order over all CPUs.
+//! Copies of rare events. All copies are kept until the streams of all CPUs are read. Then the copies are
+//! interpreted in time order over all CPUs.
 
 use std::ops::Range;
 
@@ -27,8 +27,8 @@ pub(crate) struct BufferedEvent<'a> {
     pub(crate) time_ns: i64,
     /// Hook id of a kernel event.
     pub(crate) hook: Option<u16>,
-    /// Hook id of a kernel event, event id of a manifest provider, or opcode of another classic
-    /// event.
+    /// Id of the event. It is the hook id of a kernel event, the event id of a manifest event, or the opcode
+    /// of another classic event.
     pub(crate) id: u16,
     /// Version of the payload's layout.
     pub(crate) version: u8,
@@ -45,7 +45,7 @@ pub(crate) struct BufferedEvent<'a> {
 }
 
 impl BufferedEvent<'_> {
-    /// Returns the opcode of a kernel or classic event, which is the low byte of [`BufferedEvent::id`].
+    /// Returns the opcode of a kernel or classic event. The opcode is the low byte of [`BufferedEvent::id`].
     pub(crate) fn opcode(&self) -> u8 {
         self.id as u8
     }
@@ -55,7 +55,7 @@ impl EventBuffer {
     /// Copies an event.
     pub(crate) fn push(&mut self, incoming: &Incoming<'_, '_>) {
         let event = incoming.event;
-        // Rundown events, which list existing objects, have `u32::MAX` as their thread id.
+        // Rundown events list existing objects. The thread id in their header is `u32::MAX`.
         let known = |id: Option<u32>| id.filter(|id| *id != u32::MAX);
         let from = self.payloads.len();
         self.payloads.extend_from_slice(event.payload());
@@ -83,7 +83,7 @@ impl EventBuffer {
     }
 }
 
-/// Returns the events of all streams in time order; events of equal time stay in stream order.
+/// Returns the events of all streams in time order. Events of equal time stay in the order of the streams.
 pub(crate) fn in_time_order<'b>(
     streams: impl Iterator<Item = &'b EventBuffer>,
 ) -> Vec<BufferedEvent<'b>> {

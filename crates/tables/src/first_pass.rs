@@ -1,5 +1,5 @@
-//! The first pass over a trace. It collects data with which rows of events are joined later, such
-//! as processes, threads, images, files and stacks. It also makes the tables of the whole trace.
+//! The first pass over a trace. It collects data that is later joined with rows of events, such as processes,
+//! threads, images, files and stacks. It also makes the tables of the whole trace.
 
 use etl::{BufferReader, BufferRef, CpuStream, Damage, Segment, Trace};
 use rayon::prelude::*;
@@ -45,7 +45,8 @@ pub(crate) struct FirstPass {
     /// Buffers that contain descriptions of events.
     pub(crate) metadata: Vec<BufferRef>,
     pub(crate) sampling_interval_ns: Option<i64>,
-    /// Time from the trace's start to its end; `None` if its headers and buffers do not give an end.
+    /// Time from the trace's start to its end. `None` if the headers and buffers of the trace do not give an
+    /// end.
     pub(crate) length_ns: Option<i64>,
     pub(crate) damage: Damage,
 }
@@ -132,15 +133,15 @@ impl CpuEvents {
     }
 }
 
-/// Returns the major and minor version of Windows that logged a buffer. If the header is
-/// unreadable, returns 10.0, because a recent version is more likely than an old version.
+/// Returns the major and minor version of the Windows that logged a buffer. If the header is unreadable,
+/// returns 10.0, because a recent version is more likely than an old version.
 pub(crate) fn os_version(segments: &[Segment], buffer: &BufferRef) -> (u8, u8) {
     let header = segments[usize::from(buffer.segment)].header.as_ref();
     header.map_or((10, 0), |header| header.os_version)
 }
 
-/// Extends a time range so that it includes a kernel event. Header events (group 0) are ignored,
-/// because in a ring buffer they are much older than all other events.
+/// Extends a time range so that it includes a kernel event. Header events (group 0) are ignored. In a ring
+/// buffer, header events are much older than all other events.
 #[inline]
 pub(crate) fn extend_span(span_ns: &mut Option<(i64, i64)>, incoming: &Incoming<'_, '_>) {
     if incoming.hook.is_some_and(|hook| hook >> 8 != 0) {
@@ -150,7 +151,7 @@ pub(crate) fn extend_span(span_ns: &mut Option<(i64, i64)>, incoming: &Incoming<
     }
 }
 
-/// Reads the trace for the requested readers, with all CPUs in parallel.
+/// Reads the trace for the requested readers. All CPUs are read in parallel.
 pub(crate) fn read(
     trace: &Trace,
     wanted: ReaderSet,
@@ -176,7 +177,7 @@ pub(crate) fn is_read(reader: Reader) -> bool {
     }
 }
 
-/// Makes trackers and tables from the events that were kept.
+/// Makes trackers and tables from the events that the first pass kept.
 fn build(
     mut cpus: Vec<CpuEvents>,
     trace: &Trace,
@@ -238,7 +239,7 @@ macro_rules! declare {
         whole { $($module:ident: $table:ident,)+ }
         derived { $($derived:tt)* }
     ) => {
-        /// Makes the requested tables that come from the whole trace.
+        /// Makes the requested tables that are made from the whole trace.
         fn build_whole(
             tables: &mut Tables,
             facts: &TraceFacts<'_>,

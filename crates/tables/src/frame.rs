@@ -15,17 +15,17 @@ pub(crate) enum Link {
     Wifi,
     /// Linux cooked captures (`LINKTYPE_LINUX_SLL`).
     LinuxCooked,
-    /// An address family of four bytes, followed by an IP packet (`LINKTYPE_NULL`,
-    /// `LINKTYPE_LOOP`).
+    /// An address family of four bytes, then an IP packet (`LINKTYPE_NULL`, `LINKTYPE_LOOP`).
     Loopback,
-    /// Another link layer, given by its `LINKTYPE` number; its headers are not read.
+    /// Another link layer. Contains its `LINKTYPE` number. Its headers are not read.
     Other(i32),
     /// The capture does not state the link layer.
     Unknown,
 }
 
 impl Link {
-    /// Returns the link layer of a number in <https://www.tcpdump.org/linktypes.html>.
+    /// Returns the link layer of a number. The numbers are listed in
+    /// <https://www.tcpdump.org/linktypes.html>.
     pub(crate) fn from_number(number: i32) -> Link {
         match number {
             1 => Link::Ethernet,
@@ -37,7 +37,7 @@ impl Link {
         }
     }
 
-    /// Returns the name of the link layer in the table `packets`.
+    /// Returns the name of the link layer that the table `packets` uses.
     pub(crate) fn name(self) -> Option<String> {
         Some(match self {
             Link::Ethernet => "ethernet".into(),
@@ -51,7 +51,7 @@ impl Link {
     }
 }
 
-/// Header fields of a frame. A field is `None` if the frame lacks it or was cut before it.
+/// Header fields of a frame. A field is `None` if the frame lacks this field or was cut off before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) source_mac: Option<[u8; 6]>,
@@ -67,10 +67,10 @@ pub(crate) struct Frame {
     pub(crate) source_port: Option<u16>,
     pub(crate) destination_port: Option<u16>,
     pub(crate) tcp: Option<Tcp>,
-    /// Number of bytes after the UDP or TCP header, computed from the length in the IP header.
+    /// Number of bytes after the UDP or TCP header. It is computed from the length in the IP header.
     pub(crate) payload: Option<u32>,
-    /// Number of bytes from the frame's start to the end of its IP packet, computed from the length
-    /// in the IP header.
+    /// Number of bytes from the frame's start to the end of the IP packet in the frame. It is computed from
+    /// the length in the IP header.
     pub(crate) stated_length: Option<u32>,
 }
 
@@ -118,13 +118,14 @@ impl Frame {
         let vlans = slices.vlan_ids();
         at += 4 * vlans.len();
         frame.vlan = vlans.first().map(|vlan| vlan.value());
-        // A smaller value is not a type, but the length of an IEEE 802.3 frame.
+        // A smaller value is not a type. It is the length of an IEEE 802.3 frame.
         const LEAST_TYPE: u16 = 0x0600;
         frame.ethertype = slices
             .ether_payload()
             .map(|payload| payload.ether_type.0)
             .filter(|ethertype| *ethertype >= LEAST_TYPE);
-        // Size of the IP header, and size of header and content together as stated in the header.
+        // The first value is the size of the IP header. The second value is the size of header and content,
+        // which the header states.
         let lengths = match &slices.net {
             Some(LaxNetSlice::Ipv4(ip)) => {
                 let header = ip.header();
@@ -156,8 +157,8 @@ impl Frame {
             }
             _ => None,
         };
-        // Packets that the network adapter will split into segments have a length of 0 in the
-        // header.
+        // If the network adapter will split a packet into segments, the header of this packet states a length
+        // of 0.
         let lengths = lengths.filter(|(_, stated)| *stated > 0);
         frame.stated_length = lengths.map(|(_, stated)| (at + stated) as u32);
         frame.read_transport(slices, lengths);
@@ -218,8 +219,8 @@ mod tests {
     use super::*;
     use testdata::Rng;
 
-    /// TCP SYN over IPv4 with DSCP 46 and ECN 1 (TOS 0xB9), written by hand according to RFC 791,
-    /// 2474 and 9293.
+    /// TCP SYN over IPv4 with DSCP 46 and ECN 1 (TOS 0xB9). The bytes were written by hand from RFC 791, RFC
+    /// 2474 and RFC 9293.
     const SYN: [u8; 54] = [
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0x08, 0x00, // Ethernet II
         0x45, 0xB9, 0, 40, 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, // IPv4

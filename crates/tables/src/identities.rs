@@ -2,19 +2,20 @@
 
 use crate::{Images, ImagesView, Options, ProcessesView, Store, StoreError, Table, ThreadsView};
 
-/// Processes, threads and images of a trace, by their rows in `processes`, `threads` and `images`.
+/// Processes, threads and images of a trace. They are found by their rows in `processes`, `threads` and
+/// `images`.
 #[derive(Debug, Default)]
 pub struct Identities {
     processes: Vec<(u32, Option<Box<str>>)>,
     threads: Vec<(u32, Option<Box<str>>)>,
-    /// Images, with the columns that locate them and their symbols.
+    /// Images of the trace. Only the columns that locate the images and their symbols were read.
     pub images: Images,
 }
 
-/// Id and name of a process, if known.
+/// Id and name of a process. Each value is `None` if it is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process<'n> {
-    /// Process id.
+    /// Id of the process.
     pub id: Option<u32>,
     /// File name of the image.
     pub name: Option<&'n str>,
@@ -24,7 +25,7 @@ impl Identities {
     /// Tables from which the names are read.
     pub const TABLES: [Table; 3] = [Table::Processes, Table::Threads, Table::Images];
 
-    /// Reads the tables; makes them if they do not exist yet.
+    /// Reads the tables. Makes the tables that do not exist yet.
     ///
     /// # Errors
     /// See [`Store::table`] and [`StoredTable::read`](crate::StoredTable::read).
@@ -72,8 +73,8 @@ impl Identities {
             .map(|(row, _)| self.process(Some(row), None))
     }
 
-    /// Returns the process of a row. If the row is unknown, returns the process with the given id.
-    /// The ids 0 and 4 are `Idle` and `System` on every machine.
+    /// Returns the process of a row. If the row is unknown, returns the process with the given id. On every
+    /// machine, process 0 is `Idle` and process 4 is `System`.
     pub fn process(&self, row: Option<u32>, id: Option<u32>) -> Process<'_> {
         let known = row.and_then(|row| self.processes.get(row as usize));
         let id = known.map(|(id, _)| *id).or(id);
@@ -106,7 +107,8 @@ impl Identities {
         self.threads.get(row as usize)?.1.as_deref()
     }
 
-    /// Returns the file name of the image in a row of `images`.
+    /// Returns the file name of the image in a row of `images`. Returns `None` if the row or the name is
+    /// unknown.
     pub fn module(&self, image: Option<u32>) -> Option<&str> {
         let row = image? as usize;
         module_name(
@@ -116,8 +118,7 @@ impl Identities {
     }
 }
 
-/// Returns the file name of an image from its path. If the path is unknown, returns the file name
-/// at link time.
+/// Returns the file name in the path of an image. If the path is unknown, returns the file name at link time.
 pub fn module_name<'i>(path: Option<&'i str>, original: Option<&'i str>) -> Option<&'i str> {
     path.or(original).map(file_name)
 }

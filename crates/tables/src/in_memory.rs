@@ -17,8 +17,8 @@ macro_rules! declare {
     ) => {
         /// The tables of a trace in memory. Tables that were not requested are empty.
         ///
-        /// A table of events has one element per CPU that has rows, in the order of CPUs. The rows
-        /// of an element are sorted by time.
+        /// A table of events has one element for each CPU that has rows. The elements are in the order of
+        /// CPUs. The rows of an element are sorted by time.
         #[derive(Debug, Default)]
         pub struct Tables {
             $(#[doc = concat!("`", stringify!($event_module), "`, by CPU.")]
@@ -31,13 +31,13 @@ macro_rules! declare {
             pub $derived_module: $derived,)+
             /// Lost events and unreadable parts of the trace.
             pub damage: Damage,
-            /// Events whose payload is too short for its version or has an unknown old version, by
-            /// the table that lacks them.
+            /// Events that are missing in a table, by table. The payload of such an event is too short for
+            /// its version, or its version is too old and unknown.
             pub unreadable: Vec<Unreadable>,
         }
 
         impl Tables {
-            /// Takes the requested tables of the whole trace from `other`.
+            /// Moves the requested tables of the whole trace from `other` to `self`.
             pub(crate) fn take_whole(&mut self, other: Tables, wanted: &[Table]) {
                 $(if wanted.contains(&Table::$life) {
                     self.$life_module = other.$life_module;
@@ -50,9 +50,8 @@ macro_rules! declare {
                 }
             }
 
-            /// Removes the rows of a table and returns them as sorted Arrow record batches. Tables
-            /// of events have one batch per CPU. The list is empty if the trace has no such rows or
-            /// the table was not requested.
+            /// Removes the rows of a table and returns them as sorted Arrow record batches. Tables of events
+            /// have one batch per CPU. The list is empty if the table has no rows or was not requested.
             pub fn take_batches(&mut self, table: Table) -> Vec<RecordBatch> {
                 match table {
                     $(Table::$event => std::mem::take(&mut self.$event_module)

@@ -1,4 +1,4 @@
-//! Time ranges between an event that begins a state and an event that ends the state.
+//! Time ranges of a state. An event begins the state, and another event ends it.
 
 use etl::Trace;
 
@@ -7,9 +7,9 @@ use etl::Trace;
 pub(crate) struct Interval {
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
-    /// True if the trace has the event of the start. Otherwise the state began before the trace.
+    /// True if the trace has the event that started the state. Otherwise the state began before the trace.
     pub(crate) starts_at_event: bool,
-    /// True if the trace has the event of the end. Otherwise the state ended after the trace.
+    /// True if the trace has the event that ended the state. Otherwise the state ended after the trace.
     pub(crate) ends_at_event: bool,
     pub(crate) process_id: u32,
 }
@@ -37,8 +37,7 @@ impl Interval {
     /// Ends the interval with an event.
     pub(crate) fn ended(self, end_ns: i64) -> Interval {
         Interval {
-            // The event may have a time before the trace's start, and an interval must not end
-            // before it starts.
+            // The event may have a time before the trace's start. An interval must not end before it starts.
             start_ns: self.start_ns.min(end_ns),
             end_ns,
             ends_at_event: true,
@@ -63,7 +62,7 @@ pub fn span_of(trace: &Trace) -> (i64, i64) {
         let since = end.saturating_sub(segment.clock.origin_filetime());
         Some(since.saturating_mul(100))
     });
-    // Buffers count too, because sessions that were never finalised have no end time.
+    // The times of buffers also count, because sessions that were never finalised have no end time.
     let buffers = trace.buffers().iter().map(|buffer| {
         let segment = &trace.segments()[usize::from(buffer.segment)];
         segment.clock.to_ns(buffer.first_time)

@@ -1,7 +1,7 @@
 //! Kernel flags that a logging session enabled: the group masks of `Extension` events.
 //!
-//! Mask 0 is the public `EnableFlags` (`evntrace.h`); names of the others follow System Informer's
-//! `ntwmi.h`. The three highest bits of a flag are the number of its mask.
+//! Mask 0 is the public `EnableFlags` (`evntrace.h`). The names of the other masks are from System Informer's
+//! `ntwmi.h`. The three highest bits of a flag are the number of the flag's mask.
 
 /// Flags, in the order of their masks, with their names.
 const FLAGS: &[(u32, &str)] = &[

@@ -1,4 +1,4 @@
-//! Counts of events by kind. The headers of events determine their kinds.
+//! Counts of events by kind. The kind of an event is determined from its header.
 
 use std::collections::BTreeMap;
 use std::hash::Hasher;
@@ -11,15 +11,15 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::build::{Cancelled, Options};
 
-/// Maximum number of kinds that one thread counts separately. Real traces have thousands of kinds.
-/// Events of further kinds are counted together.
+/// Maximum number of kinds that one thread counts separately. Real traces have thousands of kinds. If a trace
+/// has more kinds, the events of the additional kinds are counted together.
 const MAX_KINDS: usize = 1 << 18;
 
 /// Number of consecutive buffers that one thread reads as one task.
 const BUFFERS_AT_ONCE: usize = 64;
 
-/// Maximum number of recent kinds. An event is compared with these kinds before the hash map is
-/// used.
+/// Maximum number of recent kinds. An event is first compared with these kinds. The hash map is used only if
+/// none of them matches.
 const MAX_RECENT: usize = 16;
 
 /// Types of extended items that contain a stack: `STACK_TRACE32`, `STACK_TRACE64`, `STACK_KEY32`,
@@ -40,7 +40,7 @@ pub enum EventKind {
     Classic {
         /// GUID of the event class.
         guid: Guid,
-        /// Opcode.
+        /// Opcode of the events.
         opcode: u8,
         /// Version of the layout.
         version: u8,
@@ -49,11 +49,11 @@ pub enum EventKind {
     Provider {
         /// GUID of the provider.
         guid: Guid,
-        /// Event id.
+        /// Id of the events.
         id: u16,
         /// Version of the layout.
         version: u8,
-        /// Opcode.
+        /// Opcode of the events.
         opcode: u8,
         /// Hash of the name and layout in a TraceLogging event.
         tracelogging: Option<u64>,
@@ -65,16 +65,16 @@ pub enum EventKind {
         /// Number of the message within the source file.
         number: u16,
     },
-    /// Record of an old format, or an old instance event. Only the kind of its header is known.
+    /// Record of an old format, or an old instance event. Only the kind of the header is known.
     Bare,
-    /// Events of all kinds that were found after the maximum number of kinds was reached.
+    /// Events of all further kinds. They were found after the maximum number of kinds was reached.
     Further,
 }
 
 /// Number, size and times of the events of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindCount {
-    /// Number of events.
+    /// Number of events of the kind.
     pub events: u64,
     /// Size of the records of these events in bytes: headers, extended items and payloads.
     pub bytes: u64,
@@ -88,7 +88,7 @@ pub struct KindCount {
     pub first_ns: i64,
     /// Time of the last event, in nanoseconds since the trace's start.
     pub last_ns: i64,
-    /// Position of the first event in the files.
+    /// Position of the kind's first event in the files.
     pub example: Place,
 }
 
@@ -114,8 +114,8 @@ pub struct KindSurvey {
     pub extended_items: BTreeMap<u16, u64>,
     /// Buffers that contain descriptions of events.
     pub metadata: Vec<BufferRef>,
-    /// Recent kinds of the buffer that is being read. Comparing an event with a few kinds is faster
-    /// than hashing.
+    /// Recent kinds of the buffer that is being read. To compare an event with a few kinds is faster than to
+    /// hash the event.
     recent: Vec<(Fingerprint, EventKind, KindCount)>,
 }
 
@@ -123,7 +123,7 @@ impl KindSurvey {
     /// Counts the events of a trace on several threads. Also returns the damage that was found.
     ///
     /// # Errors
-    /// If [`Options::progress`] asks to stop.
+    /// Returns an error if [`Options::progress`] asks to stop.
     pub fn read(trace: &Trace, options: Options<'_>) -> Result<(KindSurvey, Damage), Cancelled> {
         let done = AtomicU64::new(0);
         let read = |buffers: &[BufferRef]| {
@@ -179,8 +179,8 @@ impl KindSurvey {
         headers
     }
 
-    /// Calls `visit` with the first event of each kind for which `wanted` returns true. Each buffer
-    /// with such events is read once.
+    /// Calls `visit` with the first event of some kinds. These are the kinds for which `wanted` returns true.
+    /// Each buffer that contains such events is read once.
     pub fn visit_examples(
         &self,
         trace: &Trace,
@@ -244,7 +244,7 @@ impl KindSurvey {
         }
     }
 
-    /// Adds the counts of the recent kinds to all counts.
+    /// Adds the counts of the recent kinds to the counts of all kinds.
     pub(crate) fn end_buffer(&mut self) {
         let mut recent = std::mem::take(&mut self.recent);
         for (fingerprint, kind, count) in recent.drain(..) {
@@ -274,8 +274,8 @@ impl KindSurvey {
     }
 }
 
-/// Reads the descriptions of events in the given buffers, the earliest first, and adds them to a
-/// decoder.
+/// Reads the descriptions of events in the buffers `buffers`, beginning with the earliest buffer. Adds the
+/// descriptions to a decoder.
 pub fn learn(decoder: &mut Decoder, trace: &Trace, mut buffers: Vec<BufferRef>) {
     buffers.sort_by_key(|buffer| (buffer.segment, buffer.first_time, buffer.offset));
     let mut reader = BufferReader::new(trace);
@@ -287,8 +287,8 @@ pub fn learn(decoder: &mut Decoder, trace: &Trace, mut buffers: Vec<BufferRef>) 
     decoder.finish_learning();
 }
 
-/// Bytes of a header that determine the kind of an event. Comparing two fingerprints is much faster
-/// than making a kind.
+/// Bytes of a header that determine the kind of an event. To compare two fingerprints is much faster than to
+/// make a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fingerprint {
     header: HeaderKind,
@@ -297,7 +297,8 @@ struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// Returns the fingerprint of an event; `None` if its kind depends on more than the header.
+    /// Returns the fingerprint of an event. Returns `None` if the header does not determine the kind of the
+    /// event.
     #[inline]
     fn new(event: &Event<'_>) -> Option<Fingerprint> {
         let header = event.kind();

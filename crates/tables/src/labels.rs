@@ -1,12 +1,12 @@
-//! Labels of processes, modules and functions, which the functions of SQL return.
+//! Labels of processes, modules and functions. The functions of SQL return these labels.
 
 use crate::{Identities, file_name};
 
 /// Source of the names of functions.
 pub trait Functions: Send + Sync {
-    /// Returns the function at an address within the image in a row of `images`, for example
-    /// `ntoskrnl.exe!KeSetEvent+0x1f`. If symbols are missing, returns the module and an offset.
-    /// Returns `None` if there is no such image.
+    /// Returns the name of the function at `address`, for example `ntoskrnl.exe!KeSetEvent+0x1f`. The address
+    /// is within the image that the row `image_row` of `images` describes. If symbols are missing, returns
+    /// the module and an offset. Returns `None` if there is no such image.
     fn name(&self, image_row: u32, address: u64) -> Option<String>;
 }
 

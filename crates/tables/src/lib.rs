@@ -1,9 +1,9 @@
 //! Windows trace events as tables.
 //!
-//! [`build`] reads a trace, with all CPUs in parallel, and returns the requested tables. A table is
-//! a struct of columns, from which Arrow record batches can be made. A [`Store`] keeps tables in
-//! files, so that a trace is read only once. Ids and addresses are reused. Therefore trackers find
-//! the process, thread or image to which an id or address belonged at a given time.
+//! [`build`] reads a trace, with all CPUs in parallel, and returns the requested tables. A table is a struct
+//! of columns. It can be converted to Arrow record batches. A [`Store`] keeps tables in files, so that a
+//! trace is read only once. Windows reuses ids and addresses. Therefore trackers find the process, thread or
+//! image to which an id or address belonged at a given time.
 //!
 //! ```no_run
 //! use tables::{Options, ProcessTracker, Table, ThreadTracker};
@@ -29,8 +29,8 @@
 //! Times are nanoseconds since the trace's start. Unknown values are null, never 0. Lost events and
 //! unreadable parts of the trace are in [`Tables::damage`] and [`Tables::unreadable`].
 //!
-//! Each table is declared once, in its file in `table/`. Its documentation and its Arrow schema
-//! come from that declaration, and [`reference()`] generates `docs/tables.md` from it.
+//! Each table is declared once, in its file in `table/`. The documentation and the Arrow schema of the table
+//! come from this declaration. [`reference()`] generates `docs/tables.md` from all declarations.
 
 mod activity;
 mod build;

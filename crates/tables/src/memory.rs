@@ -1,7 +1,7 @@
 //! Estimate of the memory that making tables needs.
 //!
-//! Only the memory for stacks grows with the trace, because all stacks are collected before events are joined with
-//! them. Events are read in slices of limited size.
+//! Only the memory for stacks grows with the trace. The reason is that all stacks are collected before events
+//! are joined with stacks. Events are read in slices of limited size.
 
 use etl::Trace;
 
@@ -11,18 +11,18 @@ use crate::plan::Plan;
 use crate::register::Incoming;
 use crate::slices::SLICE_BYTES;
 
-/// Bytes per stack event while the stacks of all CPUs are merged: one entry in a CPU's list and one in the merged
-/// list.
+/// Bytes per stack event while the stacks of all CPUs are merged. A stack event then has one entry in the
+/// list of its CPU and one entry in the merged list.
 const MERGED_STACK: u64 = 48;
-/// Bytes per stack event after the merge: one entry in the index.
+/// Bytes per stack event after the merge. A stack event then has one entry in the index.
 const INDEXED_STACK: u64 = 16;
 
-/// Number of slices in memory: one is read while the rows of another are made.
+/// Number of slices in memory. One slice is read while the rows of another slice are made.
 const SLICES: u64 = 2;
 
 /// Number of buffers that are read to estimate the number of stacks.
 const SAMPLED_BUFFERS: usize = 64;
-/// Number of bytes after which no further buffer is read for the estimate.
+/// Number of bytes that are read for the estimate. After this number, no further buffer is read.
 const SAMPLED_BYTES: u64 = 16 << 20;
 
 /// Estimates the memory that making these tables needs, in bytes.
@@ -39,9 +39,9 @@ pub(crate) fn needed(trace: &Trace, wanted: &[Table]) -> u64 {
     sum(stacks, sliced)
 }
 
-/// Returns the memory in bytes for `stacks` stack events, and for `sliced` bytes of events that are read in
-/// slices. The slices are read after the stacks are merged. A slice needs about 2.5 times the size of its buffers,
-/// for columns of raw events and of rows.
+/// Returns the memory in bytes for `stacks` stack events and for `sliced` bytes of events that are read in
+/// slices. The slices are read after the stacks are merged. A slice needs about 2.5 times the size of its
+/// buffers, because it has columns of raw events and columns of rows.
 fn sum(stacks: u64, sliced: u64) -> u64 {
     let slices = sliced.min(SLICES * SLICE_BYTES) * 5 / 2;
     let merging = stacks.saturating_mul(MERGED_STACK);
@@ -62,7 +62,7 @@ fn stack_events(trace: &Trace) -> u64 {
     let streams = trace.streams();
     let buffers: usize = streams.iter().map(|stream| stream.buffers().len()).sum();
     let step = buffers.div_ceil(SAMPLED_BUFFERS).max(1);
-    // Bytes are limited as well, because buffers can have a megabyte.
+    // The number of bytes is also limited, because a buffer can have a megabyte.
     let all = size(trace);
     let step = step.max(usize::try_from(all / SAMPLED_BYTES).unwrap_or(usize::MAX));
     let (mut at, mut bytes, mut stacks) = (0_usize, 0_u64, 0_u64);
@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn measured_memory_is_estimated() {
-        // Number of stacks and size of traces of a simulated load, and the measured peak memory of `laglab
-        // explain` in MB.
+        // Each entry is a trace of a simulated load: the number of stacks, the size, and the measured peak
+        // memory of `laglab explain` in MB.
         for (stacks, bytes, measured) in [
             (4_690_000, 950_000_000, 316),
             (9_380_000, 1_885_000_000, 456),

@@ -1,5 +1,5 @@
-//! Check that files belong to one recording. Such files do not record the same CPUs at the same
-//! time.
+//! Check that files belong to one recording. Two files of one recording do not record the same CPUs at the
+//! same time.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,8 +9,8 @@ use events::ids::hook;
 
 use crate::StoreError;
 
-/// Hook ids of events that a CPU logs exactly once, even if there are several sessions: context
-/// switches, samples and DPCs (including those of I/O timers).
+/// Hook ids of events that a CPU logs exactly once, even if there are several sessions. These are context
+/// switches, samples and DPCs (including the DPCs of I/O timers).
 const CPU_EVENTS: [u16; 6] = [
     hook::CONTEXT_SWITCH,
     hook::SAMPLE,
@@ -20,7 +20,7 @@ const CPU_EVENTS: [u16; 6] = [
     hook::IO_TIMER,
 ];
 
-/// Number of buffers of a session that are read to find the events that it recorded.
+/// Number of buffers that are read from a session to find the kinds of events that it recorded.
 const SAMPLED_BUFFERS: usize = 16;
 
 /// CPU events that a session recorded.
@@ -28,16 +28,16 @@ struct Recorded {
     file: u16,
     cpus: BTreeSet<u16>,
     hooks: BTreeSet<u16>,
-    /// Time range from the session's first to its last buffer, in nanoseconds since the trace's
-    /// start.
+    /// Time range from the start of the session's first buffer to the start of its last buffer, in
+    /// nanoseconds since the trace's start.
     during: Range<i64>,
 }
 
-/// Refuses files that record the same CPUs at the same time. Files of different systems are not
-/// compared, because their times are unrelated.
+/// Refuses files that record the same CPUs at the same time. Files of different systems are not compared,
+/// because the times of different systems are unrelated.
 ///
 /// # Errors
-/// If two files record the same CPUs at the same time.
+/// Returns an error if two files record the same CPUs at the same time.
 pub(crate) fn check(trace: &Trace) -> Result<(), StoreError> {
     if trace.files().len() < 2 || !trace.is_one_system() {
         return Ok(());
@@ -61,8 +61,8 @@ pub(crate) fn check(trace: &Trace) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns true if two sessions recorded the same CPUs for at least half of the duration of the
-/// shorter session. A shorter overlap is accepted, because consecutive files may overlap a little.
+/// Returns true if two sessions recorded the same CPUs at the same time for at least half of the duration of
+/// the shorter session. A shorter overlap is accepted, because consecutive files may overlap a little.
 fn is_same_time(one: &Recorded, other: &Recorded) -> bool {
     let length = |range: &Range<i64>| range.end.saturating_sub(range.start);
     let start = one.during.start.max(other.during.start);
@@ -74,8 +74,8 @@ fn is_same_time(one: &Recorded, other: &Recorded) -> bool {
         && !one.hooks.is_disjoint(&other.hooks)
 }
 
-/// Reads the CPU events that a session recorded; returns `None` if it has no buffers or no separate
-/// buffers per CPU.
+/// Reads the CPU events that a session recorded. Returns `None` if the session has no buffers, or if its CPUs
+/// share buffers.
 fn read(trace: &Trace, place: u16) -> Option<Recorded> {
     let segment = &trace.segments()[usize::from(place)];
     let mode = segment.header.as_ref()?.log_file_mode;

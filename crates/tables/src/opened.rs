@@ -9,21 +9,22 @@ use etl::write::{Session, Writer};
 use crate::sample_files::{self, SamplesError, is_parquet};
 use crate::{StoreError, Table, captures, is_capture, one_recording};
 
-/// A trace, with the files without events that were opened together with it or instead of a trace.
+/// A trace, and the files without events that were opened with it. Such files can also be opened without a
+/// trace.
 pub(crate) struct Opened {
     pub(crate) trace: Trace,
     /// Files with packet captures.
     pub(crate) captures: Vec<PathBuf>,
-    /// File with samples of a live probe. Such a file is always opened alone.
+    /// File with samples of a live probe. Such a file must be opened alone.
     pub(crate) samples: Option<PathBuf>,
-    /// The only table that can have rows, if the files contain no events.
+    /// The only table that can have rows. It is `None` if the files contain events.
     pub(crate) holds_only: Option<Table>,
 }
 
 /// Opens files as one trace.
 ///
 /// # Errors
-/// If a file cannot be read or is not a trace.
+/// Returns an error if a file cannot be read or is not a trace.
 pub(crate) fn open(files: &[PathBuf]) -> Result<Opened, StoreError> {
     if let Some(samples) = files.iter().find(|file| is_parquet(file)) {
         let file = samples.clone();
@@ -59,7 +60,7 @@ pub(crate) fn open(files: &[PathBuf]) -> Result<Opened, StoreError> {
     })
 }
 
-/// Makes a trace without events for files that are not traces. `start` and `end` are FILETIMEs.
+/// Makes a trace without events. It is used for files that are not traces. `start` and `end` are FILETIMEs.
 fn without_events(
     name: &str,
     files: &[PathBuf],

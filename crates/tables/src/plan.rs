@@ -7,13 +7,13 @@ use crate::register::{Reader, ReaderSet};
 /// The passes over a trace that the requested tables need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
-    /// Readers of the first pass: tables of the whole trace, and data with which rows of events are
-    /// joined.
+    /// Readers of the first pass. They read tables of the whole trace, and data that is joined with rows of
+    /// events.
     pub(crate) first: ReaderSet,
-    /// Tables of events whose rows were requested.
+    /// Tables of events that were requested.
     pub(crate) rows: ReaderSet,
-    /// Tables of events that are collected to make these rows. This includes context switches and
-    /// ready events if the scheduler needs them.
+    /// Tables of events that are collected to make the requested rows. They include context switches and
+    /// ready events if the scheduler needs these events.
     pub(crate) events: ReaderSet,
 }
 
@@ -41,8 +41,8 @@ impl Plan {
         plan
     }
 
-    /// Returns true if the scheduler processes the context switches and ready events of all CPUs in
-    /// time order.
+    /// Returns true if the scheduler is needed. It processes the context switches and ready events of all
+    /// CPUs in time order.
     pub(crate) fn has_schedule(&self) -> bool {
         self.rows.has_table(Table::CpuRuns) || self.rows.has_table(Table::ReadyThreads)
     }
@@ -53,7 +53,7 @@ impl Plan {
     }
 }
 
-/// Adds the readers that a reader needs, and also the readers that these need.
+/// Adds the readers that `reader` needs. Also adds all readers that those readers need.
 fn add_needs(set: &mut ReaderSet, reader: Reader) {
     for needed in reader.needs() {
         if !set.has(*needed) {

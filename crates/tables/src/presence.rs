@@ -1,5 +1,5 @@
-//! Evidence about the activity of each CPU, from the kernel events of a trace: whether it switched threads, and
-//! which threads its samples name.
+//! Evidence about the activity of each CPU, from the kernel events of a trace. It shows if the CPU switched
+//! threads, and which threads the CPU's samples name.
 
 use std::ops::Range;
 
@@ -10,7 +10,8 @@ use crate::register::Incoming;
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// Maximum time without events at the end of the trace for a CPU that was recorded until the end.
+/// Maximum time without events at the end of the trace. If a CPU has no events for a longer time, it was not
+/// recorded until the end.
 pub(crate) const LATE_NS: i64 = SECOND_NS;
 
 /// Evidence about one CPU, or about one of its streams.
@@ -18,12 +19,13 @@ pub(crate) const LATE_NS: i64 = SECOND_NS;
 pub(crate) struct Presence {
     /// True if the CPU switched threads.
     pub(crate) switches: bool,
-    /// Thread of the samples.
+    /// Thread that the CPU's samples name.
     sampled: Sampled,
     /// Times of the first and the last kernel event.
     pub(crate) span_ns: Option<(i64, i64)>,
-    /// Number of seconds in which the CPU logged samples, DPCs or interrupts. Every recorded CPU logs these. Other
-    /// events are not counted, because a trimmed trace keeps some of them for the events of other CPUs.
+    /// Number of seconds in which the CPU logged samples, DPCs or interrupts. Every recorded CPU logs such
+    /// events. Other events are not counted, because a trimmed trace keeps some of them for the events of
+    /// other CPUs.
     seconds: i64,
     last_second: Option<i64>,
 }
@@ -50,8 +52,8 @@ impl Sampled {
 }
 
 impl Presence {
-    /// Adds an event. Header events (group 0) are ignored, because in a ring buffer they are much
-    /// older than all other events.
+    /// Adds an event. Header events (group 0) are ignored. In a ring buffer, header events are much older
+    /// than all other events.
     #[inline]
     pub(crate) fn add(&mut self, incoming: &Incoming<'_, '_>) {
         let Some(hook) = incoming.hook.filter(|hook| hook >> 8 != 0) else {
@@ -88,12 +90,12 @@ impl Presence {
         self.span_ns = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     }
 
-    /// Returns the thread that ran all the time on a CPU that never switched threads; 0 is the idle
-    /// thread. Returns `None` if this is unknown, because the CPU logged nothing in most seconds of
-    /// `span` or at its end, or because its samples name several threads.
+    /// Returns the thread that ran all the time on a CPU that never switched threads; 0 is the idle thread.
+    /// Returns `None` if this thread is unknown. It is unknown if the CPU logged nothing in most seconds of
+    /// `span` or at the end of `span`, or if the CPU's samples name several threads.
     ///
-    /// Without samples, the thread is assumed to be the idle thread, because any other thread would have lost the
-    /// CPU at some time.
+    /// If there are no samples, the thread is assumed to be the idle thread, because any other thread would
+    /// have lost the CPU at some time.
     pub(crate) fn unswitched_thread(&self, span: &Range<i64>) -> Option<u32> {
         let second = |ns: i64| ns.div_euclid(SECOND_NS);
         let seconds = second(span.end).saturating_sub(second(span.start)) + 1;

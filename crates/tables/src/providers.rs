@@ -6,8 +6,8 @@ use events::{Fields, Value, built_in};
 
 use crate::event_buffer::BufferedEvent;
 
-/// Decodes the fields of an event with its publicly known layout; returns `None` if no layout is
-/// known or the payload is too short.
+/// Decodes the fields of an event with its publicly known layout. Returns `None` if no layout is known or the
+/// payload is too short.
 pub(crate) fn fields<'e>(provider: Guid, event: &Event<'e>) -> Option<Fields<'e>> {
     let descriptor = event.descriptor()?;
     let (payload, width) = (event.payload(), event.pointer_size());
@@ -45,12 +45,13 @@ pub(crate) fn signed(fields: &Fields<'_>, name: &str) -> Option<i32> {
     }
 }
 
-/// Returns a field as text, unless it is empty.
+/// Returns a field as text. Returns `None` if the text is empty.
 pub(crate) fn text<'f>(fields: &'f Fields<'_>, name: &str) -> Option<&'f str> {
     fields.get(name)?.as_str().filter(|text| !text.is_empty())
 }
 
-/// Returns the ids of the thread and the process that logged an event, if the header has them.
+/// Returns the id of the thread and the id of the process that logged an event. An id is `None` if the header
+/// does not have it.
 pub(crate) fn logged_by(event: &Event<'_>) -> (Option<u32>, Option<u32>) {
     let known = |id: Option<u32>| id.filter(|id| *id != u32::MAX);
     (known(event.thread_id()), known(event.process_id()))

@@ -17,14 +17,14 @@ use crate::table::cpus::MAX_CPUS;
 /// missing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
-    /// Time ranges of the CPUs whose range is limited. If only one side is limited, the other
-    /// side is `i64::MIN` or `i64::MAX`.
+    /// Time ranges of the CPUs whose range is limited. If only one side is limited, the other side is
+    /// `i64::MIN` or `i64::MAX`.
     cpus: BTreeMap<u16, Range<i64>>,
-    /// CPUs that never switched threads. For each, the thread that ran all the time (0 is the idle
+    /// CPUs that never switched threads. The values are the thread that ran all the time (0 is the idle
     /// thread), and the time of the CPU's first event.
     unswitched: BTreeMap<u16, (u32, i64)>,
-    /// End of the last session, if all sessions have an end. Events about threads and images may be later, because
-    /// in a trimmed trace they keep the times that they have in the whole trace.
+    /// End of the last session, if all sessions have an end. Events about threads and images may be later
+    /// than this end. The reason is that a trimmed trace keeps the original times of these events.
     stopped_ns: Option<i64>,
 }
 
@@ -41,12 +41,13 @@ impl Recorded {
             let is_ring = rings.contains(&stream.buffers()[0].segment);
             let from = if is_ring { first } else { i64::MIN };
             let until = if is_cut { last } else { i64::MAX };
-            // Another session may have the events that one session lacks.
+            // The range is the union of the ranges of all sessions, because one session may have events that
+            // another session lacks.
             let cpu = cpus.entry(stream.cpu()).or_insert(from..until);
             *cpu = cpu.start.min(from)..cpu.end.max(until);
         }
-        // If the first buffer of a CPU was written after the end of a truncated file, the
-        // file has no buffer of the CPU.
+        // A truncated file may lack all buffers of a CPU. This happens if the first buffer of the CPU was
+        // written after the truncated end.
         let headers = trace.segments().iter().filter_map(|s| s.header.as_ref());
         let processors = headers.map(|header| header.processors).max().unwrap_or(0);
         let processors = 0..processors.min(MAX_CPUS) as u16;
@@ -69,27 +70,27 @@ impl Recorded {
         }
     }
 
-    /// Returns the time until which a trace shows the running threads. `last_ns` is the time of the
-    /// last event, `last_switch_ns` the time of the last context switch.
+    /// Returns the time until which a trace shows the running threads. `last_ns` is the time of the last
+    /// event. `last_switch_ns` is the time of the last context switch.
     pub(crate) fn until_ns(&self, last_ns: i64, last_switch_ns: i64) -> i64 {
         let stopped_ns = self.stopped_ns.unwrap_or(last_ns);
         last_ns.min(stopped_ns.max(last_switch_ns))
     }
 
-    /// Returns the start of a CPU's range, if it is later than the start of the trace.
+    /// Returns the start of a CPU's range. Returns `None` if the range starts at the start of the trace.
     pub(crate) fn begin_ns(&self, cpu: u16) -> Option<i64> {
         let from = self.cpus.get(&cpu)?.start;
         (from != i64::MIN).then_some(from)
     }
 
-    /// Returns the end of a CPU's range, if it is earlier than the end of the trace.
+    /// Returns the end of a CPU's range. Returns `None` if the range ends at the end of the trace.
     pub(crate) fn end_ns(&self, cpu: u16) -> Option<i64> {
         let until = self.cpus.get(&cpu)?.end;
         (until != i64::MAX).then_some(until)
     }
 
-    /// Returns the CPUs that never switched threads, each with the thread that ran all the
-    /// time and the time of its first event.
+    /// Returns the CPUs that never switched threads. Each element has the CPU, the thread that ran all the
+    /// time, and the time of the CPU's first event.
     pub(crate) fn unswitched(&self) -> impl Iterator<Item = (u16, u32, i64)> + '_ {
         let all = self.unswitched.iter();
         all.map(|(cpu, (thread_id, first_ns))| (*cpu, *thread_id, *first_ns))
@@ -106,8 +107,8 @@ impl Recorded {
 /// Range of a CPU whose events are missing from the trace.
 const NOTHING: Range<i64> = i64::MIN..0;
 
-/// Finds the CPUs that never switched threads in a trace with context switches. If it is unknown which
-/// thread ran on such a CPU, its events are missing, and its range is [`NOTHING`].
+/// Finds the CPUs that never switched threads, in a trace that has context switches. If it is unknown which
+/// thread ran on such a CPU, the CPU's events are missing. The range of the CPU is then [`NOTHING`].
 fn unswitched(
     streams: &[(CpuStream<'_>, Presence)],
     processors: Range<u16>,
@@ -138,8 +139,8 @@ fn unswitched(
     unswitched
 }
 
-/// Returns the indices of the segments that are ring buffers and have overwritten buffers. In such
-/// a segment, sequence numbers are missing.
+/// Returns the indices of the segments that are ring buffers with overwritten buffers. In such a segment,
+/// sequence numbers are missing.
 fn rings(trace: &Trace) -> Vec<u16> {
     let mut sequences: FxHashMap<u16, (i64, i64, i64)> = FxHashMap::default();
     for buffer in trace.buffers() {
@@ -162,7 +163,7 @@ fn rings(trace: &Trace) -> Vec<u16> {
     rings.map(|(number, _)| number).collect()
 }
 
-/// Returns true if the last buffers may be missing.
+/// Returns true if the last buffers of the trace may be missing.
 fn is_cut(trace: &Trace) -> bool {
     let damage = trace.damage();
     damage.unfinished_segments > 0 || damage.is_cut_off()

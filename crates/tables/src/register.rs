@@ -1,5 +1,5 @@
-//! Registration of tables. Each table states the events that it reads and the data with which its
-//! rows are joined.
+//! Registration of tables. A table states the events that it reads. It also states the data that is joined
+//! with its rows.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -22,14 +22,14 @@ use crate::table::{for_each_table, samples};
 use crate::trackers::{ProcessTracker, Trackers};
 use crate::unreadable::UnreadableEvents;
 
-/// Events that a reader reads.
+/// Events that a reader handles.
 #[derive(Clone, Copy)]
 pub(crate) struct Reads {
     /// Kernel events, by hook id (group and opcode).
     pub(crate) hooks: &'static [RangeInclusive<u16>],
-    /// Classic events of classes without a hook group, by class GUID.
+    /// Classic events by class GUID. Their classes have no hook group.
     pub(crate) classes: &'static [Guid],
-    /// Events of manifest providers, by provider and event ids.
+    /// Events of manifest providers, by provider and by ranges of event ids.
     pub(crate) providers: &'static [(Guid, &'static [RangeInclusive<u16>])],
 }
 
@@ -41,13 +41,13 @@ impl Reads {
     };
 }
 
-/// A reader of events: a table, or data with which rows of tables are joined.
+/// A reader of events. It is a table, or it collects data that is joined with the rows of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
     Table(Table),
     /// Paths of files by key.
     FileNames,
-    /// Drive letters of volumes.
+    /// Drive letters of volumes, by NT path.
     Volumes,
     /// Time between two samples of a CPU.
     SamplingInterval,
@@ -131,26 +131,27 @@ impl ReaderSet {
 
 /// Registration of a table.
 pub(crate) trait Register {
-    /// Events from which rows are made.
+    /// Events from which the rows of the table are made.
     const READS: Reads = Reads::NOTHING;
-    /// Readers that provide the data with which rows are joined.
+    /// Readers that provide the data for joining. The rows of the table are joined with this data.
     const NEEDS: &'static [Reader] = &[];
-    /// True if the headers of the trace contain all data of the table, so that no event is read for
-    /// it.
+    /// True if the headers of the trace contain all data of the table. In this case, no event is read for the
+    /// table.
     const IS_IN_HEADERS: bool = false;
 }
 
 /// A table that is made from the events of time slices.
 pub(crate) trait EventTable: Register + Rows {
-    /// Data of one CPU stream until the slice ends: rows, or events from which rows are made.
+    /// Data of one CPU stream until the end of the slice. It consists of rows, or of events from which rows
+    /// are made.
     type Raw: Rows;
-    /// State that is kept from one slice to the next.
+    /// State that is kept between consecutive slices.
     type State: Default + Send;
 
-    /// Adds an event; returns `None` if its payload is unreadable.
+    /// Adds an event. Returns `None` if the payload of the event is unreadable.
     fn push(raw: &mut Self::Raw, event: &Incoming<'_, '_>) -> Option<()>;
 
-    /// Makes the sorted rows of a slice from its merged raw data.
+    /// Makes the rows of a slice, sorted. `raw` is the merged raw data of the slice.
     fn join(raw: &mut Self::Raw, state: &mut Self::State, trackers: &Trackers<'_>) -> Self;
 
     /// Makes the remaining rows at the end of the trace. `_last_ns` is the time of the last event.
@@ -172,12 +173,12 @@ pub(crate) struct TraceFacts<'p> {
     pub(crate) cpus: &'p [CpuEvents],
     pub(crate) processes: &'p ProcessTracker<'p>,
     pub(crate) recorded: &'p Recorded,
-    /// Activity of each CPU, if the table `cpus` is requested.
+    /// Activity of each CPU. It is empty if the table `cpus` is not requested.
     pub(crate) activity: BTreeMap<u16, CpuActivity>,
-    /// Counts of events by kind, if the table `event_kinds` is requested.
+    /// Counts of events by kind. They are empty if the table `event_kinds` is not requested.
     pub(crate) kinds: &'p KindSurvey,
     pub(crate) damage: &'p Damage,
-    /// Start and end of the trace, in nanoseconds since its start.
+    /// Start and end of the trace, in nanoseconds since the trace's start.
     pub(crate) span_ns: (i64, i64),
 }
 
@@ -199,16 +200,16 @@ pub(crate) fn buffered(cpus: &[CpuEvents], reader: Reader) -> Vec<BufferedEvent<
     in_time_order(cpus.iter().map(|cpu| cpu.buffer(reader)))
 }
 
-/// Event that is passed to its readers.
+/// Event that is passed to readers.
 pub(crate) struct Incoming<'a, 'e> {
     pub(crate) event: &'a Event<'e>,
-    /// Hook id of a kernel event. A classic event of a kernel class has a hook id too.
+    /// Hook id of a kernel event. A classic event of a kernel class also has a hook id.
     pub(crate) hook: Option<u16>,
-    /// All readers that are registered for the event, even if they were not requested.
+    /// All readers that are registered for the event. Readers that were not requested are included.
     pub(crate) readers: ReaderSet,
-    /// Major and minor version of Windows.
+    /// Major and minor version of the Windows that logged the event.
     pub(crate) os_version: (u8, u8),
-    /// Decoder, if events are decoded.
+    /// Decoder of events. `None` if the requested tables do not need decoded events.
     pub(crate) decoder: Option<&'a Decoder>,
 }
 
@@ -236,12 +237,12 @@ impl<'a, 'e> Incoming<'a, 'e> {
             .unwrap_or(0)
     }
 
-    /// Returns true if the event belongs to the table of decoded events. These are the events of
-    /// providers and the events without another reader.
+    /// Returns true if the event belongs to the table of decoded events. This table contains the events of
+    /// providers, and the events that have no other reader.
     pub(crate) fn is_generic(&self) -> bool {
         let event = self.event;
         if let Some(hook) = self.hook {
-            // Events of group 0 (log-file headers) are shown even if other tables read them.
+            // Events of group 0 (log-file headers) are always shown, even if other tables also read them.
             return hook >> 8 == 0 || self.readers.is_empty();
         }
         if event.descriptor().is_some() || !is_classic(event) {
@@ -252,7 +253,7 @@ impl<'a, 'e> Incoming<'a, 'e> {
     }
 }
 
-/// Readers of each kind of event.
+/// Readers for each kind of event.
 struct Routes {
     /// Readers by hook id; 65,536 entries.
     hooks: Vec<ReaderSet>,
@@ -311,7 +312,8 @@ macro_rules! declare {
                 }
             }
 
-            /// Returns the readers that provide the data with which the table's rows are joined.
+            /// Returns the readers that provide data for the table. The rows of the table are joined with
+            /// this data.
             pub(crate) fn needs(self) -> &'static [Reader] {
                 match self {
                     $($(Table::$table => $table::NEEDS,)+)+
@@ -342,7 +344,7 @@ impl Reader {
         }
     }
 
-    /// Returns the readers whose data this reader needs to interpret its events.
+    /// Returns the readers that this reader needs. It uses their data to interpret its events.
     pub(crate) fn needs(self) -> &'static [Reader] {
         match self {
             Reader::Table(table) => table.needs(),
@@ -352,14 +354,14 @@ impl Reader {
     }
 }
 
-/// Returns true if the event has a classic header. Tools, and kernels before Windows 7, log kernel
-/// events with such headers.
+/// Returns true if the event has a classic header. Two sources log kernel events with such headers: tools,
+/// and kernels before Windows 7.
 #[inline]
 fn is_classic(event: &Event<'_>) -> bool {
     matches!(event.kind(), HeaderKind::Full32 | HeaderKind::Full64)
 }
 
-/// Returns the hook id that a classic event of a kernel class would have.
+/// Returns the hook id that belongs to a classic event of a kernel class. Returns `None` for other events.
 fn classic_hook(event: &Event<'_>) -> Option<u16> {
     if !is_classic(event) {
         return None;
@@ -395,7 +397,7 @@ mod tests {
         let hook = |hook: u16| ROUTES.hooks[usize::from(hook)].iter().collect::<Vec<_>>();
         let table = Reader::Table;
         assert_eq!(hook(0x0524), [table(Table::ContextSwitches)]);
-        // The hook id of a service event. Threads need the name of the service, and the service is
+        // This is the hook id of a service event. Threads need the name of the service. The service is also a
         // part of the machine's configuration.
         let service = [table(Table::Threads), table(Table::SystemConfig)];
         assert_eq!(hook(0x0B0F), service);

@@ -5,15 +5,15 @@ use events::kernel::ReadyThread;
 use crate::CpuRuns;
 use crate::trackers::ThreadIds;
 
-/// States of a thread that was switched out but does not wait: ready, running, standby and deferred
+/// States of a thread that was switched out but does not wait. They are ready, running, standby and deferred
 /// ready.
 const RUNNABLE: [u8; 4] = [1, 2, 3, 7];
 
-/// Data of a switch about the thread that begins to run.
+/// Data of a context switch about the thread that begins to run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SwitchIn {
     pub(crate) thread_id: u32,
-    /// Index of the state that the scheduler keeps of the thread.
+    /// Index of the thread in `threads` of the scheduler.
     pub(crate) thread: u32,
     pub(crate) previous_thread_id: u32,
     pub(crate) previous_process_row: Option<u32>,
@@ -25,7 +25,7 @@ pub(crate) struct SwitchIn {
     pub(crate) stack_id: Option<u32>,
 }
 
-/// Data of a switch about the thread that stops running.
+/// Data of a context switch about the thread that stops running.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SwitchOut {
     pub(crate) time_ns: i64,
@@ -44,7 +44,7 @@ pub(crate) struct SwitchOut {
 pub(crate) struct Ready {
     pub(crate) time_ns: i64,
     pub(crate) cpu: u16,
-    /// Id of the thread that made the thread ready.
+    /// Id of the thread that caused this event. It made another thread ready.
     pub(crate) by: Option<u32>,
     pub(crate) by_ids: ThreadIds,
     pub(crate) payload: ReadyThread,
@@ -59,22 +59,22 @@ pub(crate) struct Run {
     pub(crate) ids: ThreadIds,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
-    /// The switch that began the run; `None` if the run began before the trace.
+    /// The context switch that began the run; `None` if the run began before the trace.
     pub(crate) switch_in: Option<SwitchIn>,
-    /// The switch that ended the thread's previous run.
+    /// The context switch that ended the thread's previous run.
     pub(crate) before: Option<SwitchOut>,
-    /// The event that made the thread ready for the run.
+    /// The event that made the thread ready for this run.
     pub(crate) ready: Option<Ready>,
-    /// The switch that ended the run; `None` if the run ended after the trace.
+    /// The context switch that ended the run; `None` if the run ended after the trace.
     pub(crate) after: Option<SwitchOut>,
-    /// True if the trace may lack runs of the thread since its last switch-out. The reason is that switches
-    /// contradict each other, or that a CPU was not recorded.
+    /// True if the trace may lack runs of the thread between its last switch-out and this run. There are two
+    /// possible reasons: context switches contradict each other, or a CPU was not recorded.
     pub(crate) ran_unseen: bool,
 }
 
 impl Run {
-    /// Returns the time at which the thread became ready. This is the end of its wait, or its last
-    /// switch-out if it did not wait.
+    /// Returns the time at which the thread became ready. If the thread waited, this is the end of its wait.
+    /// Otherwise, this is its last switch-out.
     pub(crate) fn ready_since(&self) -> Option<i64> {
         let preempted = |out: &SwitchOut| RUNNABLE.contains(&out.state);
         match (self.ready, self.before) {
@@ -98,13 +98,15 @@ impl Run {
         Some(self.start_ns.saturating_sub(self.before?.time_ns))
     }
 
-    /// Returns the thread that the starting switch named, if another thread ran.
+    /// Returns the thread that the starting switch named as its new thread. Returns `None` if this thread
+    /// really ran.
     fn planned_thread_id(&self) -> Option<u32> {
         let planned = self.switch_in?.thread_id;
         (planned != self.thread_id).then_some(planned)
     }
 
-    /// Returns the switch that began the run, if it named the thread that ran.
+    /// Returns the switch that began the run. Returns `None` if the switch named another thread than the
+    /// thread that ran.
     fn as_planned(&self) -> Option<SwitchIn> {
         let is_planned = |switch_in: &SwitchIn| switch_in.thread_id == self.thread_id;
         self.switch_in.filter(is_planned)
@@ -112,8 +114,8 @@ impl Run {
 }
 
 impl CpuRuns {
-    /// Adds rows, one column after the other. Adding one row after the other would access all 46
-    /// columns for each row, which is too much for the caches of a CPU.
+    /// Adds rows, one column after the other. If one row was added after the other, each row would access all
+    /// 46 columns. The caches of a CPU are too small for this.
     pub(crate) fn extend(&mut self, runs: &[Run]) {
         self.start_ns.extend(runs.iter().map(|run| run.start_ns));
         self.end_ns.extend(runs.iter().map(|run| run.end_ns));

@@ -1,4 +1,4 @@
-//! Conditions under which samples were measured, which their file keeps.
+//! Conditions under which samples were measured. The file with the samples also contains the conditions.
 
 use std::fs::File;
 use std::path::Path;
@@ -22,32 +22,32 @@ pub struct SampleConditions {
     pub cpus: Option<u64>,
     /// Name and release of the operating system.
     pub system: Option<String>,
-    /// Command line.
+    /// Command line of the measurement.
     pub command: Option<String>,
     /// End of the measurement, in UTC.
     pub ended_utc: Option<String>,
 }
 
-/// Name of the entry in the metadata of the schema. Its value is JSON.
+/// Name of the entry in the schema's metadata that contains the conditions. The value of the entry is JSON.
 const ENTRY: &str = "laglab.conditions";
 
 impl SampleConditions {
-    /// Adds the conditions to the metadata of a table of samples.
+    /// Adds the conditions to the metadata of a table of samples. Returns the table with the conditions.
     pub fn attach(&self, samples: &RecordBatch) -> RecordBatch {
         let mut schema = samples.schema().as_ref().clone();
         let json = serde_json::to_string(self);
         schema
             .metadata
             .extend(json.map(|json| (ENTRY.to_owned(), json)));
-        // The fields are the same, so the schema fits.
+        // The fields of the schema are unchanged, so the schema fits the rows.
         let with = samples.clone().with_schema(Arc::new(schema));
         with.unwrap_or_else(|_| samples.clone())
     }
 
-    /// Reads the conditions of a Parquet file; `None` if it does not state them.
+    /// Reads the conditions from a Parquet file. Returns `None` if the file does not state them.
     ///
     /// # Errors
-    /// If the file cannot be read, or if its conditions are damaged.
+    /// Returns an error if the file cannot be read, or if its conditions are damaged.
     pub fn read(file: &Path) -> Result<Option<SampleConditions>, SamplesError> {
         let not_samples = |what: String| SamplesError::NotSamples {
             file: file.to_owned(),

@@ -55,7 +55,7 @@ pub enum SamplesError {
 /// First and last bytes of a Parquet file.
 const MAGIC: [u8; 4] = *b"PAR1";
 
-/// Maximum number of rows of a batch. It is also the maximum of a row group.
+/// Maximum number of rows of a batch. It is also the maximum number of rows of a row group.
 const BATCH_ROWS: usize = 1 << 16;
 
 /// Returns true if a file begins like a Parquet file. Returns false if the file cannot be read.
@@ -63,9 +63,10 @@ pub fn is_parquet(file: &Path) -> bool {
     begins_with(file, &[MAGIC])
 }
 
-/// Returns true if a file begins with one of these byte sequences. Returns false if the file cannot be read.
+/// Returns true if a file begins with one of the byte sequences `magics`. Returns false if the file cannot be
+/// read.
 pub(crate) fn begins_with(file: &Path, magics: &[[u8; 4]]) -> bool {
-    // The file type is checked before the file is opened, because opening a pipe would wait for a
+    // The kind of the file is checked before the file is opened, because opening a pipe would wait for a
     // writer.
     if !file.metadata().is_ok_and(|found| found.is_file()) {
         return false;
@@ -75,11 +76,11 @@ pub(crate) fn begins_with(file: &Path, magics: &[[u8; 4]]) -> bool {
     read.is_ok() && magics.contains(&magic)
 }
 
-/// Returns the start of the last sample, in nanoseconds since the measurement's start; `None` if
+/// Returns the start of the last sample, in nanoseconds since the measurement's start. Returns `None` if
 /// there are no samples.
 ///
 /// # Errors
-/// If the file cannot be read or was not written by `laglab measure`.
+/// Returns an error if the file cannot be read or was not written by `laglab measure`.
 pub(crate) fn last_ns(file: &Path) -> Result<Option<i64>, SamplesError> {
     let mut last = None;
     walk(file, &["start_ns"], &mut |batch| {
@@ -90,11 +91,10 @@ pub(crate) fn last_ns(file: &Path) -> Result<Option<i64>, SamplesError> {
     Ok(last)
 }
 
-/// Reads all samples in the order of their start, and passes them to `give` as batches of
-/// [`LatencySamples`].
+/// Reads all samples in the order of their start, and passes them to `give` as batches of [`LatencySamples`].
 ///
 /// # Errors
-/// If the file cannot be read or was not written by `laglab measure`, or if `give` fails.
+/// Returns an error if the file cannot be read or was not written by `laglab measure`, or if `give` fails.
 pub(crate) fn read<E: From<SamplesError>>(
     file: &Path,
     give: &mut dyn FnMut(RecordBatch) -> Result<(), E>,
@@ -104,8 +104,8 @@ pub(crate) fn read<E: From<SamplesError>>(
     walk(file, &names, give)
 }
 
-/// Reads the columns `wanted` of the file, converts them to the types of the table, and passes them
-/// to `give` batch by batch.
+/// Reads the columns `wanted` of the file and converts them to the types of the table. Passes them to `give`
+/// batch by batch.
 fn walk<E: From<SamplesError>>(
     path: &Path,
     wanted: &[&str],
@@ -158,7 +158,7 @@ fn walk<E: From<SamplesError>>(
     Ok(())
 }
 
-/// Checks the columns and the number of rows of a file. The error describes the first fault.
+/// Checks the columns and the number of rows of a file. The error describes the first fault that is found.
 fn check(
     builder: &ParquetRecordBatchReaderBuilder<File>,
     table: &Schema,
@@ -180,11 +180,12 @@ fn check(
     check_parquet(builder.metadata(), file_bytes)
 }
 
-/// Checks what the reader of Parquet files does not: the number of rows, and the places of columns. `most_rows` is
-/// the number of rows that the size of the file allows. If a file claims to have more, reading it could take forever.
+/// Checks the number of rows and the positions of columns, because the reader of Parquet files does not check
+/// them. `most_rows` is the maximum number of rows that fits the size of the file. If a file claims to have
+/// more rows, reading it could take forever.
 ///
 /// # Errors
-/// Describes the first fault.
+/// Returns an error that describes the first fault.
 pub fn check_parquet(metadata: &ParquetMetaData, most_rows: u64) -> Result<(), String> {
     let rows = metadata.file_metadata().num_rows();
     let groups = metadata.row_groups().iter();
@@ -208,7 +209,8 @@ pub fn check_parquet(metadata: &ParquetMetaData, most_rows: u64) -> Result<(), S
     }
 }
 
-/// Returns a column with the type of the table; `None` if the column contains an unknown name.
+/// Returns a column, converted to the type of the table. Returns `None` if the column contains an unknown
+/// name.
 fn column(batch: &RecordBatch, name: &str) -> Option<ArrayRef> {
     let array = batch.column_by_name(name)?;
     match name {
@@ -218,14 +220,14 @@ fn column(batch: &RecordBatch, name: &str) -> Option<ArrayRef> {
     }
 }
 
-/// Returns true if a file's column can be converted to the table's type. Columns of names may also
-/// be plain text, because other programs write them in this form.
+/// Returns true if a file's column can be converted to the table's type. A column of names may also be plain
+/// text in the file, because other programs write names as text.
 fn fits(expected: &DataType, found: &DataType) -> bool {
     let has_names = matches!(expected, DataType::Dictionary(..));
     expected == found || has_names && *found == DataType::Utf8
 }
 
-/// Converts a column of names to the codes of the table; returns `None` if a name is unknown.
+/// Converts a column of names to the codes of the table. Returns `None` if a name is unknown.
 fn names_column<K: Named>(array: &ArrayRef) -> Option<ArrayRef> {
     let code = |name: &str| {
         let place = K::NAMES.iter().position(|known| *known == name)?;

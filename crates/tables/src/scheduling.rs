@@ -1,5 +1,5 @@
-//! State of the scheduler of Windows over time. Runs of threads are made from the context switches
-//! and ready events of all CPUs.
+//! State of the scheduler of Windows over time. The context switches and ready events of all CPUs are used to
+//! make the runs of threads.
 
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ use crate::timed::Timed;
 use crate::trackers::{KnownThread, ThreadIds, Trackers};
 use crate::{CpuRuns, ReadyThreads};
 
-/// Number of runs that are moved into columns together. They fit into the first-level cache of a
-/// CPU.
+/// Number of runs that are moved into columns together. This number of runs fits into the first-level cache
+/// of a CPU.
 const RUNS_AT_ONCE: usize = 64;
 
 /// The state of CPUs and threads at the end of a slice of time.
@@ -27,18 +27,18 @@ pub(crate) struct Scheduler {
     fills_ready_threads: bool,
     /// Current run of each CPU; `None` before the first switch of the CPU.
     cpus: Vec<Option<Running>>,
-    /// Index in `threads` by thread id.
+    /// Index in `threads` of each thread, by thread id.
     indices: FxHashMap<u32, u32>,
     threads: Vec<Thread>,
     stacks: StackCursor,
-    /// Runs that ended and are not in columns yet.
+    /// Runs that ended but were not moved into columns yet.
     ended: Vec<Run>,
-    /// Times at which the switches of a CPU contradict each other, in ascending order.
+    /// Times at which two context switches of a CPU contradict each other. The times are in ascending order.
     contradictions: Vec<i64>,
-    /// Times of the first and the last switch.
+    /// Times of the first and the last context switch.
     switched_ns: Option<(i64, i64)>,
     recorded: Recorded,
-    /// Time range in which the trace has the switches of all CPUs.
+    /// Time range in which the trace has the context switches of all CPUs.
     complete: Range<i64>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Scheduler {
 #[derive(Clone, Copy, Debug, Default)]
 struct Running {
     start_ns: i64,
-    /// The switch that began the run; `None` if the run began before the trace.
+    /// The context switch that began the run; `None` if the run began before the trace.
     switch_in: Option<SwitchIn>,
 }
 
@@ -58,8 +58,8 @@ struct Thread {
     out: Option<SwitchOut>,
     /// The event that made the thread ready for its current or next run.
     ready: Option<Ready>,
-    /// The event that made the thread ready for its next run, if the thread was still running at that time. The
-    /// wait then ended before it began.
+    /// The event that made the thread ready for its next run, if the event came while the thread was still
+    /// running. In this case, the thread's wait ended before it began.
     next_ready: Option<Ready>,
     runs: bool,
 }
@@ -67,8 +67,9 @@ struct Thread {
 impl Scheduler {
     /// Creates the state at the start of a trace.
     ///
-    /// A run that was in progress when the recording began starts at the first switch of the trace. If the
-    /// recorded time range of its CPU starts later, the run starts there.
+    /// A run can be in progress when the recording begins. Such a run starts at the first context switch of
+    /// the trace. If the recorded time range of the run's CPU starts later, the run starts at the start of
+    /// this range.
     pub(crate) fn new(
         recorded: Recorded,
         makes_runs: bool,
@@ -89,9 +90,9 @@ impl Scheduler {
         }
     }
 
-    /// Processes the sorted events of the next slice, and returns the runs that end in the slice.
-    /// Also fills the columns of `ready_rows` about the thread that became ready and the thread
-    /// that made it ready. Row `i` of `ready_rows` belongs to event `i` of `readied`.
+    /// Processes the sorted events of the next slice, and returns the runs that end in the slice. Also fills
+    /// columns of `ready_rows`: the columns about the thread that became ready, and the columns about the
+    /// thread that made it ready. Row `i` of `ready_rows` belongs to event `i` of `readied`.
     pub(crate) fn join(
         &mut self,
         switches: &Timed<Switch>,
@@ -104,7 +105,7 @@ impl Scheduler {
             runs.reserve(switches.rows());
         }
         let mut switches = switches.0.iter().peekable();
-        // Switches at the time of the current ready event.
+        // Context switches at the time of the current ready event.
         let mut together: Vec<&(i64, Switch)> = Vec::new();
         for (time_ns, ready) in &readied.0 {
             for (at_ns, switch) in together.extract_if(.., |(at_ns, _)| at_ns < time_ns) {
@@ -119,8 +120,8 @@ impl Scheduler {
             while let Some(switch) = switches.next_if(|(at_ns, _)| at_ns == time_ns) {
                 together.push(switch);
             }
-            // At equal times, the order of the events decides if they are of the same CPU.
-            // Otherwise, the thread was made ready first.
+            // The switches have the same time as the ready event. If a switch is of the same CPU, the order
+            // in the log decides. Otherwise, the ready event comes first.
             let is_before = |(_, switch): &mut &(i64, Switch)| {
                 switch.cpu == ready.cpu && switch.place < ready.place
             };
@@ -139,7 +140,7 @@ impl Scheduler {
         runs
     }
 
-    /// Returns the runs that are in progress at the end of the trace, in the order of CPUs.
+    /// Returns the runs that are in progress at the end of the trace. They are in the order of CPUs.
     /// `last_ns` is the time of the trace's last event.
     pub(crate) fn finish(mut self, last_ns: i64, trackers: &Trackers<'_>) -> CpuRuns {
         let mut runs = CpuRuns::default();
@@ -160,8 +161,9 @@ impl Scheduler {
         runs
     }
 
-    /// Adds the runs on CPUs that never switched threads. They begin with the trace's first
-    /// switch, or with the CPU's events if these begin later, and last until the trace's end.
+    /// Adds the runs on CPUs that never switched threads. Such a run begins at the trace's first context
+    /// switch. If the events of the CPU begin later, the run begins with these events. It lasts until the
+    /// trace's end.
     fn end_unswitched(&mut self, end_ns: i64, trackers: &Trackers<'_>) {
         let Some((begin_ns, _)) = self.switched_ns else {
             return;
@@ -188,7 +190,7 @@ impl Scheduler {
         self.ended.clear();
     }
 
-    /// Returns the index in `threads` of the thread with an id.
+    /// Returns the index in `threads` of the thread with the id `thread_id`.
     #[inline]
     fn index(&mut self, thread_id: u32) -> u32 {
         let threads = &mut self.threads;
@@ -266,8 +268,8 @@ impl Scheduler {
         };
         if let Some((_, planned)) = planned.filter(|(planned, _)| *planned != old) {
             self.contradictions.push(time_ns);
-            // The thread that the last switch named did not run on this CPU. Its pending ready
-            // event is kept.
+            // The last switch named a thread that did not run on this CPU. The pending ready event of this
+            // thread is kept.
             let thread = &mut self.threads[planned as usize];
             thread.runs = false;
             thread.ready = thread.next_ready.take().or(thread.ready);
@@ -302,7 +304,7 @@ impl Scheduler {
         });
     }
 
-    /// Returns the current run of a CPU that switches at `time_ns`.
+    /// Returns the current run of a CPU that switches threads at `time_ns`.
     fn running(&mut self, cpu: u16, time_ns: i64) -> Running {
         if self.cpus.len() <= usize::from(cpu) {
             self.cpus.resize(usize::from(cpu) + 1, None);
@@ -319,8 +321,8 @@ impl Scheduler {
         })
     }
 
-    /// Ends the run of a thread, given by its id and its index in `threads`. Returns the thread's
-    /// identity.
+    /// Ends the run of a thread. The thread is given by its id and its index in `threads`. Returns the
+    /// thread's identity.
     fn end_run(
         &mut self,
         cpu: u16,
@@ -336,8 +338,8 @@ impl Scheduler {
         } = running;
         let thread = &mut self.threads[index as usize];
         let ids = thread.known.ids_at(trackers, thread_id, start_ns);
-        // The time before a run is unknown in two cases: the run began before the trace, or it is a
-        // run of an idle thread, because all idle threads have the same id.
+        // The time before a run is unknown in two cases. In the first case, the run began before the trace.
+        // In the second case, the run belongs to an idle thread, because all idle threads have the same id.
         let is_known = switch_in.is_some() && thread_id != 0;
         let before = thread.out.filter(|out| is_known && out.time_ns <= start_ns);
         let ready = thread.ready;
@@ -358,8 +360,8 @@ impl Scheduler {
         ids
     }
 
-    /// Returns true if the trace may lack runs of the thread since its last switch-out. The reason is that
-    /// switches contradict each other, or that a CPU was not recorded.
+    /// Returns true if the trace may lack runs of the thread between its last switch-out and this run. There
+    /// are two possible reasons: context switches contradict each other, or a CPU was not recorded.
     fn may_have_run_unseen(&self, run: &Run) -> bool {
         let before = run.before.map(|out| out.time_ns);
         let Some(from) = before.or_else(|| run.ready_since()) else {

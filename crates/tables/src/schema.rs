@@ -10,32 +10,32 @@ use crate::column::Place;
 /// The declaration of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSchema {
-    /// Name of the table, in SQL and everywhere else.
+    /// Name of the table. SQL and all other parts of the program use this name.
     pub name: &'static str,
-    /// Description of a row.
+    /// Description of a row of the table.
     pub prose: String,
     /// Name of the column by which the rows of a batch are sorted.
     pub sorted_by: &'static str,
-    /// Title in user interfaces; `None` if they do not list the table.
+    /// Title in user interfaces. `None` if user interfaces do not list the table.
     pub title: Option<&'static str>,
-    /// Advice for an empty table: the events to record. The text is empty if no events need to be
+    /// Advice for an empty table: the events that must be recorded. The text is empty if no events need to be
     /// recorded.
     pub record: &'static str,
-    /// Columns with the start and the end of a row, if rows have a duration.
+    /// Columns with the start and the end of a row. `None` if rows have no duration.
     pub interval: Option<RowInterval>,
-    /// Columns, in order.
+    /// Columns of the table, in order.
     pub columns: Vec<ColumnSchema>,
 }
 
-/// Columns with the start and the end of a row.
+/// Names of the columns with the start and the end of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowInterval {
-    /// Column with the start.
+    /// Name of the column with the start.
     pub start: &'static str,
-    /// Column with the end.
+    /// Name of the column with the end.
     pub end: &'static str,
-    /// True if an unknown start means a start before the trace, and an unknown end means an end
-    /// after the trace.
+    /// True if unknown times have a meaning. An unknown start then means a start before the trace. An unknown
+    /// end means an end after the trace.
     pub is_lifetime: bool,
 }
 
@@ -44,23 +44,23 @@ pub struct RowInterval {
 pub struct ColumnSchema {
     /// Name of the column.
     pub name: &'static str,
-    /// Arrow type.
+    /// Arrow type of the column.
     pub data_type: DataType,
-    /// True if values may be null.
+    /// True if values of the column may be null.
     pub nullable: bool,
     /// Unit of the numbers: `ns`, `bytes`, …
     pub unit: Option<&'static str>,
     /// Description of the column.
     pub meaning: String,
-    /// Corresponding column of Windows Performance Analyzer.
+    /// Name of the corresponding column in Windows Performance Analyzer.
     pub wpa: Option<&'static str>,
     /// Event and field from which the values come.
     pub source: &'static str,
 }
 
 impl TableSchema {
-    /// Returns the schema of the table's record batches. The metadata of a field has `meaning` and
-    /// `source`, and `unit` and `wpa` if the column has them.
+    /// Returns the schema of the table's record batches. The metadata of a field has `meaning` and `source`.
+    /// It also has `unit` and `wpa` if the column has them.
     pub fn arrow(&self) -> Schema {
         let fields: Vec<Field> = self.columns.iter().map(ColumnSchema::field).collect();
         let about = HashMap::from([("prose".to_owned(), self.prose.clone())]);
@@ -84,7 +84,7 @@ impl ColumnSchema {
     }
 }
 
-/// Returns the given unit. If none is given, returns the unit at the end of the column's name.
+/// Returns the unit `given`. If `given` is `None`, returns the unit at the end of the column's name.
 pub(crate) fn unit_of(name: &'static str, given: Option<&'static str>) -> Option<&'static str> {
     given.or_else(|| {
         ["ns", "bytes"].into_iter().find(|unit| {
@@ -96,8 +96,8 @@ pub(crate) fn unit_of(name: &'static str, given: Option<&'static str>) -> Option
 
 /// Rows with times, which are sorted, merged and split by time.
 pub(crate) trait Rows: Default + Send {
-    /// Sorts the rows by time. They may be unsorted, because buffers of a CPU may overlap. Rows of
-    /// equal time keep their order.
+    /// Sorts the rows by time. The rows may be unsorted, because buffers of a CPU may overlap. Rows of equal
+    /// time keep their order.
     fn sort(&mut self);
 
     /// Merges sorted parts into sorted rows. Rows of equal time are in the order of the parts.
@@ -109,12 +109,12 @@ pub(crate) trait Rows: Default + Send {
     /// Returns the number of rows.
     fn rows(&self) -> usize;
 
-    /// Removes the rows from the time `time_ns` on, and returns them. The rows must be sorted.
+    /// Removes the rows whose time is `time_ns` or later. Returns the removed rows. The rows must be sorted.
     fn split_off(&mut self, time_ns: i64) -> Self;
 }
 
-/// Returns the positions of the rows of several parts in time order. Rows of equal time are in the
-/// order of the parts.
+/// Returns the positions of the rows of several parts, in time order. Rows of equal time are in the order of
+/// the parts.
 pub(crate) fn order_of(times: &[&[i64]]) -> Vec<Place> {
     let mut order: Vec<(i64, Place)> = Vec::with_capacity(times.iter().map(|t| t.len()).sum());
     for (part, times) in (0..).zip(times) {
@@ -126,7 +126,7 @@ pub(crate) fn order_of(times: &[&[i64]]) -> Vec<Place> {
     order.into_iter().map(|(_, place)| place).collect()
 }
 
-/// Error: a column of a record batch has another type than the column of the table.
+/// Error that occurs if a column of a record batch and the column of the table have different types.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the column `{column}` of `{table}` has the type {found}, not {expected}")]
 pub struct WrongType {
@@ -134,9 +134,9 @@ pub struct WrongType {
     pub table: &'static str,
     /// Name of the column.
     pub column: &'static str,
-    /// Type in the table.
+    /// Type of the column in the table.
     pub expected: DataType,
-    /// Type in the record batch.
+    /// Type of the column in the record batch.
     pub found: DataType,
 }
 
@@ -146,8 +146,8 @@ pub(crate) fn prose(lines: &[&str]) -> String {
     lines.join("\n")
 }
 
-/// Declares a table: a struct of columns, a view of a record batch, and the documentation. A column
-/// without any pushed value becomes null in all rows.
+/// Declares a table: a struct of columns, a view of a record batch, and the documentation. If no value was
+/// pushed into a column, the column becomes null in all rows.
 ///
 /// ```ignore
 /// table! {
@@ -256,7 +256,7 @@ macro_rules! table {
             /// Returns the rows as an Arrow record batch. Numbers and text are moved, not copied.
             ///
             /// # Panics
-            /// If the columns have different lengths.
+            /// Panics if the columns have different lengths.
             pub fn into_batch(mut self) -> arrow_array::RecordBatch {
                 static SCHEMA: std::sync::LazyLock<arrow_schema::SchemaRef> =
                     std::sync::LazyLock::new(|| std::sync::Arc::new($name::schema().arrow()));
@@ -282,7 +282,7 @@ macro_rules! table {
             /// Reads a record batch of the table, or of some of its columns.
             ///
             /// # Errors
-            /// If a column has another type than the column of the table.
+            /// Returns an error if a column has another type than the column of the table.
             pub fn new(batch: &'b arrow_array::RecordBatch) -> Result<Self, $crate::WrongType> {
                 Ok($view {
                     $($column: {

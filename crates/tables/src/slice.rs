@@ -18,14 +18,14 @@ macro_rules! declare {
         events { $($module:ident: $table:ident,)+ }
         $($group:ident { $($other:tt)* })+
     ) => {
-        /// Data of one CPU stream or of all CPU streams, from which the rows of tables of events
-        /// are made.
+        /// Data from which the rows of tables of events are made. It belongs to one CPU stream or to all CPU
+        /// streams.
         #[derive(Default)]
         pub(crate) struct RawRows {
             $(pub(crate) $module: <$table as EventTable>::Raw,)+
         }
 
-        /// State of tables that is kept from one slice to the next.
+        /// State that tables keep between consecutive slices.
         #[derive(Default)]
         pub(crate) struct JoinStates {
             $($module: <$table as EventTable>::State,)+
@@ -46,7 +46,8 @@ macro_rules! declare {
         }
 
         impl RawRows {
-            /// Adds an event to the data of a table; returns `None` if its payload is unreadable.
+            /// Adds an event to the data of a table. Returns `None` if the payload of the event is
+            /// unreadable.
             #[inline]
             pub(crate) fn push(&mut self, table: Table, event: &Incoming<'_, '_>) -> Option<()> {
                 match table {
@@ -55,7 +56,7 @@ macro_rules! declare {
                 }
             }
 
-            /// Removes the data before the time `end_ns` from the streams, and returns it merged.
+            /// Removes the data before the time `end_ns` from the streams. Returns this data, merged.
             pub(crate) fn take(mut streams: Vec<&mut RawRows>, end_ns: i64) -> RawRows {
                 $(let $module: Vec<<$table as EventTable>::Raw> = streams
                     .iter_mut()
@@ -68,8 +69,7 @@ macro_rules! declare {
                 merged
             }
 
-            /// Makes the rows of the tables `wanted`. The scheduler adds its rows and columns
-            /// later.
+            /// Makes the rows of the tables `wanted`. The scheduler adds its rows and columns later.
             pub(crate) fn join(
                 &mut self,
                 states: &mut JoinStates,
@@ -147,19 +147,19 @@ macro_rules! declare {
 
 for_each_table!(declare);
 
-/// Returns the CPU of a row; the greatest number if the CPU is unknown.
+/// Returns the CPU of a row. If the CPU is unknown, returns `u16::MAX`.
 fn cpu_of(cpus: &impl Known<u16>, row: usize) -> u16 {
     cpus.known(row).unwrap_or(u16::MAX)
 }
 
-/// Sorts the rows of one stream, removes the rows before `end_ns` and returns them.
+/// Sorts the rows of one stream. Removes the rows before `end_ns` and returns the removed rows.
 fn take_before<T: Rows>(rows: &mut T, end_ns: i64) -> T {
     rows.sort();
     let rest = match end_ns {
         i64::MAX => T::default(),
         _ => {
             let mut rest = rows.split_off(end_ns);
-            // Memory is reserved, because the next slice has about as many rows.
+            // Memory is reserved for the next slice, because it has about the same number of rows.
             rest.reserve(rows.rows());
             rest
         }

@@ -1,5 +1,4 @@
-//! Reads a trace in slices of time, so that the memory use does not depend on the length of the
-//! trace.
+//! Reads a trace in slices of time. So the memory use does not depend on the length of the trace.
 
 use etl::{BufferReader, BufferRef, CpuStream, Damage, Segment, Trace};
 use events::Decoder;
@@ -15,8 +14,9 @@ use crate::unreadable::UnreadableEvents;
 /// Approximate size of the decompressed buffers of a slice, in bytes.
 pub(crate) const SLICE_BYTES: u64 = 64 << 20;
 
-/// Time in nanoseconds that is read beyond the end of a slice. An event can be a little older than the first
-/// event of its buffer: a thread reads the clock for its event before it reserves space in the buffer.
+/// Time in nanoseconds that is read beyond the end of a slice. This is necessary, because an event can be a
+/// little older than the first event of its buffer. The reason is that a thread first reads the clock for its
+/// event and then reserves space in the buffer.
 const SLACK_NS: i64 = 10_000_000;
 
 /// Reader of a trace in slices of time, with all CPUs in parallel.
@@ -25,17 +25,17 @@ pub(crate) struct Slices<'t> {
     wanted: ReaderSet,
     decoder: Option<Decoder>,
     walks: Vec<Walk<'t>>,
-    /// Ends of the remaining slices, the latest first.
+    /// Ends of the remaining slices. The latest end comes first.
     ends: Vec<i64>,
 }
 
-/// A CPU stream, with the events that were read but are not yet part of a slice.
+/// A CPU stream, with events that were already read but do not belong to a finished slice yet.
 struct Walk<'t> {
     stream: CpuStream<'t>,
     reader: BufferReader<'t>,
     /// Time of the first event of each buffer, in nanoseconds.
     first_ns: Vec<i64>,
-    /// Index of the next buffer.
+    /// Index of the buffer that is read next.
     next: usize,
     raw: RawRows,
     /// Times of the first and the last kernel event.
@@ -77,12 +77,12 @@ impl<'t> Slices<'t> {
         }
     }
 
-    /// Reads the next slice and returns its end and its data; `None` after the last slice. The data is sorted. It
-    /// is not older than the data of the previous slice, unless events of the trace are out of order by more than
-    /// [`SLACK_NS`].
+    /// Reads the next slice. Returns the end and the data of the slice. Returns `None` after the last slice.
+    /// The data is sorted. Usually it is not older than the data of the previous slice. The exception is a
+    /// trace in which events are out of order by more than [`SLACK_NS`].
     ///
     /// # Errors
-    /// If `progress` asks to stop.
+    /// Returns an error if `progress` asks to stop.
     pub(crate) fn next(
         &mut self,
         progress: &(dyn Fn(u64) -> bool + Sync),
@@ -110,7 +110,7 @@ impl<'t> Slices<'t> {
         Ok(Some((end_ns, RawRows::take(streams, end_ns))))
     }
 
-    /// Returns the time of the last kernel event read so far; 0 if there is none.
+    /// Returns the time of the last kernel event that was read so far. Returns 0 if no kernel event was read.
     pub(crate) fn last_ns(&self) -> i64 {
         let spans = self.walks.iter().filter_map(|walk| walk.span_ns);
         spans.map(|(_, last)| last).max().unwrap_or(0)
@@ -153,7 +153,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the ends of slices of about [`SLICE_BYTES`] each.
+/// Returns the ends of the slices. Each slice has about [`SLICE_BYTES`] bytes.
 fn ends(walks: &[Walk<'_>]) -> Vec<i64> {
     let mut buffers: Vec<(i64, u32)> = walks
         .iter()
@@ -170,7 +170,7 @@ fn ends(walks: &[Walk<'_>]) -> Vec<i64> {
         }
         bytes += u64::from(size);
     }
-    // The last slice has all remaining events, even if their times are wrong.
+    // The last slice contains all remaining events. So events with wrong times are not left out.
     ends.push(i64::MAX);
     ends
 }

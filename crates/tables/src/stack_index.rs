@@ -1,9 +1,9 @@
 //! Finds the stack of an event.
 //!
-//! The stack of an event is logged after the event, with the raw time and the thread of the event.
-//! A stack has up to two halves (kernel and user). A half is logged either as addresses or as a
-//! key, whose addresses follow even later. Therefore all stacks of the trace are collected before
-//! events are joined with them.
+//! The stack of an event is logged after the event. It is logged with the raw time and the thread of the
+//! event. A stack has up to two halves (kernel and user). A half is logged either as addresses or as a key.
+//! The addresses of a key are logged even later than the key. Therefore all stacks of the trace are collected
+//! before events are joined with stacks.
 
 use std::hash::BuildHasher;
 
@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use crate::Stacks;
 use crate::column::Addresses;
 
-/// Distinct address lists, numbered in the order of their first use.
+/// List of distinct address lists. Their numbers are in the order of their first use.
 #[derive(Default)]
 pub(crate) struct Interner {
     addresses: Addresses,
@@ -68,42 +68,42 @@ enum Half {
     User,
 }
 
-/// Thread of a stack. The idle threads of all CPUs have the id 0, so they are distinguished by CPU. For other
-/// threads the CPU is ignored: the thread may have moved to another CPU before the user half of its stack is
-/// logged.
+/// Thread of a stack. The idle threads of all CPUs have the id 0. So for idle threads, the owner also
+/// identifies the CPU. For other threads, the CPU is ignored, because a thread may move to another CPU before
+/// the user half of its stack is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Owner(u32);
 
 impl Owner {
     fn new(thread_id: u32, cpu: u16) -> Owner {
         match thread_id {
-            // Thread ids are multiples of 4 and far smaller than this number.
+            // No thread has such an id: thread ids are multiples of 4 and far smaller than this number.
             0 => Owner(u32::MAX - u32::from(cpu)),
             _ => Owner(thread_id),
         }
     }
 }
 
-/// Half of the stack of the event at the time `event_ns`.
+/// Half of a stack. The stack belongs to an event at the time `event_ns`.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     event_ns: i64,
     owner: Owner,
     half: Half,
-    /// Number of the address list in [`Interner`].
+    /// Number of the half's address list in [`Interner`].
     addresses: u32,
 }
 
 impl Part {
-    /// Returns the sort key: time of the event, owner and half. They are combined in one number,
-    /// because one number is fast to compare.
+    /// Returns the sort key: the time of the event, the owner and the half. The three values are combined in
+    /// one number, because one number is fast to compare.
     fn order(&self) -> u128 {
         let time = self.event_ns.cast_unsigned() ^ 1 << 63;
         u128::from(time) << 64 | u128::from(self.owner.0) << 32 | self.half as u128
     }
 }
 
-/// Half of a stack that was logged as a key. The addresses of the key are logged later.
+/// Half of a stack that was logged as a key. The addresses of this key are logged later.
 #[derive(Clone, Copy, Debug)]
 struct Reference {
     event_ns: i64,
@@ -119,13 +119,14 @@ pub(crate) struct StackEvents {
     interner: Interner,
     parts: Vec<Part>,
     references: Vec<Reference>,
-    /// Key, time of its definition, and number of its addresses in [`Interner`].
+    /// Definitions of keys. Each has the key, the time of the definition, and the number of the address list
+    /// in [`Interner`].
     definitions: Vec<(u64, i64, u32)>,
     scratch: Vec<u64>,
 }
 
 impl StackEvents {
-    /// Adds a stack event; returns `None` if its payload is unreadable.
+    /// Adds a stack event. Returns `None` if the payload of the event is unreadable.
     pub(crate) fn push(&mut self, hook: u16, event: &Event<'_>) -> Option<()> {
         let (payload, version) = (event.payload(), event.version()?);
         let width = event.pointer_size();
@@ -168,8 +169,8 @@ impl StackEvents {
     }
 }
 
-/// Returns the half of a stack that was logged as addresses. A stack with both halves is returned
-/// as the kernel half, because it begins in the kernel.
+/// Returns the half to which logged addresses belong. If the addresses contain both halves, returns the
+/// kernel half, because such a stack begins in the kernel.
 fn half_of(addresses: &[u64], pointer_size: usize) -> Half {
     let kernel_begins: u64 = if pointer_size == 4 {
         0x8000_0000
@@ -185,16 +186,16 @@ fn half_of(addresses: &[u64], pointer_size: usize) -> Half {
 /// Stacks of the events of a trace, by time and thread.
 #[derive(Debug, Default)]
 pub(crate) struct StackIndex {
-    /// Time of the event, owner and stack id of each use of a stack; sorted.
+    /// Uses of stacks. Each has the time of the event, the owner and the stack id. The list is sorted.
     uses: Vec<(i64, Owner, u32)>,
 }
 
-/// Position in [`StackIndex`] for look-ups in time order.
+/// Position in [`StackIndex`]. It makes look-ups in time order fast.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StackCursor(usize);
 
 impl StackIndex {
-    /// Joins the stack events of all CPU streams: halves with each other, and keys with their
+    /// Joins the stack events of all CPU streams. Joins the two halves of each stack, and keys with their
     /// definitions. Also returns the distinct stacks.
     pub(crate) fn build(streams: Vec<StackEvents>) -> (StackIndex, Stacks) {
         let mut interner = Interner::default();
@@ -219,8 +220,8 @@ impl StackIndex {
         for defined in definitions.values_mut() {
             defined.sort_by_key(|(time, _)| *time);
         }
-        // A use of a key belongs to the first definition of the key at or after the use. The kernel
-        // writes the definition when it frees the stack, and may then use the key for another
+        // A use of a key belongs to the first definition of the key that is not earlier than the use. The
+        // kernel writes the definition when it frees the stack. After that, it may use the key for another
         // stack.
         parts.extend(references.into_iter().filter_map(|reference| {
             let defined = definitions.get(&reference.key)?;
@@ -232,13 +233,13 @@ impl StackIndex {
                 addresses: defined.get(at)?.1,
             })
         }));
-        // The sort is stable. If several halves are equal, the half that a CPU logged first comes
-        // first.
+        // The sort is stable. So if several halves have the same sort key, the half that a CPU logged first
+        // comes first.
         parts.par_sort_by_key(Part::order);
         join_halves(&parts, &interner.addresses)
     }
 
-    /// Returns the stack id of an event. The look-up is fast if events are looked up in time order.
+    /// Returns the stack id of an event. If events are looked up in time order, the look-up is fast.
     #[inline]
     pub(crate) fn at(
         &self,
@@ -248,8 +249,7 @@ impl StackIndex {
         cpu: u16,
     ) -> Option<u32> {
         let owner = Owner::new(thread_id, cpu);
-        // The first events of a slice may be a little older than the last events of the slice
-        // before.
+        // The first events of a slice may be a little older than the last events of the previous slice.
         while cursor.0 > 0 && self.uses.get(cursor.0 - 1)?.0 >= time_ns {
             cursor.0 -= 1;
         }
@@ -274,11 +274,11 @@ impl StackIndex {
     }
 }
 
-/// Joins the halves of the stack of each event, the kernel half first.
+/// Joins the two halves of the stack of each event. The kernel half comes first.
 fn join_halves(parts: &[Part], addresses: &Addresses) -> (StackIndex, Stacks) {
     let mut index = StackIndex::default();
     let mut stacks = Interner::default();
-    // Most stacks occur many times, so the stack id of each pair of halves is stored.
+    // Most stacks occur many times. So the stack id of each pair of halves is stored.
     let mut known: FxHashMap<(u32, Option<u32>), u32> = FxHashMap::default();
     let mut whole: Vec<u64> = Vec::new();
     let same_event = |a: &Part, b: &Part| (a.event_ns, a.owner) == (b.event_ns, b.owner);

@@ -17,7 +17,7 @@ pub enum StoreError {
     RecordedTwice {
         /// Name of a file.
         name: String,
-        /// Name of another file, which was given before the first.
+        /// Name of another file. The user gave this file before the file `name`.
         other: String,
     },
     /// A packet capture cannot be read.
@@ -29,13 +29,13 @@ pub enum StoreError {
     /// The progress callback asked to stop.
     #[error(transparent)]
     Cancelled(#[from] crate::Cancelled),
-    /// A column of a stored table has another type than expected.
+    /// A column of a stored table has an unexpected type.
     #[error(transparent)]
     WrongType(#[from] crate::WrongType),
     /// A requested column does not exist.
     #[error("the table `{table}` has no column `{column}`")]
     NoColumn {
-        /// Name of the table.
+        /// Table that was requested.
         table: Table,
         /// Name of the requested column.
         column: String,

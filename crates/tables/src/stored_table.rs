@@ -10,8 +10,8 @@ use store::{Corrupt, RowGroup, TableFile, TableFileHandle};
 use crate::trace_store::Shared;
 use crate::{StoreError, Table};
 
-/// A table in a file. It consists of sorted row groups, which are read one at a time and by column.
-/// The sort value of a row is at least as great as that of all rows in earlier row groups.
+/// A table in a file. The table consists of row groups. One row group, or some of its columns, is read at a
+/// time. The rows are sorted: the sort value of a row is not less than the sort values in earlier row groups.
 #[derive(Clone, Debug)]
 pub struct StoredTable {
     shared: Arc<Shared>,
@@ -52,7 +52,8 @@ impl StoredTable {
         self.file.file().row_groups()
     }
 
-    /// Returns the row groups that can contain rows whose sorted column is in the range.
+    /// Returns the row groups that can contain rows in the range. The range is a range of values of the
+    /// sorted column.
     pub fn chunks_within(&self, range: Range<i64>) -> Range<usize> {
         let groups = self.chunks();
         let from = groups.partition_point(|group| group.last < range.start);
@@ -60,15 +61,15 @@ impl StoredTable {
         from..to.max(from)
     }
 
-    /// Reads the columns with the given names in a row group. The batch has them in the order of
-    /// the table. It owns the bytes that were read, so that text is not copied.
+    /// Reads the columns with the given names in a row group. The columns of the batch are in the order of
+    /// the table. The batch owns the bytes that were read, so text is not copied.
     ///
     /// # Errors
-    /// If there is no such column. If the row group is damaged, the table is made again, and an
-    /// error is returned only if the new file cannot be read either.
+    /// Returns an error if one of the columns does not exist. If the row group is damaged, the table is made
+    /// again. In this case, returns an error only if the new file also cannot be read.
     ///
     /// # Panics
-    /// If there is no such row group.
+    /// Panics if there is no such row group.
     pub fn read(&self, group: usize, columns: &[&str]) -> Result<RecordBatch, StoreError> {
         let mut indices = Vec::with_capacity(columns.len());
         for column in columns {
@@ -86,10 +87,10 @@ impl StoredTable {
     /// Reads all columns of a row group.
     ///
     /// # Errors
-    /// If the row group is damaged, and is still damaged after the table was made again.
+    /// Returns an error if the row group is still damaged after the table was made again.
     ///
     /// # Panics
-    /// If there is no such row group.
+    /// Panics if there is no such row group.
     pub fn read_all(&self, group: usize) -> Result<RecordBatch, StoreError> {
         let all: Vec<usize> = (0..self.schema().fields().len()).collect();
         self.read_columns(group, &all)

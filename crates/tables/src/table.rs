@@ -1,4 +1,4 @@
-//! The list of tables. A new table needs a separate file and two lines in this file.
+//! List of the tables. A new table needs a separate file, and two lines in this file.
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,13 +35,12 @@ pub(crate) mod system_config;
 pub(crate) mod threads;
 pub(crate) mod timer_requests;
 
-/// Calls a macro with all tables in the form `module: Type`. The tables are grouped by how they are
-/// made:
+/// Calls a macro with all tables in the form `module: Type`. There are four groups of tables:
 ///
-/// - `events`: from the events of time slices, see [`EventTable`](crate::register::EventTable);
-/// - `lifetimes`: from events of the whole trace; rows of other tables are joined with these rows;
-/// - `whole`: from the whole trace, see [`WholeTable`](crate::register::WholeTable);
-/// - `derived`: from other tables or trackers.
+/// - `events`: made from the events of time slices, see [`EventTable`](crate::register::EventTable);
+/// - `lifetimes`: made from events of the whole trace, and joined with the rows of other tables;
+/// - `whole`: made from the whole trace, see [`WholeTable`](crate::register::WholeTable);
+/// - `derived`: made from other tables or from trackers.
 macro_rules! for_each_table {
     ($callback:ident) => {
         $callback! {
@@ -105,7 +104,7 @@ macro_rules! declare {
             /// All tables, in the order of their documentation.
             pub const ALL: &'static [Table] = &[$($(Table::$table,)+)+];
 
-            /// Returns the name of the table, in SQL and everywhere else.
+            /// Returns the name of the table. SQL and all other parts of the program use this name.
             pub const fn name(self) -> &'static str {
                 match self {
                     $($(Table::$table => $table::NAME,)+)+
@@ -125,7 +124,7 @@ macro_rules! declare {
 for_each_table!(declare);
 
 impl Table {
-    /// Returns the description of the table for its table file.
+    /// Returns the description of the table that its table file needs.
     pub(crate) fn spec(self) -> TableSpec {
         let schema = self.schema();
         TableSpec {
@@ -142,7 +141,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// A name that is not the name of a table.
+/// Error for a name that no table has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no table `{0}`")]
 pub struct UnknownTable(String);

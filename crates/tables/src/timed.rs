@@ -1,4 +1,4 @@
-//! Events with times, which are kept until table rows are made from them.
+//! Events with their times. They are kept until table rows are made from them.
 
 use crate::schema::Rows;
 

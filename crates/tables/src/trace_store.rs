@@ -1,4 +1,4 @@
-//! The tables of one trace: made on first use, then read from table files.
+//! The tables of one trace. A table is made on first use. After that, it is read from its table file.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,20 +17,21 @@ use crate::{
     Options, Packets, StoreError, StoredTable, Table, Unreadable, captures, memory, sample_files,
 };
 
-/// Storage location of table files.
+/// Location of the table files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cache {
-    /// A cache folder. Other processes share it, and its files are kept for later. The folder is created if
-    /// it does not exist.
+    /// A cache folder. Other processes also use this folder, and its files are kept for later. If the folder
+    /// does not exist, it is created.
     Folder(CacheFolder),
-    /// Temporary files that exist as long as the [`Store`] and its [`StoredTable`]s.
+    /// Temporary files. They exist as long as the [`Store`] and its [`StoredTable`]s.
     Off,
 }
 
-/// The tables of one trace. Each table is made once and then read from the cache, by any process.
+/// The tables of one trace. Each table is made once. After that, any process can read it from the cache.
 ///
 /// The cache key identifies the content of the trace's files and the code that makes tables. Therefore the
-/// tables of a moved trace are found again, and tables of another version of the code are not used.
+/// tables of a trace are also found after the trace was moved. Tables that another version of the code made
+/// are not used.
 #[derive(Debug)]
 pub struct Store(Arc<Shared>);
 
@@ -43,19 +44,19 @@ pub(crate) struct Shared {
     opened: Opened,
     inputs: InputFiles,
     cache: Cache,
-    /// Directory of the tables; `None` until it is known. The lock is held while tables are made.
+    /// Directory of the tables. `None` until the directory is known. The lock is held while tables are made.
     dir: Mutex<Option<TableDir>>,
     open: Mutex<OpenTables>,
-    /// Condition variable that is notified when a table was opened and when `dir` is unlocked.
+    /// Condition variable. It is notified when a table was opened and when `dir` is unlocked.
     changed: Condvar,
     warning: OnceLock<String>,
     before_making: OnceLock<BeforeMaking>,
 }
 
-/// Callback that gets the estimated memory for making tables, in bytes.
+/// Callback with the estimated memory for making tables. Its argument is the number of bytes.
 type BeforeMaking = Box<dyn Fn(u64) + Send + Sync>;
 
-/// Unreadable events of a table, as stored in the note of its file.
+/// Unreadable events of a table, in the form in which the note of the table's file stores them.
 #[derive(Serialize, Deserialize)]
 struct UnreadableNote {
     count: u64,
@@ -67,16 +68,16 @@ struct UnreadableNote {
 impl Store {
     /// Opens the files as one trace.
     ///
-    /// Packet captures (pcapng, pcap) become rows of [`Table::Packets`]. If the files include no trace, a
-    /// trace without events is made for the captures. Samples of a live probe (Parquet) become rows of
+    /// Packet captures (pcapng, pcap) become rows of [`Table::Packets`]. If there are captures but no trace,
+    /// a trace without events is made for the captures. Samples of a live probe (Parquet) become rows of
     /// [`Table::LatencySamples`].
     ///
     /// # Errors
-    /// If a file cannot be read or is not a trace.
+    /// Returns an error if a file cannot be read or is not a trace.
     pub fn open(files: &[PathBuf], cache: Cache) -> Result<Store, StoreError> {
         let inputs = InputFiles::inspect(files);
-        // The errors of `opened::open` are more precise for a missing file or a file of another format, so they
-        // are returned first.
+        // If a file is missing or has another format, the errors of `opened::open` are more precise. So these
+        // errors are returned first.
         let opened = opened::open(files)?;
         Ok(Store(Arc::new(Shared {
             opened,
@@ -95,28 +96,29 @@ impl Store {
         &self.0.opened.trace
     }
 
-    /// Sets a callback that is called before tables are made, with an estimate of the needed memory in bytes. It
-    /// is not called for tables that already exist. Only the first call of this function has an effect.
+    /// Sets a callback that is called before tables are made. Its argument is an estimate of the needed
+    /// memory in bytes. The callback is not called for tables that already exist. Only the first call of
+    /// `before_making` has an effect.
     pub fn before_making(&self, callback: impl Fn(u64) + Send + Sync + 'static) {
         let _ = self.0.before_making.set(Box::new(callback));
     }
 
-    /// Returns the only table that can have rows, if the files contain no events. Such files are packet
-    /// captures or samples of a live probe.
+    /// Returns the only table that can have rows. Returns `None` if the files contain events. Files without
+    /// events are packet captures or samples of a live probe.
     pub fn holds_only(&self) -> Option<Table> {
         self.0.opened.holds_only
     }
 
-    /// Makes the tables that do not exist yet, with as few passes over the trace as possible.
+    /// Makes the tables that do not exist yet. Uses the minimum number of passes over the trace.
     ///
     /// # Errors
-    /// If [`Options::progress`] asks to stop, a file of the trace changed, or the tables cannot be
-    /// written.
+    /// Returns an error if [`Options::progress`] asks to stop, a file of the trace changed, or the tables
+    /// cannot be written.
     pub fn make(&self, wanted: &[Table], options: Options<'_>) -> Result<(), StoreError> {
         self.0.make(wanted, options)
     }
 
-    /// Returns a table; makes it if it does not exist yet.
+    /// Returns a table. Makes the table if it does not exist yet.
     ///
     /// # Errors
     /// See [`Store::make`].
@@ -127,10 +129,10 @@ impl Store {
     }
 
     /// Returns a table if this process or another process has already made it. Returns `None` if the table
-    /// does not exist, or while tables are being made.
+    /// does not exist or if tables are being made.
     ///
     /// # Errors
-    /// If a file of the trace cannot be read.
+    /// Returns an error if a file of the trace cannot be read.
     pub fn made(&self, table: Table) -> Result<Option<StoredTable>, StoreError> {
         let file = match self.0.opened(table) {
             Some(file) => Some(file),
@@ -139,8 +141,8 @@ impl Store {
         Ok(file.map(|file| StoredTable::new(self.0.clone(), table, file)))
     }
 
-    /// Waits until another thread has made the tables. Returns true if the tables exist before the timeout
-    /// ends. This function itself makes no table.
+    /// Waits until another thread has made the tables. Returns true if the tables exist before `timeout`
+    /// ends. The function itself makes no tables.
     pub fn wait_for(&self, tables: &[Table], timeout: Duration) -> bool {
         let is_missing = |open: &mut OpenTables| tables.iter().any(|t| !open.contains_key(t));
         let open = lock(&self.0.open);
@@ -149,8 +151,8 @@ impl Store {
         !result.timed_out()
     }
 
-    /// Returns the events that are missing from the tables used so far, because their payloads
-    /// could not be read.
+    /// Returns the events that are missing from the tables that were used so far. These events are missing
+    /// because their payloads could not be read.
     pub fn unreadable(&self) -> Vec<Unreadable> {
         let open = lock(&self.0.open);
         let notes = open.iter().filter_map(|(table, handle)| {
@@ -168,7 +170,8 @@ impl Store {
         notes.collect()
     }
 
-    /// Returns a warning for the user, if the cache could not be written, or if a table in it was not usable.
+    /// Returns a warning for the user. Returns `None` if there were no problems with the cache. A problem is
+    /// that the cache could not be written, or that a table in it was not usable.
     pub fn warning(&self) -> Option<&str> {
         self.0.warning.get().map(String::as_str)
     }
@@ -209,8 +212,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Waits until no other thread makes tables, and locks the directory. Returns `None` as soon as `is_done`
-    /// returns true, because another thread then made the tables that the caller needs.
+    /// Waits until no other thread makes tables, and then locks the directory. If `is_done` returns true
+    /// before that, another thread made the tables that the caller needs. The function then returns `None`.
     fn lock_dir(&self, is_done: impl Fn(&OpenTables) -> bool) -> Option<TableDirGuard<'_>> {
         let mut open = lock(&self.open);
         loop {
@@ -225,7 +228,7 @@ impl Shared {
         }
     }
 
-    /// Locks the directory; returns `None` if tables are being made.
+    /// Locks the directory. Returns `None` if tables are being made.
     fn try_lock_dir(&self) -> Option<TableDirGuard<'_>> {
         let dir = match self.dir.try_lock() {
             Ok(dir) => dir,
@@ -238,7 +241,7 @@ impl Shared {
         })
     }
 
-    /// Adds an open table and wakes threads that wait for it.
+    /// Adds an open table. Wakes the threads that wait for this table.
     fn open(&self, table: Table, file: TableFileHandle) {
         lock(&self.open).insert(table, Arc::new(file));
         self.changed.notify_all();
@@ -271,7 +274,8 @@ impl Shared {
         ));
     }
 
-    /// Makes a table with a damaged file again, unless another thread has already made it again.
+    /// Makes a table again, because its file is damaged. Does nothing if another thread has already made it
+    /// again.
     pub(crate) fn replace(
         &self,
         table: Table,
@@ -293,7 +297,7 @@ impl Shared {
         Ok(self.opened(table).expect(STAYS_OPEN))
     }
 
-    /// Makes tables in the cache; uses temporary files if the cache cannot be written.
+    /// Makes tables in the cache. If the cache cannot be written, uses temporary files.
     fn write_with_fallback(
         &self,
         tables: &[Table],
@@ -381,13 +385,13 @@ impl Shared {
 
 /// Guard of the locked table directory. Only the thread that holds the guard makes tables.
 struct TableDirGuard<'s> {
-    /// `Some` until the guard is dropped.
+    /// Lock of the directory. It is `Some` until the guard is dropped.
     dir: Option<MutexGuard<'s, Option<TableDir>>>,
     shared: &'s Shared,
 }
 
 impl TableDirGuard<'_> {
-    /// Returns the directory. If the directory is not known yet, hashes the input files to find it.
+    /// Returns the directory. If the directory is not known yet, computes it from hashes of the input files.
     fn dir(&mut self, options: Options<'_>) -> Result<&mut TableDir, StoreError> {
         let known = self.dir.as_mut().expect("the guard is not dropped");
         Ok(match &mut **known {
@@ -395,7 +399,7 @@ impl TableDirGuard<'_> {
             unknown => unknown.insert(match &self.shared.cache {
                 Cache::Off => TableDir::Temporary,
                 Cache::Folder(cache) => TableDir::Cached {
-                    // No buffer is read into tables yet, so the progress is 0.
+                    // At this time, no buffer has been read into tables. So the reported progress is 0.
                     key: self
                         .shared
                         .inputs
@@ -410,8 +414,9 @@ impl TableDirGuard<'_> {
 impl Drop for TableDirGuard<'_> {
     fn drop(&mut self) {
         self.dir = None;
-        // A thread that found the directory locked keeps the lock of `open` until it waits. Therefore locking
-        // `open` here ensures that the thread gets the notification.
+        // A thread that finds the directory locked already holds the lock of `open`. It releases this lock
+        // only when it waits. So after `open` is locked here, every such thread is waiting and will get the
+        // notification.
         drop(lock(&self.shared.open));
         self.shared.changed.notify_all();
     }
@@ -426,8 +431,8 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// Runs work on a separate thread pool while a lock is held. A thread of the global pool would run other
-/// tasks while it waits, and these tasks may need the same lock.
+/// Runs work on a separate thread pool. It is used for work that runs while a lock is held. A thread of the
+/// global pool would run other tasks while it waits. These tasks may need the same lock.
 fn on_own_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let outcome = thread::scope(|scope| {
         let worker = scope.spawn(|| match rayon::ThreadPoolBuilder::new().build() {

@@ -1,4 +1,4 @@
-//! Events with unreadable payloads, which are missing from tables.
+//! Events that are missing from tables because their payloads are unreadable.
 
 use etl::Place;
 
@@ -7,11 +7,11 @@ use crate::Table;
 /// Events that are missing from a table, because their payloads are unreadable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Table that lacks the events.
+    /// Table in which the events are missing.
     pub table: Table,
-    /// Number of events.
+    /// Number of missing events.
     pub count: u64,
-    /// Position of one of these events in the trace.
+    /// Position of one of the missing events in the trace.
     pub place: Place,
 }
 

@@ -1,4 +1,4 @@
-//! Readers of the rows of Arrow arrays.
+//! Views that read the rows of Arrow arrays.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, UInt64Type};
@@ -38,10 +38,10 @@ impl<'a, T: Primitive> NullableView<'a, T> {
         })
     }
 
-    /// Returns the value of a row, if it is known. In a column that was not read, no value is known.
+    /// Returns the value of a row. Returns `None` if the value is unknown or the column was not read.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// Panics if there is no such row.
     #[inline]
     pub fn get(&self, row: usize) -> Option<T> {
         match self.known {
@@ -62,10 +62,10 @@ impl<'a> Flags<'a> {
         read.map_or(Some(Flags(None)), |array| Some(Flags(Some(array?))))
     }
 
-    /// Returns the flag of a row, if it is known. A column that was not read is null in all rows.
+    /// Returns the flag of a row. Returns `None` if the flag is unknown or the column was not read.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// Panics if there is no such row.
     #[inline]
     pub fn get(&self, row: usize) -> Option<bool> {
         let array = self.0?;
@@ -97,10 +97,10 @@ impl<'a> TextView<'a> {
         Some(TextView(Kind::Named(named.keys(), names)))
     }
 
-    /// Returns the text of a row, if it is known. A column that was not read is null in all rows.
+    /// Returns the text of a row. Returns `None` if the text is unknown or the column was not read.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// Panics if there is no such row.
     #[inline]
     pub fn get(&self, row: usize) -> Option<&'a str> {
         match self.0 {
@@ -114,7 +114,7 @@ impl<'a> TextView<'a> {
     }
 }
 
-/// Reader of lists of addresses, the innermost call first.
+/// Reader of lists of addresses. In a list, the innermost call comes first.
 #[derive(Clone, Copy, Debug)]
 pub struct AddressesView<'a>(Option<&'a ListArray>);
 
@@ -128,10 +128,10 @@ impl<'a> AddressesView<'a> {
         Some(AddressesView(Some(lists)))
     }
 
-    /// Returns the addresses of a row; empty if the column was not read.
+    /// Returns the addresses of a row. Returns an empty slice if the column was not read.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// Panics if there is no such row.
     #[inline]
     pub fn get(&self, row: usize) -> &'a [u64] {
         let Some(lists) = self.0 else {
@@ -153,10 +153,10 @@ impl<'a> BytesView<'a> {
         read.map_or(Some(BytesView(None)), |array| Some(BytesView(Some(array?))))
     }
 
-    /// Returns the bytes of a row; empty if the column was not read.
+    /// Returns the bytes of a row. Returns an empty slice if the column was not read.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// Panics if there is no such row.
     #[inline]
     pub fn get(&self, row: usize) -> &'a [u8] {
         match self.0 {

@@ -11,7 +11,7 @@ use crate::event_buffer::BufferedEvent;
 use crate::register::Reads;
 use crate::unreadable::UnreadableEvents;
 
-/// Events of the class that contains VolumeMapping events.
+/// Events of the class to which VolumeMapping events belong.
 pub(crate) const EVENTS: Reads = Reads {
     classes: &[SYS_CONFIG_EX],
     ..Reads::NOTHING
@@ -20,15 +20,15 @@ pub(crate) const EVENTS: Reads = Reads {
 /// Opcode of the event that maps one volume.
 const VOLUME_MAPPING: u8 = 35;
 
-/// Maximum number of backslashes in a prefix. `\Device\HarddiskVolume3\` has three, and a mapped
-/// network share has a few more. The limit prevents that hostile paths take much time.
+/// Maximum number of backslashes in a prefix. `\Device\HarddiskVolume3\` has three backslashes. A mapped
+/// network share has a few more. Without this limit, hostile paths could take much time.
 const MAX_SEPARATORS: usize = 8;
 
-/// Maps NT paths (`\Device\HarddiskVolume3\Windows`) to paths with drive letters. Only traces that
-/// were merged on the recorded machine have the mapping.
+/// Map from NT paths (`\Device\HarddiskVolume3\Windows`) to paths with drive letters. Only traces that were
+/// merged on the recorded machine have the data for this map.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Volumes {
-    /// Drive path of each NT prefix in lower case. A prefix ends with a backslash. A drive path
+    /// Drive path of each NT prefix. The prefixes are in lower case and end with a backslash. A drive path
     /// ends with a backslash or is empty.
     prefixes: HashMap<String, String>,
 }
@@ -56,7 +56,8 @@ impl Volumes {
         }
     }
 
-    /// Replaces the longest known prefix of a path; returns the path unchanged if none is known.
+    /// Replaces the longest known prefix of a path by its drive path. Returns the path unchanged if no prefix
+    /// is known.
     pub(crate) fn to_dos<'p>(&self, nt_path: &'p str) -> Cow<'p, str> {
         if self.prefixes.is_empty() {
             return nt_path.into();

@@ -1,5 +1,5 @@
-//! Tables are stored separately and joined by row numbers. So each table must be the same,
-//! regardless of the other requested tables.
+//! Tables are stored separately and joined by row numbers. So a table must not depend on the other requested
+//! tables.
 
 use std::convert::Infallible;
 

@@ -1,4 +1,4 @@
-//! Tests of the table `event_kinds` and of the activity of CPUs, compared with independent counts
+//! Tests of the table `event_kinds` and of the activity of CPUs. The expected values are independent counts
 //! of real traces.
 
 use std::collections::BTreeMap;
@@ -125,7 +125,7 @@ fn payload_sizes_equal_the_ground_truth() {
     assert!(compared > 200, "{compared}");
 }
 
-/// Reads the trace event by event to compute the expected values.
+/// Computes the expected values by reading the trace event by event.
 #[test]
 fn times_and_places_are_those_of_the_first_and_last_events() {
     for name in [

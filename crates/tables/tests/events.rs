@@ -1,5 +1,5 @@
-//! Tests of decoded events of real traces, compared with ground truth (independently determined
-//! values): the number of events by provider, and the values of fields.
+//! Tests of decoded events of real traces. The events are compared with ground truth (independently
+//! determined values). The number of events by provider and the values of fields are compared.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +26,8 @@ fn every_event_of_a_provider_is_a_row() {
         }
         for provider in truth["providers"].as_array().into_iter().flatten() {
             let of = provider["name"].as_str().unwrap_or_default();
-            // The other names are event classes of the kernel and of the merge step. These belong
-            // to other tables.
+            // The other names are event classes of the kernel and of the merge step. The events of these
+            // classes belong to other tables.
             if of.starts_with("Microsoft-Windows-") {
                 let guid = provider["guid"].as_str().unwrap();
                 let count = provider["count"].as_u64().unwrap();

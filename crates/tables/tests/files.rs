@@ -1,5 +1,5 @@
-//! Tests of file names, file operations, network traffic and priorities. Some tests write traces;
-//! others compare real traces with the dump of another trace reader.
+//! Tests of file names, file operations, network traffic and priorities. Some tests write traces. Other tests
+//! compare real traces with the dump of another trace reader.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -71,8 +71,8 @@ impl Log {
 #[test]
 fn keys_mean_files_from_their_creation_until_they_get_another() {
     let mut log = Log::new();
-    // Key 1 is created, deleted and created again. Key 2 is only reported at the end. Key 3 is
-    // created after its first use, so its first use has no name.
+    // Key 1 is created, deleted and created again. Key 2 is only reported at the end of the trace. Key 3 is
+    // used before it is created, so its first use has no name.
     let begin = |log: &mut Log, time: i64, key: u64| {
         let irp = key << 32 | time as u64;
         log.read(time, irp, key, 0, 1);
@@ -115,8 +115,8 @@ fn operations_end_with_their_packet() {
     let mut log = Log::new();
     log.read(100, 7, 1, 4096, 512);
     log.end(1, 150, 7, 512, 0);
-    // Request packet 8 is reused, so its first operation has no end. The operation of request
-    // packet 9 is still open at the end of the trace.
+    // Request packet 8 is reused, so its first operation has no end. The operation of request packet 9 has
+    // not ended at the end of the trace.
     log.read(200, 8, 1, 0, 1);
     log.read(300, 8, 1, 8, 2);
     log.end(0, 350, 8, 0, 0xC000_0011);
@@ -216,7 +216,8 @@ fn priorities_of_all_kinds() {
     assert_eq!((rows.lock.get(6), rows.flags.get(6)), (Some(0xAB), Some(3)));
 }
 
-/// Returns the fields of the dump's lines of one kind of event, with their time in milliseconds.
+/// Returns the lines of the dump about one kind of event. Each element has the time in milliseconds and the
+/// fields.
 fn lines(dump: &str, kind: &str) -> Vec<(f64, BTreeMap<String, String>)> {
     let start = format!(": Windows Kernel/{kind} ");
     dump.lines()
@@ -239,7 +240,7 @@ fn is_at(ms: f64, ns: i64) -> bool {
     (ms - ns as f64 / 1e6).abs() < 0.000_51
 }
 
-/// Returns true if the path in the dump is this path. The dump may shorten a path.
+/// Returns true if the path `dumped` in the dump means the path `path`. The dump may shorten a path.
 fn is_path(dumped: &str, path: Option<&str>) -> bool {
     match dumped.strip_suffix("...") {
         Some(start) => path.is_some_and(|path| path.starts_with(start)),

@@ -1,4 +1,4 @@
-//! Tests of damaged traces. For any bytes, building tables ends and the tables are valid.
+//! Tests of damaged traces. For any bytes, the building of tables must end, and the tables must be valid.
 
 use etl::Trace;
 use tables::{ImageTracker, Options, ProcessTracker, Table, ThreadTracker};
@@ -36,7 +36,8 @@ fn damaged_traces_give_whole_tables() {
                 images.lookup(id, random.bits(), time);
             }
             for table in Table::ALL {
-                // Arrow checks the lengths, offsets and text of the columns.
+                // When the batches are made, Arrow checks the lengths, the offsets and the text of the
+                // columns.
                 tables.take_batches(*table);
             }
         }

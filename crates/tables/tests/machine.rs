@@ -1,4 +1,4 @@
-//! Tests of the tables about sessions and machines, compared with ground truth (independently
+//! Tests of the tables about sessions and machines. The tables are compared with ground truth (independently
 //! determined values).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ fn sessions_are_what_the_headers_say() {
         let sessions = &tables.sessions;
         assert_eq!(sessions.file.get(0), Some(&*name));
         assert_eq!(sessions.start_ns[0], 0, "{name}");
-        // The ground truth has microseconds that were computed in floating point, so they may
+        // The ground truth has microseconds that were computed in floating point. So the two values may
         // differ by 1 µs. The seconds start at byte 17 of the text.
         let utc = |text: Option<&str>, of: &str| {
             let Some(expected) = header[of].as_str() else {
@@ -83,7 +83,7 @@ fn sessions_are_what_the_headers_say() {
     }
 }
 
-/// Returns the facts (values by key) about one thing.
+/// Returns the facts about one thing of the machine. Each key is the name of a property.
 fn facts<'t>(table: &'t SystemConfig, item: &str, number: u32) -> BTreeMap<&'t str, &'t str> {
     (0..table.len())
         .filter(|row| table.item.get(*row) == Some(item) && table.number[*row] == number)
@@ -109,7 +109,7 @@ fn every_system_configuration_event_gives_facts() {
             .sum();
         let (_, tables) = read(&name);
         let table = &tables.system_config;
-        // Items that come from other event classes than the kernel's SystemConfig.
+        // These items come from other event classes than the kernel's SystemConfig.
         let merged = [
             "BuildInfo",
             "BuildLab",
@@ -123,13 +123,13 @@ fn every_system_configuration_event_gives_facts() {
             .map(|row| (table.item.get(row).unwrap(), table.number[row]))
             .filter(|(item, _)| !merged.contains(item))
             .collect();
-        // DeviceFamily is in both classes.
+        // The item DeviceFamily is in both classes.
         let doubled = things
             .iter()
             .filter(|(item, _)| *item == "DeviceFamily")
             .count() as u64;
         let found = things.len() as u64;
-        // At most one event has only empty texts: the event with the numbers of preview builds.
+        // At most one event has only empty texts. This is the event with the numbers of preview builds.
         assert!(
             found + 1 >= expected && found <= expected + doubled,
             "{name}: {found} of {expected}"
@@ -154,7 +154,7 @@ fn facts_of_a_real_machine() {
     }
     let cpu = facts(&tables.system_config, "CPU", 0);
     assert_eq!(cpu["NumberOfProcessors"], "20");
-    // This value is also in the log-file header.
+    // The same value is also in the log-file header.
     assert_eq!(cpu["MHz"], "3494");
     assert_eq!(facts(&tables.system_config, "Boot", 0)["FirmwareType"], "2");
 }
@@ -172,8 +172,8 @@ fn numbers_are_values_too() {
     assert!(!name.is_empty() && number.is_none());
 }
 
-/// The trace has samples and starts of disk requests. A session logs such events only if they are
-/// enabled, so their names must be listed.
+/// The trace has samples and starts of disk requests. A session logs such events only if they are enabled. So
+/// the table must list their names.
 #[test]
 fn enabled_kernel_events_are_listed() {
     let (_, tables) = read("etl/perfview__net.4.5.2.x64.etl");

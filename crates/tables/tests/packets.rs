@@ -1,4 +1,4 @@
-//! Tests of packets in events and in capture files. The tests write both according to the public
+//! Tests of packets in events and in capture files. The tests write the events and the files in the public
 //! formats.
 
 use std::path::PathBuf;
@@ -16,8 +16,8 @@ const SEND: u64 = 0x1_0000_0000;
 const RECEIVE: u64 = 0x2_0000_0000;
 const ETHERNET: u64 = 1;
 
-/// Returns an Ethernet frame with a UDP packet over IPv6 that has a DSCP and an ECN. According to
-/// RFC 8200, the traffic class is in bits 4 to 11 of the IPv6 header.
+/// Returns an Ethernet frame with a UDP packet over IPv6. The packet has a DSCP and an ECN. According to RFC
+/// 8200, the traffic class is in bits 4 to 11 of the IPv6 header.
 fn frame(dscp: u8, ecn: u8) -> Vec<u8> {
     let class = dscp << 2 | ecn;
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xDD];
@@ -28,7 +28,7 @@ fn frame(dscp: u8, ecn: u8) -> Vec<u8> {
     frame
 }
 
-/// CPU, time, provider, id, keyword and payload of an event.
+/// An event. The values are its CPU, time, provider, id, keyword and payload.
 type Provided<'e> = (u16, i64, &'e str, u16, u64, Vec<u8>);
 
 /// Returns the packets of a trace of events.
@@ -78,7 +78,7 @@ fn fragments_make_a_packet() {
     let (sent, received) = (frame(46, 1), frame(8, 0));
     let packets = packets_of(&[
         (0, 1, NDIS, 1001, ETHERNET | SEND | START, ndis(&sent[..20])),
-        // The fragments of the other direction belong to other packets.
+        // The fragments of the other direction do not belong to this packet.
         (
             0,
             2,
@@ -99,7 +99,7 @@ fn fragments_make_a_packet() {
     assert_eq!(packets.frame.get(1), &sent);
     assert_eq!(packets.dscp.iter().collect::<Vec<_>>(), [Some(8), Some(46)]);
     assert_eq!(packets.ecn.iter().collect::<Vec<_>>(), [Some(0), Some(1)]);
-    // Only sent packets are logged in the context of their process.
+    // Only sent packets are logged in the context of the process that sends them.
     assert_eq!(
         packets.process_id.iter().collect::<Vec<_>>(),
         [None, Some(77)]
@@ -232,14 +232,14 @@ impl Order {
         self.block(6, &[head, padded, options].concat())
     }
 
-    /// Returns a capture with an outgoing Ethernet packet at 1.000000003 s after `BEGIN`, an
+    /// Returns a capture with three packets: an outgoing Ethernet packet at 1.000000003 s after `BEGIN`, an
     /// incoming raw IP packet at 0.5 s, and a truncated packet at 2 s.
     fn capture(self) -> Vec<u8> {
         let (first, second) = (frame(46, 2), frame(10, 0));
         [
             self.section(),
             self.interface(1, "Ethernet", 9),
-            // The time resolution of this interface is 2^-10 s.
+            // This interface has a time resolution of 2^-10 s.
             self.interface(101, "tun", 0x8A),
             self.packet(0, (BEGIN + 1) * 1_000_000_000 + 3, 2, 66, &first),
             self.packet(1, BEGIN * 1024 + 512, 1, 52, &second[14..]),
@@ -308,7 +308,7 @@ fn captures_of_either_byte_order_stand_alone() {
 fn old_captures_are_read_too() {
     let order = Order { is_big: true };
     let bytes = frame(26, 3);
-    // File header: times in nanoseconds, version 2.4, Ethernet.
+    // This file header states times in nanoseconds, version 2.4, and Ethernet.
     let head = [0xA1B2_3C4D, 0x0002_0004, 0, 0, 65_535, 1]
         .map(|word| order.u32(word))
         .concat();
@@ -319,7 +319,7 @@ fn old_captures_are_read_too() {
     };
     let whole = [head, at(BEGIN, 7), bytes.clone(), at(BEGIN, 1000), bytes].concat();
     with_packets(&[file("old.pcap", &whole)], |packets| {
-        // The trace's start is rounded down to 100 ns, so the first packet is at 7 ns.
+        // The trace's start is rounded down to a multiple of 100 ns. So the first packet is at 7 ns.
         assert_eq!(packets.time_ns, [7, 1000]);
         assert_eq!(
             (packets.dscp.get(0), packets.ecn.get(1)),

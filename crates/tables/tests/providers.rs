@@ -1,5 +1,4 @@
-//! Tests of the tables of providers' events. The tests write traces according to the public layouts
-//! of the events.
+//! Tests of the tables of providers' events. The tests write traces in the public layouts of the events.
 
 use std::io::Cursor;
 
@@ -63,14 +62,14 @@ fn words(numbers: &[u32]) -> Vec<u8> {
 fn a_process_has_the_focus_between_two_changes() {
     let mut log = Log::new();
     let with_time = |numbers: &[u32]| [words(numbers), vec![0; 8]].concat();
-    // In session 1, process 10 has the focus, then process 20, then no process, then process 30.
+    // In session 1, the focus changes from process 10 to process 20, then to no process, then to process 30.
     // Recent systems log a change twice.
     log.event(0, 1000, WIN32K, 26, 0, &words(&[1, 10, 20]));
     log.event(1, 1000, WIN32K, 259, 0, &with_time(&[1, 10]));
     log.event(1, 1001, WIN32K, 258, 0, &with_time(&[1, 20]));
     log.event(1, 3000, WIN32K, 259, 0, &with_time(&[1, 20]));
     log.event(0, 4000, WIN32K, 26, 0, &words(&[1, 0, 30]));
-    // Session 2 has a separate focus.
+    // Session 2 has a focus that is independent of session 1.
     log.event(0, 5000, WIN32K, 258, 0, &with_time(&[2, 40]));
     let focus = log.tables(&[Table::Focus]).focus;
     let rows: Vec<_> = (0..focus.len())
@@ -145,7 +144,7 @@ fn keys_of_laglab_itself_have_a_code_only_if_it_was_asked_for() {
     let mut log = Log::new();
     log.event(0, 1000, LAGLAB_INPUT, 1, 0, &words(&[0]));
     log.event(0, 2000, LAGLAB_INPUT, 1, 0, &words(&[162]));
-    // The event about a window that moves to the front is no input.
+    // An event reports that a window moves to the front. This event is not an input.
     log.event(0, 3000, LAGLAB_INPUT, 2, 0, &words(&[4]));
     let input = log.tables(&[Table::Input]).input.remove(0);
     assert_eq!(input.time_ns, [100_000, 200_000]);

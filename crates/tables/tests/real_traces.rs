@@ -1,5 +1,5 @@
-//! Tests of tables of real traces, compared with ground truth (independently determined values):
-//! the counts in `truth.json`, and the first events of each kind in the dump of another trace
+//! Tests of tables of real traces. The tables are compared with ground truth (independently determined
+//! values): the counts in `truth.json`, and the first events of each kind in the dump of another trace
 //! reader.
 
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ fn every_event_becomes_a_row() {
         assert_eq!(known(&t.start_ns), count("Thread", &[1]), "{name}");
         assert_eq!(known(&t.end_ns), count("Thread", &[2]), "{name}");
         assert!(t.len() >= count("Thread", &[3]), "{name}");
-        // Opcode 10 of the process group is an image load too.
+        // Opcode 10 of the process group is also an image load.
         let loads = count("Process", &[10]) + count("Image", &[10]);
         assert_eq!(known(&i.load_ns), loads, "{name}");
         assert_eq!(known(&i.unload_ns), count("Image", &[2]), "{name}");
@@ -114,7 +114,7 @@ impl Line {
         &self.fields[name]
     }
 
-    /// Returns the number in a field, which is decimal with commas or hexadecimal.
+    /// Returns the number in a field. In the dump, the number is decimal with commas, or hexadecimal.
     fn number(&self, name: &str) -> i128 {
         let text = self.text(name).replace(',', "");
         match text.strip_prefix("0x") {
@@ -123,12 +123,12 @@ impl Line {
         }
     }
 
-    /// Returns the number; `None` for -1, which the dump prints for missing values.
+    /// Returns the number in a field. Returns `None` for -1, because the dump prints -1 for missing values.
     fn id(&self, name: &str) -> Option<u32> {
         u32::try_from(self.number(name)).ok()
     }
 
-    /// Returns true if the line has this time. The dump rounds times to microseconds.
+    /// Returns true if the time of the line is `ns`. The dump rounds times to microseconds.
     fn at(&self, ns: impl Into<Option<i64>>) -> bool {
         ns.into()
             .is_some_and(|ns| (self.time_ms - ns as f64 / 1e6).abs() < 0.000_51)
@@ -143,7 +143,7 @@ impl Line {
         ns.is_some_and(|ns| (ms - ns as f64 / 1e6).abs() < 0.000_51)
     }
 
-    /// Returns true if the field has this text. The dump may shorten a text.
+    /// Returns true if the field `name` has the text `text`. The dump may shorten a text.
     fn says(&self, name: &str, text: Option<&str>) -> bool {
         let (dumped, text) = (self.text(name), text.unwrap_or_default());
         match dumped.strip_suffix("...") {
@@ -163,8 +163,8 @@ fn baseline(name: &str) -> (Vec<Line>, BTreeMap<String, usize>) {
     (text.lines().filter_map(Line::parse).collect(), counts)
 }
 
-/// Checks that `row_is` returns `Some(true)` for each line that it recognises. Returns the number
-/// of recognised lines by event.
+/// Calls `row_is` for each line. If `row_is` recognises the line, it must return `Some(true)`. Returns the
+/// number of recognised lines by event.
 fn check(lines: &[Line], mut row_is: impl FnMut(&Line) -> Option<bool>) -> BTreeMap<&str, usize> {
     let mut checked = BTreeMap::new();
     for line in lines {
@@ -307,7 +307,7 @@ fn check_thread(tables: &Tables, line: &Line) -> Option<bool> {
             && is("Win32StartAddr", &t.win32_start_address)
             && is("TebBase", &t.teb)
             && t.sub_process_tag.get(i).map(i128::from) == Some(line.number("SubProcessTag"))
-            // The end event of a thread can report other values than its start event.
+            // The end event of a thread can report other values than the start event of the same thread.
             && (what == "Stop"
                 || is("UserStackBase", &t.user_stack_base)
                     && is("UserStackLimit", &t.user_stack_limit)
@@ -329,7 +329,8 @@ fn check_image(tables: &Tables, line: &Line) -> Option<bool> {
             "DCStart" => &|i| Some(t.first_seen_ns[i]),
             _ => return None,
         };
-        // The dump shows link times as signed numbers, and 0 for pages that were not in memory.
+        // The dump shows link times as signed numbers. It shows 0 if the page with the link time was not in
+        // memory.
         let stamp = line.number("TimeDateStamp") as i32 as u32;
         return Some(rows.into_iter().any(|i| {
             line.at(time(i))
@@ -338,9 +339,9 @@ fn check_image(tables: &Tables, line: &Line) -> Option<bool> {
                 && line.number("ImageSize") == t.size_bytes[i].into()
                 && (stamp == 0 || t.time_date_stamp.get(i) == Some(stamp))
                 && (line.says("FileName", t.path.get(i))
-                    // If the volume is unknown, the reader that made the dump assumes drive C:.
+                    // The reader that made the dump assumes drive C: if the volume is unknown.
                     || line.says("FileName", t.path.get(i).map(|p| format!("C:{p}")).as_deref()))
-                // When an image is unloaded, its header can be paged out.
+                // When an image is unloaded, the header of the image can be paged out.
                 && (what == "Unload"
                     || t.checksum.get(i).map(i128::from) == Some(line.number("ImageChecksum"))
                         && t.default_base.get(i).map(i128::from)
@@ -408,7 +409,7 @@ fn rows_are_what_another_reader_dumped(trace: &str, golden: &str) {
             "no {event} was checked"
         );
     }
-    // The other reader drops samples of idle threads outside DPCs and ISRs.
+    // The other reader drops samples of idle threads. It keeps samples in DPCs and ISRs.
     let samples: usize = tables
         .samples
         .iter()
@@ -440,8 +441,8 @@ fn windows_7() {
     );
 }
 
-/// Compares the results of trackers with the dump, which gives the process id and process name of
-/// each sample and hard fault.
+/// Compares the results of trackers with the dump. The dump gives the process id and the process name of each
+/// sample and hard fault.
 #[test]
 fn trackers_agree_with_another_reader() {
     for (trace, golden) in [
@@ -474,8 +475,8 @@ fn trackers_agree_with_another_reader() {
     }
 }
 
-/// Tests that the address of a sample is within the range of the image that the tracker finds. More
-/// than 90 % of the samples must be in an image.
+/// Tests the image that the tracker finds for a sample. The address of the sample must be in the range of the
+/// image. More than 90 % of the samples must be in an image.
 #[test]
 fn samples_lie_in_images() {
     let tables = read("etl/perfview__net.4.5.x86-win7.etl");
@@ -499,7 +500,7 @@ fn samples_lie_in_images() {
     assert!(all > 16_000 && found * 10 > all * 9, "{found} of {all}");
 }
 
-/// One session in four files: the images are in one file, their identities in another.
+/// Tests one session in four files. The images and their identities are in different files.
 #[test]
 fn identities_are_joined_across_files() {
     let parts = ["", ".kernel.1", ".user_injected.1", ".user_paged.1"];

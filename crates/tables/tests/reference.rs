@@ -1,4 +1,4 @@
-//! Checks that the committed documentation of the tables matches their declarations.
+//! Checks that the committed documentation of the tables matches the declarations of the tables.
 
 #[test]
 fn docs_are_up_to_date() {

@@ -1,5 +1,5 @@
-//! Tests of the rules of the tables, with traces that the tests write. Expected values follow from
-//! the format and the documented meaning of the events, not from the code.
+//! Tests of the rules of the tables. The tests write traces. The expected values follow from the format and
+//! the documented meaning of the events. They do not come from the code.
 
 use std::io::Cursor;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -87,8 +87,8 @@ fn exclusive_time_leaves_nested_routines_out() {
             &[&start.to_le_bytes(), &routine, isr, message],
         );
     }
-    // Routines on CPU 1 in the same time range are not nested in routines on CPU 0. The start of
-    // the last routine is unknown, because a routine cannot start after its end.
+    // Routines on CPU 1 run in the same time range. They are not nested in routines on CPU 0. The last
+    // routine would start after its end, so its start is unknown.
     let routine = 7u64.to_le_bytes();
     log.event(1, 150, 0x0F44, 2, &[&145i64.to_le_bytes(), &routine]);
     log.event(1, 151, 0x0F44, 2, &[&152i64.to_le_bytes(), &routine]);
@@ -115,8 +115,8 @@ fn exclusive_time_leaves_nested_routines_out() {
     assert_eq!(cpu1.start_ns.get(1), None);
 }
 
-/// A DPC interrupts neither a service routine nor another DPC. If a routine seems to have started
-/// before a DPC that ended during it, its logged start is wrong.
+/// Tests a routine with a wrong start. A DPC interrupts neither a service routine nor another DPC. So if a
+/// DPC seems to have ended inside a routine, the logged start of the routine is wrong.
 #[test]
 fn a_routine_within_which_a_dpc_seems_to_end_has_no_known_begin() {
     const DPC: u16 = 0x0F44;
@@ -129,9 +129,9 @@ fn a_routine_within_which_a_dpc_seems_to_end_has_no_known_begin() {
         (ISR, 90, 120),
         (DPC, 20, 130),
         (TIMER_DPC, 40, 140),
-        // A threaded DPC runs in a thread, which DPCs can interrupt.
+        // A threaded DPC runs in a thread. DPCs can interrupt this thread.
         (THREADED_DPC, 50, 150),
-        // A routine that ends when the next routine starts is not inside the next routine.
+        // This routine ends when the next routine starts. So it is not inside the next routine.
         (DPC, 150, 160),
         (DPC, 160, 170),
         (TIMER_DPC, 182, 185),
@@ -188,12 +188,13 @@ fn a_request_begins_at_its_own_start() {
         .concat()
     };
     let start = |irp: u64, thread: u32| [&irp.to_le_bytes()[..], &thread.to_le_bytes()].concat();
-    // Request packet 5 is used twice. The requests start on one CPU and complete on the other CPU.
+    // Two requests use request packet 5, one after the other. They start on one CPU and complete on the other
+    // CPU.
     log.event(0, 100, 0x010C, 3, &[&start(5, 11)]);
     log.event(1, 150, 0x010A, 3, &[&read(5, 49, 2, 11)]);
     log.event(0, 300, 0x010C, 3, &[&start(5, 12)]);
     log.event(1, 310, 0x010A, 3, &[&read(5, 9, 3, 12)]);
-    // If there is no start event, the start is computed from the response time.
+    // If there is no start event, the start is the completion time minus the response time.
     log.event(1, 400, 0x010A, 3, &[&read(6, 30, 0, 13)]);
     // In version 2, the completion event has no thread.
     log.by(Some((77, 4)), 0, 500, 0x010D, 2, &[&8u64.to_le_bytes()]);
@@ -212,8 +213,8 @@ fn a_request_begins_at_its_own_start() {
     assert_eq!(threads, [11, 12, 13, 77]);
 }
 
-/// Returns the payload of a context switch with the given bytes 10 and 13. Version 5 has all 28
-/// bytes; older versions have only the first bytes.
+/// Returns the payload of a context switch with the given bytes 10 and 13. Version 5 of the event has all 28
+/// bytes. Older versions have only the first bytes.
 fn switch(old: u32, new: u32, byte10: u8, byte13: u8) -> [u8; 28] {
     let mut payload = [0; 28];
     payload[..4].copy_from_slice(&new.to_le_bytes());
@@ -251,7 +252,7 @@ fn a_rank_is_known_only_where_the_event_says_it() {
         (Some(2), Some(2), 1)
     );
     assert_eq!((t.old_qos.get(3), t.new_quantum.get(5)), (None, Some(6)));
-    // A version 5 event with 24 bytes is too short.
+    // An event of version 5 that has only 24 bytes is too short.
     let [short] = tables.unreadable[..] else {
         panic!("{:?}", tables.unreadable)
     };
@@ -284,7 +285,7 @@ fn ids_mean_what_had_them_at_the_time() {
     log.event(0, 10, 0x0503, 3, &[&thread(8, 9)]);
     log.event(0, 20, 0x0502, 3, &[&thread(8, 9)]);
     log.event(0, 20, hook(2), 4, &[&process(0xA, 8, "old.exe")]);
-    // The rundown at the end of the session still lists the ended process. This is not a second
+    // The rundown at the end of the session still lists the process that ended. This must not add a second
     // process.
     log.event(0, 21, hook(4), 4, &[&process(0xA, 8, "old.exe")]);
     log.by(
@@ -362,7 +363,8 @@ fn addresses_mean_what_was_mapped_at_the_time() {
         3,
         &[&image(0, kernel, 0x1000, "ntoskrnl.exe")],
     );
-    // `a` is unmapped, then `b` covers a part of its range, then `a` is mapped elsewhere.
+    // First, `a` is unmapped. Then `b` is mapped and covers a part of the range of `a`. Then `a` is mapped at
+    // another address.
     log.event(0, 10, 0x140A, 3, &[&image(8, 0x10000, 0x4000, "a.dll")]);
     log.event(0, 20, 0x1402, 3, &[&image(8, 0x10000, 0x4000, "a.dll")]);
     log.event(0, 30, 0x030A, 3, &[&image(8, 0x11000, 0x1000, "b.dll")]);
@@ -390,7 +392,7 @@ fn addresses_mean_what_was_mapped_at_the_time() {
     assert_eq!(name(77, kernel + 0x1000, 0), None);
 }
 
-/// Tests that lookups in a large random set of images find the same image as a full search.
+/// Tests look-ups in a large random set of images. A look-up must find the same image as a full search.
 #[test]
 fn lookups_agree_with_a_plain_search() {
     let mut random = testdata::Rng(11);
@@ -410,7 +412,7 @@ fn lookups_agree_with_a_plain_search() {
         let overlaps = |m: &&mut (u64, u64, i64, i64)| {
             m.3 == i64::MAX && m.0 < base + size && base < m.0 + m.1
         };
-        // As in a real address space, overlapping images are unmapped first.
+        // In a real address space, images do not overlap. So overlapping images are unmapped first.
         for image in mapped.iter_mut().filter(|m| overlaps(m)) {
             log.event(0, time * 2, 0x1402, 3, &[&payload(image.0, image.1)]);
             image.3 = time * 200;

@@ -1,5 +1,5 @@
-//! Tests of runs, with logs that the tests write. The logs have each kind of event that can occur
-//! between two runs of a thread.
+//! Tests of runs. The tests write logs that contain each kind of event that can occur between two runs of a
+//! thread.
 
 use std::io::Cursor;
 
@@ -7,14 +7,14 @@ use etl::Trace;
 use etl::write::{KernelEvent, Session, Writer};
 use tables::{CpuRuns, Options, Table, Tables};
 
-/// States of a thread that is switched out.
+/// States of a thread after it is switched out.
 const READY: u8 = 1;
 const WAITING: u8 = 5;
 
 /// Writer of a trace with a 10 MHz clock that starts at 0. One tick is 100 ns.
 struct Log(Writer<Cursor<Vec<u8>>>);
 
-/// Context switch: the old thread and its state, and the new thread.
+/// Context switch with the old thread, the state of the old thread, and the new thread.
 struct Switch {
     cpu: u16,
     at: i64,
@@ -44,9 +44,8 @@ impl Log {
         self
     }
 
-    /// Adds a context switch of version 4. The new thread has priority 9 and the old thread
-    /// priority 8. The rank or C-state is 2, and the remaining quantum is 7 units of 1024 CPU
-    /// cycles.
+    /// Adds a context switch of version 4. The new thread has priority 9. The old thread has priority 8. The
+    /// rank or C-state is 2. The remaining quantum is 7 units of 1024 CPU cycles.
     fn switch(&mut self, switch: Switch) -> &mut Self {
         let Switch {
             cpu,
@@ -85,7 +84,7 @@ impl Log {
     }
 }
 
-/// Returns the row of the run of a thread that starts at a tick.
+/// Returns the row of a run. The run belongs to the thread `thread` and starts at the tick `tick`.
 fn run(runs: &CpuRuns, thread: u32, tick: i64) -> usize {
     let is = |row: &usize| runs.thread_id[*row] == thread && runs.start_ns[*row] == tick * 100;
     (0..runs.len()).find(is).expect("the run")
@@ -105,7 +104,8 @@ fn a_wait_is_split_where_the_thread_became_ready() {
     log.switch(switch(100, 0, 2, 7))
         .switch(switch(200, 7, WAITING, 0))
         .switch(switch(600, 0, 2, 8))
-        // While thread 8 runs on the CPU, thread 7 is made ready there twice. The second ready event counts.
+        // While thread 8 runs on the CPU, two events of this CPU make thread 7 ready. The second event
+        // counts.
         .ready(0, 700, 7, true)
         .ready(0, 750, 7, false)
         .switch(switch(900, 8, WAITING, 7))
@@ -128,8 +128,8 @@ fn a_wait_is_split_where_the_thread_became_ready() {
         (runs.priority.get(row), runs.priority_out.get(row)),
         (Some(9), Some(8))
     );
-    // Byte 10 of the event is a rank if a normal thread is switched out, and a C-state if the idle
-    // thread is switched out.
+    // If a normal thread is switched out, byte 10 of the event is a rank. If the idle thread is switched out,
+    // byte 10 is a C-state.
     assert_eq!(runs.rank_out.get(row), Some(2));
     assert_eq!(runs.previous_c_state.get(row), None);
     assert_eq!(runs.previous_c_state.get(run(&runs, 8, 600)), Some(2));
@@ -193,8 +193,8 @@ fn a_wait_that_no_event_ends_is_not_ready_time() {
 #[test]
 fn a_thread_may_be_readied_before_it_has_left() {
     let mut log = Log::new();
-    // Thread 7 runs on CPU 0 until tick 200. CPU 1 ends its wait at tick 190, before the wait has
-    // started.
+    // Thread 7 runs on CPU 0 until tick 200. At tick 190, CPU 1 ends the wait of thread 7. At this time, the
+    // wait has not started yet.
     log.switch(Switch {
         cpu: 0,
         at: 100,
@@ -247,7 +247,8 @@ fn a_thread_may_be_readied_before_it_has_left() {
     assert_eq!(runs.readied_ns.get(run(&runs, 7, 100)), None);
 }
 
-/// A switch and a ready event of a CPU at the same time count in the order in which they were logged.
+/// Tests a context switch and a ready event of one CPU at the same time. They count in the order in which
+/// they were logged.
 #[test]
 fn at_equal_times_the_order_of_a_cpus_events_decides() {
     let switch = |cpu, at, old, state, new| Switch {
@@ -276,7 +277,8 @@ fn at_equal_times_the_order_of_a_cpus_events_decides() {
             .switch(switch(0, 900, 8, WAITING, 0));
         assert_eq!(by(&log.runs()), expected);
     }
-    // A thread that is switched in on one CPU at the time at which another CPU readied it was ready before.
+    // Thread 7 is switched in on one CPU. At the same time, another CPU makes it ready. The ready event
+    // counts as earlier.
     let mut log = Log::new();
     log.switch(switch(0, 100, 0, 2, 7))
         .switch(switch(1, 100, 0, 2, 9))
@@ -293,8 +295,8 @@ fn at_equal_times_the_order_of_a_cpus_events_decides() {
 #[test]
 fn runs_at_the_ends_are_cut() {
     let mut log = Log::new();
-    // The list of threads can be older than the first switch. In this log, switches start at tick
-    // 50.
+    // The list of threads can be older than the first context switch. In this log, context switches start at
+    // tick 50.
     log.thread(20, 77, 7);
     log.switch(Switch {
         cpu: 1,
@@ -350,7 +352,7 @@ fn who_really_ran_is_told_by_the_switch_that_ends_the_run() {
         state: WAITING,
         new: 0,
     });
-    // The switch at tick 200 names thread 7 as its new thread, but thread 8 ran.
+    // The context switch at tick 200 names thread 7 as its new thread, but thread 8 ran instead.
     log.ready(0, 180, 7, false).ready(0, 190, 8, false);
     log.switch(Switch {
         cpu: 0,
@@ -383,11 +385,12 @@ fn who_really_ran_is_told_by_the_switch_that_ends_the_run() {
     let runs = log.runs();
     let row = run(&runs, 8, 200);
     assert_eq!(runs.planned_thread_id.get(row), Some(7));
-    // The switch has the values of thread 7. The values of thread 8 come from its previous switch.
+    // The switch has the values of thread 7, but thread 8 ran. So the values of thread 8 come from its
+    // previous switch.
     assert_eq!(runs.priority.get(row), None);
     assert_eq!(runs.ready_ns.get(row), Some(1_000));
     assert_eq!(runs.previous_out_ns.get(row), Some(10_000));
-    // Thread 7 was ready until it really ran. The trace may lack an earlier run of thread 7.
+    // Thread 7 counts as ready until it really ran. The trace may lack an earlier run of thread 7.
     let row = run(&runs, 7, 400);
     assert_eq!(runs.ready_ns.get(row), Some(22_000));
     assert_eq!(runs.planned_thread_id.get(row), None);

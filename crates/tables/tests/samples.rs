@@ -1,5 +1,5 @@
-//! Tests of samples of live probes in Parquet files. Files of `laglab measure` are read, other
-//! files are refused.
+//! Tests of samples of live probes in Parquet files. Files of `laglab measure` are read. Other files are
+//! refused.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -29,8 +29,8 @@ fn write(name: &str, batches: &[RecordBatch]) -> PathBuf {
     path
 }
 
-/// Returns samples that started at these times. The latency of a sample is its index in
-/// microseconds; sample 1 is lost and has no latency.
+/// Returns samples that started at the times `starts`. The latency of sample `i` is `i` microseconds. Sample
+/// 1 is lost and has no latency.
 fn samples(starts: &[i64]) -> RecordBatch {
     let mut samples = LatencySamples::default();
     for (place, start) in (0i64..).zip(starts) {
@@ -56,7 +56,7 @@ fn samples(starts: &[i64]) -> RecordBatch {
     samples.into_batch()
 }
 
-/// Returns the error message of opening these files.
+/// Returns the error message that occurs when these files are opened.
 fn refusal(files: &[PathBuf]) -> String {
     Store::open(files, Cache::Off).unwrap_err().to_string()
 }
@@ -69,7 +69,7 @@ fn samples_are_a_table_of_their_own() {
     );
     let store = Store::open(&[file], Cache::Off).unwrap();
     assert_eq!(store.holds_only(), Some(Table::LatencySamples));
-    // The time range includes the last sample. It ends at a multiple of 100 ns, which is the
+    // The time range includes the last sample. It ends at a multiple of 100 ns, because this is the
     // resolution of headers.
     assert_eq!(span_of(store.trace()), (0, 2_000_100));
     let table = store.table(Table::LatencySamples, Options::default());

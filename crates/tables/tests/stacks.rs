@@ -1,4 +1,4 @@
-//! Tests that stacks are joined with exactly the events to which they belong.
+//! Tests that each stack is joined with exactly the event to which it belongs.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,7 +17,7 @@ fn tables(trace: &Trace) -> Tables {
     tables
 }
 
-/// Events in any order: CPU, time, hook, payload.
+/// Events in any order. Each has a CPU, a time, a hook and a payload.
 #[derive(Default)]
 struct Log(Vec<(u16, i64, u16, Vec<u8>)>);
 
@@ -40,7 +40,7 @@ impl Log {
         );
     }
 
-    /// Adds a stack event with addresses, or an event that refers to a stack by its key.
+    /// Adds a stack event. The event contains addresses, or it refers to a stack by its key.
     fn stack(&mut self, cpu: u16, time: i64, hook: u16, of: (i64, u32), words: &[u64]) {
         let head = [
             &of.0.to_le_bytes()[..],
@@ -102,13 +102,13 @@ fn halves_are_joined_kernel_first() {
     log.sample(0, 100, 7);
     log.sample(1, 100, 8);
     log.sample(0, 200, 7);
-    // The user half is logged first and on another CPU.
+    // The user half of this stack is logged first and on another CPU.
     log.stack(1, 110, 0x1820, (100, 7), &[0x51, 0x52]);
     log.stack(0, 120, 0x1820, (100, 7), &[KERNEL + 1, KERNEL + 2]);
     // One stack event contains both halves.
     log.stack(1, 130, 0x1820, (100, 8), &[KERNEL + 3, 0x61]);
-    // Two stacks match no sample: the first has the time of a sample but another thread, the second
-    // has the thread of a sample but another time.
+    // Two stacks match no sample. The first stack has the time of a sample but another thread. The second
+    // stack has the thread of a sample but another time.
     log.stack(1, 240, 0x1820, (200, 8), &[0x71]);
     log.stack(1, 250, 0x1820, (201, 7), &[0x72]);
     let tables = log.tables();
@@ -127,13 +127,13 @@ fn a_key_means_its_next_definition() {
     let key = 0xFFFF_AB00_0000_0040;
     log.stack(0, 105, 0x1825, (100, 7), &[key]);
     log.stack(0, 305, 0x1825, (300, 7), &[key]);
-    // The kernel releases the stack and reuses the key.
+    // The kernel frees the stack and then reuses its key for another stack.
     log.definition(400, 0x1823, key, &[KERNEL + 1]);
     log.stack(0, 505, 0x1825, (500, 7), &[key]);
     log.stack(1, 520, 0x1826, (500, 7), &[key + 8]);
     log.definition(600, 0x1824, key + 8, &[0x51]);
     log.definition(900, 0x1824, key, &[KERNEL + 2, KERNEL + 3]);
-    // The key is used after its last definition, so its addresses are not in the trace.
+    // The key is used after its last definition. So the addresses of this use are not in the trace.
     log.stack(0, 950, 0x1825, (700, 7), &[key]);
     let found = of_samples(&log.tables());
     assert_eq!(found[0].1, Some(vec![KERNEL + 1]));
@@ -142,12 +142,12 @@ fn a_key_means_its_next_definition() {
     assert_eq!(found[3].1, None);
 }
 
-/// Half of a stack: the raw time and thread of the event, true for the user half, and the
-/// addresses. If the half was logged as a key, the key and the time of its use replace the
+/// Half of a stack. It has the raw time and the thread of the event, true for the user half, and the
+/// addresses. If the half was logged as a key, it has the key and the time of the key's use instead of the
 /// addresses.
 type Half = ((i64, u32), bool, Result<Vec<u64>, (u64, i64)>);
 
-/// Returns the stack of each raw time and thread, computed by a simple join.
+/// Returns the stack for each raw time and thread. The stacks are computed by a simple join.
 fn plain_join(trace: &Trace) -> HashMap<(i64, u32), Vec<u64>> {
     let mut definitions: Vec<(u64, i64, Vec<u64>)> = Vec::new();
     let mut halves: Vec<Half> = Vec::new();
@@ -194,7 +194,7 @@ fn plain_join(trace: &Trace) -> HashMap<(i64, u32), Vec<u64>> {
         .collect()
 }
 
-/// Compares the stacks of real 64-bit traces, which are logged both as addresses and as keys.
+/// Compares the stacks of real 64-bit traces. These traces contain stacks as addresses and stacks as keys.
 #[test]
 fn real_stacks_join_as_the_plainest_join_does() {
     let mut checked = 0;

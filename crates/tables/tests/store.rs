@@ -1,5 +1,5 @@
-//! Tests of the guarantees of the store: a trace is read only once, and no result comes from damaged, changed
-//! or incomplete files.
+//! Tests of the guarantees of the store: a trace is read only once, and no result is made from damaged,
+//! changed or incomplete files.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -14,7 +14,7 @@ use tables::{Cache, CacheFolder, Options, Store, StoreError, StoredTable, Table}
 
 const WANTED: [Table; 3] = [Table::Samples, Table::Processes, Table::Stacks];
 
-/// Copy of a real trace, and a cache next to it.
+/// A copy of a real trace, and a cache in the same folder.
 struct Case {
     folder: tempfile::TempDir,
     trace: PathBuf,
@@ -41,12 +41,12 @@ impl Case {
         Store::open(std::slice::from_ref(&self.trace), cache).unwrap()
     }
 
-    /// Returns the expected table, from a store without a cache.
+    /// Returns the expected table. It is made by a store without a cache.
     fn truth(&self, table: Table) -> Vec<RecordBatch> {
         rows(&self.open_in(Cache::Off), table)
     }
 
-    /// Returns the cached files of a table.
+    /// Returns the files of a table in the cache.
     fn files(&self, table: Table) -> Vec<PathBuf> {
         let name = format!("{table}.table");
         let folders = folders(&self.folder.path().join("cache/tables"));
@@ -61,7 +61,7 @@ impl Case {
     }
 }
 
-/// Sets an old modification time, so that the hash of the file is stored.
+/// Sets an old modification time. The cache stores the hash of a file only if the file is old enough.
 fn settle(file: &Path) {
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     let file = File::options().write(true).open(file).unwrap();
@@ -158,7 +158,7 @@ fn another_content_is_another_trace() {
     std::thread::sleep(Duration::from_millis(20));
     fs::write(&case.trace, bytes).unwrap();
     if cfg!(unix) {
-        // On other systems, this would restore all times of the file, so that the change would not be
+        // On other systems than Unix, this would restore all times of the file. Then the change would not be
         // detected.
         settle(&case.trace);
     }
@@ -186,7 +186,8 @@ fn a_trace_that_changes_is_not_kept() {
     assert_eq!(case.files(Table::Samples), Vec::<PathBuf>::new());
 }
 
-/// Tests that the next query of a damaged part finds the damage, and that the table is made again.
+/// Tests a damaged part of a table file. The next query must find the damage, and the table must be made
+/// again.
 #[test]
 fn damaged_files_are_made_again() {
     let case = Case::new();
@@ -209,14 +210,15 @@ fn damaged_files_are_made_again() {
         let open = case.open();
         assert_eq!(rows(&open, Table::Samples), truth);
         if !cfg!(windows) {
-            // The file was replaced, unless only its padding was changed.
+            // The file was replaced. The exception is a file in which only the padding was changed.
             let is_replaced = fs::read(&file).unwrap() != bytes;
             assert_eq!(open.warning().is_some(), is_replaced);
         }
         fs::write(&file, &bytes).unwrap();
         let open = case.open();
         let table = open.table(Table::Samples, Options::default()).unwrap();
-        // The file is damaged after the table was opened. The truncation removes data that was not read yet.
+        // The file is damaged after the table was opened. The truncation removes data that was not read
+        // before.
         File::options()
             .write(true)
             .open(&file)
@@ -225,14 +227,14 @@ fn damaged_files_are_made_again() {
             .unwrap();
         assert_eq!(all(&table).unwrap(), truth);
     }
-    // Windows does not replace an open file. Therefore the damaged file may remain on Windows, but no query
-    // reads it.
+    // Windows does not replace an open file. So on Windows, the damaged file may remain, but no query reads
+    // it.
     if !cfg!(windows) {
         assert_eq!(fs::read(case.file(Table::Samples)).unwrap(), whole);
     }
 }
 
-/// Tests that tables which were copied from the folder of another trace are not used.
+/// Tests tables that were copied from the folder of another trace. These tables must not be used.
 #[test]
 fn tables_of_another_trace_are_made_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -257,7 +259,7 @@ fn tables_of_another_trace_are_made_again() {
         warning.contains("it belongs to another trace; it is made again"),
         "{warning}"
     );
-    // The tables that were made again are used without a warning.
+    // After tables were made again, they are used without a warning.
     let again = one.open();
     assert_eq!(bytes_read(&again, &WANTED), 0);
     assert_eq!(again.warning(), None);
@@ -282,8 +284,8 @@ fn threads_and_stores_may_make_the_same_table() {
     });
     assert_eq!(case.files(Table::Samples).len(), 1);
     let left = folders(case.file(Table::Samples).parent().unwrap());
-    // On Windows, a table file that could not replace an open file keeps its temporary name until it is
-    // closed.
+    // On Windows, a table file cannot replace an open file. In this case, it keeps its temporary name until
+    // the open file is closed.
     if !cfg!(windows) {
         assert_eq!(
             left.len(),
@@ -293,8 +295,8 @@ fn threads_and_stores_may_make_the_same_table() {
     }
 }
 
-/// While the second group of tables is made, its progress callback waits until another thread has read a
-/// table of the first group.
+/// Tests reading while tables are made. While the second group of tables is made, its progress callback
+/// waits. It waits until another thread has read a table of the first group.
 #[test]
 fn tables_can_be_read_while_others_are_made() {
     let case = Case::new();
@@ -343,7 +345,7 @@ fn waiting_for_tables_makes_none() {
     assert!(store.wait_for(&WANTED, Duration::ZERO));
 }
 
-/// Tests that a store can still read its open files after the cache was cleared.
+/// Tests that a store can still read its open files after the cache is cleared.
 #[test]
 fn tables_in_use_survive_a_cleared_cache() {
     let case = Case::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Client of a server on this machine whose addresses contain a secret.
+/// Client of a server on this machine. The addresses of the server contain a secret.
 #[derive(Clone, Debug)]
 pub struct Client {
     /// Port of the server.
@@ -17,10 +17,10 @@ pub struct Client {
 /// HTTP response.
 #[derive(Debug)]
 pub struct Answer {
-    /// Status code.
+    /// Status code of the response.
     pub status: u16,
     headers: Vec<(String, String)>,
-    /// Body.
+    /// Body of the response.
     pub body: Vec<u8>,
 }
 
@@ -39,7 +39,7 @@ impl Client {
         }
     }
 
-    /// Returns the full path of a resource, given by its path below the page.
+    /// Returns the full path of a resource. `below` is the path of the resource below the page.
     pub fn path(&self, below: &str) -> String {
         format!("/{}/{below}", self.token)
     }
@@ -59,8 +59,8 @@ impl Client {
         head += "\r\n";
         stream.write_all(head.as_bytes()).expect("a sent head");
         if method == "POST" {
-            // The error is ignored, because the server may reject the request and disconnect before all of it
-            // is sent.
+            // The server may reject the request and disconnect before the whole request is sent. So an error
+            // is ignored here.
             let _ = stream.write_all(body);
         }
         stream
@@ -109,10 +109,7 @@ impl Client {
         answer.json()
     }
 
-    /// Sends a request with a shorter body than its header states, and disconnects.
-    ///
-    /// # Panics
-    /// Panics if there is no connection.
+    /// Sends a request whose body is shorter than its header states. Then disconnects.
     pub fn abandon(&self, path: &str) {
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\n\
@@ -127,8 +124,8 @@ impl Client {
 impl Answer {
     fn read(mut stream: TcpStream) -> Answer {
         let mut bytes = Vec::new();
-        // The error is ignored: if the server rejects a request before it has read all of it, it may reset
-        // the connection.
+        // The server may reject a request before it has read the whole request. It may then reset the
+        // connection. So an error is ignored here.
         let _ = stream.read_to_end(&mut bytes);
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
         let end = end.unwrap_or_else(|| panic!("no answer: {:?}", String::from_utf8_lossy(&bytes)));

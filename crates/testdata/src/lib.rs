@@ -1,5 +1,5 @@
-//! Real traces whose contents are known from independent sources, and other helpers for tests.
-//! Programs that ship do not use this crate.
+//! Real traces whose contents are known from independent sources, and other helpers for tests. Released
+//! programs do not use this crate.
 
 pub mod http;
 
@@ -12,8 +12,7 @@ use serde_json::Value;
 /// `cargo xtask test` lists and counts the lines that start with `left out: `.
 ///
 /// # Panics
-/// Panics if the environment variable `CI` or `LAGLAB_MUST_RUN` is set, because then every test
-/// must run.
+/// Panics if the environment variable `CI` or `LAGLAB_MUST_RUN` is set. In this case, every test must run.
 #[allow(
     clippy::print_stderr,
     reason = "the test harness shows it with --nocapture"
@@ -28,7 +27,8 @@ pub fn skip(reason: &str) {
     eprintln!("left out: {reason}");
 }
 
-/// Names that attack a terminal, a reader, markup, a spreadsheet, a shell or a path, for tests of output.
+/// Names for tests of output. The names try to attack a terminal, a reader, markup, a spreadsheet, a shell or
+/// a path.
 pub const HOSTILE_NAMES: &[&str] = &[
     "\u{1b}[2J\u{1b}]0;x\u{7}.exe",
     "\u{202e}gnp.exe",
@@ -46,7 +46,7 @@ pub const HOSTILE_NAMES: &[&str] = &[
     "\\u{202e}.exe",
 ];
 
-/// Returns the path of a file below `../shared/data`, next to the repository.
+/// Returns the path of a file in `../shared/data`, a folder next to the repository.
 ///
 /// # Panics
 /// Panics if the file is missing, because a test must not pass without its data.
@@ -71,7 +71,8 @@ pub fn json(relative: &str) -> Value {
     serde_json::from_slice(&bytes(relative)).expect("test data is valid JSON")
 }
 
-/// Reads a JSON file of published facts in `../shared/reference`, a folder next to the repository.
+/// Reads a JSON file of published facts. The file is in `../shared/reference`, a folder next to the
+/// repository.
 ///
 /// # Panics
 /// Panics if the file is missing, because a test must not pass without its data.
@@ -85,8 +86,8 @@ pub fn reference_json(name: &str) -> Value {
     serde_json::from_slice(&bytes).expect("a fact sheet is valid JSON")
 }
 
-/// Returns the path of each real trace in `../shared/data`, with its `truth` object from
-/// `etl/truth.json`: facts that readers of the trace must find.
+/// Returns the path of each real trace in `../shared/data`. Also returns the `truth` object of the trace from
+/// `etl/truth.json`. This object contains facts that readers of the trace must find.
 pub fn traces() -> Vec<(String, Value)> {
     let Value::Array(files) = json("etl/truth.json") else {
         panic!("truth.json is not a list")
@@ -101,13 +102,12 @@ pub fn traces() -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Pseudo-random number generator (splitmix64), seeded with the given number, for tests that try
-/// many cases.
+/// Pseudo-random number generator (splitmix64) for tests that try many cases. The given number is the seed.
 #[derive(Clone, Debug)]
 pub struct Rng(pub u64);
 
 impl Rng {
-    /// Returns the next 64 bits.
+    /// Returns the next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -116,7 +116,7 @@ impl Rng {
         z ^ z >> 31
     }
 
-    /// Returns a number below `limit`, which must not be 0.
+    /// Returns a random number below `limit`. `limit` must not be 0.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.bits() % limit as u64) as usize
     }

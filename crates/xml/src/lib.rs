@@ -1,20 +1,20 @@
 //! XML of unknown origin, parsed into a tree within bounds.
 //!
-//! The parser, roxmltree, compares each attribute of an element with all others. It also copies each namespace
-//! prefix to all inner elements that declare another prefix. A file of a few megabytes could thus take minutes
-//! or gigabytes. [`parse`] therefore counts attributes and prefixes before it parses. It also refuses document
-//! types (DTDs), because their entities can expand without limit. roxmltree does not recurse, so nesting needs
-//! no limit here.
+//! The parser roxmltree compares each attribute of an element with all other attributes of the element. It
+//! also copies each namespace prefix to all inner elements that declare another prefix. So a file of a few
+//! megabytes could take minutes of time or gigabytes of memory. Therefore [`parse`] counts attributes and
+//! prefixes before it parses. It also refuses document types (DTDs), because their entities can expand
+//! without limit. roxmltree does not recurse, so this module does not limit the nesting.
 
 pub use roxmltree::{Attribute, Document, Node, TextPos};
 
-/// Maximum number of attributes of an element. Real files have a few.
+/// Maximum number of attributes of an element. Real files have a few attributes per element.
 pub const MAX_ATTRIBUTES: usize = 256;
 
 /// Maximum number of declarations of namespace prefixes in a document. Real files have a few.
 pub const MAX_PREFIXES: usize = 32;
 
-/// Reason why XML cannot be parsed. The message includes the place, as `line:column`.
+/// Reason why XML cannot be parsed. The message includes the position, as `line:column`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The text is not well-formed, has a DTD, or has too many nodes.
@@ -29,7 +29,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the place of the error. Errors about the whole document have its start.
+    /// Returns the position of the error. If the error concerns the whole document, returns the start of the
+    /// document.
     pub fn place(&self) -> TextPos {
         match self {
             Error::Text(error) => error.pos(),
@@ -41,7 +42,7 @@ impl Error {
 /// Parses a document of at most `max_nodes` elements, texts, comments and processing instructions.
 ///
 /// # Errors
-/// If the text is not well-formed, has a DTD, or exceeds a limit.
+/// Returns an error if the text is not well-formed, has a DTD, or exceeds a limit.
 pub fn parse(text: &str, max_nodes: u32) -> Result<Document<'_>, Error> {
     if let Some((at, _)) = text.match_indices("xmlns:").nth(MAX_PREFIXES) {
         return Err(Error::Prefixes(place(text, at)));
@@ -59,8 +60,8 @@ pub fn parse(text: &str, max_nodes: u32) -> Result<Document<'_>, Error> {
 
 /// Returns the offset of the first attribute that exceeds [`MAX_ATTRIBUTES`].
 ///
-/// Each attribute has one pair of quotes. A tag ends at the first `>` outside of quotes, and in well-formed
-/// XML it has no `<`. Tags in comments and `CDATA` are also counted.
+/// Each attribute has one pair of quotes. A tag ends at the first `>` outside of quotes. In well-formed XML,
+/// a tag contains no second `<`. Tags in comments and `CDATA` are also counted.
 fn excess_attribute(text: &str) -> Option<usize> {
     let mut start = 0;
     for piece in text.split('<') {
@@ -83,7 +84,7 @@ fn excess_attribute(text: &str) -> Option<usize> {
     None
 }
 
-/// Returns the line and column of an offset, both counted from 1.
+/// Returns the line and the column of an offset. Both are counted from 1.
 fn place(text: &str, at: usize) -> TextPos {
     let before = &text[..at];
     let line = before.rsplit('\n').next().unwrap_or_default();
@@ -98,7 +99,7 @@ fn place(text: &str, at: usize) -> TextPos {
 mod tests {
     use super::*;
 
-    /// Returns an element with this number of attributes, whose values have quotes and `>`.
+    /// Returns an element with `attributes` attributes. The values of the attributes contain quotes and `>`.
     fn element(attributes: usize) -> String {
         let attributes: String = (0..attributes)
             .map(|n| format!(" a{n}=\"'{n}'>\""))
@@ -129,14 +130,14 @@ mod tests {
         let text = format!("<!-- é -->\n<é>{}</é>", element(MAX_ATTRIBUTES + 1));
         let error = parse(&text, 100).unwrap_err();
         assert!(matches!(error, Error::Attributes(_)), "{error}");
-        // Attribute 257 is too many.
+        // The limit is 256, so attribute 257 is an error.
         let column = 3 + element(MAX_ATTRIBUTES + 1).find("\"'256'").unwrap() + 1;
         assert_eq!(error.place(), TextPos::new(2, column as u32));
     }
 
     #[test]
     fn a_few_megabytes_are_refused_before_they_are_compared() {
-        // Comparing each of 300,000 attributes with all others takes more than a minute.
+        // To compare each of 300,000 attributes with all others would take more than a minute.
         let started = std::time::Instant::now();
         let wide = element(300_000);
         let error = parse(&wide, 100).unwrap_err();

@@ -1,9 +1,9 @@
 //! Reader of cabinets, the archive format of [MS-CAB], with MSZIP, LZX or no compression.
 //!
-//! A cabinet has folders and files. A folder is a sequence of blocks. Each block expands to at most
-//! 32 KiB, and all blocks of a folder form one stream. A file is a range of a folder's stream. This
-//! reader expands each folder once, from start to end. The cabinet is untrusted, so no allocation
-//! depends on a size that it states.
+//! A cabinet has folders and files. A folder is a sequence of blocks. Each block expands to at most 32 KiB,
+//! and all blocks of a folder form one stream. A file is a range of a folder's stream. This reader expands
+//! each folder once, from start to end. The cabinet is untrusted, so no size that the cabinet states
+//! determines the size of an allocation.
 //!
 //! [MS-CAB]: https://learn.microsoft.com/previous-versions/bb267310(v=vs.85)
 
@@ -11,16 +11,17 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 use crate::le;
 
-/// Maximum expanded size of a block, and maximum distance of MSZIP references, in bytes.
+/// Maximum expanded size of a block in bytes. It is also the maximum distance of MSZIP references.
 const MAX_BLOCK: usize = 32 << 10;
 
-/// Flags of the cabinet header: the set has a cabinet before this one, it has a cabinet after this
-/// one, headers contain reserved areas.
+/// Flags of the cabinet header. `HAS_PREVIOUS` and `HAS_NEXT` mean that the set has a cabinet before or after
+/// this cabinet. `HAS_RESERVED` means that headers contain reserved areas.
 const HAS_PREVIOUS: u16 = 1;
 const HAS_NEXT: u16 = 2;
 const HAS_RESERVED: u16 = 4;
 
-/// Smallest special folder index. These indexes mark a file that is split between cabinets.
+/// Smallest of the special folder indexes. A special folder index marks a file that is split between
+/// cabinets.
 const SPLIT_FILE: u16 = 0xFFFD;
 
 /// Maximum length of a name in bytes, including the NUL at its end.
@@ -33,12 +34,12 @@ pub(super) struct Cabinet<R> {
     folders: Vec<Folder>,
 }
 
-/// Folder of a cabinet: data that is compressed together, and the files in it.
+/// Folder of a cabinet. The data of a folder is compressed together.
 pub(super) struct Folder {
     first_block: u64,
     blocks: u16,
     compression: u16,
-    /// Files, sorted by their start.
+    /// Files of the folder, sorted by their start.
     pub(super) files: Vec<FileEntry>,
 }
 
@@ -125,13 +126,13 @@ impl<R: BufRead + Seek> Cabinet<R> {
         })
     }
 
-    /// Takes the folders, in the order of the cabinet.
+    /// Moves the folders out of the cabinet, in the order of the cabinet.
     pub(super) fn take_folders(&mut self) -> Vec<Folder> {
         std::mem::take(&mut self.folders)
     }
 
-    /// Returns a reader of the expanded data of `folder`. Reading after its end is an error,
-    /// because the sizes of the files are known and no read should need more.
+    /// Returns a reader of the expanded data of `folder`. A read after the end of the data is an error. The
+    /// sizes of the files are known, so no read should need more data.
     pub(super) fn expand(&mut self, folder: &Folder) -> FolderData<'_, R> {
         FolderData {
             reader: &mut self.reader,
@@ -152,7 +153,7 @@ pub(super) struct FolderData<'a, R> {
     next_block: u64,
     blocks_left: u16,
     compression: u16,
-    /// Expander of the blocks, created when the first block is read.
+    /// Expander of the blocks. It is created when the first block is read.
     expander: Option<Expander>,
     block: Vec<u8>,
     used: usize,
@@ -217,7 +218,7 @@ impl<R: BufRead + Seek> FolderData<'_, R> {
             Some(expander) => expander,
             none => none.insert(Expander::new(self.compression)?),
         };
-        // The old block is taken out first, so that no old data remains if the new block is faulty.
+        // The old block is discarded first. So no old data remains if the new block is faulty.
         self.used = 0;
         let previous = std::mem::take(&mut self.block);
         self.block = expander.expand(data, expanded, previous)?;
@@ -234,8 +235,8 @@ enum Expander {
 }
 
 impl Expander {
-    /// Creates an expander for the field `typeCompress` of a folder. Its low 4 bits are the method.
-    /// For LZX, bits 8 to 12 are the binary logarithm of the window size.
+    /// Creates an expander for the field `typeCompress` of a folder. The low 4 bits of `typeCompress` are the
+    /// method. For LZX, bits 8 to 12 are the binary logarithm of the window size.
     fn new(compression: u16) -> io::Result<Expander> {
         use lzxd::WindowSize::*;
         let window = match (compression & 15, compression >> 8 & 31) {
@@ -260,8 +261,8 @@ impl Expander {
         Ok(Expander::Lzx(Box::new(lzxd::Lzxd::new(window))))
     }
 
-    /// Expands one block, `data`, to `expanded` bytes. `previous` is the previous block after
-    /// expansion.
+    /// Expands one block, `data`, to `expanded` bytes. `previous` is the expanded content of the previous
+    /// block.
     fn expand(
         &mut self,
         data: &[u8],
@@ -305,8 +306,8 @@ impl Expander {
     }
 }
 
-/// Returns the exclusive or of all little-endian 32-bit words. The 1 to 3 bytes that may remain
-/// form a big-endian word.
+/// Returns the exclusive or of all little-endian 32-bit words. If 1 to 3 bytes remain at the end, they form a
+/// big-endian word.
 fn checksum(bytes: &[u8]) -> u32 {
     let (words, rest) = bytes.as_chunks::<4>();
     let sum = words

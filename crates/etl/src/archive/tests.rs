@@ -87,7 +87,7 @@ fn takes_traces_out_of_a_zip() {
                 ("[Content_Types].xml", b"<Types/>"),
                 ("folder/", b""),
                 ("trace.ETL", &trace),
-                // A member of a .diagsession need not have the suffix `.etl`.
+                // A member of a .diagsession can lack the suffix `.etl`.
                 ("6F2F8CB4/0001", &other),
                 ("../../etc/passwd.etl", &other),
                 ("inner.zip", &deflated(&[("trace.etl", &trace)])),
@@ -183,8 +183,8 @@ fn stops_at_archives_that_expand_too_far() {
     assert_eq!(expansion_limit(5 << 20), 1 << 30);
     assert_eq!(expansion_limit(50 << 20), 10_000 << 20);
 
-    // Some zip bombs have several directory entries for the same data. Here two such entries share
-    // one limit.
+    // Some zip bombs have several directory entries for the same data. Here, two such entries share one limit
+    // of the expanded size.
     let size = zeros.len() as u64;
     let mut limited = Traces::new(15 << 20, FREE);
     read(&mut limited, "a.etl", &zeros, size).unwrap();
@@ -195,7 +195,7 @@ fn stops_at_archives_that_expand_too_far() {
          archives do; if you trust it, unpack it and give the .etl inside"
     );
 
-    // A size that is too small stops the expansion, in memory and in a file.
+    // If a member's data is longer than its stated size, the expansion stops, both in memory and in a file.
     let mut honest = Traces::new(u64::MAX, FREE);
     for declared in [1 << 20, MAX_IN_MEMORY + 1] {
         let error = honest.read_member("a.etl".to_owned(), io::repeat(0), declared);
@@ -214,7 +214,7 @@ fn temporary_files_leave_space() {
         checks.set(checks.get() + 1);
         Some(free.get())
     };
-    // The disk is too full from the start, so nothing is read.
+    // The disk has too little free space from the start, so nothing is read.
     let mut traces = Traces::new(u64::MAX, &free_space);
     let error = traces.read_member("a.etl".to_owned(), io::repeat(0), large);
     let error = error.unwrap_err();
@@ -237,7 +237,8 @@ fn temporary_files_leave_space() {
     ] {
         assert!(text.contains(part), "{text}");
     }
-    // One more byte of free space is enough. Small members stay in memory, so they need no space.
+    // With one more byte of free space, the member fits. Small members stay in memory, so they need no free
+    // space.
     free.set(large + RESERVE);
     read(&mut traces, "b.etl", &vec![0; large as usize], large).unwrap();
     free.set(0);
@@ -303,7 +304,8 @@ fn takes_traces_out_of_a_cabinet() {
         assert_eq!(extract_bytes(&archive).unwrap(), wanted);
 
         let error = extract_bytes(&archive[..archive.len() - 9]).unwrap_err();
-        // The last block also contains the end of report.etl, so the error names report.etl.
+        // The archive ends inside its last block. This block also contains the end of report.etl. So the
+        // error names report.etl.
         assert!(matches!(&error, ArchiveError::Member { name, .. } if name == "report.etl"));
         let mut damaged = archive.clone();
         let middle = archive.len() / 2;
@@ -317,11 +319,12 @@ fn takes_traces_out_of_a_cabinet() {
 const HI: &[u8] = b"Hello, world!\r\n";
 const BYE: &[u8] = b"See you later!\r\n";
 
-/// Returns a cabinet with hi.etl and bye.etl in one LZX folder, built field by field by [MS-CAB].
+/// Returns a cabinet with hi.etl and bye.etl in one LZX folder. The cabinet is built field by field from
+/// [MS-CAB].
 fn lzx_cabinet() -> Vec<u8> {
-    // The LZX data begins with these bits: a 1-bit 0 (no x86 translation), 3 bits for an uncompressed LZX block,
-    // 24 bits for its size, and 4 bits that fill the word. Words are little-endian, and their highest bit comes
-    // first. Then come three recent match distances.
+    // The LZX data begins with these bits: one bit 0 (no x86 translation), 3 bits for an uncompressed LZX
+    // block, 24 bits for the size of the block, and 4 bits that fill the word. Words are little-endian. The
+    // highest bit of a word comes first. After these bits come three recent match distances.
     let mut lzx = vec![0x00, 0x30, 0xF0, 0x01, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0];
     lzx.extend([HI, BYE].concat());
     lzx.push(0);
@@ -333,24 +336,24 @@ fn lzx_cabinet() -> Vec<u8> {
     let u16s = |bytes: &mut Vec<u8>, values: &[u16]| {
         bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
     };
-    // These fields are the size of the cabinet (which no code reads), reserved, the offset of the
-    // file list, and reserved.
+    // These fields are the size of the cabinet (which no code reads), a reserved field, the offset of the
+    // file list, and another reserved field.
     u32s(&mut cabinet, &[0, 0, 44, 0]);
-    // These fields are the version, the numbers of folders and files, flags, the id of the set, and
-    // the index in the set.
+    // These fields are the version, the number of folders, the number of files, the flags, the id of the set,
+    // and the index of the cabinet in the set.
     u16s(&mut cabinet, &[0x0103, 1, 2, 0, 0, 0]);
-    // The folder has the offset of its first block, the number of blocks, and the method LZX with a
-    // window of 2^19 bytes.
+    // The entry of the folder has the offset of its first block, the number of blocks, and the method: LZX
+    // with a window of 2^19 bytes.
     u32s(&mut cabinet, &[91]);
     u16s(&mut cabinet, &[1, 0x1303]);
     for (name, size, start) in [(&b"hi.etl\0"[..], 15, 0), (b"bye.etl\0", 16, 15)] {
         u32s(&mut cabinet, &[size, start]);
-        // These fields are the index of the folder, date, time and attributes.
+        // These fields are the index of the folder, the date, the time and the attributes of the file.
         u16s(&mut cabinet, &[0, 0, 0, 0x20]);
         cabinet.extend(name);
     }
     assert_eq!(cabinet.len(), 91);
-    // The block has no checksum, and then its compressed and expanded sizes.
+    // A block starts with its checksum (0 means none), its compressed size and its expanded size.
     u32s(&mut cabinet, &[0]);
     u16s(&mut cabinet, &[lzx.len() as u16, 31]);
     cabinet.extend(lzx);
@@ -381,8 +384,8 @@ fn damaged_archives_are_errors_or_traces() {
             let mut archive = archive.clone();
             for [high, low, value, kind] in change.as_chunks::<4>().0 {
                 let place = usize::from(*high) << 8 | usize::from(*low);
-                // Two thirds of the changes are near the start or the end of the archive, where the
-                // headers are.
+                // Two thirds of the changes are near the start or the end of the archive, because the headers
+                // are there.
                 let at = match kind % 3 {
                     0 => place % archive.len(),
                     1 => place % archive.len().min(200),

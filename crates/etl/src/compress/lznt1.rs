@@ -1,12 +1,12 @@
 //! LZNT1: the format of [MS-XCA] section 2.5.
 //!
-//! Data is split into chunks of 4096 bytes that are decoded independently. A chunk starts with a
-//! 16-bit header. Bit 15 is set if the chunk is compressed, bits 12 to 14 are always 3, and bits 0
-//! to 11 are the chunk's size minus 3. An uncompressed chunk continues with plain bytes, a
-//! compressed chunk with groups. A group is a flag byte and eight items, one for each flag,
-//! beginning with the lowest bit. Flag 0 means a literal byte, flag 1 a match: a copy of earlier
-//! output. A match has 16 bits for distance and length. The number of distance bits grows with the
-//! position in the chunk.
+//! Data is split into chunks of 4096 bytes that are decoded independently. A chunk starts with a 16-bit
+//! header. Bit 15 is set if the chunk is compressed, bits 12 to 14 are always 3, and bits 0 to 11 are the
+//! chunk's size minus 3. After the header, an uncompressed chunk has plain bytes, and a compressed chunk has
+//! groups. A group is a flag byte and eight items. Each bit of the flag byte belongs to one item, beginning
+//! with the lowest bit. Flag 0 means that the item is a literal byte. Flag 1 means that the item is a match:
+//! a copy of earlier output. A match has 16 bits for distance and length. The number of distance bits grows
+//! with the position in the chunk.
 
 use super::{DecompressFault, Stopped, copy_match};
 use crate::le;
@@ -38,8 +38,8 @@ fn decode_chunk(
     written: &mut usize,
 ) -> Result<(), DecompressFault> {
     let header = match le::u16(input, *at) {
-        // The data may end with a header of 0 or without a header. In both cases it ends too early here, because
-        // the output is not full yet.
+        // The data ends with a header of 0 or without a header. In both cases the data ends too early,
+        // because the output is not full yet.
         None | Some(0) => return Err(DecompressFault::InputEnds),
         Some(header) if header >> 12 & 7 != 3 => return Err(DecompressFault::NotAChunk(header)),
         Some(header) => header,
@@ -102,8 +102,9 @@ fn decode_groups(
     Ok(())
 }
 
-/// Returns the number of length bits in a match at offset `position` of the chunk. The distance has
-/// the number of bits that the largest possible distance needs, but at least 4.
+/// Returns the number of length bits in a match at offset `position` of the chunk. The other bits of the
+/// match are the distance. The distance has as many bits as the largest possible distance needs, but at least
+/// 4.
 fn length_bits(position: usize) -> u32 {
     let farthest = position.saturating_sub(1);
     16 - (usize::BITS - farthest.leading_zeros()).clamp(4, 12)

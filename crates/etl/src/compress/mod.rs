@@ -1,10 +1,9 @@
 //! Decompression of trace buffers in the three formats of [MS-XCA], and compression in one.
 //!
 //! Every compressed buffer of a trace is one block. The file's first buffer states the format
-//! ([`Compression::from_format`]). A block does not contain its expanded length, but the buffer
-//! header does, so the caller passes an output of that length. If the caller passes a shorter
-//! output, only the start of the block is decoded. This is a fast way to get the first event of a
-//! buffer.
+//! ([`Compression::from_format`]). A block does not contain its expanded length, but the buffer header does.
+//! So the caller passes an output that has this length. If the caller passes a shorter output, only the start
+//! of the block is decoded. A short output is a fast way to get the first event of a buffer.
 //!
 //! [MS-XCA]: https://learn.microsoft.com/openspecs/windows_protocols/ms-xca
 
@@ -52,15 +51,16 @@ impl fmt::Display for Compression {
     }
 }
 
-/// Error in a compressed block: its position and cause.
+/// Error in a compressed block, with its position and cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{format} block, at input byte {input} and output byte {output}: {fault}")]
 pub struct DecompressError {
     /// Format of the block.
     pub format: Compression,
-    /// Number of input bytes that were used before the fault.
+    /// Number of input bytes that the decoder used before the fault.
     pub input: usize,
-    /// Number of correctly decoded output bytes. The output bytes after them have undefined values.
+    /// Number of output bytes that were decoded correctly. The bytes of the output after them have undefined
+    /// values.
     pub output: usize,
     /// Kind of the fault.
     pub fault: DecompressFault,
@@ -81,9 +81,9 @@ pub enum DecompressFault {
     /// A match length is stored in the long form, although it fits into the short form.
     #[error("a match length is stored in its long form as {stored}, expected at least {least}")]
     LengthTooSmall {
-        /// Stored length.
+        /// Length that the long form contains.
         stored: u32,
-        /// Minimum length of the long form.
+        /// Minimum length for which the long form is used.
         least: u32,
     },
     /// The code lengths of a Huffman block do not form a complete prefix code.
@@ -92,16 +92,16 @@ pub enum DecompressFault {
     /// An LZNT1 chunk header does not have the signature 3 in its bits 12 to 14.
     #[error("{0:#06x} is not a chunk header: bits 12 to 14 must be 3")]
     NotAChunk(u16),
-    /// An LZNT1 chunk before the last one has not exactly 4096 bytes.
+    /// An LZNT1 chunk that is not the last chunk does not have exactly 4096 bytes.
     #[error("a chunk before the last one has {0} bytes, expected 4096")]
     ChunkSize(usize),
 }
 
 /// Decodes the block at the start of `input` until `output` is full.
 ///
-/// Ignores the input after the bytes it needs, for two reasons. Windows' encoder leaves an unused
-/// flag word at the end. And a caller that needs only the first bytes can pass a short output and a
-/// part of the block.
+/// Ignores the input bytes that are not needed for this output, for two reasons. Windows' encoder leaves an
+/// unused flag word at the end. A caller that needs only the first bytes can pass a short output and a part
+/// of the block.
 ///
 /// # Errors
 ///
@@ -143,11 +143,11 @@ impl Stopped {
     }
 }
 
-/// Copies `length` bytes inside `output` to `at`, from the position `distance` bytes before `at`.
-/// Returns the end of the copy, or the end of `output` if that is earlier.
+/// Copies `length` bytes inside `output` to `at`, from the position `distance` bytes before `at`. Returns the
+/// offset of the end of the copy. If `output` ends earlier, returns the end of `output`.
 ///
-/// If `length` exceeds `distance`, the copy repeats its first `distance` bytes. It may overwrite up
-/// to 15 bytes after its end. This does no harm, because later items write these bytes.
+/// If `length` exceeds `distance`, the copy repeats its first `distance` bytes. The function may overwrite up
+/// to 15 bytes after the end of the copy. This does no harm, because later items write these bytes.
 ///
 /// # Errors
 ///
@@ -164,8 +164,8 @@ fn copy_match(
         .ok_or(DecompressFault::DistanceTooFar { distance })?;
     let end = output.len().min(at.saturating_add(length));
 
-    // Whole chunks are copied if the output has room for the last one and no chunk overlaps its own
-    // source.
+    // The match is copied in whole chunks. This is possible if the output has room for the last chunk and no
+    // chunk overlaps its source.
     let Some(window) = output.get_mut(from..end.saturating_add(CHUNK)) else {
         repeat_bytes(&mut output[from..end], distance);
         return Ok(end);
@@ -176,9 +176,9 @@ fn copy_match(
     } else if distance >= 8 {
         copy_chunks::<8>(window, distance, length);
     } else if let Some(first) = window.first_chunk::<8>() {
-        // The match repeats fewer than eight bytes, such as a run of zeros. These bytes are first
-        // repeated to fill eight bytes. Then the copy continues in steps of eight bytes, from a
-        // distance that is a multiple of the period and at least eight.
+        // The match repeats fewer than eight bytes, such as a run of zeros. First, these bytes are repeated
+        // to fill eight bytes. Then the copy continues in steps of eight bytes. The distance of each step is
+        // at least eight and a multiple of the match's distance.
         let (kept, spread, stride) = PERIODS[distance];
         let pattern = (u64::from_le_bytes(*first) & kept).wrapping_mul(spread);
         if let Some(to) = window[distance..].first_chunk_mut::<8>() {
@@ -192,13 +192,13 @@ fn copy_match(
     Ok(end)
 }
 
-/// Number of bytes that [`copy_match`] copies at once. It may write up to this number of bytes
-/// minus 1 after the end of a match.
+/// Number of bytes that [`copy_match`] copies at once. The function may write up to `CHUNK - 1` bytes after
+/// the end of a match.
 const CHUNK: usize = 16;
 
-/// Values for each match distance below eight: a mask that selects `distance` bytes of a 64-bit
-/// word, a factor that repeats these bytes in the whole word, and the smallest multiple of the
-/// distance that is at least eight.
+/// Three values for each match distance below eight: a mask that selects `distance` bytes of a 64-bit word; a
+/// factor that repeats these bytes in the whole word; and the smallest multiple of the distance that is at
+/// least eight.
 const PERIODS: [(u64, u64, usize); 8] = {
     let mut periods = [(0, 0, 8); 8];
     let mut distance = 1;

@@ -19,8 +19,8 @@ impl Numbers {
         (self.next() % bound as u64) as usize
     }
 
-    /// Returns data that can be compressed: runs of a byte, repetitions from short and long
-    /// distances, and noise.
+    /// Returns data that can be compressed. It consists of runs of a byte, repetitions of earlier bytes from
+    /// short and long distances, and noise.
     fn data(&mut self, length: usize) -> Vec<u8> {
         let mut data = Vec::new();
         while data.len() < length {
@@ -90,8 +90,8 @@ fn buffers(file: &[u8]) -> Vec<Buffer<'_>> {
         let size = le::u32(file, at).unwrap() as usize;
         let compressed = file[at + 0x34] & 0x40 != 0;
         let saved = le::u32(file, at + 4).unwrap() as usize;
-        // The merge of a trace can append an event to the first buffer. Then only the field
-        // `Offset` includes this event.
+        // When a trace is merged, an event can be added to the first buffer. In this case, only the field
+        // `Offset` includes the added event.
         let offset = le::u32(file, at + 0x30).unwrap() as usize;
         let valid = if compressed { saved } else { saved.max(offset) };
         buffers.push(Buffer {
@@ -104,7 +104,7 @@ fn buffers(file: &[u8]) -> Vec<Buffer<'_>> {
     buffers
 }
 
-/// Returns the records in a buffer's event data. Panics if they do not fill it exactly.
+/// Returns the records in a buffer's event data. Panics if the records do not fill the data exactly.
 fn records(data: &[u8]) -> Vec<Record> {
     let mut records = Vec::new();
     let mut at = 0;
@@ -121,8 +121,8 @@ fn records(data: &[u8]) -> Vec<Record> {
 const MUSIC: &[u8] = b"F# F# G A A G F# E D D E F# F# E E F# F# G A A G F# E D D E F# E D D \
     E E F# D E F# G F# D E F# G F# E D E A F# F# G A A G F# E D D E F# E D D\0";
 
-/// Returns the 256 bytes with the code lengths of a Huffman block. `bytes` are the offsets and
-/// values of the bytes that are not 0.
+/// Returns the 256 bytes with the code lengths of a Huffman block. `bytes` has the offset and the value of
+/// each byte that is not 0.
 fn code_lengths(bytes: &[(usize, u8)]) -> Vec<u8> {
     let mut lengths = vec![0; 256];
     for &(at, byte) in bytes {
@@ -131,7 +131,7 @@ fn code_lengths(bytes: &[(usize, u8)]) -> Vec<u8> {
     lengths
 }
 
-/// Returns the examples of [MS-XCA] section 3: format, compressed data, plain data.
+/// Returns the examples of [MS-XCA] section 3. Each has the format, the compressed data and the plain data.
 fn examples() -> Vec<(Compression, Vec<u8>, Vec<u8>)> {
     let alphabet: Vec<u8> = (b'a'..=b'z').collect();
     let mut alphabet_codes = vec![
@@ -229,13 +229,13 @@ fn refuses_what_the_specification_forbids() {
     use Compression::{Lznt1, Xpress, XpressHuffman};
     let fault =
         |format, input: &[u8], length| decompressed(format, input, length).unwrap_err().fault;
-    // The first item is a match, so its distance is too far.
+    // The first item is a match. No output comes before it, so the distance of the match is too far.
     assert_eq!(
         fault(Xpress, b"\0\0\0\x80\x08\0", 9),
         DecompressFault::DistanceTooFar { distance: 2 }
     );
-    // The length has 3 bits, half a byte and a byte with all bits set. The value of the 16-bit length after them
-    // would fit into the shorter form, so it is invalid.
+    // All bits of the first length fields (3 bits, half a byte, a byte) are set. A 16-bit length follows. Its
+    // value would fit into the shorter form, so it is invalid.
     assert_eq!(
         fault(Xpress, b"\0\0\0\x40a\x07\0\x0F\xFF\x15\0", 100),
         DecompressFault::LengthTooSmall {
@@ -305,7 +305,7 @@ fn decodes_the_buffers_of_real_traces() {
             events += records(&data).len();
             compressed += 1;
 
-            // The first event can be decoded from the start of the block alone.
+            // The start of the block is enough to decode the first event.
             let head = &buffer.data[..buffer.data.len().min(160)];
             assert_eq!(
                 decompressed(Compression::Xpress, head, 64).unwrap(),
@@ -455,8 +455,8 @@ fn encode_huffman(input: &[u8], numbers: &mut Numbers) -> Vec<u8> {
             code += 1;
         }
 
-        // Offsets of the next two 16-bit words. Continuation bytes of lengths are written after
-        // them.
+        // These are the offsets of the next two 16-bit words. Continuation bytes of lengths are written after
+        // these words.
         let mut words = [output.len(), output.len() + 2];
         output.extend([0; 4]);
         let (mut free, mut word) = (16, 0_u32);
@@ -527,7 +527,7 @@ fn encode_lznt1(input: &[u8]) -> Vec<u8> {
         output.extend([0; 2]);
         let mut position = 0_usize;
         let mut flags_at = 0;
-        // Matches have at most 18 bytes, because a length has only 4 bits at the end of a chunk.
+        // A length has only 4 bits at the end of a chunk. So a match has at most 18 bytes.
         for (index, item) in items(plain, 4096, 18).into_iter().enumerate() {
             if index % 8 == 0 {
                 flags_at = output.len();
@@ -623,7 +623,7 @@ fn damaged_blocks_are_errors_or_data() {
     }
 }
 
-/// Decodes `input`. If this fails, checks that the error's positions are inside the input and the
+/// Decodes `input`. If the decoding fails, checks that the error's positions are inside the input and the
 /// output.
 fn check_error(format: Compression, input: &[u8], output: &mut [u8]) {
     if let Err(error) = decompress(format, input, output) {

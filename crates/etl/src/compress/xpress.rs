@@ -1,10 +1,10 @@
 //! XPRESS: the "plain LZ77" of [MS-XCA] sections 2.3 and 2.4.
 //!
-//! A block is a sequence of 32-bit flag words. After each flag word come 32 items, one for each
-//! flag, beginning with the highest bit. Flag 0 means a literal byte, flag 1 a match: a copy of
-//! earlier output. A match has 16 bits: the upper 13 are the distance minus 1, the lower 3 the
-//! length minus 3. If all 3 bits are set, the length continues in half a byte (two matches share
-//! one byte), then in a byte, then in 16 and then in 32 bits.
+//! A block is a sequence of 32-bit flag words. After each flag word come 32 items. Each bit of the flag word
+//! belongs to one item, beginning with the highest bit. Flag 0 means that the item is a literal byte. Flag 1
+//! means that the item is a match: a copy of earlier output. A match has 16 bits. The upper 13 bits are the
+//! distance minus 1. The lower 3 bits are the length minus 3. If all 3 bits are set, the length continues in
+//! half a byte (two matches share one byte), then in a byte, then in 16 and then in 32 bits.
 
 use super::{DecompressFault, Stopped, copy_match};
 use crate::le;
@@ -12,8 +12,8 @@ use crate::le;
 /// Maximum number of literals for one flag word.
 const MAX_RUN: usize = 32;
 
-/// Bit that is set below the last flag of a flag word. It marks the end of the flags, so no counter
-/// is needed.
+/// Bit that is set directly below the last flag of a flag word. The bit marks the end of the flags, so the
+/// decoder needs no counter of the flags.
 const SENTINEL: u64 = 1 << 31;
 
 pub(super) fn decompress(input: &[u8], output: &mut [u8]) -> Result<(), Stopped> {
@@ -33,7 +33,7 @@ pub(super) fn decompress(input: &[u8], output: &mut [u8]) -> Result<(), Stopped>
 struct Decoder<'a> {
     input: &'a [u8],
     at: usize,
-    /// Upper half of the last shared length byte, until a match uses it.
+    /// Upper half of the last shared length byte. It is kept until a match uses it.
     half_byte: Option<u8>,
 }
 
@@ -68,7 +68,7 @@ impl Decoder<'_> {
         output: &mut [u8],
         written: &mut usize,
     ) -> Result<(), DecompressFault> {
-        // Most runs are short. A copy of the maximum of 32 bytes is faster than a loop, and the next item
+        // Most runs are short. One copy of 32 bytes, the maximum, is faster than a loop. The next item
         // overwrites the surplus bytes.
         let source = self
             .input
@@ -165,20 +165,20 @@ impl Decoder<'_> {
 /// Maximum distance of a match in bytes. The field has 13 bits.
 const MAX_DISTANCE: usize = 1 << 13;
 
-/// Maximum length in bytes of a match that the encoder writes. Later revisions of the specification
-/// allow 32-bit lengths, but all decoders accept this one.
+/// Maximum length in bytes of a match that the encoder writes. Later revisions of the specification also
+/// allow 32-bit lengths. All decoders accept this maximum.
 const MAX_LENGTH: usize = 0xFFFF + 3;
 
 /// Appends `input` to `output` as one XPRESS block.
 ///
-/// Compares the bytes at each position with those at one earlier position that has the same first
-/// three bytes. This is fast and compresses traces about as well as Windows' encoder.
-/// [`decompress`](super::decompress) decodes the block if its output has `input.len()` bytes. The
-/// block can be longer than the input, by at most an eighth plus 8 bytes.
+/// Compares the bytes at each position with the bytes at one earlier position. Both positions have the same
+/// first three bytes. This is fast and compresses traces about as well as Windows' encoder.
+/// [`decompress`](super::decompress) decodes the block if its output has `input.len()` bytes. The block can
+/// be longer than the input, but at most by `input.len() / 8 + 8` bytes.
 pub fn compress_xpress(input: &[u8], output: &mut Vec<u8>) {
     let mut block = Encoder::new(output);
-    // Low 16 bits of the latest position of each hash value. An entry can be old or belong to other
-    // bytes with the same hash. This does no harm, because the bytes are compared.
+    // Low 16 bits of the latest position of each hash value. An entry can be outdated, or its bytes can be
+    // other bytes with the same hash. Both do no harm, because the bytes are compared.
     let mut places = [0_u16; 1 << HASH_BITS];
     let mut at = 0;
     while at < input.len() {
@@ -236,11 +236,12 @@ fn common_prefix(a: &[u8], b: &[u8]) -> usize {
 
 struct Encoder<'a> {
     output: &'a mut Vec<u8>,
-    /// Offset of the current flag word in the output.
+    /// Offset in the output of the flag word that is being filled.
     flags_at: usize,
-    /// Flags of the current flag word so far. A 1 before the first flag marks their start.
+    /// Flags that the current flag word has so far. A bit 1 before the first flag marks the start of the
+    /// flags.
     flags: u64,
-    /// Offset in the output of the last shared length byte, while its upper half is unused.
+    /// Offset of the last shared length byte in the output. `None` if both halves of that byte are used.
     half_byte_at: Option<usize>,
 }
 
@@ -298,8 +299,9 @@ impl<'a> Encoder<'a> {
         self.output[self.flags_at..][..4].copy_from_slice(&flags.to_le_bytes());
     }
 
-    /// Writes the last flag word. The specification requires that its unused bits are set. A decoder that does
-    /// not know the length of the data then reads a match, finds no input for it, and stops.
+    /// Writes the last flag word. The specification requires that the unused bits of this word are set. If a
+    /// decoder does not know the length of the data, an unused bit makes it read a match. The decoder finds no
+    /// input for the match and stops.
     fn finish(mut self) {
         let unused = self.flags.leading_zeros() - 31;
         let flags = (self.flags << unused | ((1 << unused) - 1)) as u32;

@@ -1,11 +1,11 @@
 //! XPRESS with Huffman codes: the "LZ77+Huffman" of [MS-XCA] sections 2.1 and 2.2.
 //!
-//! The input has one part for each 64 KiB of output. A part starts with 256 bytes: the code lengths
-//! of 512 symbols, half a byte each. Symbols below 256 are literal bytes. The others are matches.
-//! In the low byte of a match symbol, the upper four bits are the number of distance bits, and the
-//! lower four bits the length minus 3 (15 if the length continues). Codes are in 16-bit words,
-//! highest bit first. The continuation bytes of lengths are between these words, at the decoder's
-//! read position when it needs them.
+//! The input has one part for each 64 KiB of output. A part starts with 256 bytes: the code lengths of 512
+//! symbols, half a byte each. Symbols below 256 are literal bytes. The other symbols are matches. In the low
+//! byte of a match symbol, the upper four bits are the number of distance bits. The lower four bits are the
+//! length minus 3 (15 if the length continues). Codes are in 16-bit words, highest bit first. Lengths that
+//! continue have further bytes between these words. When the decoder needs such a byte, the byte is at the
+//! decoder's read position.
 
 use super::{DecompressFault, Stopped, copy_match};
 use crate::le;
@@ -38,8 +38,8 @@ pub(super) fn decompress(input: &[u8], output: &mut [u8]) -> Result<(), Stopped>
     Ok(())
 }
 
-/// Decodes until `written` reaches `end`. The last match may continue after `end`, but not after
-/// the output's end.
+/// Decodes until `written` reaches `end`. The last match may continue after `end`, but not after the end of
+/// `output`.
 fn decode_block(
     code: &Code,
     bits: &mut Bits<'_>,
@@ -65,11 +65,11 @@ fn decode_block(
     Ok(())
 }
 
-/// A canonical prefix code, as a lookup table. The index is the value of the next input bits.
+/// Lookup table of a canonical prefix code. The index in the table is the value of the next input bits.
 #[derive(Default)]
 struct Code {
-    /// Table with one entry for each value of the next `index_bits` bits. An entry has the symbol
-    /// in bits 4 and above, and the length of its code in bits 0 to 3.
+    /// Table with one entry for each value of the next `index_bits` bits. An entry has the symbol in bits 4
+    /// and above. It has the length of the symbol's code in bits 0 to 3.
     table: Vec<u16>,
     /// Length of the longest code in bits.
     index_bits: u32,
@@ -81,8 +81,8 @@ impl Code {
         let longest = (0..SYMBOLS).map(length_of).max().unwrap_or(0);
         let size = 1 << longest;
         self.table.clear();
-        // Codes are assigned in the order of their lengths, then of their symbols. Each code fills
-        // all table entries that begin with it.
+        // Codes are assigned in order of length. Codes of the same length are assigned in order of their
+        // symbols. Each code fills all table entries that begin with the code.
         for length in 1..=longest {
             for symbol in (0..SYMBOLS).filter(|&symbol| length_of(symbol) == length) {
                 let filled = self.table.len() + (1 << (longest - length));
@@ -113,12 +113,12 @@ impl Code {
 struct Bits<'a> {
     input: &'a [u8],
     at: usize,
-    /// Next bits of the input; the highest bit is the next one. At least 16 bits are valid.
+    /// Next bits of the input. The highest bit is the next bit. At least 16 bits are valid.
     next: u32,
     /// Number of valid bits in `next`, minus 16.
     beyond: i32,
-    /// Number of bits in `next` that are not from the input, but zeros after its end. Words are
-    /// read ahead, so this is an error only if these bits are used.
+    /// Number of bits in `next` that lie after the end of the input. These bits are zeros. Words are read
+    /// ahead, so such bits are an error only if they are used.
     made_up: i32,
 }
 
@@ -151,7 +151,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// Returns the next `count` bits (at most 15) as a number without consuming them.
+    /// Returns the next `count` bits (at most 15) as a number. Does not consume the bits.
     #[inline]
     fn peek(&self, count: u32) -> u32 {
         // The shift has two steps, because for 0 bits a single shift by 32 would overflow.
@@ -174,8 +174,8 @@ impl<'a> Bits<'a> {
         Ok(taken)
     }
 
-    /// Reads the continuation of a length whose four bits in the symbol are all set. Its bytes are
-    /// between the words.
+    /// Reads the continuation of a length whose four bits in the symbol are all set. The continuation bytes
+    /// are between the 16-bit words.
     fn long_length(&mut self) -> Result<usize, DecompressFault> {
         let byte = *self.input.get(self.at).ok_or(DecompressFault::InputEnds)?;
         self.at += 1;

@@ -7,10 +7,10 @@ use crate::ids::class::LOST_EVENT;
 #[cfg(doc)]
 use crate::ids::hook;
 
-/// Returns the payload of [`hook::EXTENSION`] and [`hook::END_EXTENSION`]: the enabled groups of
-/// kernel events. A group flag has 32 bits. Its top three bits are the index *i* of its mask, and
-/// the other bits are set in mask *i*. `kernel_version` is the version of the kernel's events: 42
-/// in Windows 7 and 8, 80 in build 19041.
+/// Returns the payload of [`hook::EXTENSION`] and [`hook::END_EXTENSION`]. It contains the enabled groups of
+/// kernel events. The flag of a group has 32 bits. The top three bits of the flag are the index *i* of a
+/// mask. The other bits of the flag are set in `masks[i]`. `kernel_version` is the version of the kernel's
+/// events: 42 in Windows 7 and 8, 80 in build 19041.
 pub fn extension(masks: [u32; 8], kernel_version: u32) -> Payload {
     let mut payload = Payload::new();
     for mask in masks {
@@ -20,8 +20,8 @@ pub fn extension(masks: [u32; 8], kernel_version: u32) -> Payload {
     payload
 }
 
-/// Returns the payload of [`hook::LAST_DROPPED_TIMES`], which sessions of Windows 11 log when they stop. It has
-/// one raw time per CPU; 0 means that the CPU dropped no event.
+/// Returns the payload of [`hook::LAST_DROPPED_TIMES`]. Sessions of Windows 11 log this event when they stop.
+/// The payload has one raw time per CPU. The time 0 means that the CPU dropped no event.
 pub fn last_dropped_times(times: &[i64]) -> Payload {
     let mut payload = Payload::new();
     payload.u32(times.len() as u32).u32(0);
@@ -34,7 +34,7 @@ pub fn last_dropped_times(times: &[i64]) -> Payload {
 /// Partition or container in which a session runs. All fields are zero on a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartitionInfo {
-    /// Kind of partition; 4 is a container.
+    /// Kind of the partition. The value 4 means a container.
     pub partition_type: u32,
     /// Difference between the performance counters of this partition and of the root partition, in
     /// ticks.
@@ -57,7 +57,7 @@ impl PartitionInfo {
     }
 }
 
-/// Returns the event with which a real-time session reports a lost event.
+/// Returns the event that a real-time session logs when it loses an event.
 pub fn lost_event() -> Injected {
     Injected {
         class: LOST_EVENT,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Error that can occur when a log is written.
+/// Error that can occur while a log is written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -22,7 +22,7 @@ pub enum WriteError {
         /// Number of CPUs of the session.
         processors: u16,
     },
-    /// The event's time is before that of the CPU's last event.
+    /// The event's time is before the time of the CPU's last event.
     #[error("event at raw time {time} is earlier than the previous event of CPU {cpu}, at {last}")]
     OutOfOrder {
         /// Index of the CPU.

@@ -1,4 +1,4 @@
-//! Header data of events to write, and the record headers built from it.
+//! Header data of the events to write, and the record headers that are built from this data.
 
 use crate::event::{Descriptor, HeaderKind};
 use crate::guid::Guid;
@@ -12,17 +12,17 @@ pub struct KernelEvent {
     pub version: u8,
     /// Raw time of the event.
     pub time: i64,
-    /// Ids of the thread and process that log the event, for a SYSTEM header. `None` for a PERFINFO
-    /// header.
+    /// Ids of the thread and the process that log the event. If the ids are given, the event gets a SYSTEM
+    /// header. If they are `None`, it gets a PERFINFO header.
     pub thread: Option<(u32, u32)>,
 }
 
 /// Header data of a classic event.
 #[derive(Clone, Copy, Debug)]
 pub struct ClassicEvent {
-    /// Event class.
+    /// GUID of the event class.
     pub class: Guid,
-    /// Opcode.
+    /// Opcode of the event.
     pub opcode: u8,
     /// Version of the payload's layout.
     pub version: u8,
@@ -47,13 +47,13 @@ pub struct ProviderEvent<'a> {
     pub thread_id: u32,
     /// Id of the process that logs the event.
     pub process_id: u32,
-    /// Activity id; zero if there is none.
+    /// Activity id; all zeros if there is no activity.
     pub activity: Guid,
     /// Types and data of the extended items; see [`super::extended`].
     pub extended: &'a [(u16, &'a [u8])],
 }
 
-/// The parts of a record before its payload: header and extended items.
+/// The parts of a record that come before its payload. They are the header and the extended items.
 pub(super) trait Head {
     /// Returns the raw time of the event.
     fn time(&self) -> i64;
@@ -61,7 +61,7 @@ pub(super) trait Head {
     /// Returns the size of the header and the extended items in bytes.
     fn head_size(&self) -> usize;
 
-    /// Appends the header and the extended items of a record of `size` bytes.
+    /// Appends the header and the extended items. `size` is the size of the whole record in bytes.
     fn put_head(&self, size: u16, into: &mut Vec<u8>);
 }
 
@@ -165,8 +165,8 @@ impl Head for ProviderEvent<'_> {
     }
 }
 
-/// Returns the size of an extended item in bytes: a header of 8 bytes and data padded to a multiple
-/// of 8.
+/// Returns the size of an extended item in bytes. An item has a header of 8 bytes and data that is padded to
+/// a multiple of 8 bytes.
 fn item_size(data: &[u8]) -> usize {
     8 + data.len().next_multiple_of(8)
 }

@@ -1,4 +1,5 @@
-//! Descriptions of manifest events. The merge of a trace adds them (EventMetadata class).
+//! Descriptions of manifest events (EventMetadata class). These descriptions are added when a trace is
+//! merged.
 //!
 //! Source: `TRACE_EVENT_INFO`, `EVENT_PROPERTY_INFO` and `EVENT_MAP_INFO` of the public `tdh.h`.
 
@@ -8,8 +9,8 @@ use crate::event::Descriptor;
 use crate::guid::Guid;
 use crate::ids::class::EVENT_METADATA;
 
-/// Description of one event (`TRACE_EVENT_INFO`). If a name is empty, the description does not
-/// contain it.
+/// Description of one event (`TRACE_EVENT_INFO`). An empty name means that the description does not contain
+/// this name.
 #[derive(Clone, Debug, Default)]
 pub struct EventInfo<'a> {
     /// GUID of the provider.
@@ -43,7 +44,7 @@ pub struct Property<'a> {
     pub name: &'a str,
     /// Type of the property.
     pub kind: PropertyKind<'a>,
-    /// Number of values.
+    /// Number of values of the property.
     pub count: Count,
     /// Size of each value of the property.
     pub length: Length,
@@ -52,21 +53,21 @@ pub struct Property<'a> {
 /// Type of a property.
 #[derive(Clone, Copy, Debug)]
 pub enum PropertyKind<'a> {
-    /// A value, with its types (`TDH_INTYPE_*`, `TDH_OUTTYPE_*`) and optionally the name of an
-    /// [`EventMap`].
+    /// A value. It has an in-type (`TDH_INTYPE_*`), an out-type (`TDH_OUTTYPE_*`), and optionally the name of
+    /// an [`EventMap`].
     Value {
-        /// Layout of the bytes.
+        /// Type that determines the layout of the bytes.
         in_type: u16,
-        /// Format in which the value is shown; 0 is the default.
+        /// Type that determines the format in which the value is shown; 0 means the default.
         out_type: u16,
-        /// Name of the map with the names of values; empty if there is none.
+        /// Name of the map that has the names of the values. The name is empty if there is no map.
         map: &'a str,
     },
     /// A structure whose members are other properties.
     Struct {
         /// Index of the first member.
         first: u16,
-        /// Number of members.
+        /// Number of members of the structure.
         members: u16,
     },
 }
@@ -78,18 +79,18 @@ pub enum Count {
     One,
     /// Fixed number of values.
     Fixed(u16),
-    /// Number that the property with this index contains.
+    /// Number of values that another property contains. This is the index of that property.
     Property(u16),
 }
 
-/// Size of a property's value, in bytes or, for text, in characters.
+/// Size of a property's value. The unit is bytes, or characters for text.
 #[derive(Clone, Copy, Debug)]
 pub enum Length {
     /// Size that the property's type defines.
     OfType,
     /// Fixed size.
     Fixed(u16),
-    /// Size that the property with this index contains.
+    /// Size that another property contains. This is the index of that property.
     Property(u16),
 }
 
@@ -102,8 +103,8 @@ mod property_flag {
     pub(super) const FIXED_COUNT: u32 = 0x20;
 }
 
-/// Builder of a structure with a fixed part and strings after it. The fixed part contains the
-/// strings' offsets.
+/// Builder of a structure that has a fixed part and then strings. The fixed part contains the strings'
+/// offsets.
 struct WithStrings {
     fixed: Payload,
     strings: Payload,
@@ -119,7 +120,7 @@ impl WithStrings {
         }
     }
 
-    /// Appends the offset of the string that is added next.
+    /// Appends the offset of the next string that is added.
     fn put_offset(&mut self) {
         let offset = self.fixed_size + self.strings.len();
         self.fixed.u32(offset as u32);
@@ -150,8 +151,8 @@ impl WithStrings {
 impl EventInfo<'_> {
     /// Returns the event with this description. It has opcode 32.
     pub fn event(&self) -> Injected {
-        /// Size in bytes of the structure without properties and strings. `PROPERTY` is the size of
-        /// one property.
+        /// Size in bytes of the structure without its properties and strings. `PROPERTY` is the size of one
+        /// property.
         const FIXED: usize = 112;
         const PROPERTY: usize = 24;
         let mut info = WithStrings::new(FIXED + PROPERTY * self.properties.len());
@@ -177,8 +178,8 @@ impl EventInfo<'_> {
         info.name(self.task);
         info.name(self.opcode);
         info.name(self.message);
-        // These five fields are the provider message, binary XML and its size, and the names of
-        // activity and related activity. All are absent.
+        // These five fields are the provider message, the binary XML, the size of the binary XML, the
+        // activity name, and the name of the related activity. All five are absent.
         info.fixed.bytes(&[0; 5 * 4]);
         info.fixed.u32(self.properties.len() as u32);
         info.fixed.u32(self.top_level as u32).u32(0);
@@ -195,8 +196,8 @@ impl EventInfo<'_> {
 }
 
 impl PropertyKind<'_> {
-    /// Returns the length that a description states for a type of fixed size. Returns 0 for other
-    /// types.
+    /// Returns the length that a description states for a type. The length is 0 if the type has no fixed
+    /// size.
     fn size(&self) -> u16 {
         let PropertyKind::Value { in_type, .. } = self else {
             return 0;
@@ -253,7 +254,7 @@ impl Property<'_> {
 pub struct EventMap<'a> {
     /// GUID of the provider.
     pub provider: Guid,
-    /// Name of the map, by which properties refer to it.
+    /// Name of the map. Properties refer to the map by this name.
     pub name: &'a str,
     /// True if the values are bits that can be combined.
     pub is_bitmap: bool,

@@ -3,9 +3,9 @@
 use super::payload::Payload;
 use crate::guid::Guid;
 
-/// Returns the data of a [`crate::ext_type::STACK_TRACE_64`] item: return addresses, innermost call
-/// first. If the kernel part and the user part of a stack are logged in two events, both have the
-/// same nonzero `match_id`.
+/// Returns the data of a [`crate::ext_type::STACK_TRACE_64`] item: return addresses, innermost call first. If
+/// the kernel part and the user part of a stack are logged in two events, both events have the same nonzero
+/// `match_id`.
 pub fn stack_trace_64(match_id: u64, addresses: &[u64]) -> Payload {
     let mut data = Payload::new();
     data.u64(match_id);

@@ -1,5 +1,5 @@
-//! Events that identify an image (an EXE, DLL or driver file) and its symbols. The merge of a trace
-//! adds them (Image Id class).
+//! Events that identify an image (an EXE, DLL or driver file) and its symbols (Image Id class). These events
+//! are added when a trace is merged.
 //!
 //! Source: the opcodes and field names of Microsoft's TraceEvent (`SymbolTraceEventParser`).
 
@@ -67,8 +67,8 @@ impl Rsds<'_> {
     }
 }
 
-/// Event with the version resource of an image's file. The [`ImageId`] event of the same image has
-/// the same size and time stamp.
+/// Event with the version resource of an image's file. The [`ImageId`] event of the same image has equal
+/// values in `size` and `time_stamp`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileVersion<'a> {
     /// Size of the image in memory, in bytes.

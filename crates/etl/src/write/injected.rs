@@ -1,4 +1,5 @@
-//! Events that the merge of a trace adds, so that the trace can be decoded on other machines.
+//! Events that are added when a trace is merged. With these events, the trace can be decoded on other
+//! machines.
 
 use super::event::ClassicEvent;
 use super::payload::Payload;
@@ -7,9 +8,9 @@ use crate::guid::Guid;
 /// A classic event for [`super::Writer::classic`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Injected {
-    /// Event class.
+    /// GUID of the event class.
     pub class: Guid,
-    /// Opcode.
+    /// Opcode of the event.
     pub opcode: u8,
     /// Version of the payload's layout.
     pub version: u8,
@@ -18,8 +19,9 @@ pub struct Injected {
 }
 
 impl Injected {
-    /// Returns the header data of the event, with the given raw time, thread and process. Windows'
-    /// relogger copies these values from the event that the injected event describes.
+    /// Returns the header data of the event, with the given raw time, thread and process. The injected event
+    /// describes another event. Windows' relogger copies the time, the thread and the process from that other
+    /// event.
     pub fn at(&self, time: i64, thread_id: u32, process_id: u32) -> ClassicEvent {
         ClassicEvent {
             class: self.class,

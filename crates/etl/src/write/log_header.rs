@@ -6,14 +6,14 @@ use crate::buffer::HEADER_SIZE;
 use crate::clock::ClockKind;
 use crate::event::HeaderKind;
 
-/// Size in bytes of the fixed part of `TRACE_LOGFILE_HEADER` in its 64-bit form. Two names come
-/// after it.
+/// Size in bytes of the fixed part of `TRACE_LOGFILE_HEADER` in its 64-bit form. Two names follow the fixed
+/// part.
 const FIXED: usize = 0x118;
 
-/// Maximum length of a name in UTF-16 units; paths of Windows are shorter.
+/// Maximum length of a name in UTF-16 units. Windows paths are shorter.
 const MAX_NAME: usize = 1024;
 
-/// Header fields whose values are known only after the last event.
+/// Header fields whose values become known only after the last event.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     /// End of the session as FILETIME; 0 while the log is being written.
@@ -24,8 +24,8 @@ pub(super) struct Totals {
     pub(super) buffers_lost: u32,
 }
 
-/// Returns the records of the header buffer, each padded to 8 bytes. Their size depends only on the
-/// session, so they can be overwritten in the file when the totals are known.
+/// Returns the records of the header buffer, each padded to 8 bytes. The size of the records depends only on
+/// the session. So the records can be overwritten in the file when the totals are known.
 pub(super) fn records(s: &Session, totals: Totals) -> Vec<u8> {
     let mut p = vec![0; FIXED];
     let mut put = |at: usize, bytes: &[u8]| p[at..at + bytes.len()].copy_from_slice(bytes);
@@ -73,8 +73,8 @@ pub(super) fn records(s: &Session, totals: Totals) -> Vec<u8> {
     records
 }
 
-/// Returns the version of the log format: 1.4 for Vista, 1.5 for later versions of Windows. For
-/// features that older readers do not support, it is 2.0.
+/// Returns the version of the log format: 1.4 for Vista, 1.5 for later versions of Windows. If the log uses
+/// features that older readers do not support, the version is 2.0.
 fn log_version(s: &Session) -> [u8; 2] {
     if s.compressed || s.buffer_size > 1 << 20 || s.processors > 256 {
         [2, 0]
@@ -99,7 +99,7 @@ fn system_record(s: &Session, hook: u16, payload: &[u8]) -> Vec<u8> {
     record
 }
 
-/// Returns `text` up to a NUL as UTF-16, cut to at most `longest` units.
+/// Returns `text` as UTF-16. The text is cut at its first NUL and has at most `longest` units.
 fn utf16(text: &str, longest: usize) -> Vec<u8> {
     let units = text.encode_utf16().take_while(|unit| *unit != 0);
     units.take(longest).flat_map(u16::to_le_bytes).collect()

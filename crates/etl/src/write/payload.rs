@@ -4,8 +4,8 @@ use std::ops::Deref;
 
 use crate::guid::Guid;
 
-/// A payload: little-endian fields without padding; pointers have 8 bytes. To build many payloads
-/// in the same memory, call [`Payload::clear`] between them.
+/// A payload of little-endian fields without padding. Pointers have 8 bytes. To build many payloads in the
+/// same memory, call [`Payload::clear`] between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Payload(Vec<u8>);
 
@@ -15,7 +15,7 @@ impl Payload {
         Payload::default()
     }
 
-    /// Removes the fields and keeps the memory.
+    /// Removes the fields, but keeps the allocated memory.
     pub fn clear(&mut self) -> &mut Payload {
         self.0.clear();
         self

@@ -1,4 +1,4 @@
-//! Description of the session and the machine for the header of a written log.
+//! Description of a session and a machine. The writer states this description in the header of a log.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use super::error::WriteError;
 use crate::clock::{Clock, ClockKind};
 use crate::logfile::{LogFileHeader, mode};
 
-/// Session and machine that the header of a written log states. Times are FILETIMEs (100 ns since
-/// 1601 UTC), except raw times.
+/// Session and machine that the header of a written log states. Times are FILETIMEs (100 ns since 1601 UTC).
+/// Raw times are an exception: they are in ticks of `clock`.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// Buffer size in bytes; a power of two from 1 KiB to 16 MiB.
     pub buffer_size: u32,
     /// Number of CPUs, 1 to 2047.
     pub processors: u16,
-    /// Counter of the events' raw times. With [`ClockKind::SystemTime`], raw times are FILETIMEs.
-    /// With [`ClockKind::CpuCycles`], the clock has `cpu_mhz` million ticks per second.
+    /// Counter that the events' raw times use. With [`ClockKind::SystemTime`], raw times are FILETIMEs. With
+    /// [`ClockKind::CpuCycles`], the clock has `cpu_mhz` million ticks per second.
     pub clock: ClockKind,
     /// Frequency of the performance counter in ticks per second.
     pub perf_frequency: u64,
@@ -24,7 +24,7 @@ pub struct Session {
     pub raw_start: i64,
     /// Start of the session.
     pub start: i64,
-    /// End of the session. If it is `None`, the writer states the time of the last event.
+    /// End of the session. If the field is `None`, the header states the time of the last event.
     pub end: Option<i64>,
     /// Boot time of the system.
     pub boot: i64,
@@ -46,25 +46,25 @@ pub struct Session {
     pub log_file: String,
     /// Id of the process that controlled the session.
     pub process_id: u32,
-    /// Log-file mode bits ([`mode`]). The writer sets or clears the bit for compression itself.
-    /// With [`mode::RELOG`], the log has the form of a relogger's log: the logger id is 0, and the
-    /// times in buffer headers are FILETIMEs.
+    /// Log-file mode bits ([`mode`]). The writer sets or clears the bit for compression, so the value of this
+    /// bit is ignored. With [`mode::RELOG`], the log has the form of a relogger's log. The logger id is then
+    /// 0, and the times in buffer headers are FILETIMEs.
     pub mode: u32,
-    /// Maximum file size that the header states, in MB (in KB if mode bit 0x2000 is set); 0 if
-    /// there is none. The writer does not enforce it.
+    /// Maximum file size that the header states, in MB. The unit is KB if mode bit 0x2000 is set. The value 0
+    /// means that there is no maximum. The writer does not enforce the maximum.
     pub maximum_file_size: u32,
-    /// Number of buffers at the start of a circular log that are never overwritten. Only the header
-    /// states it.
+    /// Number of buffers at the start of a circular log that are never overwritten. The writer only states
+    /// this number in the header.
     pub start_buffers: u32,
     /// Number of events that were lost before this writer could receive them.
     pub events_lost: u32,
     /// Number of buffers that were lost before this writer could receive their events.
     pub buffers_lost: u32,
-    /// Interval of the flush timer. When it expires, all buffers are written even if they are not
-    /// full.
+    /// Interval of the flush timer. When the timer expires, the writer writes all buffers, even if they are
+    /// not full.
     pub flush_interval: Option<Duration>,
-    /// Payload of the partition event, which comes after the header event. Sessions of Windows 10
-    /// and later have it, except kernel sessions.
+    /// Payload of the partition event, which comes after the header event. Sessions of Windows 10 and later
+    /// have this event, except kernel sessions.
     pub partition: Option<PartitionInfo>,
     /// True to compress the data buffers (XPRESS).
     pub compressed: bool,
@@ -103,10 +103,9 @@ impl Default for Session {
 }
 
 impl From<&LogFileHeader> for Session {
-    /// Returns the session that a log's header describes, so that events of that log can be written
-    /// to a new log. The clock is the same, so raw times keep their meaning. Settings of the
-    /// storage are not copied: mode and end are those of [`Session::default`]. Buffers are at least
-    /// as large as in the old log.
+    /// Returns the session that a log's header describes. Events of that log can then be written to a new
+    /// log. The clock is the same, so raw times keep their meaning. Storage settings are not copied: `mode`
+    /// and `end` have the values of [`Session::default`]. Buffers are at least as large as in the old log.
     fn from(header: &LogFileHeader) -> Session {
         let default = Session::default();
         let buffer_size = header
@@ -138,8 +137,8 @@ impl From<&LogFileHeader> for Session {
     }
 }
 
-/// Maximum number of processors. The processor index in a buffer's header has 11 bits. The value
-/// with all bits set means that the index is unused.
+/// Maximum number of processors. The processor index in a buffer's header has 11 bits. If all 11 bits are
+/// set, the index is unused.
 const MAX_PROCESSORS: u16 = 0x7FF;
 
 const MIN_BUFFER: u32 = 1 << 10;

@@ -1,8 +1,8 @@
-//! Builder of TraceLogging events. It builds schema and payload together, so that they are
-//! consistent.
+//! Builder of TraceLogging events. The builder adds each field to the schema and to the payload, so the two
+//! are consistent.
 //!
-//! Source: the public TraceLogging headers (microsoft/TraceLogging, MIT) and the "provider traits"
-//! page of Microsoft's documentation.
+//! Source: the public TraceLogging headers (microsoft/TraceLogging, MIT) and the "provider traits" page of
+//! Microsoft's documentation.
 
 use super::payload::Payload;
 use crate::guid::Guid;
@@ -54,17 +54,17 @@ pub enum Value<'a> {
 /// Flag in the in-type. It means that an out-type follows.
 const HAS_OUT_TYPE: u8 = 0x80;
 
-/// Flag in the in-type of an array. It means that the number of elements is in the payload.
+/// Flag in the in-type of an array. It means that the payload contains the number of elements.
 const VARIABLE_COUNT: u8 = 0x40;
 
-/// In-type of a structure. In place of the out-type, a structure has its number of fields.
+/// In-type of a structure. A structure has its number of fields in the byte of the out-type.
 const STRUCT: u8 = 24;
 
 /// Maximum number of fields in a structure.
 const MAX_MEMBERS: usize = 0x7F;
 
 impl Value<'_> {
-    /// Returns the numbers of the in-type and the out-type. Out-type 0 is the default.
+    /// Returns the in-type and the out-type as numbers. Out-type 0 means the default.
     fn types(&self) -> (u8, u8) {
         match self {
             Value::Utf16(_) => (1, 0),
@@ -123,7 +123,7 @@ impl Value<'_> {
 /// A TraceLogging event under construction: its schema and its payload.
 #[derive(Clone, Debug)]
 pub struct TraceLogging {
-    /// Name and fields of the schema. In the complete schema, they come after size and tags.
+    /// Name and fields of the schema. In the complete schema, the size and the tags come before them.
     names: Payload,
     payload: Payload,
 }
@@ -146,7 +146,7 @@ impl TraceLogging {
         self
     }
 
-    /// Adds an array. All values have the type of `like`; at most 65535 are kept.
+    /// Adds an array. All values have the type of `like`. At most 65535 values are kept.
     ///
     /// # Panics
     /// Panics if a value has another type.
@@ -170,8 +170,8 @@ impl TraceLogging {
         self
     }
 
-    /// Adds a structure. The next `members` fields that are added belong to it. A nested structure
-    /// counts as one field.
+    /// Adds a structure. The next `members` fields that the caller adds belong to the structure. A nested
+    /// structure counts as one field.
     ///
     /// # Panics
     /// Panics if `members` is more than 127.
@@ -193,12 +193,12 @@ impl TraceLogging {
         };
     }
 
-    /// Returns the data of the [`crate::ext_type::TRACELOGGING_SCHEMA`] item. The schema is the
-    /// same for all events with these fields, so callers can reuse it.
+    /// Returns the data of the [`crate::ext_type::TRACELOGGING_SCHEMA`] item. All events with these fields
+    /// have the same schema, so the caller can reuse the data.
     pub fn schema(&self) -> Payload {
         let mut schema = Payload::new();
         let size = 3 + self.names.len();
-        // If the size exceeds a u16, the schema does not fit into a record, and the writer returns
+        // If the size does not fit into a u16, the schema does not fit into a record. The writer then returns
         // an error.
         schema.u16(size as u16).u8(0).bytes(&self.names);
         schema

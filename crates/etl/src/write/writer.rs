@@ -1,4 +1,5 @@
-//! Writer of a log file: buffers for each CPU, written in the order in which they are filled.
+//! Writer of a log file. Each CPU has separate buffers. Buffers are written in the order in which they become
+//! full.
 
 use std::io::{Seek, SeekFrom, Write};
 
@@ -14,23 +15,24 @@ use crate::event::Event;
 /// Maximum size of a record in bytes, including its header. The size field is a u16.
 const MAX_RECORD: usize = 0xFFFF;
 
-/// Logger id in the buffers of a live session. A relogger writes 0.
+/// Logger id in the buffer headers of a live session. A relogger writes 0 instead.
 const LIVE_LOGGER: u16 = 1;
 
-/// Number of lost events and buffers.
+/// Number of lost events and number of lost buffers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
-    /// Number of events.
+    /// Number of lost events.
     pub events: u32,
-    /// Number of buffers that could not be written. Their events must be included in `events`.
+    /// Number of lost buffers, which could not be written. The events of these buffers must be included in
+    /// `events`.
     pub buffers: u32,
 }
 
-/// Writer of one log. The events of each CPU must be in time order, but CPUs are independent of
-/// each other.
+/// Writer of one log. The events of each CPU must be in time order. Events of different CPUs can be in any
+/// order.
 ///
-/// Like in a Windows session, a buffer gets its sequence number at its first event and is written
-/// when it is full. If events arrive in time order, the file looks like a real one.
+/// As in a Windows session, a buffer gets its sequence number at its first event. The buffer is written when
+/// it is full. If events arrive in time order, the file looks like a real log.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
@@ -45,19 +47,19 @@ pub struct Writer<W> {
     compressed: Vec<u8>,
 }
 
-/// Buffer that a CPU fills.
+/// Buffer that a CPU is filling.
 #[derive(Debug)]
 struct CpuBuffer {
-    /// Space for a buffer header, then the records so far. Empty if the CPU has no open buffer.
+    /// Space for a buffer header, then the records so far. The vector is empty if the CPU has no open buffer.
     bytes: Vec<u8>,
     sequence: i64,
-    /// Flags of the next buffer that is written for the CPU.
+    /// Flags that the CPU's next written buffer gets.
     flags: u16,
     last_time: i64,
 }
 
 impl<W: Write + Seek> Writer<W> {
-    /// Begins a log. The output's position must be at its start.
+    /// Begins a log. The position of `out` must be at the start of `out`.
     ///
     /// # Errors
     /// Returns an error if the session's settings are invalid, or if the output fails.
@@ -140,8 +142,9 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes an event of another log unchanged, for the same CPU. The event can have any kind. Its
-    /// raw time must be on this session's clock. Do not copy the header event of the other log.
+    /// Writes an event of another log without a change, for the same CPU. The event can have any kind of
+    /// header. The raw time of the event must be in ticks of this session's clock. Do not copy the header
+    /// event of the other log.
     ///
     /// # Errors
     /// Returns the errors of [`Writer::kernel`].
@@ -149,7 +152,7 @@ impl<W: Write + Seek> Writer<W> {
         self.copy_bytes(event, event.record())
     }
 
-    /// Writes `record`, a modified copy of the record of `event`, like [`Writer::copy`].
+    /// Writes `record`, like [`Writer::copy`]. `record` is a modified copy of the record of `event`.
     ///
     /// # Errors
     /// Returns the errors of [`Writer::kernel`].
@@ -159,9 +162,9 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Records that events or buffers of a CPU were lost, and adds them to the header's totals. The
-    /// CPU's current buffer is written, and its next buffer is marked, so the loss is between the
-    /// two. If no event follows on the CPU, only the header records the loss.
+    /// Records that events or buffers of a CPU were lost, and adds them to the header's totals. The CPU's
+    /// current buffer is written, and the CPU's next buffer is marked. So the marked loss is between these
+    /// two buffers. If no event follows on the CPU, only the header records the loss.
     ///
     /// Windows can also log an event about a loss: see [`super::companion`].
     ///
@@ -207,8 +210,8 @@ impl<W: Write + Seek> Writer<W> {
         Ok(self.out)
     }
 
-    /// Makes room for a record of `size` bytes in the CPU's buffer. Returns the buffer, to which
-    /// the caller must append exactly that number of bytes.
+    /// Makes room for a record of `size` bytes in the CPU's buffer. Returns the buffer. The caller must
+    /// append exactly `size` bytes to the buffer.
     #[inline]
     fn begin_record(
         &mut self,
@@ -295,7 +298,7 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Sets the flush timer to the first multiple of its interval after `now`.
+    /// Sets the time of the next flush to the first multiple of the flush interval after `now`.
     fn set_flush_timer(&mut self, now: i64) {
         let Some(interval) = self.session.flush_interval else {
             return;
@@ -319,7 +322,7 @@ impl<W: Write + Seek> Writer<W> {
                 true => flag::FLUSH_MARKER,
                 false => flag::FLUSH_MARKER | flag::PROCESSOR_INDEX,
             },
-            // A relogger writes the compression format into this field.
+            // The header buffer of a relogger's log has the compression format in this field.
             state: match (relogged, self.session.compressed) {
                 (true, false) => 0,
                 (_, true) => FORMAT_XPRESS,
@@ -327,7 +330,8 @@ impl<W: Write + Seek> Writer<W> {
             },
         };
         let totals = Totals {
-            // The number includes this buffer. It is preliminary while the log is being written.
+            // The number includes this header buffer. While the log is being written, the number is
+            // preliminary.
             buffers_written: self.totals.buffers_written + 1,
             ..self.totals
         };
@@ -336,7 +340,7 @@ impl<W: Write + Seek> Writer<W> {
         self.write_buffer(head, &mut bytes)
     }
 
-    /// Writes a buffer. `bytes` are space for the header, then the records.
+    /// Writes a buffer. `bytes` contains space for the buffer header, then the records.
     fn write_buffer(&mut self, head: BufferHead, bytes: &mut Vec<u8>) -> Result<(), WriteError> {
         let mut head = head;
         // The last record is padded too, because some readers expect this.
@@ -363,11 +367,11 @@ impl<W: Write + Seek> Writer<W> {
     }
 }
 
-/// Value of `State` in the header of a written buffer.
+/// Value that `State` has in the header of a written buffer.
 const STATE_FLUSH: u32 = 3;
 
-/// Compression format XPRESS. The header buffer of a compressed log has the format in the field
-/// `State`.
+/// Number of the compression format XPRESS. In a compressed log, the field `State` of the header buffer
+/// contains this number.
 const FORMAT_XPRESS: u32 = 3;
 
 /// Fields of a buffer header, without the sizes.
@@ -384,8 +388,8 @@ struct BufferHead {
 }
 
 impl BufferHead {
-    /// Writes the header into the first bytes of `buffer`, which has its final stored size. `valid`
-    /// is the number of valid bytes before compression.
+    /// Writes the header into the first bytes of `buffer`. `buffer` already has its final stored size.
+    /// `valid` is the number of valid bytes before compression.
     fn put(self, buffer: &mut [u8], valid: u32) {
         let stored = buffer.len() as u32;
         let mut put = |at: usize, bytes: &[u8]| {

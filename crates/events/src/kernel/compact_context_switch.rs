@@ -1,13 +1,14 @@
-//! Several context switches of one CPU in one event.
+//! Event that contains several context switches of one CPU.
 
 use etl::le;
 
-/// CompactCSwitch, hook 0x0525: the switches of one CPU since its last CompactCSwitch event, packed
-/// into bits. Sources: System Informer's `ntwmi.h` and Geoff Chappell. No public trace contains
-/// such an event.
+/// CompactCSwitch, hook 0x0525: the context switches of one CPU since the previous CompactCSwitch event of
+/// this CPU. The switches are packed into bits. Sources: System Informer's `ntwmi.h` and Geoff Chappell. No
+/// public trace contains such an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactContextSwitches<'a> {
-    /// Raw time (in ticks of the trace's clock) to which the first packet's delta is added.
+    /// Raw time in ticks of the trace's clock. The time of the first switch is this time plus the
+    /// `time_delta` of the first packet.
     pub first_time: i64,
     /// Ids of the threads that packets refer to by index.
     pub thread_ids: [u32; 16],
@@ -16,32 +17,34 @@ pub struct CompactContextSwitches<'a> {
     packets: &'a [u8],
 }
 
-/// One switch: the old thread leaves the CPU. The new thread is the old thread of the next switch.
+/// One context switch: the old thread leaves the CPU, and a new thread starts. The new thread is the old
+/// thread of the next switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactSwitch {
-    /// Raw time since the previous switch.
+    /// Difference between the raw times of this switch and the previous switch.
     pub time_delta: u32,
-    /// Thread that ran until now; `None` if the CPU was idle.
+    /// Thread that ran until this switch. `None` if the CPU was idle.
     pub old_thread: Option<CompactThread>,
 }
 
 /// Thread that leaves the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactThread {
-    /// Thread id.
+    /// Id of the thread.
     pub thread_id: u32,
     /// Priority of the thread, 0 to 31.
     pub priority: i8,
-    /// Wait reason if the thread waits. Otherwise the new thread state plus the number of wait
+    /// Wait reason if the thread waits. Otherwise this is the new thread state plus the number of wait
     /// reasons; see [`CompactThread::wait_reason`].
     pub state_or_wait_reason: u8,
-    /// Duration of the wait in clock ticks; `None` if the packet's type has no field for it.
+    /// Duration of the wait in clock ticks. It is `None` if this type of packet has no field for the
+    /// duration.
     pub wait_time: Option<u32>,
 }
 
 impl CompactThread {
-    /// Returns the wait reason, or `None` if the thread does not wait. `wait_reasons` is the number
-    /// of wait reasons in the traced version of Windows (`MaximumWaitReason`).
+    /// Returns the wait reason. Returns `None` if the thread does not wait. `wait_reasons` is the number of
+    /// wait reasons in the traced version of Windows (`MaximumWaitReason`).
     pub fn wait_reason(&self, wait_reasons: u8) -> Option<u8> {
         Some(self.state_or_wait_reason).filter(|reason| *reason < wait_reasons)
     }
@@ -55,7 +58,7 @@ impl CompactThread {
 }
 
 impl<'a> CompactContextSwitches<'a> {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &'a [u8], _version: u8, _pointer_size: usize) -> Option<Self> {
         let (head, packets) = payload.split_first_chunk::<88>()?;
         let mut thread_ids = [0; 16];

@@ -4,14 +4,14 @@ use etl::le;
 
 /// CSwitch, hook 0x0524: a CPU stops running the old thread and starts to run the new thread.
 ///
-/// The meaning of byte 10 and of the flags in byte 13 depends on the version. A field is `None` if
-/// the event's version does not have it. Sources: System Informer's `ntwmi.h`, Geoff Chappell, the
-/// MOF classes. Versions 2 and 4 agree with captured payloads, version 5 with 6,090 events of
-/// Windows 11 build 26200.
+/// The meaning of byte 10 and of the flags in byte 13 depends on the version. A field is `None` if the
+/// event's version does not have it. Sources: System Informer's `ntwmi.h`, Geoff Chappell, the MOF classes.
+/// The layouts of versions 2 and 4 were checked with captured payloads. The layout of version 5 was checked
+/// with 6,090 events of Windows 11 build 26200.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextSwitch {
-    /// Thread that the scheduler chose to run; 0 is the CPU's idle thread. Sometimes another thread
-    /// runs. The thread that really ran is the old thread of the CPU's next switch.
+    /// Thread that the scheduler chose to run; 0 is the CPU's idle thread. Sometimes another thread runs
+    /// instead. The thread that really ran is the old thread of the CPU's next switch.
     pub new_thread_id: u32,
     /// Thread that ran until now; 0 is the CPU's idle thread.
     pub old_thread_id: u32,
@@ -19,8 +19,8 @@ pub struct ContextSwitch {
     pub new_priority: i8,
     /// Priority of the old thread, 0 to 31.
     pub old_priority: i8,
-    /// Reason why the old thread waits or stopped; see [`super::wait_reason`]. It names a real wait
-    /// only if the old thread's state is 5 (waiting).
+    /// Reason why the old thread waits or stopped; see [`super::wait_reason`]. The reason is a real wait
+    /// reason only if the old thread's state is 5 (waiting).
     pub old_wait_reason: u8,
     /// Processor mode in which the old thread waits: 0 is kernel mode, 1 is user mode.
     pub old_wait_mode: u8,
@@ -32,17 +32,17 @@ pub struct ContextSwitch {
     pub new_quantum: Option<i8>,
     /// Remaining quantum of the old thread, in quantum units. Only version 1 has this field.
     pub old_quantum: Option<i8>,
-    /// Boost in the new thread's priority: the foreground boost in the low four bits, an unusual
-    /// boost in the high four bits (this meaning is inferred). Present since version 2.
+    /// Boost in the new thread's priority. The low four bits are the foreground boost. The high four bits are
+    /// an unusual boost; this meaning is inferred. Present since version 2.
     pub new_priority_decrement: Option<u8>,
-    /// Clock ticks since the new thread began the wait that ended before this switch. Meaningless
-    /// for an idle thread. Present since version 2.
+    /// Number of clock ticks since the new thread began its last wait. This wait ended before the switch. The
+    /// field has no meaning for an idle thread. Present since version 2.
     pub new_wait_time: Option<u32>,
-    /// Remaining quantum of the old thread in units of 1024 CPU cycles; negative if the thread ran
+    /// Remaining quantum of the old thread in units of 1024 CPU cycles. It is negative if the thread ran
     /// longer than its quantum. Present since version 2.
     pub old_remaining_quantum: Option<i32>,
-    /// True for the old and the new thread if the background activity moderator (BAM) treats the
-    /// thread as important. Only version 3 has this field.
+    /// Two flags, for the old and the new thread. A flag is true if the background activity moderator (BAM)
+    /// treats the thread as important. Only version 3 has this field.
     pub bam_important: Option<(bool, bool)>,
     /// Quality of service of the old thread; see [`super::qos_level`]. Present since version 4.
     pub old_qos: Option<u8>,
@@ -56,7 +56,7 @@ pub struct ContextSwitch {
 }
 
 impl ContextSwitch {
-    /// Reads the payload; `None` if it is too short or older than version 1.
+    /// Reads the payload. Returns `None` if the payload is too short or older than version 1.
     #[inline]
     pub fn read(payload: &[u8], version: u8, _pointer_size: usize) -> Option<Self> {
         let head: &[u8; 16] = payload.first_chunk()?;
@@ -105,15 +105,15 @@ impl ContextSwitch {
         Some(switch)
     }
 
-    /// Returns the rank of the old thread in its scheduling group; rank 0 runs before higher ranks.
-    /// Returns `None` before version 2 and for an idle thread.
+    /// Returns the rank of the old thread in its scheduling group. Threads with rank 0 run before threads
+    /// with higher ranks. Returns `None` if the version is below 2 or the old thread is an idle thread.
     #[inline]
     pub fn old_rank(&self) -> Option<u8> {
         self.rank_or_c_state.filter(|_| self.old_thread_id != 0)
     }
 
-    /// Returns the C-state (power state) of the CPU while it was idle. Returns `None` before
-    /// version 2, and if the old thread is not an idle thread.
+    /// Returns the C-state (power state) that the CPU had while it was idle. Returns `None` if the version is
+    /// below 2 or the old thread is not an idle thread.
     #[inline]
     pub fn previous_c_state(&self) -> Option<u8> {
         self.rank_or_c_state.filter(|_| self.old_thread_id == 0)

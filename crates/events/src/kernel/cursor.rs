@@ -7,8 +7,8 @@ use etl::Guid;
 use crate::sid;
 use crate::text::{self, Ansi, Utf16};
 
-/// Unread rest of a payload. A read that needs more bytes than are left returns `None` and leaves
-/// the cursor unchanged.
+/// Unread bytes of a payload. If a read needs more bytes than are left, it returns `None` and leaves the
+/// cursor unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
@@ -42,7 +42,7 @@ impl<'a> Cursor<'a> {
         Some(*chunk)
     }
 
-    /// Reads an address or a size, which has the event's pointer size (4 or 8 bytes).
+    /// Reads an address or a size. It has the event's pointer size (4 or 8 bytes).
     #[inline]
     pub(super) fn pointer(&mut self) -> Option<u64> {
         match self.pointer_size {
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a process or thread id that is stored with the size of a pointer.
+    /// Reads a process id or a thread id. In the payload, it has the size of a pointer.
     #[inline]
     pub(super) fn wide_id(&mut self) -> Option<u32> {
         self.pointer().map(|id| id as u32)
@@ -78,7 +78,7 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// Reads a TOKEN_USER image (two pointers) and the SID after it. Returns the SID. The inner
+    /// Reads a TOKEN_USER image (two pointers) and the SID after the image. Returns the SID. The inner
     /// `Option` is `None` if the payload states that there is no SID.
     pub(super) fn sid(&mut self) -> Option<Option<&'a [u8]>> {
         let (sid, rest) = sid::split_token_user(self.rest, self.pointer_size)?;

@@ -2,11 +2,11 @@
 
 use super::cursor::Cursor;
 
-/// DiskIo Read and Write, and the same events of optical disks (opcodes 10, 11, 55 and 56 of the
-/// disk class). Windows logs them when a request completes.
+/// DiskIo Read and Write, and the same events of optical disks (opcodes 10, 11, 55 and 56 of the disk class).
+/// Windows logs these events when a request completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskTransfer {
-    /// Disk number.
+    /// Number of the disk.
     pub disk: u32,
     /// Flags of the request; see [`super::irp_flags`] and [`DiskTransfer::io_priority`].
     pub irp_flags: u32,
@@ -16,8 +16,8 @@ pub struct DiskTransfer {
     pub offset: u64,
     /// File key. A `FileName` event with the same key gives the file's name.
     pub file_object: u64,
-    /// Address of the request packet; the event of the request's start has the same address.
-    /// Present since version 2.
+    /// Address of the request packet. The event of the same request's start has the same address. Present
+    /// since version 2.
     pub irp: Option<u64>,
     /// Time from the request's start to its completion, in ticks of the performance counter.
     /// Present since version 1.
@@ -27,7 +27,7 @@ pub struct DiskTransfer {
 }
 
 impl DiskTransfer {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         let (disk, irp_flags, size) = (cursor.u32()?, cursor.u32()?, cursor.u32()?);
@@ -60,18 +60,18 @@ impl DiskTransfer {
     }
 }
 
-/// DiskIo ReadInit, WriteInit and FlushInit, and the same events of optical disks (opcodes 12, 13,
-/// 15 and 58 to 60 of the disk class). Windows logs them when a request starts.
+/// DiskIo ReadInit, WriteInit and FlushInit, and the same events of optical disks (opcodes 12, 13, 15 and 58
+/// to 60 of the disk class). Windows logs these events when a request starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskStart {
-    /// Address of the request packet; the event of the request's completion has the same address.
+    /// Address of the request packet. The event of the same request's completion has the same address.
     pub irp: u64,
     /// Thread that issued the request. Present since version 3.
     pub issuing_thread_id: Option<u32>,
 }
 
 impl DiskStart {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(DiskStart {
@@ -85,11 +85,11 @@ impl DiskStart {
     }
 }
 
-/// DiskIo FlushBuffers, and the same event of optical disks (opcodes 14 and 57 of the disk class).
-/// Windows logs it when the flush completes.
+/// DiskIo FlushBuffers, and the same event of optical disks (opcodes 14 and 57 of the disk class). Windows
+/// logs this event when the flush completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskFlush {
-    /// Disk number.
+    /// Number of the disk.
     pub disk: u32,
     /// Flags of the request; see [`super::irp_flags`].
     pub irp_flags: u32,
@@ -102,7 +102,7 @@ pub struct DiskFlush {
 }
 
 impl DiskFlush {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(DiskFlush {

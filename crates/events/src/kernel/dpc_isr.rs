@@ -7,7 +7,7 @@ use super::cursor::Cursor;
 pub enum InterruptKind {
     /// Deferred procedure call, hook 0x0F44.
     Dpc,
-    /// DPC that may run in a thread, hook 0x0F42.
+    /// DPC that may run in a thread (threaded DPC), hook 0x0F42.
     ThreadedDpc,
     /// DPC of a timer, hook 0x0F45.
     TimerDpc,
@@ -45,9 +45,9 @@ impl InterruptKind {
     }
 }
 
-/// DPC, ISR and similar PerfInfo events: a routine of an [`InterruptKind`] ran and ended. The
-/// event's time is the end of the routine. Routines can nest: another routine may have interrupted
-/// this one on the same CPU.
+/// DPC, ISR and similar PerfInfo events. Each event means that a routine of an [`InterruptKind`] ran and
+/// ended. The event's time is the end of the routine. Routines can nest: another routine may have interrupted
+/// this routine on the same CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupt {
     /// Kind of the routine.
@@ -56,7 +56,8 @@ pub struct Interrupt {
     pub initial_time: u64,
     /// Address of the routine.
     pub routine: u64,
-    /// 1 if the routine claimed the interrupt. Only interrupt service routines have this field.
+    /// Return value of the routine. It is 1 if the routine claimed the interrupt. Only interrupt service
+    /// routines have this field.
     pub return_value: Option<u32>,
     /// Interrupt vector. Only interrupt service routines have this field, since version 2.
     pub vector: Option<u16>,
@@ -65,8 +66,8 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Reads the payload of the PerfInfo event `opcode`. Returns `None` if the event is not of an
-    /// [`InterruptKind`] or the payload is too short.
+    /// Reads the payload of the PerfInfo event `opcode`. Returns `None` if the opcode is not the opcode of an
+    /// [`InterruptKind`] or if the payload is too short.
     #[inline]
     pub fn read(opcode: u8, payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         let kind = InterruptKind::of_opcode(opcode)?;
@@ -86,8 +87,8 @@ impl Interrupt {
             interrupt.return_value = Some(cursor.u32()?);
             return Some(interrupt);
         }
-        // Microsoft's reference shows an 8-bit vector and 16 reserved bits. Captured payloads have
-        // a 16-bit vector at an odd offset.
+        // In Microsoft's reference, the vector has 8 bits, and 16 reserved bits follow. In captured payloads,
+        // the vector has 16 bits and is at an odd offset.
         interrupt.return_value = Some(cursor.u8()?.into());
         interrupt.vector = Some(cursor.u16()?);
         cursor.skip(1)?;

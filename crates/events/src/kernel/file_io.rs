@@ -3,18 +3,18 @@
 use super::cursor::Cursor;
 use crate::text::Utf16;
 
-/// FileIo Name, FileCreate, FileDelete and FileRundown (opcodes 0, 32, 35 and 36 of the file
-/// class): the name of a file key. Other events refer to the file by its key.
+/// FileIo Name, FileCreate, FileDelete and FileRundown (opcodes 0, 32, 35 and 36 of the file class). The
+/// event gives the name of a file and the file's key. Other events refer to the file by this key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileName<'a> {
-    /// File key.
+    /// Key of the file, by which other events refer to the file.
     pub file_object: u64,
     /// NT path of the file (`\Device\HarddiskVolume3\…`).
     pub name: Utf16<'a>,
 }
 
 impl<'a> FileName<'a> {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &'a [u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(FileName {
@@ -24,10 +24,11 @@ impl<'a> FileName<'a> {
     }
 }
 
-/// FileIo Create and CreateNew (opcodes 64 and 78 of the file class): a file is opened or created.
+/// FileIo Create and CreateNew (opcodes 64 and 78 of the file class). They mean that a file is opened or
+/// created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileCreate<'a> {
-    /// Address of the request packet; the [`FileEnd`] event of the operation has the same address.
+    /// Address of the request packet. The [`FileEnd`] event of the same operation has the same address.
     pub irp: u64,
     /// Thread that issued the request.
     pub thread_id: u32,
@@ -44,7 +45,7 @@ pub struct FileCreate<'a> {
 }
 
 impl<'a> FileCreate<'a> {
-    /// Reads the payload; `None` if it is too short or older than version 2.
+    /// Reads the payload. Returns `None` if the payload is too short or older than version 2.
     pub fn read(payload: &'a [u8], version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         let irp = cursor.pointer()?;
@@ -71,7 +72,7 @@ impl<'a> FileCreate<'a> {
 /// Request packet, thread and file of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileOperation {
-    /// Address of the request packet; the [`FileEnd`] event of the operation has the same address.
+    /// Address of the request packet. The [`FileEnd`] event of the same operation has the same address.
     pub irp: u64,
     /// Thread that issued the request.
     pub thread_id: u32,
@@ -91,8 +92,8 @@ impl FileOperation {
         .map(|(operation, ())| operation)
     }
 
-    /// Reads an operation. In version 2, the thread id comes before the file and has a pointer's
-    /// size. In later versions, it comes after the file and after the fields that `between` reads.
+    /// Reads an operation. In version 2, the thread id comes before the file and has a pointer's size. In
+    /// later versions, the thread id comes after the file and after the fields that `between` reads.
     fn read_from<'a, T>(
         cursor: &mut Cursor<'a>,
         version: u8,
@@ -133,13 +134,13 @@ pub struct FileTransfer {
     pub size: u32,
     /// Flags of the request; see [`super::irp_flags`].
     pub io_flags: u32,
-    /// Further flags; 1 means that the request has a memory descriptor list. `None` if the build of
-    /// Windows did not write this field.
+    /// Further flags. Flag 1 means that the request has a memory descriptor list. The field is `None` if this
+    /// build of Windows did not write it.
     pub extra_flags: Option<u32>,
 }
 
 impl FileTransfer {
-    /// Reads the payload; `None` if it is too short or older than version 2.
+    /// Reads the payload. Returns `None` if the payload is too short or older than version 2.
     pub fn read(payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         let offset = cursor.u64()?;
@@ -154,21 +155,21 @@ impl FileTransfer {
     }
 }
 
-/// FileIo SetInfo, Delete, Rename, QueryInfo and FSControl (opcodes 69, 70, 71, 74 and 75 of the
-/// file class). Also DeletePath, RenamePath and SetLinkPath (opcodes 79 to 81), which have a path
-/// after these fields.
+/// FileIo SetInfo, Delete, Rename, QueryInfo and FSControl (opcodes 69, 70, 71, 74 and 75 of the file class).
+/// Also FileIo DeletePath, RenamePath and SetLinkPath (opcodes 79 to 81). The last three events also have a
+/// path after these fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileInfo {
     /// Request packet, thread and file of the operation.
     pub operation: FileOperation,
     /// Argument of the operation, such as a new size or a disposition.
     pub extra_info: u64,
-    /// Information class of the operation; for FSControl, the control code.
+    /// Information class of the operation. For FSControl, this is the control code.
     pub info_class: u32,
 }
 
 impl FileInfo {
-    /// Reads the payload; `None` if it is too short or older than version 2.
+    /// Reads the payload. Returns `None` if the payload is too short or older than version 2.
     pub fn read(payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         let (operation, extra_info) =
@@ -181,19 +182,19 @@ impl FileInfo {
     }
 }
 
-/// FileIo OperationEnd, hook 0x044C: the operation of a request ended.
+/// FileIo OperationEnd, hook 0x044C. It means that the operation of a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileEnd {
-    /// Address of the request packet; the event of the operation's start has the same address.
+    /// Address of the request packet. The event of the same operation's start has the same address.
     pub irp: u64,
-    /// Result of the operation; for a read, the number of bytes.
+    /// Result of the operation. For a read, this is the number of bytes.
     pub extra_info: u64,
     /// NTSTATUS with which the operation ended.
     pub status: u32,
 }
 
 impl FileEnd {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &[u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(FileEnd {

@@ -12,7 +12,7 @@ pub struct HardFault {
     pub read_offset: u64,
     /// Virtual address whose access caused the fault.
     pub virtual_address: u64,
-    /// File key; a `FileName` event with the same key gives the file's name.
+    /// File key. A `FileName` event with the same key gives the file's name.
     pub file_object: u64,
     /// Thread that waited for the page.
     pub thread_id: u32,
@@ -21,7 +21,7 @@ pub struct HardFault {
 }
 
 impl HardFault {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &[u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(HardFault {

@@ -6,20 +6,21 @@ use etl::Guid;
 use super::cursor::Cursor;
 use crate::text::{Ansi, Utf16};
 
-/// Image Load, Unload, DCStart and DCEnd: hook 0x030A, and opcodes 2, 3, 4 and 10 of the image
-/// class.
+/// Image Load, Unload, DCStart and DCEnd. Load has the hook 0x030A or the opcode 10 of the image class. The
+/// others have the opcodes 2, 3 and 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Image<'a> {
     /// Start address of the image in memory.
     pub base: u64,
     /// Size of the image in memory, in bytes.
     pub size: u64,
-    /// Id of the process into which the image is mapped; 0 for kernel modules. Present since
-    /// version 1. In version 0, the event's header has the process id.
+    /// Id of the process into which the image is mapped; 0 for kernel modules. Present since version 1. In
+    /// version 0, only the event's header contains the process id.
     pub process_id: Option<u32>,
     /// Checksum of the file. Present since version 2.
     pub checksum: Option<u32>,
-    /// Link time of the file, or a hash if its build is reproducible. Present since version 2.
+    /// Link time of the file. If the build of the file is reproducible, this is a hash. Present since version
+    /// 2.
     pub time_date_stamp: Option<u32>,
     /// Signature level; see [`super::signature_level`]. Present since version 3.
     pub signature_level: Option<u8>,
@@ -32,7 +33,7 @@ pub struct Image<'a> {
 }
 
 impl<'a> Image<'a> {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &'a [u8], version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         let mut image = Image {
@@ -69,9 +70,9 @@ impl<'a> Image<'a> {
     }
 }
 
-/// ImageId, opcode 0 of the image-id class: size and time stamp of an image's file, with which
-/// debuggers find the file in a symbol path. When Windows' tools merge a trace, they add an ImageId
-/// event for each image event.
+/// ImageId, opcode 0 of the image-id class. It contains the size and the time stamp of an image's file.
+/// Debuggers use them to find the file in a symbol path. When Windows' tools merge a trace, they add an
+/// ImageId event for each image event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageId<'a> {
     /// Start address of the image in memory.
@@ -87,7 +88,7 @@ pub struct ImageId<'a> {
 }
 
 impl<'a> ImageId<'a> {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &'a [u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(ImageId {
@@ -100,8 +101,8 @@ impl<'a> ImageId<'a> {
     }
 }
 
-/// DbgIdRSDS and DbgIdILRSDS, opcodes 36 and 37 of the image-id class: identity of an image's PDB
-/// file.
+/// DbgIdRSDS and DbgIdILRSDS, opcodes 36 and 37 of the image-id class. They identify the PDB file of an
+/// image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PdbId<'a> {
     /// Start address of the image in memory.
@@ -110,14 +111,14 @@ pub struct PdbId<'a> {
     pub process_id: u32,
     /// GUID of the PDB.
     pub guid: Guid,
-    /// Age of the PDB: number of times it was rewritten.
+    /// Age of the PDB. This is the number of times that the PDB was rewritten.
     pub age: u32,
     /// Path of the PDB that the linker recorded.
     pub path: Ansi<'a>,
 }
 
 impl<'a> PdbId<'a> {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &'a [u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(PdbId {

@@ -1,10 +1,10 @@
-//! Classic events of the kernel: a table of their classes and layouts, and views of the most
-//! important payloads.
+//! Classic events of the kernel: a table of their classes and layouts, and views of the most important
+//! payloads.
 //!
-//! [`schema`] finds the layout of any known event for [`crate::decode()`]. The views are plain
-//! structs that read the same bytes without allocation. Their function is `read(payload, version,
-//! pointer_size)`, with the payload, version and pointer size of an [`etl::Event`]. If events of
-//! one view have different layouts, the opcode is the first argument.
+//! [`schema`] finds the layout of any known event for [`crate::decode()`]. The views are plain structs that
+//! read the same bytes without allocation. Each view has a function `read(payload, version, pointer_size)`.
+//! Its arguments are the payload, the version and the pointer size of an [`etl::Event`]. If a view reads
+//! events with different layouts, the opcode is the first argument.
 
 mod compact_context_switch;
 mod context_switch;

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use crate::schema::ValueMap;
 
-/// Defines one function per enumeration, which returns the name of a number. Also defines
-/// `value_map`, which finds an enumeration by its function's name for layouts that refer to it.
+/// Defines one function per enumeration. The function returns the name of a number. Also defines `value_map`,
+/// which returns an enumeration by the name of its function. Layouts use this name to refer to the
+/// enumeration.
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident($ty:ty) $kind:ident { $($value:literal $text:literal,)* })*) => {
         $(names!(@$kind $(#[$doc])* $name($ty) { $($value $text,)* });)*
 
-        /// Returns the enumeration with that name as a field's value map.
+        /// Returns the enumeration `name` as a value map for a field.
         pub(super) fn value_map(name: &str) -> Option<ValueMap> {
             let (is_bitmap, entries): (bool, &[(u64, &str)]) = match name {
                 $(stringify!($name) => (stringify!($kind) == "bits", &[$(($value, $text),)*]),)*
@@ -51,8 +52,8 @@ names! {
         6 "Transition", 7 "DeferredReady", 8 "GateWait", 9 "WaitingForProcessInSwap",
     }
 
-    /// Reason why a thread waits or stopped running (`KWAIT_REASON`). With reasons 30 to 33, the
-    /// thread did not wait: it stopped running because of a preemption or a similar cause.
+    /// Reason why a thread waits or stopped running (`KWAIT_REASON`). The reasons 30 to 33 do not mean a
+    /// wait. They mean that the thread stopped running because of a preemption or a similar cause.
     wait_reason(u8) values {
         0 "Executive", 1 "FreePage", 2 "PageIn", 3 "PoolAllocation", 4 "DelayExecution",
         5 "Suspended", 6 "UserRequest", 7 "WrExecutive", 8 "WrFreePage", 9 "WrPageIn",
@@ -69,13 +70,13 @@ names! {
     /// Mode in which a thread waits (`KPROCESSOR_MODE`).
     wait_mode(u8) values { 0 "KernelMode", 1 "UserMode", }
 
-    /// Reason why the scheduler adjusts the priority of a thread that becomes ready
-    /// (`ADJUST_REASON`).
+    /// Reason for a priority change by the scheduler (`ADJUST_REASON`). The scheduler adjusts the priority of
+    /// a thread that becomes ready.
     adjust_reason(u8) values { 0 "None", 1 "Unwait", 2 "Boost", }
 
-    /// Quality of service of a thread (`KTHREAD_QOS_LEVEL`). The names of the numbers from 3 on
-    /// differ between builds of Windows, and 6 occurs only for idle threads. So show the number
-    /// next to the name.
+    /// Quality of service of a thread (`KTHREAD_QOS_LEVEL`). The names of the numbers 3 and above differ
+    /// between builds of Windows. The number 6 occurs only for idle threads. So show the number next to the
+    /// name.
     qos_level(u8) values {
         0 "High", 1 "Medium", 2 "Low", 3 "Multimedia", 4 "Deadline", 5 "Dynamic",
     }
@@ -101,8 +102,7 @@ names! {
         5 "CatalogHint", 6 "PackageCatalog",
     }
 
-    /// Flags of an I/O request packet. Bits 17 to 19 are the packet's priority; see
-    /// [`io_priority`].
+    /// Flags of an I/O request packet. Bits 17 to 19 are the priority of the packet; see [`io_priority`].
     irp_flags(u32) bits {
         0x1 "NoCache", 0x2 "PagingIo", 0x4 "SynchronousApi", 0x8 "AssociatedIrp",
         0x10 "BufferedIo", 0x20 "DeallocateBuffer", 0x40 "SynchronousPagingIo", 0x80 "Create",
@@ -110,7 +110,7 @@ names! {
         0x1000 "ObQueryName", 0x2000 "HoldDeviceQueue",
     }
 
-    /// Priority of an I/O request (`IO_PRIORITY_HINT` plus one: 0 means "not set").
+    /// Priority of an I/O request. The number is `IO_PRIORITY_HINT` plus 1, and 0 means "not set".
     io_priority(u8) values {
         0 "NotSet", 1 "VeryLow", 2 "Low", 3 "Normal", 4 "High", 5 "Critical",
     }
@@ -120,9 +120,9 @@ names! {
         0x1000 "Commit", 0x2000 "Reserve", 0x4000 "Decommit", 0x8000 "Release",
     }
 
-    /// Source of a sample (`KPROFILE_SOURCE`). The meaning of higher numbers depends on the
-    /// machine; events of the trace about sample intervals (SampledProfileSetInterval and others)
-    /// name them.
+    /// Source of a sample (`KPROFILE_SOURCE`). The meaning of other, higher numbers depends on the machine.
+    /// The trace contains events about sample intervals (SampledProfileSetInterval and others). These events
+    /// name the higher numbers.
     profile_source(u32) values {
         0 "Timer", 1 "AlignmentFixup", 2 "TotalIssues", 6 "BranchInstructions", 10 "CacheMisses",
         11 "BranchMispredictions", 19 "TotalCycles",

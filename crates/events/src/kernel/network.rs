@@ -26,8 +26,8 @@ pub enum NetworkAction {
 }
 
 impl NetworkAction {
-    /// Returns the action of an opcode, and true if the opcode is for IPv6. The IPv6 opcodes are 16
-    /// higher than those for IPv4.
+    /// Returns the action of an opcode, and true if the opcode is for IPv6. An IPv6 opcode is 16 higher than
+    /// the IPv4 opcode of the same action.
     fn of_opcode(opcode: u8) -> Option<(NetworkAction, bool)> {
         let is_v6 = opcode >= 26;
         let action = match if is_v6 { opcode - 16 } else { opcode } {
@@ -45,7 +45,7 @@ impl NetworkAction {
     }
 }
 
-/// Traffic events of the TcpIp and UdpIp classes, version 2.
+/// Traffic event of the TcpIp or UdpIp class, version 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkEvent {
     /// Operation that the event logs.
@@ -54,15 +54,14 @@ pub struct NetworkEvent {
     pub process_id: u32,
     /// Number of bytes of data.
     pub size: u32,
-    /// Address and port that the event calls the destination. For TCP, those of the remote
-    /// computer, even if data was received (seen in real traces). For UDP, the destination of the
-    /// datagram.
+    /// Address and port that the event calls the destination. For TCP, they belong to the remote computer,
+    /// even if data was received (seen in real traces). For UDP, they are the destination of the datagram.
     pub destination: SocketAddr,
-    /// Address and port that the event calls the source. For TCP, those of the local computer. For
-    /// UDP, the source of the datagram.
+    /// Address and port that the event calls the source. For TCP, they belong to the local computer. For UDP,
+    /// they are the source of the datagram.
     pub source: SocketAddr,
-    /// Start and end time of a TCP send, in the units of the event, which are not documented;
-    /// `None` for other events.
+    /// Start and end time of a TCP send. The unit of these times is not documented. The field is `None` for
+    /// other events.
     pub send_times: Option<(u32, u32)>,
     /// Sequence number from the payload.
     pub sequence: u32,
@@ -71,15 +70,15 @@ pub struct NetworkEvent {
 }
 
 impl NetworkEvent {
-    /// Reads the payload of the TcpIp event `opcode`. Returns `None` if the opcode has no [`NetworkAction`], the
-    /// version is below 2, or the payload is too short.
+    /// Reads the payload of the TcpIp event `opcode`. Returns `None` if the opcode has no [`NetworkAction`],
+    /// if the version is below 2, or if the payload is too short.
     pub fn read_tcp(opcode: u8, payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         let (action, is_v6) = NetworkAction::of_opcode(opcode)?;
         NetworkEvent::read(action, is_v6, true, payload, version, pointer_size)
     }
 
-    /// Reads the payload of the UdpIp event `opcode`. Returns `None` if the opcode is not for sending or
-    /// receiving, the version is below 2, or the payload is too short.
+    /// Reads the payload of the UdpIp event `opcode`. Returns `None` if the opcode does not mean sending or
+    /// receiving, if the version is below 2, or if the payload is too short.
     pub fn read_udp(opcode: u8, payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         let (action, is_v6) = NetworkAction::of_opcode(opcode)?;
         if !matches!(action, NetworkAction::Send | NetworkAction::Receive) {

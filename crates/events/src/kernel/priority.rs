@@ -8,16 +8,16 @@ use super::cursor::Cursor;
 pub struct SetPriority {
     /// Id of the thread.
     pub thread_id: u32,
-    /// Old priority, of the kind that the event's name states.
+    /// Old priority. The event's name states the kind of priority.
     pub old: i8,
-    /// New priority, of the kind that the event's name states.
+    /// New priority. The event's name states the kind of priority.
     pub new: i8,
     /// Dynamic priority of the thread. It is meaningful only for SetBasePriority.
     pub dynamic: i8,
 }
 
 impl SetPriority {
-    /// Reads the payload; `None` if it is too short or older than version 2.
+    /// Reads the payload. Returns `None` if the payload is too short or older than version 2.
     pub fn read(payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         if version < 2 {
@@ -32,8 +32,8 @@ impl SetPriority {
     }
 }
 
-/// AutoBoostSetFloor, hook 0x0542: a thread that holds a lock for which others wait gets a minimum
-/// priority.
+/// AutoBoostSetFloor, hook 0x0542. A thread holds a lock, and other threads wait for this lock. So the thread
+/// gets a minimum priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AutoBoostSetFloor {
     /// Address of the lock.
@@ -48,13 +48,13 @@ pub struct AutoBoostSetFloor {
     pub new_io_floor: u8,
     /// I/O priority before the boost.
     pub old_io_priority: u8,
-    /// Flags: 1 means that a DPC was executing, 2 that the thread was boosted when it was woken, 4
-    /// that its outstanding I/O requests were boosted too.
+    /// Flags of the boost. Flag 1 means that a DPC was executing. Flag 2 means that the thread was boosted
+    /// when it was woken. Flag 4 means that the outstanding I/O requests of the thread were boosted too.
     pub flags: u8,
 }
 
 impl AutoBoostSetFloor {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &[u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         let (lock, thread_id) = (cursor.pointer()?, cursor.u32()?);
@@ -72,20 +72,21 @@ impl AutoBoostSetFloor {
     }
 }
 
-/// AutoBoostClearFloor, hook 0x0543: the end of a minimum priority that a thread had because of a
-/// lock.
+/// AutoBoostClearFloor, hook 0x0543. A thread had a minimum priority because of a lock. This minimum priority
+/// ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AutoBoostClearFloor {
     /// Address of the lock.
     pub lock: u64,
     /// Id of the thread.
     pub thread_id: u32,
-    /// Boosts that end: bit 0 for the I/O priority, the other bits for the CPU priority.
+    /// Boosts that end. Bit 0 is the boost of the I/O priority. The other bits are boosts of the CPU
+    /// priority.
     pub boosts: u16,
 }
 
 impl AutoBoostClearFloor {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &[u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(AutoBoostClearFloor {
@@ -96,8 +97,8 @@ impl AutoBoostClearFloor {
     }
 }
 
-/// AntiStarvationBoost, hook 0x053C: a thread that was ready to run for a long time gets a higher
-/// priority.
+/// AntiStarvationBoost, hook 0x053C. A thread was ready for a long time but did not run. So the thread gets a
+/// higher priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AntiStarvationBoost {
     /// Id of the thread.
@@ -109,7 +110,7 @@ pub struct AntiStarvationBoost {
 }
 
 impl AntiStarvationBoost {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &[u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(AntiStarvationBoost {
@@ -131,14 +132,14 @@ pub struct ThreadMigration {
     pub target_cpu: u16,
     /// Priority of the thread.
     pub priority: u8,
-    /// True if the ideal processor changed too.
+    /// True if the thread's ideal processor also changed.
     pub ideal_processor_adjusted: bool,
     /// System-wide index of the old ideal processor.
     pub old_ideal_cpu: u16,
 }
 
 impl ThreadMigration {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &[u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(ThreadMigration {
@@ -159,12 +160,12 @@ pub struct SetAffinity {
     pub affinity: u64,
     /// Id of the thread.
     pub thread_id: u32,
-    /// Processor group.
+    /// Processor group of the CPUs in `affinity`.
     pub group: u16,
 }
 
 impl SetAffinity {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &[u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(SetAffinity {

@@ -8,10 +8,10 @@ use crate::text::{Ansi, Utf16};
 /// A field is `None` if the event's version does not have it or the payload ends before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process<'a> {
-    /// Address of the kernel's process object, which differs between processes with the same id.
-    /// Present since version 2.
+    /// Address of the kernel's process object. If two processes have the same id, they still have different
+    /// addresses. Present since version 2.
     pub unique_key: Option<u64>,
-    /// Process id.
+    /// Id of the process.
     pub process_id: u32,
     /// Id of the process that created this process.
     pub parent_id: u32,
@@ -25,7 +25,7 @@ pub struct Process<'a> {
     pub flags: Option<u32>,
     /// Bytes of the user's SID: revision, count, authority, sub-authorities.
     pub user_sid: Option<&'a [u8]>,
-    /// Name of the image file without a path; old versions cut it to 14 or 15 characters.
+    /// Name of the image file without a path. Old versions cut the name to 14 or 15 characters.
     pub image_name: Ansi<'a>,
     /// Command line. Present since version 2.
     pub command_line: Option<Utf16<'a>>,
@@ -33,13 +33,12 @@ pub struct Process<'a> {
     pub package_full_name: Option<Utf16<'a>>,
     /// Application id in the app package. Present since version 4.
     pub application_id: Option<Utf16<'a>>,
-    /// Exit time in units of 100 ns since 1601-01-01 UTC. Only the event Defunct of version 5 has
-    /// it.
+    /// Exit time in units of 100 ns since 1601-01-01 UTC. Only the event Defunct of version 5 has this time.
     pub exit_time: Option<u64>,
 }
 
 impl<'a> Process<'a> {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &'a [u8], version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         let mut process = Process {
@@ -96,12 +95,12 @@ impl<'a> Process<'a> {
 /// Terminate, hook 0x030B: the last thread of a process exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessTerminate {
-    /// Process id.
+    /// Id of the process.
     pub process_id: u32,
 }
 
 impl ProcessTerminate {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &[u8], _version: u8, pointer_size: usize) -> Option<Self> {
         Some(ProcessTerminate {
             process_id: Cursor::new(payload, pointer_size).u32()?,

@@ -2,8 +2,8 @@
 
 use super::cursor::Cursor;
 
-/// SampledProfile, hook 0x0F2E: the address of the code that a CPU was executing when the profile
-/// interrupt occurred.
+/// SampledProfile, hook 0x0F2E. A CPU was executing code when the profile interrupt occurred. The event has
+/// the address of this code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Address of the interrupted instruction.
@@ -12,16 +12,16 @@ pub struct Sample {
     pub thread_id: u32,
     /// Number of profile interrupts for which the event was logged.
     pub count: u16,
-    /// Bit set of all flags; the functions below return single flags. Present since version 2;
+    /// Bit set of all flags. The functions below return single flags. Present since version 2. The flags are
     /// always 0 before Windows 8.
     pub flags: Option<u8>,
-    /// Rank of the thread in its scheduling group. Present since version 2; always 0 before Windows
-    /// 8.
+    /// Rank of the thread in its scheduling group. Present since version 2. The rank is always 0 before
+    /// Windows 8.
     pub rank: Option<u8>,
 }
 
 impl Sample {
-    /// Reads the payload; `None` if it is too short or older than version 1.
+    /// Reads the payload. Returns `None` if the payload is too short or older than version 1.
     #[inline]
     pub fn read(payload: &[u8], version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
@@ -52,15 +52,15 @@ impl Sample {
         self.flags.is_some_and(|flags| flags & 2 != 0)
     }
 
-    /// Returns the priority of the thread, 0 to 31. Returns `None` before version 2. Versions of
-    /// Windows before 8 do not log the priority, so it is 0 then.
+    /// Returns the priority of the thread, 0 to 31. Returns `None` if the version is below 2. Returns 0 for
+    /// Windows versions before 8, because they do not log the priority.
     pub fn priority(&self) -> Option<u8> {
         self.flags.map(|flags| flags >> 3)
     }
 }
 
-/// PmcCounterProfile, hook 0x0F2F: the address of the code that a CPU was executing when a hardware
-/// counter reached its sampling interval.
+/// PmcCounterProfile, hook 0x0F2F. A CPU was executing code when a hardware counter reached its sampling
+/// interval. The event has the address of this code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterSample {
     /// Address of the interrupted instruction.
@@ -72,7 +72,7 @@ pub struct CounterSample {
 }
 
 impl CounterSample {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     #[inline]
     pub fn read(payload: &[u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);

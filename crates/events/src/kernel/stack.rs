@@ -38,8 +38,8 @@ impl Iterator for Addresses<'_> {
 
 impl ExactSizeIterator for Addresses<'_> {}
 
-/// Stack, hook 0x1820: the stack of the event whose raw time is [`Stack::event_time`]. The kernel
-/// part and the user part of a stack may be in two events.
+/// Stack, hook 0x1820: the call stack of another event. The raw time of that event is [`Stack::event_time`].
+/// The kernel part and the user part of a stack may be in two Stack events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stack<'a> {
     /// Raw time of the event to which the stack belongs.
@@ -48,12 +48,12 @@ pub struct Stack<'a> {
     pub process_id: u32,
     /// Thread that has the stack.
     pub thread_id: u32,
-    /// Return addresses.
+    /// Return addresses of the stack, innermost call first.
     pub addresses: Addresses<'a>,
 }
 
 impl<'a> Stack<'a> {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     #[inline]
     pub fn read(payload: &'a [u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
@@ -66,9 +66,9 @@ impl<'a> Stack<'a> {
     }
 }
 
-/// StackKeyKernel and StackKeyUser, hooks 0x1825 (kernel part) and 0x1826 (user part): a reference
-/// to an event's stack by a key. Keys are reused, so the reference means the first definition of
-/// the key at or after the reference's time.
+/// StackKeyKernel and StackKeyUser, hooks 0x1825 (kernel part) and 0x1826 (user part). They refer to an
+/// event's stack by a key. The kernel reuses keys. So the reference means the first definition of the key at
+/// or after the time of the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackReference {
     /// Raw time of the event to which the stack belongs.
@@ -82,7 +82,7 @@ pub struct StackReference {
 }
 
 impl StackReference {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     #[inline]
     pub fn read(payload: &[u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
@@ -95,18 +95,18 @@ impl StackReference {
     }
 }
 
-/// KeyCreate, KeyDelete and KeyRundown, hooks 0x1822, 0x1823 and 0x1824: definition of a stack key.
-/// It states the return addresses of the key's stack.
+/// KeyCreate, KeyDelete and KeyRundown, hooks 0x1822, 0x1823 and 0x1824. They define a stack key: they
+/// contain the return addresses of the key's stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackDefinition<'a> {
     /// Key of the stack.
     pub key: u64,
-    /// Return addresses.
+    /// Return addresses of the stack, innermost call first.
     pub addresses: Addresses<'a>,
 }
 
 impl<'a> StackDefinition<'a> {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     #[inline]
     pub fn read(payload: &'a [u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);

@@ -1,4 +1,4 @@
-//! SystemConfig events, which describe the traced machine at the end of a trace.
+//! SystemConfig events. They are logged at the end of a trace and describe the traced machine.
 
 use super::cursor::Cursor;
 use crate::text::Utf16;
@@ -10,7 +10,7 @@ pub struct Cpu<'a> {
     pub mhz: u32,
     /// Number of logical processors.
     pub processors: u32,
-    /// Memory in megabytes.
+    /// Size of the machine's memory in megabytes.
     pub memory_mb: u32,
     /// Page size in bytes.
     pub page_size: u32,
@@ -21,7 +21,7 @@ pub struct Cpu<'a> {
 }
 
 impl<'a> Cpu<'a> {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &'a [u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(Cpu {
@@ -42,18 +42,18 @@ pub struct Processor<'a> {
     pub index: u32,
     /// Bit set of processor features.
     pub feature_set: u32,
-    /// Frequency in MHz.
+    /// Frequency of the processor in MHz.
     pub mhz: u32,
     /// Marketing name of the processor.
     pub name: Utf16<'a>,
     /// Text with family, model and stepping.
     pub identifier: Utf16<'a>,
-    /// Vendor (`GenuineIntel`).
+    /// Vendor of the processor, such as `GenuineIntel`.
     pub vendor: Utf16<'a>,
 }
 
 impl<'a> Processor<'a> {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &'a [u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(Processor {
@@ -61,8 +61,8 @@ impl<'a> Processor<'a> {
             feature_set: cursor.u32()?,
             mhz: cursor.u32()?,
             name: cursor.wchars(64)?,
-            // In the MOF class, the vendor is the first of these texts. In real events, it is the
-            // last.
+            // In the MOF class, the vendor is the first of these three texts. In real events, the vendor is
+            // the last.
             identifier: cursor.wchars(128)?,
             vendor: cursor.wchars(16)?,
         })
@@ -77,7 +77,7 @@ pub struct ProcessorGroups<'a> {
 }
 
 impl<'a> ProcessorGroups<'a> {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &'a [u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(ProcessorGroups {
@@ -94,7 +94,7 @@ impl<'a> ProcessorGroups<'a> {
     }
 }
 
-/// ProcessorNumber, hook 0x0B1B: group and number of each logical processor.
+/// ProcessorNumber, hook 0x0B1B: the group of each logical processor and its number within the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessorNumbers<'a> {
     count: u32,
@@ -102,7 +102,7 @@ pub struct ProcessorNumbers<'a> {
 }
 
 impl<'a> ProcessorNumbers<'a> {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &'a [u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(ProcessorNumbers {
@@ -111,8 +111,8 @@ impl<'a> ProcessorNumbers<'a> {
         })
     }
 
-    /// Returns for each processor its group and its number within the group. The order is that of
-    /// the system-wide indexes. Ends early if the payload is cut short.
+    /// Returns the group and the number within the group for each processor. The processors are in the order
+    /// of their system-wide indexes. Ends early if the payload is cut short.
     pub fn numbers(&self) -> impl Iterator<Item = (u16, u8)> + 'a {
         let ProcessorNumbers { count, mut numbers } = *self;
         (0..count).map_while(move |_| {
@@ -130,16 +130,16 @@ pub struct PhysicalDisk<'a> {
     pub disk: u32,
     /// Sector size in bytes.
     pub bytes_per_sector: u32,
-    /// Manufacturer and model.
+    /// Manufacturer and model of the disk.
     pub manufacturer: Utf16<'a>,
-    /// Number of partitions.
+    /// Number of partitions of the disk.
     pub partitions: u32,
     /// True if writes are cached.
     pub write_cache_enabled: bool,
 }
 
 impl<'a> PhysicalDisk<'a> {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &'a [u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         let (disk, bytes_per_sector) = (cursor.u32()?, cursor.u32()?);
@@ -159,7 +159,7 @@ impl<'a> PhysicalDisk<'a> {
 /// NIC, hook 0x0B0D: one network interface. This type reads version 2 and later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkInterface<'a> {
-    /// Hardware address, up to eight bytes.
+    /// Hardware address of the interface. It has up to eight bytes.
     pub physical_address: &'a [u8],
     /// Index among IPv4 interfaces.
     pub ipv4_index: u32,
@@ -174,7 +174,7 @@ pub struct NetworkInterface<'a> {
 }
 
 impl<'a> NetworkInterface<'a> {
-    /// Reads the payload; `None` if it is too short or older than version 2.
+    /// Reads the payload. Returns `None` if the payload is too short or older than version 2.
     pub fn read(payload: &'a [u8], version: u8, pointer_size: usize) -> Option<Self> {
         if version < 2 {
             return None;
@@ -200,7 +200,7 @@ pub struct Service<'a> {
     pub process_id: u32,
     /// State of the service (`dwCurrentState` of `SERVICE_STATUS`).
     pub state: u32,
-    /// Tag of the service; its threads have this tag in `Thread::sub_process_tag`.
+    /// Tag of the service. The threads of the service have this tag in `Thread::sub_process_tag`.
     pub sub_process_tag: u32,
     /// Short name of the service.
     pub name: Utf16<'a>,
@@ -211,7 +211,7 @@ pub struct Service<'a> {
 }
 
 impl<'a> Service<'a> {
-    /// Reads the payload; `None` if it is too short or older than version 2.
+    /// Reads the payload. Returns `None` if the payload is too short or older than version 2.
     pub fn read(payload: &'a [u8], version: u8, pointer_size: usize) -> Option<Self> {
         if version < 2 {
             return None;

@@ -9,18 +9,18 @@ use super::names;
 use crate::ids::hook;
 use crate::schema::{BitField, Count, Field, InType, Length, OutType, Schema, Source};
 
-/// Class of kernel events. In the MOF repository of Windows, it is an event class. In the kernel,
-/// it is a group of hooks (kernel event ids).
+/// Class of kernel events. In the MOF repository of Windows, the class is an event class. In the kernel, the
+/// class is a group of hooks (kernel event ids).
 #[derive(Debug)]
 pub struct Class {
-    /// Name: `Process`, `Thread`, `PerfInfo`, …
+    /// Name of the class: `Process`, `Thread`, `PerfInfo`, …
     pub name: &'static str,
     /// High byte of the class's hook ids; `None` if the class has only a GUID.
     pub group: Option<u8>,
-    /// GUID of the class's events, which FULL event headers contain.
+    /// GUID of the class. FULL event headers of the class's events contain this GUID.
     pub guid: Guid,
     opcodes: BTreeMap<u8, Opcode>,
-    /// Names `Class/Event` of all 256 opcodes, built on first use.
+    /// Names of all 256 opcodes in the form `Class/Event`. They are built on first use.
     full_names: OnceLock<Vec<Arc<str>>>,
 }
 
@@ -28,7 +28,7 @@ pub struct Class {
 #[derive(Debug)]
 struct Opcode {
     name: &'static str,
-    /// Versions and layouts, the highest version first.
+    /// Versions and their layouts. The highest version comes first.
     layouts: Vec<(u8, Arc<Layout>)>,
 }
 
@@ -59,7 +59,7 @@ impl Layout {
 
 struct Table {
     classes: Vec<Class>,
-    /// Index in `classes` of each hook group's class, by group.
+    /// Index in `classes` of the class for each hook group. The position in this list is the group.
     by_group: Vec<Option<usize>>,
     by_guid: HashMap<Guid, usize>,
     hooks: HashMap<u16, &'static str>,
@@ -98,7 +98,7 @@ impl Class {
 
     /// Returns the class and opcode of a hook id.
     pub fn of_hook(hook: u16) -> Option<(&'static Class, u8)> {
-        // Hooks of image loads are in the group of the process class, but the events belong to the
+        // The hooks of image loads are in the group of the process class. But their events belong to the
         // image class.
         let hook = match hook {
             hook::PROCESS_LOAD_IMAGE => hook::IMAGE_LOAD,
@@ -108,8 +108,8 @@ impl Class {
         Some((Class::of_group(group)?, opcode))
     }
 
-    /// Returns the class and opcode of an event, or `None` if it is not a classic event of the
-    /// kernel.
+    /// Returns the class and the opcode of an event. Returns `None` if the event is not a classic event of
+    /// the kernel.
     pub fn of_event(event: &Event<'_>) -> Option<(&'static Class, u8)> {
         match event.kind() {
             HeaderKind::Full32
@@ -120,8 +120,8 @@ impl Class {
         }
     }
 
-    /// Returns the layout of an opcode's events in `version`. If that version is unknown, returns
-    /// the layout of the next lower known version.
+    /// Returns the layout of an opcode's events in `version`. If `version` is unknown, returns the layout of
+    /// the next lower known version.
     pub fn layout(&'static self, opcode: u8, version: u8) -> Option<&'static Arc<Schema>> {
         let layouts = &self.opcodes.get(&opcode)?.layouts;
         layouts
@@ -130,8 +130,8 @@ impl Class {
             .map(|(_, layout)| layout.schema())
     }
 
-    /// Returns the name of an opcode's event: the name in the layouts (`DCStart`), or else the
-    /// kernel's name of the hook (`PROCESS_CREATE`).
+    /// Returns the name of an opcode's event. This is the name in the layouts (`DCStart`). If the layouts
+    /// have no name, this is the kernel's name of the hook (`PROCESS_CREATE`).
     pub fn event_name(&self, opcode: u8) -> Option<&'static str> {
         match self.opcodes.get(&opcode) {
             Some(opcode) => Some(opcode.name),
@@ -139,8 +139,8 @@ impl Class {
         }
     }
 
-    /// Returns the names of the class and of the opcode's event: `Process/DCStart`. If the event
-    /// has no name, its opcode number is used.
+    /// Returns the name of the class and the name of the opcode's event, such as `Process/DCStart`. If the
+    /// event has no name, the opcode replaces the name.
     pub(crate) fn full_name(&self, opcode: u8) -> &Arc<str> {
         let names = self.full_names.get_or_init(|| {
             let name = |opcode: u8| match self.event_name(opcode) {
@@ -162,7 +162,7 @@ impl Class {
     }
 }
 
-/// Returns the kernel's own name of a hook id (`CONTEXTSWAP`).
+/// Returns the name that the kernel uses for a hook id (`CONTEXTSWAP`).
 pub fn hook_name(hook: u16) -> Option<&'static str> {
     TABLE.hooks.get(&hook).copied()
 }
@@ -184,8 +184,8 @@ pub fn event_name(event: &Event<'_>) -> Option<&'static str> {
     class.event_name(opcode)
 }
 
-// The table is part of the program, so a mistake in it is a bug: the functions below panic and show
-// the faulty line. The tests read the whole table.
+// The table is part of the program, so a mistake in the table is a bug. Therefore the functions below panic
+// and show the faulty line. The tests read the whole table.
 
 fn parse_hooks(text: &'static str) -> impl Iterator<Item = (u16, &'static str)> {
     text.lines()
@@ -252,8 +252,8 @@ fn parse_class(heading: &'static str) -> Class {
     }
 }
 
-/// Adds a layout with `fields` to all events in the lines `events`, such as `1 Start, 2 End v2-3
-/// v5, 39 Defunct v2:`. An event without versions has the versions of the next event.
+/// Adds a layout with `fields` to all events in the lines `events`. An example of a line is `1 Start, 2 End
+/// v2-3 v5, 39 Defunct v2:`. If an event has no versions, the versions of the next event apply to it.
 fn add_layout(class: &mut Class, events: &[&'static str], fields: &str) {
     let fields: Arc<str> = fields.into();
     let mut waiting: Vec<(u8, &'static str)> = Vec::new();
@@ -395,8 +395,8 @@ fn parse_type(text: &str) -> Option<(InType, OutType)> {
     Some((in_type, OutType::Default))
 }
 
-/// Parses bit fields with names and widths, such as `A:1, _:2, B:3`. The first one starts at the
-/// lowest bit. `_` marks unused bits.
+/// Parses bit fields with names and widths, such as `A:1, _:2, B:3`. The first bit field starts at the lowest
+/// bit. `_` marks unused bits.
 fn parse_bits(text: &str) -> Vec<BitField> {
     let mut low = 0;
     let mut bits = Vec::new();
@@ -436,8 +436,8 @@ mod tests {
 
     #[test]
     fn the_whole_table_is_read() {
-        // The expected numbers are the layouts and classes in `data/kernel-events.txt` and the
-        // hooks in `data/kernel-hooks.txt`.
+        // The expected numbers are the number of layouts and classes in `data/kernel-events.txt` and the
+        // number of hooks in `data/kernel-hooks.txt`.
         assert_eq!(classes().iter().flat_map(Class::layouts).count(), 690);
         assert_eq!(classes().len(), 38);
         assert_eq!(TABLE.hooks.len(), 593);
@@ -470,7 +470,7 @@ mod tests {
         assert_eq!(fields(0x0301, 2)[0], "UniqueProcessKey");
         assert_eq!(fields(0x0301, 1)[0], "PageDirectoryBase");
         assert_eq!(process.event_name(start), Some("Start"));
-        // The table has the event Terminate from version 2 on.
+        // The table contains the event Terminate since version 2.
         assert!(process.layout(11, 1).is_none() && process.layout(11, 2).is_some());
         assert!(process.layout(200, 2).is_none());
     }

@@ -8,12 +8,11 @@ use crate::text::Utf16;
 /// A field is `None` if the event's version does not have it or the payload ends before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Thread<'a> {
-    /// Process id.
+    /// Id of the thread's process.
     pub process_id: u32,
-    /// Thread id.
+    /// Id of the thread.
     pub thread_id: u32,
-    /// Start address of the kernel stack. This field and the three stack addresses below are
-    /// present since version 1.
+    /// Start address of the kernel stack. This field and the next three fields are present since version 1.
     pub stack_base: Option<u64>,
     /// End address of the kernel stack.
     pub stack_limit: Option<u64>,
@@ -23,15 +22,15 @@ pub struct Thread<'a> {
     pub user_stack_limit: Option<u64>,
     /// Address at which the kernel started the thread. Only versions 1 and 2 have this field.
     pub start_address: Option<u64>,
-    /// Bit mask of the CPUs in the thread's processor group on which it may run. Present since
+    /// Bit mask of the CPUs on which the thread may run, within the thread's processor group. Present since
     /// version 3.
     pub affinity: Option<u64>,
     /// Address of the thread's start routine. Present since version 1.
     pub win32_start_address: Option<u64>,
     /// Address of the thread's environment block. Present since version 2.
     pub teb: Option<u64>,
-    /// Tag of the service for which the thread works; the `Service` event with the same tag names
-    /// it. Present since version 2.
+    /// Tag of the service for which the thread works. The `Service` event with the same tag gives the name of
+    /// the service. Present since version 2.
     pub sub_process_tag: Option<u32>,
     /// Base priority, 0 to 31. Present since version 3.
     pub base_priority: Option<u8>,
@@ -39,14 +38,16 @@ pub struct Thread<'a> {
     pub page_priority: Option<u8>,
     /// I/O priority. Present since version 3.
     pub io_priority: Option<u8>,
-    /// Flags; 1 means that the thread waits for registry notifications. Present since version 3.
+    /// Flags of the thread. Flag 1 means that the thread waits for registry notifications. Present since
+    /// version 3.
     pub flags: Option<u8>,
-    /// Name of the thread, often empty. Present since Windows 10, which still writes version 3.
+    /// Name of the thread. It is often empty. Present since Windows 10, although Windows 10 still writes
+    /// version 3.
     pub name: Option<Utf16<'a>>,
 }
 
 impl<'a> Thread<'a> {
-    /// Reads the payload; `None` if it is too short for the ids.
+    /// Reads the payload. Returns `None` if the payload is too short for the ids.
     pub fn read(payload: &'a [u8], version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         let (first, second) = (cursor.u32()?, cursor.u32()?);
@@ -62,7 +63,7 @@ impl<'a> Thread<'a> {
             thread_id: second,
             ..Thread::default()
         };
-        // Some events (such as End of version 1) end after the ids and have no addresses.
+        // Some events (such as End of version 1) have only the ids and no addresses.
         thread.read_rest(&mut cursor, version);
         Some(thread)
     }
@@ -96,16 +97,16 @@ impl<'a> Thread<'a> {
 /// SetName, hook 0x0548: a thread received a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadName<'a> {
-    /// Process id.
+    /// Id of the thread's process.
     pub process_id: u32,
-    /// Thread id.
+    /// Id of the thread.
     pub thread_id: u32,
-    /// New name.
+    /// New name of the thread.
     pub name: Utf16<'a>,
 }
 
 impl<'a> ThreadName<'a> {
-    /// Reads the payload; `None` if it is too short.
+    /// Reads the payload. Returns `None` if the payload is too short.
     pub fn read(payload: &'a [u8], _version: u8, pointer_size: usize) -> Option<Self> {
         let mut cursor = Cursor::new(payload, pointer_size);
         Some(ThreadName {

@@ -1,14 +1,14 @@
-//! Format strings of messages: literal text and `%10!05d!` inserts.
+//! Format strings of messages. They consist of literal text and inserts such as `%10!05d!`.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Maximum width and precision of an insert; larger values are reduced to it. Without this limit, a few bytes of a
-/// TMF file, which is untrusted input, could require much memory for padding.
+/// Maximum width and maximum precision of an insert. Larger values are reduced to this maximum. A TMF file is
+/// untrusted input. Without this limit, a few bytes of the file could require much memory for padding.
 const MAX_PADDING: usize = 512;
 
-/// Maximum number of inserts in a format string. Further inserts stay as written in the TMF file.
-/// Real messages have far fewer. The limit bounds the work per event.
+/// Maximum number of inserts in a format string. Further inserts stay as written in the TMF file. Real
+/// messages have far fewer inserts. This maximum limits the work per event.
 const MAX_INSERTS: usize = 256;
 
 /// A parsed format string.
@@ -22,13 +22,13 @@ pub(super) struct Format {
 pub(super) enum Piece {
     /// Literal text.
     Text(String),
-    /// A placeholder, which the value of an argument replaces.
+    /// A placeholder. The value of an argument replaces it.
     Insert {
-        /// Index of the argument in the TMF file; the first argument has index 10.
+        /// Index of the argument in the TMF file. The first argument has index 10.
         index: u16,
         /// Format of the value.
         spec: Spec,
-        /// Source text of the placeholder, such as `%10!d!`. It is shown if the message has no such
+        /// Source text of the placeholder, such as `%10!d!`. This text is shown if the message has no such
         /// argument.
         written: String,
     },
@@ -50,7 +50,7 @@ impl Format {
                 literal.push('%');
                 behind
             } else if let Some(behind) = after.strip_prefix('0') {
-                // `%0` is the placeholder of the prefix that a viewer adds to every message.
+                // `%0` is the placeholder of a prefix. Viewers add this prefix to every message.
                 behind
             } else if let Some((name, behind)) = delimited(after) {
                 match context.iter().find(|(known, _)| *known == name) {
@@ -94,8 +94,8 @@ impl Format {
     }
 }
 
-/// Splits `10!05d!behind` into argument index, format and the text behind. Without a format
-/// (`10behind`), the index has at most two digits, as in `FormatMessage`.
+/// Splits `10!05d!behind` into the argument index, the format and the text `behind`. If the text has no
+/// format (`10behind`), the index has at most two digits, as in `FormatMessage`.
 fn numbered(text: &str) -> Option<(u16, Spec, &str)> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, behind) = text.split_at(digits);
@@ -113,7 +113,7 @@ fn delimited(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix('!')?.split_once('!')
 }
 
-/// Format of an insert: a `printf` conversion. It has no length modifiers, because the argument's
+/// Format of an insert: a `printf` conversion. The conversion has no length modifiers, because the argument's
 /// type defines the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spec {
@@ -145,8 +145,8 @@ impl Default for Spec {
 }
 
 impl Spec {
-    /// Parses `[flags][width][.precision][length]conversion`. Returns plain `s` if the text is
-    /// invalid.
+    /// Parses `[flags][width][.precision][length]conversion`. If the text is invalid, returns the conversion
+    /// `s` without options.
     fn parse(text: &str) -> Spec {
         let mut spec = Spec::default();
         let mut chars = text.chars().peekable();
@@ -177,7 +177,7 @@ impl Spec {
         }
     }
 
-    /// Appends `text`, cut to the precision and padded to the width.
+    /// Appends `text`. The text is cut to the precision and padded to the width.
     pub(super) fn write_text(&self, text: &str, out: &mut String) {
         match self.precision.and_then(|p| text.char_indices().nth(p)) {
             Some((end, _)) => self.pad("", &text[..end], false, out),
@@ -227,14 +227,14 @@ impl Spec {
             }
             _ => (self.sign(signed < 0), signed.unsigned_abs().to_string()),
         };
-        // As in C, a precision is a minimum number of digits and disables padding with `0`.
+        // As in C, a precision is the minimum number of digits. If there is a precision, padding with
+        // `0` is disabled.
         let missing = spec.precision.unwrap_or(0).saturating_sub(digits.len());
         let digits = "0".repeat(missing) + &digits;
         spec.pad(prefix, &digits, spec.precision.is_none(), out);
     }
 
-    /// Appends a floating-point number. Uses `%g` if the conversion is not for floating-point
-    /// numbers.
+    /// Appends a floating-point number. If the conversion is not for floating-point numbers, uses `%g`.
     pub(super) fn write_float(&self, value: f64, out: &mut String) {
         let magnitude = value.abs();
         let mut digits = match self.conversion.to_ascii_lowercase() {
@@ -263,8 +263,8 @@ impl Spec {
         }
     }
 
-    /// Appends `prefix` and `text`, padded to the width. Pads with zeros between `prefix` and
-    /// `text` if the spec requires zeros and `zeros` is true; otherwise pads with spaces.
+    /// Appends `prefix` and `text`, padded to the width. If the spec requires zeros and `zeros` is true, the
+    /// padding is zeros between `prefix` and `text`. Otherwise, the padding is spaces.
     fn pad(&self, prefix: &str, text: &str, zeros: bool, out: &mut String) {
         let missing = match self.width {
             0 => 0,
@@ -283,7 +283,7 @@ impl Spec {
     }
 }
 
-/// Reads a decimal number, reduced to [`MAX_PADDING`] if it is larger.
+/// Reads a decimal number. If the number is larger than [`MAX_PADDING`], returns [`MAX_PADDING`].
 fn number(chars: &mut Peekable<Chars<'_>>) -> usize {
     let mut value: usize = 0;
     while let Some(digit) = chars.peek().and_then(|c| c.to_digit(10)) {
@@ -305,8 +305,8 @@ fn exponential(magnitude: f64, precision: usize) -> String {
     }
 }
 
-/// Formats like C's `%g`, with `precision` significant digits. Uses the `%e` style for exponents
-/// below -4 or from `precision` on, otherwise the `%f` style. Removes trailing zeros unless
+/// Formats like C's `%g`, with `precision` significant digits. If the exponent is below -4 or at least
+/// `precision`, uses the `%e` style. Otherwise, uses the `%f` style. Removes trailing zeros unless
 /// `keep_zeros` is true.
 fn general(magnitude: f64, precision: usize, keep_zeros: bool) -> String {
     let scientific = exponential(magnitude, precision - 1);

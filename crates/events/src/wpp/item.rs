@@ -10,14 +10,14 @@ use etl::{Guid, le};
 use crate::Value;
 use crate::schema::ValueMap;
 
-/// Type of an argument. Numbers are little-endian unless stated otherwise. Arguments follow each
+/// Type of an argument. Numbers are little-endian unless the type states another order. Arguments follow each
 /// other without padding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// An integer of 1, 2, 4 or 8 bytes (`ItemChar` to `ItemLongLongO`). Decoded as [`Value::Int`],
     /// [`Value::UInt`] or [`Value::Hex`], depending on the base.
     Integer {
-        /// Size in bytes.
+        /// Size of the integer in bytes.
         bytes: u8,
         /// Base in which the value is shown.
         base: Base,
@@ -26,16 +26,16 @@ pub enum Item {
     Float,
     /// 64-bit float (`ItemDouble`).
     Double,
-    /// Address (`ItemPtr`) of 4 or 8 bytes, the event's pointer size.
+    /// Address (`ItemPtr`). It has 4 or 8 bytes, like all pointers of the event.
     Pointer,
-    /// Text of 8-bit characters that ends with a NUL (`ItemString`, `ItemRString`). Decoded as
-    /// UTF-8 if valid, else as Latin-1.
+    /// Text of 8-bit characters that ends with a NUL (`ItemString`, `ItemRString`). The text is decoded as
+    /// UTF-8 if it is valid UTF-8, otherwise as Latin-1.
     Ansi,
     /// UTF-16 text that ends with a NUL (`ItemWString`, `ItemRWString`).
     Utf16,
-    /// Text of 8-bit characters after its u16 length in bytes (`ItemPString`).
+    /// Text of 8-bit characters (`ItemPString`). A u16 before the text contains its length in bytes.
     CountedAnsi,
-    /// UTF-16 text after its u16 length in bytes (`ItemPWString`).
+    /// UTF-16 text (`ItemPWString`). A u16 before the text contains its length in bytes.
     CountedUtf16,
     /// GUID (`ItemGuid`, `ItemCLSID`, `ItemIID`, `ItemLIBID`).
     Guid,
@@ -63,38 +63,38 @@ pub enum Item {
     FourCharacters,
     /// FILETIME (`ItemTimestamp`).
     Timestamp,
-    /// Due time of a wait (`ItemWaitTime`), as in the kernel's wait functions. A positive value is
-    /// a FILETIME. A negative value is relative to the present, in units of 100 ns, decoded as
+    /// Due time of a wait (`ItemWaitTime`), as in the kernel's wait functions. A positive value is a
+    /// FILETIME. A negative value is relative to the present, in units of 100 ns. It is decoded as
     /// [`Value::Int`].
     WaitTime,
     /// Time difference in units of 100 ns (`ItemTimeDelta`), decoded as [`Value::Int`].
     TimeDelta,
-    /// Bytes after their u16 length (`ItemHexDump`).
+    /// Bytes (`ItemHexDump`). A u16 before the bytes contains their number.
     HexDump,
     /// Index into a list of names (`ItemListByte`, `ItemListShort`, `ItemListLong`).
     List {
-        /// Size in bytes.
+        /// Size of the index in bytes.
         bytes: u8,
-        /// Names; the first belongs to index 0.
+        /// Names of the values. The first name belongs to index 0.
         names: Arc<ValueMap>,
     },
     /// Bit field whose bits have names (`ItemSetByte`, `ItemSetShort`, `ItemSetLong`).
     Set {
-        /// Size in bytes.
+        /// Size of the bit field in bytes.
         bytes: u8,
-        /// Names; the first belongs to bit 0.
+        /// Names of the bits. The first name belongs to bit 0.
         names: Arc<ValueMap>,
     },
     /// u32 whose values have names in an `#enumv` block (`ItemEnum`).
     Enum(Arc<ValueMap>),
     /// u32 of flags that have names in an `#enumv` block (`ItemFlagsEnum`).
     Flags(Arc<ValueMap>),
-    /// Type whose layout is not public. The decoder leaves this argument and all later ones as
-    /// bytes.
+    /// Type whose layout is not public. The decoder does not decode this argument and all later arguments.
+    /// They stay bytes.
     Unknown,
 }
 
-/// Base in which an integer is shown. It is from the integer's type or from the format string.
+/// Base in which an integer is shown. The integer's type or the format string determines the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     /// Signed decimal.
@@ -108,9 +108,8 @@ pub enum Base {
 }
 
 impl Item {
-    /// Returns the type that a TMF file writes as `name` or `name(parameters)`. Ignores case,
-    /// because both `ItemHexDump` and `ItemHEXDump` are in use. `enums` finds an `#enumv` block of
-    /// the file by its name.
+    /// Returns the type that a TMF file writes as `name` or `name(parameters)`. Ignores case, because both
+    /// `ItemHexDump` and `ItemHEXDump` are in use. `enums` returns an `#enumv` block of the file for a name.
     pub(super) fn named(
         name: &str,
         parameters: Option<&str>,
@@ -210,8 +209,8 @@ impl Item {
         }
     }
 
-    /// Removes a value of this type from the front of `payload`. Returns `None` and leaves
-    /// `payload` unchanged if it is too short or the type is unknown.
+    /// Removes a value of this type from the front of `payload`. Returns `None` if `payload` is too short or
+    /// the type is unknown. `payload` is then unchanged.
     pub(super) fn take<'a>(
         &self,
         payload: &mut &'a [u8],
@@ -290,7 +289,7 @@ impl Item {
         }
     }
 
-    /// Reads a value if this type is text. Returns it and the bytes after it.
+    /// Reads a value if this type is text. Returns the value and the bytes after it.
     fn take_text<'a>(&self, bytes: &'a [u8]) -> Option<(Value<'a>, &'a [u8])> {
         let (text, rest) = match self {
             Item::Ansi => {
@@ -323,8 +322,8 @@ impl Item {
         Some((Value::Text(text), rest))
     }
 
-    /// Reads a value if this type is neither a little-endian number nor text. Returns it and the
-    /// bytes after it.
+    /// Reads a value if this type is neither a little-endian number nor text. Returns the value and the bytes
+    /// after it.
     fn take_bytes<'a>(&self, bytes: &'a [u8]) -> Option<(Value<'a>, &'a [u8])> {
         Some(match self {
             Item::Guid => {
@@ -363,8 +362,8 @@ impl Item {
     }
 }
 
-/// Returns a map of the comma-separated names in `listed`. Their values are `value(0)`, `value(1)`
-/// and so on. The map ends before the first index without a value.
+/// Returns a map of the comma-separated names in `listed`. The value of the name with index `i` is
+/// `value(i)`. The map ends before the first index for which `value` returns `None`.
 fn names(map: &str, listed: Option<&str>, value: impl Fn(u32) -> Option<u64>) -> Arc<ValueMap> {
     let listed = listed.into_iter().flat_map(|names| names.split(','));
     let values = (0..).map_while(&value);
@@ -379,17 +378,17 @@ fn names(map: &str, listed: Option<&str>, value: impl Fn(u32) -> Option<u64>) ->
     })
 }
 
-/// Maximum length in bytes of the text with the names of a value's set bits.
+/// Maximum length in bytes of a text with the names of set bits.
 const MAX_BIT_NAMES: usize = 4096;
 
-/// Returns the names of the set bits, separated by `between`, or the name of 0 if no bit is set.
-/// Appends the unnamed set bits as one hexadecimal number. Returns `None` if no name applies.
+/// Returns the names of the set bits, separated by `between`. If no bit is set, returns the name of 0. Set
+/// bits without a name are appended as one hexadecimal number. Returns `None` if no name applies.
 fn set_bits(bits: u64, names: &ValueMap, between: &str) -> Option<Arc<str>> {
     let mut unnamed = bits;
     let mut out = String::new();
     for (mask, name) in &names.entries {
-        // A mask applies only if it contains a set bit that no earlier mask contains. So a value
-        // has at most one name per bit, even if a file lists very many names.
+        // A mask applies only if it contains a set bit that no earlier mask contains. So a value has at most
+        // one name per bit, even if the file lists a huge number of names.
         let applies = match mask {
             0 => bits == 0,
             mask => bits & mask == *mask && unnamed & mask != 0,

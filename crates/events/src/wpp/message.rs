@@ -7,8 +7,8 @@ use super::tmf::{Argument, Message, TmfSet};
 use super::words::hex;
 use crate::Value;
 
-/// Maximum length of a message's text in bytes. A payload has at most 64 KiB, but a format may
-/// insert an argument many times.
+/// Maximum length of a message's text in bytes. A payload has at most 64 KiB, but a format string may insert
+/// the same argument many times.
 const MAX_TEXT: usize = 1 << 20;
 
 /// Maximum number of bytes that are shown for an argument with unknown type.
@@ -17,16 +17,16 @@ const MAX_UNKNOWN: usize = 64;
 /// A decoded message event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WppMessage<'a> {
-    /// Text of the message: the format string with the arguments inserted. An unreadable argument
-    /// appears as `<ItemLong?>`. The first unreadable argument also shows the payload's remaining
-    /// bytes.
+    /// Text of the message: the format string with the values of the arguments. An argument that cannot be
+    /// read appears as `<ItemLong?>`. At the first such argument, the text also shows the remaining bytes of
+    /// the payload.
     pub text: String,
-    /// Source expression and value of each argument, in payload order. The value is [`Value::Null`]
-    /// for the first unreadable argument and all later ones.
+    /// Source expression and value of each argument, in payload order. The first argument that cannot be read
+    /// and all later arguments have the value [`Value::Null`].
     pub arguments: Vec<(Arc<str>, Value<'a>)>,
     /// Bytes of the payload after the last argument.
     pub tail: &'a [u8],
-    /// Name of the message: source file and line, as in `driver_c14`.
+    /// Name of the message. It consists of the source file and the line, as in `driver_c14`.
     pub name: Arc<str>,
     /// Name of the traced component.
     pub module: Arc<str>,
@@ -34,13 +34,14 @@ pub struct WppMessage<'a> {
     pub source_file: Option<Arc<str>>,
     /// Function that logged the message.
     pub function: Option<Arc<str>>,
-    /// Trace level of the message, or its flag if the trace function has only flags.
+    /// Trace level of the message. If the trace function has only flags, this is the flag of the message.
     pub level: Option<Arc<str>>,
     /// Flag that enables the message.
     pub flags: Option<Arc<str>>,
 }
 
-/// Decodes a message event. Returns `None` if it is not a message event, or if `tmf` does not contain its message.
+/// Decodes a message event. Returns `None` if `event` is not a message event, or if `tmf` does not contain
+/// the message of the event.
 pub fn decode<'a>(tmf: &TmfSet, event: &etl::Event<'a>) -> Option<WppMessage<'a>> {
     let message = tmf.message(event.guid()?, event.message_number()?)?;
     Some(decode_payload(
@@ -50,7 +51,7 @@ pub fn decode<'a>(tmf: &TmfSet, event: &etl::Event<'a>) -> Option<WppMessage<'a>
     ))
 }
 
-/// Decodes `payload`, the payload of an event that logs `message`. `pointer_size` is 4 or 8 bytes.
+/// Decodes `payload`. It is the payload of an event that logs `message`. `pointer_size` is 4 or 8 bytes.
 pub fn decode_payload<'a>(
     message: &Message,
     payload: &'a [u8],
@@ -116,8 +117,8 @@ pub fn decode_payload<'a>(
     }
 }
 
-/// Appends the text for an unreadable argument: its type and the remaining bytes, as in `<ItemFoo?
-/// 01 02>`.
+/// Appends the text for an argument that cannot be read. The text has the type and the remaining bytes, as in
+/// `<ItemFoo? 01 02>`.
 fn unreadable(argument: &Argument, bytes: &[u8], text: &mut String) {
     text.push('<');
     text.push_str(&argument.item_name);

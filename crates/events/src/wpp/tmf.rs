@@ -25,36 +25,36 @@ use super::item::Item;
 use crate::schema::ValueMap;
 
 /// Maximum number of arguments of a message. A payload has at most 64 KiB, and the documentation of
-/// `TraceMessage` expects far fewer. The limit bounds the work per event.
+/// `TraceMessage` expects far fewer arguments. This maximum limits the work per event.
 const MAX_ARGUMENTS: usize = 256;
 
-/// Maximum number of names in an `#enumv` block. The decoder searches the block for every event
-/// that uses it.
+/// Maximum number of names in an `#enumv` block. For every event that uses the block, the decoder searches
+/// the block.
 const MAX_ENUMERATORS: usize = 1 << 16;
 
-/// Messages of one source file, and the GUID that their events have in common.
+/// Messages of one source file, and the GUID that is in all their events.
 #[derive(Clone, Debug)]
 pub struct Tmf {
     /// GUID of the events.
     pub guid: Guid,
-    /// Name of the traced component, as given to the WPP preprocessor.
+    /// Name of the traced component. It is an argument of the WPP preprocessor.
     pub module: Arc<str>,
     /// Source file, without a path.
     pub source_file: Option<Arc<str>>,
-    /// Messages by number.
+    /// Messages of the source file, by message number.
     pub messages: HashMap<u16, Arc<Message>>,
 }
 
 /// One message: a call of a trace function in the source.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// Number of the message, unique within its GUID; the first message has number 10.
+    /// Number of the message. It is unique within its GUID. The first message has number 10.
     pub number: u16,
-    /// Name of the message: source file and line, as in `driver_c14`.
+    /// Name of the message. It consists of the source file and the line, as in `driver_c14`.
     pub name: Arc<str>,
     /// Format string as written in the TMF file.
     pub template: Arc<str>,
-    /// Trace level of the message, or its flag if the trace function has only flags.
+    /// Trace level of the message. If the trace function has only flags, this is the flag of the message.
     pub level: Option<Arc<str>>,
     /// Flag that enables the message.
     pub flags: Option<Arc<str>>,
@@ -72,13 +72,13 @@ pub struct Message {
 /// One argument of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// Expression of the argument in the source code, as far as the preprocessor keeps it.
+    /// Expression of the argument in the source code. The preprocessor may keep only a part of it.
     pub expression: Arc<str>,
-    /// Index of the argument in the format string; the first argument has index 10.
+    /// Index of the argument in the format string. The first argument has index 10.
     pub index: u16,
     /// Type of the argument.
     pub item: Item,
-    /// Type name as written in the TMF file, without parameters, such as `ItemLong`.
+    /// Name of the type, as written in the TMF file but without parameters, such as `ItemLong`.
     pub item_name: Arc<str>,
 }
 
@@ -86,11 +86,11 @@ pub struct Argument {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: expected {expected}, found `{found}`")]
 pub struct TmfError {
-    /// Line number; the first line is 1.
+    /// Number of the line. The first line is 1.
     pub line: usize,
-    /// Description of the expected content.
+    /// Description of the content that the parser expected.
     pub expected: &'static str,
-    /// Start of the line; empty at the end of the text.
+    /// Start of the faulty line. It is empty if the fault is at the end of the text.
     pub found: String,
 }
 
@@ -141,13 +141,13 @@ pub struct TmfSet {
 }
 
 impl TmfSet {
-    /// Adds the messages of a TMF text and returns their number. Replaces messages with the same
-    /// GUID and number. A GUID identifies one state of one source file, so the old and the new
+    /// Adds the messages of a TMF text and returns their number. A new message replaces an existing message
+    /// with the same GUID and number. A GUID identifies one state of one source file, so the old and the new
     /// message are equal.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`parse_tmf`], and adds no messages then.
+    /// Returns the errors of [`parse_tmf`]. In this case, no message is added.
     pub fn add(&mut self, text: &str) -> Result<usize, TmfError> {
         let tmfs = parse_tmf(text)?;
         let count = tmfs.iter().map(|tmf| tmf.messages.len()).sum();
@@ -175,8 +175,8 @@ impl TmfSet {
     }
 }
 
-/// Parsed lines of one GUID's section. Argument types are resolved at the end of the section,
-/// because its `#enumv` blocks come last.
+/// Parsed lines of one GUID's section. The `#enumv` blocks come last in a section. So the types of arguments
+/// are resolved at the end of the section.
 struct Section<'t> {
     guid: Guid,
     module: Arc<str>,
@@ -220,7 +220,7 @@ impl<'t> Section<'t> {
     }
 }
 
-/// A message whose argument types are not yet resolved.
+/// A message. The types of its arguments are not resolved yet.
 struct RawMessage<'t> {
     number: u16,
     name: &'t str,
@@ -237,7 +237,7 @@ struct RawArgument<'t> {
 }
 
 impl<'t> RawMessage<'t> {
-    /// Parses `NAME NUMBER "format" // LEVEL=…` and the block of arguments that follows it.
+    /// Parses `NAME NUMBER "format" // LEVEL=…` and the block of arguments after it.
     fn parse(rest: &'t str, line: usize, lines: &mut Lines<'t>) -> Result<Self, TmfError> {
         const EXPECTED: &str = "`#typev NAME NUMBER \"format\"`";
         let header = || {
@@ -351,7 +351,7 @@ impl<'t> RawArgument<'t> {
     }
 }
 
-/// Returns the offset of the last opening bracket that is not closed in `text`.
+/// Returns the offset of the last opening bracket in `text` that has no closing bracket.
 fn opening_bracket(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     for (at, c) in text.char_indices().rev() {
@@ -365,7 +365,8 @@ fn opening_bracket(text: &str) -> Option<usize> {
     None
 }
 
-/// Splits `format" // comment` at the last quote after which there is only a comment or nothing.
+/// Splits `format" // comment` at a quote. Uses the last quote that is followed only by a comment or by
+/// nothing.
 fn closing_quote(text: &str) -> Option<(&str, &str)> {
     text.rmatch_indices('"').find_map(|(at, _)| {
         let behind = text[at + 1..].trim_start();
@@ -378,9 +379,9 @@ fn closing_quote(text: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// Returns the value of the key `name` (such as `FUNC=`) in a comment. The value ends at the next
-/// key, not at a space, because the name of a C++ function can contain spaces. Returns `None` if
-/// the value is empty.
+/// Returns the value of the key `name` (such as `FUNC=`) in a comment. The value ends at the next key. It
+/// does not end at a space, because the name of a C++ function can contain spaces. Returns `None` if the
+/// value is empty.
 fn key(comment: &str, name: &str) -> Option<Arc<str>> {
     const KEYS: [&str; 6] = ["LEVEL=", "FLAGS=", "FUNC=", "SRC=", "MJ=", "MN="];
     let starts = |key: &str, text: &str| {
@@ -410,7 +411,7 @@ fn parse_enum(name: &str, lines: &mut Lines<'_>) -> Result<ValueMap, TmfError> {
                     .or_else(|| value.strip_prefix("0X"))
                 {
                     Some(digits) => u64::from_str_radix(digits, 16).ok()?,
-                    // Arguments of enumerations have 32 bits, so a negative value has 32 bits too.
+                    // Enumerations have 32 bits. So a negative value must also be reduced to 32 bits.
                     None => match value.strip_prefix('-') {
                         Some(digits) => u64::from(digits.parse::<u32>().ok()?.wrapping_neg()),
                         None => value.parse().ok()?,
@@ -431,7 +432,7 @@ fn parse_enum(name: &str, lines: &mut Lines<'_>) -> Result<ValueMap, TmfError> {
     })
 }
 
-/// Iterator over the non-empty, trimmed lines that are not comments, with their numbers.
+/// Iterator over the trimmed lines and their line numbers. Empty lines and comments are left out.
 struct Lines<'t> {
     lines: Peekable<std::iter::Zip<std::str::Lines<'t>, std::ops::RangeFrom<usize>>>,
     last: usize,
@@ -449,8 +450,8 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// Returns the next line, which continues a format string. Returns an error if it starts with
-    /// `#`, `{` or `}`.
+    /// Returns the next line, which continues a format string. Returns an error if the line starts with `#`,
+    /// `{` or `}`.
     fn continuation(&mut self, expected: &'static str) -> Result<&'t str, TmfError> {
         match self
             .lines
@@ -487,7 +488,7 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// Returns the next line of a block, or `None` at the block's `}`.
+    /// Returns the next line of a block. Returns `None` at the `}` that ends the block.
     fn in_block(&mut self) -> Result<Option<(&'t str, usize)>, TmfError> {
         match self.next() {
             Some((line, _)) if line.starts_with('}') => Ok(None),

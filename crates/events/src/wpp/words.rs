@@ -8,7 +8,7 @@ use super::item::{Base, Item};
 use crate::{Value, status};
 
 impl Item {
-    /// Appends `value` in the format `spec`. The value is from [`Item::take`] of the same item.
+    /// Appends `value` in the format `spec`. [`Item::take`] of the same item returned `value`.
     pub(super) fn write(
         &self,
         value: &Value<'_>,
@@ -39,9 +39,9 @@ impl Item {
         }
     }
 
-    /// Formats the value like Microsoft's tool `tracefmt`, as far as the output of that tool is
-    /// known. Intentional differences: times are in UTC, a SID is not looked up in this machine's
-    /// accounts, the bytes of a hex dump are shown, and NDIS codes stay numbers.
+    /// Formats the value like Microsoft's tool `tracefmt`, if the format of `tracefmt` is known. There are
+    /// intentional differences. Times are in UTC. A SID is not looked up in this machine's accounts. The
+    /// bytes of a hex dump are shown. NDIS codes stay numbers.
     pub(super) fn words<'v>(&self, value: &'v Value<'_>, pointer_size: usize) -> Cow<'v, str> {
         let owned = match (self, value) {
             (_, Value::Text(text)) => return Cow::Borrowed(text),
@@ -146,8 +146,8 @@ fn sid_text(sid: &[u8]) -> String {
 fn utc(filetime: u64) -> String {
     let (seconds, fraction) = (filetime / 10_000_000, filetime % 10_000_000);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // The year 1601 begins a 400-year cycle of the Gregorian calendar. If years are counted from 1
-    // March, the leap day is the last day of a year. 1601-01-01 is 306 days after 1600-03-01.
+    // The year 1601 begins a 400-year cycle of the Gregorian calendar. If years begin on 1 March, the leap
+    // day is the last day of a year. 1601-01-01 is 306 days after 1600-03-01.
     let since_march_1600 = days + 306;
     let (cycle, day) = (since_march_1600 / 146_097, since_march_1600 % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

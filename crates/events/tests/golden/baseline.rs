@@ -1,8 +1,8 @@
 //! Reader of TraceEvent's text dumps of traces ("baselines").
 //!
-//! `TraceEvent.Tests/Parsing/GeneralParsing.cs` of `github:microsoft/perfview` (MIT) writes the
-//! dumps. A dump has up to five `EVENT` lines per kind of event, then one `COUNT` line per kind.
-//! Texts longer than 20 characters are cut and end with three dots.
+//! `TraceEvent.Tests/Parsing/GeneralParsing.cs` of `github:microsoft/perfview` (MIT) writes the dumps. A dump
+//! has up to five `EVENT` lines for each kind of event. After these lines, it has one `COUNT` line for each
+//! kind. Texts longer than 20 characters are cut and end with three dots.
 
 /// Text of a dump.
 pub(crate) struct Baseline {
@@ -13,12 +13,12 @@ pub(crate) struct Baseline {
 pub(crate) struct Line<'a> {
     /// Whole line, for error messages of the tests.
     pub(crate) text: &'a str,
-    /// Microseconds since the trace's start.
+    /// Time of the event in microseconds since the trace's start.
     pub(crate) time_us: i64,
     /// Kind of the event: provider, task and opcode, such as `Windows Kernel/Process/Start`.
     pub(crate) kind: &'a str,
-    /// Names and texts of all fields in the line's order. The fields `PID`, `TID`, `PName`,
-    /// `ProceNum` and `DataLen` are from the header, the others from the payload.
+    /// Names and texts of all fields in the line's order. The fields `PID`, `TID`, `PName`, `ProceNum` and
+    /// `DataLen` come from the event's header. The other fields come from the payload.
     pub(crate) fields: Vec<(&'a str, &'a str)>,
 }
 
@@ -35,7 +35,7 @@ impl Baseline {
         lines.map(|(text, rest)| Line::parse(text, rest)).collect()
     }
 
-    /// Returns the kinds of events and the number of events of each.
+    /// Returns the kinds of events and the number of events of each kind.
     pub(crate) fn counts(&self) -> Vec<(&str, usize)> {
         let lines = self.starting_with("COUNT ");
         let counts = lines.map(|(_, rest)| rest.rsplit_once(':').unwrap());
@@ -54,13 +54,12 @@ impl<'a> Line<'a> {
         let (kind, rest) = rest.split_once(" PID=").unwrap();
         let time: String = time.chars().filter(char::is_ascii_digit).collect();
         let mut fields = Vec::new();
-        // `rest` starts with the value of the first field `PID`, because the split above removed `
-        // PID=`.
+        // `rest` starts with the value of the field `PID`. The split above removed the first name ` PID=`.
         let mut name = "PID";
         let mut from = 0;
         for (at, _) in rest.match_indices("; ") {
-            // A value may contain `; `. It ends only where the name of the next field or the line's
-            // end follows.
+            // A value may contain `; `. So the value ends only if the name of the next field or the end of
+            // the line comes after the `; `.
             let next = &rest[at + 2..];
             let is_name = |name: &str| {
                 let first = name.starts_with(|c: char| c.is_ascii_alphabetic());

@@ -1,4 +1,4 @@
-//! Coverage: number of decoded events in a trace, and a check that they are decoded completely.
+//! Coverage: the number of decoded events in a trace. Also checks that these events are decoded completely.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -10,7 +10,7 @@ use events::schema::Source;
 
 use crate::trace::Decodable;
 
-/// Events whose description does not cover the whole payload, with the reason.
+/// Events whose description does not cover the whole payload. Each entry also has the reason.
 const INCOMPLETE: &[(&str, &str)] = &[
     (
         "Microsoft-Windows-DotNETRuntime/GC/LOHCompact",
@@ -30,7 +30,7 @@ const INCOMPLETE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Files with wrong headers. A 32-bit program wrote 64-bit payloads with its own headers, so the
+/// Files with wrong headers. A 32-bit program wrote 64-bit payloads, but it built the headers itself. So the
 /// headers state a pointer size of 4 bytes.
 const WRONG_WIDTH: &[&str] = &[
     "sawbuck__image_data_64_v0.etl",
@@ -42,14 +42,14 @@ const WRONG_WIDTH: &[&str] = &[
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
     pub(crate) events: usize,
-    /// Number of events by the source of their layout.
+    /// Number of decoded events. The key is the source of the events' layout.
     pub(crate) sources: BTreeMap<Source, usize>,
     /// Number of events without a layout, by provider.
     pub(crate) undecoded: BTreeMap<String, usize>,
 }
 
-/// Decodes all events of a file. Panics if an event that the file describes has no name or is not
-/// completely decoded.
+/// Decodes all events of a file. If the file describes an event, the event must have a name and must be
+/// decoded completely. Panics if this is not true.
 pub(crate) fn of(file: &str) -> Coverage {
     let trace = Decodable::open(&[file]);
     let mut described = HashSet::<(Guid, u16, u8)>::new();

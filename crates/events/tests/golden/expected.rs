@@ -47,8 +47,8 @@ fn is(value: &Value<'_>, expected: &Json) -> bool {
     }
 }
 
-/// Checks the WPP messages of a program that logs 20 numbered work items, and a detail for every
-/// second one.
+/// Checks the WPP messages of a program. The program logs 20 numbered work items, and a detail for every
+/// second work item.
 #[test]
 fn wpp() {
     let mut trace = Decodable::open(&["findneedle__wppemitter-nonselfdesc.etl"]);

@@ -1,4 +1,4 @@
-//! Facts from other events that TraceEvent uses when it prints an event.
+//! Facts from other events. TraceEvent uses such facts when it prints an event.
 
 use std::collections::HashMap;
 
@@ -9,12 +9,12 @@ use events::{Decoded, Value};
 #[derive(Default)]
 pub(crate) struct Facts {
     processes: HashMap<u64, String>,
-    /// Times and process ids of each thread's start and end events, by thread id.
+    /// Time and process id of each start event and each end event of a thread. The key is the thread id.
     threads: HashMap<u64, Vec<(i64, u64)>>,
     files: HashMap<u64, Vec<(i64, String)>>,
     /// Kernel paths of volumes and their drive letters.
     volumes: Vec<(String, String)>,
-    /// Times at which transfers ended, by disk, in time order.
+    /// Times at which transfers ended, in time order. The key is the disk.
     transfers: HashMap<u64, Vec<i64>>,
     /// Names of .NET types, by type id.
     types: HashMap<u64, String>,
@@ -72,7 +72,7 @@ impl Facts {
         }
     }
 
-    /// Returns the name of a .NET type, or an empty text if no event has it.
+    /// Returns the name of a .NET type. Returns an empty text if no event has the name.
     pub(crate) fn type_name(&self, id: u64) -> String {
         self.types.get(&id).cloned().unwrap_or_default()
     }
@@ -92,13 +92,13 @@ impl Facts {
         at(self.threads.get(&thread)?, time).copied()
     }
 
-    /// Returns the path of a file with a drive letter, or an empty text if no event has it.
+    /// Returns the path of a file with a drive letter. Returns an empty text if no event has the path.
     pub(crate) fn file_name(&self, file: u64, time: i64) -> String {
         let name = self.files.get(&file).and_then(|names| at(names, time));
         name.map_or(String::new(), |name| self.user_path(name))
     }
 
-    /// Returns the kernel's path with the volume's device replaced by its drive letter.
+    /// Returns a path of the kernel. The drive letter of the volume replaces the device.
     pub(crate) fn user_path(&self, path: &str) -> String {
         let volumes = self.volumes.iter().filter(|(device, _)| !device.is_empty());
         let longest = volumes
@@ -107,8 +107,8 @@ impl Facts {
         if let Some((letter, rest)) = longest {
             return format!("{letter}{rest}");
         }
-        // Image paths of 32-bit programs have no device. If such a path is in `\Windows`, it is on
-        // the system volume.
+        // Image paths of 32-bit programs have no device. If such a path is in `\Windows`, the image is on the
+        // system volume.
         let mut system = self
             .volumes
             .iter()
@@ -119,16 +119,16 @@ impl Facts {
         }
     }
 
-    /// Returns the end of the last transfer on a disk before `time`, in nanoseconds. Returns 0, the
-    /// trace's start, if there is none.
+    /// Returns the end in nanoseconds of the last transfer that ended on a disk before `time`. If there is no
+    /// such transfer, returns 0, which is the trace's start.
     pub(crate) fn transfer_before(&self, disk: u64, time: i64) -> i64 {
         let ends = &self.transfers[&disk];
         ends.iter().rfind(|end| **end < time).copied().unwrap_or(0)
     }
 }
 
-/// Returns the fact that is valid at `time`: the last fact at or before that time, or else the
-/// first fact after it.
+/// Returns the fact that is valid at `time`. This is the last fact at or before `time`. If there is none, it
+/// is the first fact after `time`.
 fn at<T>(facts: &[(i64, T)], time: i64) -> Option<&T> {
     let known = facts.iter().rfind(|(from, _)| *from <= time);
     known.or(facts.first()).map(|(_, fact)| fact)

@@ -1,9 +1,9 @@
 //! Comparison of an event's fields with the output of TraceEvent.
 //!
-//! TraceEvent's fields are defined in `TraceEvent/Parsers/*TraceEventParser.cs` of `github:microsoft/perfview`
-//! (MIT). Most fields have the same names as ours. [`RENAMED`] lists the fields with other names. [`COMPUTED`] has
-//! functions that compute TraceEvent's text from our fields. [`EXPLAINED`] lists the fields that differ, with the
-//! reasons.
+//! TraceEvent's fields are defined in `TraceEvent/Parsers/*TraceEventParser.cs` of
+//! `github:microsoft/perfview` (MIT). Most fields have the same names in TraceEvent and in our decoder.
+//! [`RENAMED`] lists the fields with different names. [`COMPUTED`] has functions that compute TraceEvent's
+//! text from our fields. [`EXPLAINED`] lists the fields that differ, with the reasons.
 
 use etl::Event;
 use events::{Decoded, Value};
@@ -24,11 +24,12 @@ pub(crate) enum Outcome {
     Absent,
     /// The field differs for the given known reason.
     Explained(&'static str),
-    /// The field differs for an unknown reason. Contains our value.
+    /// The field differs for an unknown reason. Contains the value that our decoder returned.
     Different(String),
 }
 
-/// Fields with different names: event kind (`*` means any text), TraceEvent's name, our name.
+/// Fields with different names. Each entry has the event kind (`*` means any text), the name in TraceEvent
+/// and the name in our decoder.
 const RENAMED: &[(&str, &str, &str)] = &[
     (
         "Windows Kernel/Process/*",
@@ -40,7 +41,7 @@ const RENAMED: &[(&str, &str, &str)] = &[
         "MemoryCount",
         "PageFaultCount",
     ),
-    // TraceEvent keeps the name of version 2. Since version 3, the field is the affinity.
+    // Since version 3, this field is the affinity. TraceEvent still uses the name of version 2.
     ("Windows Kernel/Thread/*", "StartAddr", "Affinity"),
     ("Windows Kernel/DiskIO/*", "FileKey", "FileObject"),
     ("Windows Kernel/Memory/HardFault", "FileKey", "FileObject"),
@@ -63,14 +64,15 @@ const RENAMED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Function that computes TraceEvent's text from our values. Returns `None` if our event does not
-/// have the values.
+/// Function that computes TraceEvent's text from our values. Returns `None` if the values are missing in our
+/// event.
 type Compute = fn(&Printed<'_>) -> Option<String>;
 
-/// Fields that TraceEvent computes: event kind, name, and our computation.
+/// Fields that TraceEvent computes. Each entry has the event kind, the name of the field, and a function that
+/// computes the same text.
 const COMPUTED: &[(&str, &str, Compute)] = &[
-    // These five fields are the header of a line. For some classes, the values are from the
-    // payload, not from the event's header.
+    // These five fields are the header of a line. For some classes, their values come from the payload, not
+    // from the event's header.
     ("*", "PID", |e| Some(e.process().to_string())),
     ("*", "TID", |e| Some(e.thread().to_string())),
     ("*", "PName", |e| Some(e.facts.process_name(e.process()))),
@@ -104,8 +106,8 @@ const COMPUTED: &[(&str, &str, Compute)] = &[
     ("Windows Kernel/DiskIO/*", "ElapsedTimeMSec", |e| {
         Some(milliseconds(e.ticks_ns("HighResResponseTime")?))
     }),
-    // The service time is the response time, but at most the time since the previous transfer of
-    // the disk ended.
+    // The service time is the smaller of two times: the response time, and the time since the disk's previous
+    // transfer ended.
     ("Windows Kernel/DiskIO/*", "DiskServiceTimeMSec", |e| {
         let time = e.event.time_ns();
         let since_last = time - e.facts.transfer_before(e.number("DiskNumber")?, time);
@@ -113,7 +115,7 @@ const COMPUTED: &[(&str, &str, Compute)] = &[
             e.ticks_ns("HighResResponseTime")?.min(since_last),
         ))
     }),
-    // Bits 17 to 19 of the flags are the priority. TraceEvent shows it as a separate field.
+    // Bits 17 to 19 of the flags are the priority. TraceEvent shows the priority as a separate field.
     ("Windows Kernel/DiskIO/*", "Priority", |e| {
         Some((e.number("IrpFlags")? >> 17 & 7).to_string())
     }),
@@ -136,7 +138,7 @@ const COMPUTED: &[(&str, &str, Compute)] = &[
     ("Windows Kernel/PerfInfo/Sample", "ExecutingISR", |e| {
         truth(e.member("Flags", "ExecutingIsr")?)
     }),
-    // The thread that logs the start of a thread is the one that started it.
+    // The event of a thread's start is logged by the thread that starts the new thread.
     ("Windows Kernel/Thread/*", "ParentThreadID", |e| {
         let starts = e.event.opcode() == Some(1);
         thousands_signed(if starts {
@@ -153,8 +155,8 @@ const COMPUTED: &[(&str, &str, Compute)] = &[
             -1
         })
     }),
-    // TraceEvent reads version 2 as version 0, which begins with eight bytes of context. In version
-    // 2, these are process id and size.
+    // TraceEvent reads version 2 as version 0. Version 0 begins with eight bytes of context. In version 2,
+    // these eight bytes are the process id and the size.
     ("Windows Kernel/UdpIp/*", "context", |e| {
         Some(format!("{:#x}", e.number("size")? << 32 | e.number("PID")?))
     }),
@@ -205,14 +207,14 @@ const COMPUTED: &[(&str, &str, Compute)] = &[
         let character = e.text("char_type")?.chars().next()?;
         Some(u32::from(character).to_string())
     }),
-    // TraceEvent prints the length of the manifest's text and its header.
+    // TraceEvent prints the length of the whole payload: the manifest's text and its header.
     ("*/ManifestData", "PayloadLength", |e| {
         Some(e.event.payload().len().to_string())
     }),
 ];
 
-/// Fields that differ in some events: event kind, TraceEvent's name, and the reason. If the values
-/// are equal, the field counts as equal.
+/// Fields that differ in some events. Each entry has the event kind, the name in TraceEvent, and the reason.
+/// If the values are equal, the field counts as equal.
 const EXPLAINED: &[(&str, &str, &str)] = &[
     (
         "KernelTraceControl/ImageID",
@@ -259,8 +261,8 @@ const EXPLAINED: &[(&str, &str, &str)] = &[
 /// Numbers and the names that TraceEvent prints for them.
 type Names = &'static [(u64, &'static str)];
 
-/// Fields whose values TraceEvent prints as names that our decoder does not have: event kind,
-/// TraceEvent's name, true if the values are sets of bits, and the names of the values.
+/// Fields whose values TraceEvent prints as names that our decoder does not have. Each entry has the event
+/// kind, the name in TraceEvent, true if the values are sets of bits, and the names of the values.
 const NAMES: &[(&str, &str, bool, Names)] = &[
     (
         "Microsoft-Windows-DotNETRuntime*/GC/GlobalHeapHistory",
@@ -292,7 +294,7 @@ const NAMES: &[(&str, &str, bool, Names)] = &[
         false,
         &[(0, "LargestFreeListItems"), (1, "PlugsInCondemned")],
     ),
-    // Names of whole values. The top bit is always set and marks that a mechanism is present.
+    // These are names of whole values. The top bit is always set. It means that a mechanism is present.
     (
         "Microsoft-Windows-DotNETRuntime/GC/PerHeapHistory",
         "CompactMechanisms",
@@ -372,7 +374,8 @@ const NAMES: &[(&str, &str, bool, Names)] = &[
     ),
 ];
 
-/// Compares the field `name` of a line, printed by TraceEvent as `printed`, with our event.
+/// Compares the field `name` of a line with our event. `printed` is the text that TraceEvent printed for the
+/// field.
 pub(crate) fn compare(kind: &str, name: &str, printed: &str, ours: &Printed<'_>) -> Outcome {
     let applies = |of: &str, field: &str| matches(of, kind) && matches(field, name);
     let is_zero = ["", "0", "0x00000000", "None", "Unknown"].contains(&printed);
@@ -453,7 +456,7 @@ impl<'a> Printed<'a> {
         Some(self.value(name)?.to_string())
     }
 
-    /// Returns a member of a struct, or named bits of a number.
+    /// Returns a member of a struct, or named bits of an integer.
     fn member(&self, name: &str, member: &str) -> Option<&'a Value<'a>> {
         let Value::Struct(members) = self.value(name)? else {
             return None;
@@ -498,8 +501,8 @@ impl<'a> Printed<'a> {
         }
     }
 
-    /// Returns the process to which the event's payload refers, or else the process that logged the
-    /// event. Returns -1 if neither is known.
+    /// Returns the process to which the event's payload refers. If the payload names no process, returns the
+    /// process that logged the event. Returns -1 if neither process is known.
     fn process(&self) -> i64 {
         let of_payload = match self.class() {
             "Process" | "Thread" | "Image" => self.number("ProcessId"),
@@ -525,8 +528,8 @@ impl<'a> Printed<'a> {
             .into()
     }
 
-    /// Returns the thread to which the event's payload refers, or else the thread that logged the
-    /// event. Returns -1 if neither is known.
+    /// Returns the thread to which the event's payload refers. If the payload names no thread, returns the
+    /// thread that logged the event. Returns -1 if neither thread is known.
     fn thread(&self) -> i64 {
         let of_header = || self.event.thread_id().map(|id| id as i32);
         let of_payload = match self.class() {
@@ -602,8 +605,8 @@ fn cut(text: &str) -> String {
     text.replace('\n', "\\n").replace('\r', "\\r")
 }
 
-/// Returns true if `printed` is TraceEvent's text for `value`. TraceEvent prints numbers with
-/// thousands separators and often signed, bits as a list of names, and times in UTC.
+/// Returns true if `printed` is TraceEvent's text for `value`. TraceEvent prints numbers with thousands
+/// separators and often as signed numbers. It prints bits as a list of names, and times in UTC.
 fn is_printed_as(value: &Value<'_>, printed: &str) -> bool {
     let number = printed.replace(',', "");
     match value {

@@ -7,8 +7,8 @@ use etl::Event;
 use events::schema::Source;
 use events::{Decoded, Value, built_in};
 
-/// Kernel classes that TraceEvent names differently or lists under another provider: our name,
-/// TraceEvent's provider, TraceEvent's name.
+/// Kernel classes that TraceEvent names differently or lists under another provider. Each entry has our name,
+/// TraceEvent's provider, and TraceEvent's name.
 const CLASSES: &[(&str, &str, &str)] = &[
     ("DiskIo", "Windows Kernel", "DiskIO"),
     ("FileIo", "Windows Kernel", "FileIO"),
@@ -18,7 +18,7 @@ const CLASSES: &[(&str, &str, &str)] = &[
     ("ImageId", "KernelTraceControl", "ImageID"),
 ];
 
-/// Opcodes that TraceEvent names differently in all classes: our name, TraceEvent's name.
+/// Opcodes that TraceEvent names differently in all classes. Each entry has our name and TraceEvent's name.
 const OPCODES: &[(&str, &str)] = &[
     ("End", "Stop"),
     ("DCEnd", "DCStop"),
@@ -26,7 +26,7 @@ const OPCODES: &[(&str, &str)] = &[
     ("SendIPV4", "Send"),
 ];
 
-/// Single kernel events that TraceEvent names differently: our name, TraceEvent's name.
+/// Single kernel events that TraceEvent names differently. Each entry has our name and TraceEvent's name.
 const EVENTS: &[(&str, &str)] = &[
     ("EventTrace/Header", "EventTrace"),
     ("ImageId/DbgIdDeterministic", "ImageID/DbgDeterm"),
@@ -50,7 +50,7 @@ const EVENTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Kernel events that TraceEvent does not know. It asks Windows to decode them.
+/// Kernel events that TraceEvent does not know. TraceEvent asks Windows to decode them.
 const DECODED_BY_WINDOWS: &[&str] = &[
     "EventTrace/PartitionInfo",
     "Image/HypercallPage",
@@ -60,7 +60,8 @@ const DECODED_BY_WINDOWS: &[&str] = &[
     "SystemConfig/Platform",
 ];
 
-/// Events of user-mode providers that TraceEvent names differently: our name, TraceEvent's name.
+/// Events of user-mode providers that TraceEvent names differently. Each entry has our name and TraceEvent's
+/// name.
 const USER_EVENTS: &[(&str, &str)] = &[
     (
         "Microsoft-Windows-DotNETRuntime/GC/GCBulkMovedObjectRanges",
@@ -88,8 +89,8 @@ const USER_EVENTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Events that TraceEvent removes from a trace, with the reason. It keeps their facts elsewhere and
-/// calls them "bookkeeping events".
+/// Events that TraceEvent removes from a trace, with the reason. TraceEvent keeps the facts of these events
+/// in other data. It calls them "bookkeeping events".
 const LEFT_OUT: &[(&str, &str)] = &[
     ("Windows Kernel/FileIO/FileCreate", "kept as file names"),
     ("Windows Kernel/FileIO/FileDelete", "kept as file names"),
@@ -119,7 +120,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns TraceEvent's names of the event's provider and of the event.
+/// Returns the names that TraceEvent uses for the event's provider and for the event.
 pub(crate) fn name(event: &Event<'_>, decoded: &Decoded<'_>) -> (String, String) {
     let identity = &decoded.identity;
     let provider = identity.provider.as_deref().unwrap_or("");
@@ -131,8 +132,8 @@ pub(crate) fn name(event: &Event<'_>, decoded: &Decoded<'_>) -> (String, String)
     let by_id = || format!("EventID({})", descriptor.unwrap().id);
     let mut name = own.map_or_else(by_id, str::to_owned);
     if provider.starts_with("Microsoft-Windows-DotNETRuntime") {
-        // Metadata in the trace has the names that programmers use (`GarbageCollection/GCStart`).
-        // TraceEvent prints names for users, which are also in our built-in layouts.
+        // Metadata in the trace has names for programmers (`GarbageCollection/GCStart`). TraceEvent prints
+        // names for users. Our built-in layouts also have the names for users.
         let d = descriptor.unwrap();
         let facts = built_in::schema(identity.guid.unwrap(), d.id, d.version);
         name = facts.unwrap().name.to_string();
@@ -174,20 +175,21 @@ fn kernel_name(ours: &str) -> (String, String) {
     (provider.to_owned(), name)
 }
 
-/// Returns the reason why TraceEvent's baselines have no event of that kind, or `None` if they can
-/// have some.
+/// Returns the reason why TraceEvent's baselines have no event of the kind `kind`. Returns `None` if the
+/// baselines can have such events.
 pub(crate) fn reason_not_in_baselines(kind: &str) -> Option<&'static str> {
     let kept = ["Image/KernelBase", "SystemConfig/Platform"];
     let own = kind.strip_prefix("MSNT_SystemTrace/")?;
     (!kept.contains(&own)).then_some("Windows decodes the event, and builds of Windows differ")
 }
 
-/// Returns the reason why TraceEvent removes an event of that kind from a trace, or `None` if it
-/// keeps the event.
+/// Returns the reason why TraceEvent removes an event of the kind `kind` from a trace. Returns `None` if
+/// TraceEvent keeps the event.
 pub(crate) fn reason_left_out(kind: &str, decoded: &Decoded<'_>) -> Option<&'static str> {
     let number = |name: &str| decoded.fields.get(name).and_then(Value::as_u64);
     match kind {
-        // TraceEvent removes samples of idle processors, except samples of interrupts on them.
+        // TraceEvent removes samples of idle processors. It keeps the samples of interrupts on idle
+        // processors.
         "Windows Kernel/PerfInfo/Sample" => {
             let Some(Value::Struct(flags)) = decoded.fields.get("Flags") else {
                 panic!("no flags")

@@ -1,8 +1,7 @@
-//! Comparison of whole real traces with the output of TraceEvent, another program that reads
-//! traces.
+//! Comparison of whole real traces with the output of TraceEvent, another program that reads traces.
 //!
-//! Tables in these modules list each difference and its reason, so no difference is hidden. Each
-//! test prints the numbers of compared items (visible with `--nocapture`).
+//! Tables in these modules list each difference and its reason, so no difference is hidden. Each test prints
+//! how many items were compared (visible with `--nocapture`).
 
 #![allow(clippy::print_stdout)] // The tests print the numbers of compared items.
 
@@ -28,13 +27,14 @@ struct Sum {
     kinds: usize,
     events: usize,
     fields: usize,
-    /// Fields that do not exist in an event's version. TraceEvent prints them as empty or zero.
+    /// Number of fields that do not exist in an event's version. TraceEvent prints such fields as empty or
+    /// zero.
     absent: usize,
-    /// Fields that differ for a known reason.
+    /// Number of fields that differ for a known reason.
     explained: usize,
 }
 
-/// Compares a trace with its baseline: the number of events of each kind, and each field of the
+/// Compares a trace with its baseline. Compares the number of events of each kind, and each field of the
 /// first events of each kind.
 fn compare(name: &str) -> Sum {
     let baseline = Baseline::read(name);
@@ -178,7 +178,7 @@ fn order_over_files() {
     assert_eq!(order::compare(&trace, &names), order);
 }
 
-/// Expected number of events without a layout, by file and provider. The files do not describe
+/// Expected number of events without a layout, by file and provider. The files contain no description of
 /// these events.
 const UNDECODED: &[(&str, &str, usize)] = &[
     (

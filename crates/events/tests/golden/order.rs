@@ -1,28 +1,28 @@
-//! Comparison of the order of events in a trace of several files.
+//! Compares the order of events in a trace of several files with another program's order.
 
 use crate::kinds;
 use crate::trace::Decodable;
 
-/// Events of one file and one CPU: index of the file, number of the CPU.
+/// Events of one file and one CPU. The values are the index of the file and the number of the CPU.
 type Stream = (u16, u16);
 
 /// Result of comparing two orders.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) events: usize,
-    /// Number of times at which several streams have events.
+    /// Number of different times at which several streams have events.
     pub(crate) ties: usize,
-    /// Number of choices between streams with the same time that Windows' rule does not decide.
+    /// Number of choices between streams with the same time for which the rule of Windows gives no result.
     pub(crate) open: usize,
 }
 
-/// Compares the order of a trace's events with `names`, the event names in TraceEvent's output.
-/// TraceEvent shows the events in the order in which Windows merged the files.
+/// Compares the order of a trace's events with `names`, the event names in TraceEvent's output. TraceEvent
+/// shows the events in the order in which Windows merged the files.
 ///
-/// Windows sorts events by time. If events have the same time, those of one stream stay together,
-/// and the stream from which Windows read last is first. The order of the other streams depends on
-/// Windows' internal queue. Our trace sorts such events by CPU and file, so this function
-/// rearranges them by Windows' rule before the comparison.
+/// Windows sorts events by time. If events have the same time, the events of one stream stay together. The
+/// stream from which Windows read last comes first. The order of the other streams depends on Windows'
+/// internal queue. Our trace sorts events of the same time by CPU and file. So this function first rearranges
+/// them by the rule of Windows and then compares.
 pub(crate) fn compare(trace: &Decodable, names: &[&str]) -> Order {
     let mut shown: Vec<(i64, Stream, String)> = Vec::new();
     trace.for_each(|event, decoded| {

@@ -1,9 +1,9 @@
-//! Opening of a trace and its decoder for the comparison.
+//! Opens a trace and prepares its decoder for the comparison.
 
 use etl::{Event, FileSource, Source, Trace};
 use events::{Decoded, Decoder};
 
-/// A trace with a decoder that has learned its metadata.
+/// A trace and a decoder that has already learned the metadata of the trace.
 pub(crate) struct Decodable {
     pub(crate) trace: Trace,
     pub(crate) decoder: Decoder,

@@ -3,8 +3,8 @@
 use events::kernel::Class;
 use serde_json::Value as Json;
 
-/// Names of tests whose payloads `kernel-payload-vectors.json` marks as 32-bit, although the source
-/// and the bytes are 64-bit.
+/// Names of tests with wrong labels. `kernel-payload-vectors.json` marks their payloads as 32-bit, although
+/// the source and the bytes are 64-bit.
 const WIDE_DESPITE_LABEL: &[&str] = &["ImageDCEndV2", "ImageDCEndV3"];
 
 /// A payload and its expected content.
@@ -16,7 +16,7 @@ pub(crate) struct Vector {
     pub(crate) version: u8,
     pub(crate) pointer_size: usize,
     pub(crate) payload: Vec<u8>,
-    /// All entries that the JSON file has for the payload. Not every test here uses them.
+    /// All entries that the JSON file has for the payload. Some entries are not used by the tests here.
     #[allow(dead_code)]
     pub(crate) json: Json,
 }

@@ -1,11 +1,11 @@
-//! Writer of the file format of PDBs, in which pages contain several streams.
+//! Writer of the file format of PDBs. A file consists of pages, and the pages contain several streams.
 
 use etl::write::Payload;
 
 const PAGE: usize = 4096;
 
-/// Page of the active map of free pages. A file has two such maps: the second and the third page of
-/// every 4096 pages belong to them.
+/// Number of the page with the active map of free pages. A file has two such maps. In every 4096 pages, the
+/// second page belongs to the first map and the third page to the second map.
 const FREE_MAP: u32 = 1;
 
 /// Pages of the file. They are allocated in sequence.
@@ -18,7 +18,7 @@ impl Pages {
         (self.bytes.len() / PAGE) as u32
     }
 
-    /// Stores bytes in new pages and returns their numbers.
+    /// Stores bytes in new pages. Returns the numbers of these pages.
     fn put(&mut self, bytes: &[u8]) -> Vec<u32> {
         let mut pages = Vec::new();
         for part in bytes.chunks(PAGE) {
@@ -62,9 +62,9 @@ pub(super) fn container(streams: &[Payload]) -> Vec<u8> {
     head.u32(directory.len() as u32).u32(0);
     numbers(&mut head, &directory_at);
 
-    // In a map, the bits of used pages are 0 (not free). A map consists of one page in every 4096 pages, and its
-    // pages are read as one bit set. This bit set is eight times as long as needed, so only the first of the
-    // map's pages have bits of existing pages.
+    // In a map, the bit of a used page is 0 (not free). A map has one page in every 4096 pages, and these
+    // pages are read as one bit set. The bit set is eight times as long as necessary. So only the first pages
+    // of the map have bits of existing pages.
     let count = pages.count() as usize;
     let mut file = pages.bytes;
     file[..head.len()].copy_from_slice(&head);

@@ -1,9 +1,9 @@
 //! Writer of small but complete PDBs that contain only the addresses of functions.
 //!
-//! The PDBs belong to simulated programs with invented functions. With them, tools that resolve
-//! addresses can be tested end to end. A PDB has one compiland and one code section. For each function,
-//! it has a procedure and a public symbol, with the hash tables by which debuggers find names. The
-//! layout follows [LLVM's documentation] of the format and [Microsoft's own sources].
+//! The PDBs belong to simulated programs with invented functions. With these PDBs, tools that resolve
+//! addresses can be tested end to end. A PDB has one compilation unit (compiland) and one code section. For
+//! each function, it has a procedure and a public symbol. It also has the hash tables in which debuggers find
+//! names. The layout follows [LLVM's documentation] of the format and [Microsoft's own sources].
 //!
 //! [LLVM's documentation]: https://llvm.org/docs/PDB/index.html
 //! [Microsoft's own sources]: https://github.com/microsoft/microsoft-pdb
@@ -17,11 +17,11 @@ use crate::PdbId;
 use container::container;
 use name_table::{Public, name_table};
 
-/// Relative address of the first code. Sections are aligned to pages, and the headers of an image are in
-/// its first page.
+/// Relative address of the first code. Sections are aligned to pages. The headers of an image are in its
+/// first page.
 const PAGE: u32 = 0x1000;
 
-/// Numbers of streams in the file. The first five streams have fixed numbers. The stream of the old
+/// Numbers of the streams in the file. The first five streams have fixed numbers. The stream of the old
 /// directory is empty.
 const SECTION_HEADERS: u16 = 5;
 const SYMBOL_RECORDS: u16 = 6;
@@ -30,7 +30,7 @@ const GLOBALS: u16 = 8;
 const COMPILAND: u16 = 9;
 const NO_STREAM: u16 = 0xFFFF;
 
-/// Number of the only section. Section numbers start at 1.
+/// Number of the code section, the only section. Section numbers start at 1.
 const CODE_SECTION: u16 = 1;
 
 /// Maximum length of a function's name, in bytes. A record has at most 64 KiB.
@@ -41,13 +41,13 @@ const MAX_NAME: usize = 0xFF00;
 pub struct Function {
     /// Name of the function.
     pub name: String,
-    /// Address relative to the module's base.
+    /// Address of the function, relative to the module's base.
     pub rva: u32,
-    /// Size in bytes.
+    /// Size of the function in bytes.
     pub size: u32,
 }
 
-/// Error: a PDB cannot describe the functions.
+/// Error that occurs if a PDB cannot describe the functions.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
     /// The function is empty, is in the headers of the image, exceeds the address space, or overlaps the
@@ -69,11 +69,11 @@ pub enum WriteError {
     Name(usize),
 }
 
-/// Returns a PDB that has this identity and describes the functions. `compiland` is the name of their
-/// compilation unit.
+/// Returns a PDB that has the identity `id` and describes the functions. `compiland` is the name of the
+/// functions' compilation unit.
 ///
 /// # Errors
-/// If a function has an invalid name or address.
+/// Returns an error if a function has an invalid name or address.
 pub fn write_pdb(
     id: &PdbId,
     compiland: &str,
@@ -93,7 +93,7 @@ pub fn write_pdb(
             size: *size,
         })?;
     }
-    // Addresses in the file are relative to the section, which starts with the first code.
+    // Addresses in the file are relative to the section. The section starts with the first code.
     let section_size = end - PAGE;
     let mut symbols = Payload::new();
     let mut publics = Vec::new();
@@ -130,7 +130,8 @@ fn information(id: &PdbId) -> Payload {
     const HAS_ID_STREAM: u32 = 20_140_508; // version number that announces this feature
     let mut stream = Payload::new();
     stream.u32(VC70).u32(0).u32(id.age()).guid(id.guid());
-    // There are no named streams: no bytes of names, and a hash table with 1 bucket and no entries.
+    // There are no named streams. So the list of names has no bytes, and the hash table has 1 bucket and no
+    // entries.
     stream.u32(0).u32(0).u32(1).u32(0).u32(0).u32(0);
     stream.u32(HAS_ID_STREAM);
     stream
@@ -154,8 +155,8 @@ fn no_types() -> Payload {
     stream
 }
 
-/// Returns the DBI stream, which contains the numbers of other streams, the compilands, and the code of
-/// each compiland.
+/// Returns the DBI stream. It contains the numbers of other streams, the compilation units (compilands), and
+/// the code of each compiland.
 fn debug_information(age: u32, compiland: &str, symbol_bytes: u32, section_size: u32) -> Payload {
     const V70: u32 = 19_990_903;
     const CONTRIBUTIONS_V60: u32 = 0xeffe_0000 + 19_970_605;
@@ -181,7 +182,7 @@ fn debug_information(age: u32, compiland: &str, symbol_bytes: u32, section_size:
     let mut sources = Payload::new();
     sources.u16(1).u16(0).u16(0).u16(0); // one compiland, no source files
 
-    // The file names for "edit and continue" are one empty name and a hash table. Compilands refer to
+    // The file names for "edit and continue" consist of one empty name and a hash table. Compilands refer to
     // the empty name.
     let mut names = Payload::new();
     names.u32(0xEFFE_EFFE).u32(1).u32(4).u32(0);
@@ -235,12 +236,12 @@ fn public(stream: &mut Payload, function: &Function) {
     push(stream, S_PUB32, &record);
 }
 
-/// Appends an S_GPROC32 record, which maps a name to a range of addresses, and the S_END record that
-/// closes it.
+/// Appends two records: an S_GPROC32 record, which maps a name to a range of addresses, and the S_END record
+/// that closes it.
 fn procedure(stream: &mut Payload, function: &Function) {
     const S_GPROC32: u16 = 0x1110;
     const S_END: u16 = 0x0006;
-    /// Size of the record up to its name, including the record header.
+    /// Size in bytes of the record's part before the name, including the record header.
     const FIXED: usize = 39;
     let end = stream.len() + (FIXED + function.name.len() + 1).next_multiple_of(4);
     let mut record = Payload::new();
@@ -257,7 +258,8 @@ fn procedure(stream: &mut Payload, function: &Function) {
     push(stream, S_END, &Payload::new());
 }
 
-/// Appends a symbol record: its size (without the size field), its kind, its fields, and padding.
+/// Appends a symbol record. It consists of its size (the size field is not counted), its kind, its fields,
+/// and padding.
 fn push(stream: &mut Payload, kind: u16, fields: &Payload) {
     let size = (4 + fields.len()).next_multiple_of(4) - 2;
     stream.u16(size as u16).u16(kind).bytes(fields);
@@ -271,8 +273,8 @@ fn align(bytes: &mut Payload) {
     }
 }
 
-/// Returns the stream that maps names and addresses to public symbols. It lists the symbols sorted by
-/// address.
+/// Returns the stream that maps names and addresses to public symbols. The stream lists the symbols in the
+/// order of their addresses.
 fn public_symbols(publics: &[Public<'_>]) -> Payload {
     let names = name_table(publics);
     let mut stream = Payload::new();

@@ -7,8 +7,8 @@ use etl::write::Payload;
 /// Number of buckets (IPHR_HASH in Microsoft's sources).
 const BUCKETS: usize = 4096;
 
-/// Unit of the bucket offsets, in bytes. It is the size that a hash record had in the memory of the
-/// original 32-bit programs.
+/// Unit of the bucket offsets in bytes. This is the size of a hash record in the memory of the original
+/// 32-bit programs.
 const RECORD_IN_MEMORY: u32 = 12;
 
 /// A public symbol with its name.
@@ -19,8 +19,8 @@ pub(super) struct Public<'a> {
     pub(super) record: u32,
 }
 
-/// Returns the hash table: a header, the symbols sorted by bucket, a bit mask of the non-empty buckets,
-/// and the offset of the first symbol in each non-empty bucket.
+/// Returns the hash table. It consists of a header, the symbols sorted by bucket, a bit mask of the non-empty
+/// buckets, and the offset of the first symbol in each non-empty bucket.
 pub(super) fn name_table(symbols: &[Public<'_>]) -> Payload {
     const VERSION: u32 = 0xeffe_0000 + 19_990_810;
     let mut order: Vec<(usize, &Public<'_>)> = symbols
@@ -50,7 +50,7 @@ pub(super) fn name_table(symbols: &[Public<'_>]) -> Payload {
     table
 }
 
-/// Compares two symbols of a bucket: first by the length of their names, then by name without case, then
+/// Compares two symbols of a bucket: first by the length of their names, then by name (case is ignored), then
 /// by record.
 fn by_name(a: &Public<'_>, b: &Public<'_>) -> Ordering {
     let lower = |public: &Public<'_>| public.name.to_ascii_lowercase();
@@ -59,9 +59,9 @@ fn by_name(a: &Public<'_>, b: &Public<'_>) -> Ordering {
         .then(a.record.cmp(&b.record))
 }
 
-/// Returns the hash of a name (`LHashPbCb` in Microsoft's sources, `hashStringV1` in LLVM's). It is the
-/// XOR of the 32-bit words of the name and of the remaining bytes, folded. The case of ASCII letters is
-/// ignored.
+/// Returns the hash of a name (`LHashPbCb` in Microsoft's sources, `hashStringV1` in LLVM's sources). The
+/// hash is the XOR of the 32-bit words of the name and of the remaining bytes. The result is then folded. The
+/// case of ASCII letters is ignored.
 fn hash(name: &[u8]) -> u32 {
     let (words, rest) = name.as_chunks::<4>();
     let mut hash = words

@@ -1,5 +1,5 @@
-//! Compiles drivers and PDBs with the Rust compiler and linker, for the target of Microsoft's tools.
-//! This needs no Windows SDK, because a driver needs no library.
+//! Compiles drivers and PDBs for the target of Microsoft's tools. It uses the Rust compiler and linker. No
+//! Windows SDK is needed, because a driver needs no library.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ pub(crate) struct Driver {
     _folder: tempfile::TempDir,
     pub(crate) pdb: PathBuf,
     pub(crate) id: PdbId,
-    /// Names and relative addresses of the image's exported functions.
+    /// Name and relative address of each function that the image exports.
     pub(crate) exports: Vec<(String, u32)>,
     /// Relative address of the end of the code.
     pub(crate) code_end: u32,
@@ -81,11 +81,11 @@ impl Driver {
     }
 }
 
-/// Image of the driver in the PE32+ format. The PDB is compared with it. The parser follows the
-/// specification.
+/// Image of the driver in the PE32+ format. The tests compare the PDB with this image. The parser of the
+/// image follows the specification.
 struct Image {
     bytes: Vec<u8>,
-    /// Relative address, size in memory and file offset of each section.
+    /// Relative address, size in memory and file offset for each section.
     sections: Vec<(u32, u32, u32)>,
     directories: usize,
 }

@@ -1,4 +1,4 @@
-//! Pretend driver: a DPC routine and an inlined function. Exports and volatile access need `unsafe`.
+//! Test driver with a DPC routine and an inlined function. Exports and volatile access need `unsafe`.
 #![no_std]
 #![no_main]
 #![allow(non_snake_case)]

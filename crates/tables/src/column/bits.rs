@@ -4,13 +4,13 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 
 use crate::column::Place;
 
-/// One bit per row, packed like Arrow's bitmaps. No bytes are stored while all rows have the same
-/// bit, which is the case for most columns.
+/// One bit per row, packed like Arrow's bitmaps. Most columns have the same bit in all rows. In this case, no
+/// bytes are stored.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bits {
     bytes: Vec<u8>,
     len: usize,
-    /// Bit of all rows; valid only while `bytes` is empty.
+    /// Bit of all rows. It is valid only while `bytes` is empty.
     all: bool,
 }
 
@@ -35,8 +35,8 @@ impl Bits {
         self.len += 1;
     }
 
-    /// Adds up to 64 rows. The lowest bit of `word` belongs to the first row. Bits from index
-    /// `rows` on must be 0.
+    /// Adds up to 64 rows. The lowest bit of `word` belongs to the first new row. The bits at index `rows`
+    /// and above must be 0.
     #[inline]
     pub(super) fn extend(&mut self, word: u64, rows: usize) {
         if rows == 0 {
@@ -65,7 +65,8 @@ impl Bits {
         self.bytes.extend_from_slice(&bits.to_le_bytes()[..bytes]);
     }
 
-    /// Adds `rows` rows. `bit` returns the bit of each new row, whose index is counted from 0.
+    /// Adds `rows` rows. `bit` returns the bit of a new row. Its argument is the index of the row among the
+    /// new rows, from 0.
     fn extend_with(&mut self, rows: usize, bit: impl Fn(usize) -> bool) {
         for first in (0..rows).step_by(64) {
             let count = (rows - first).min(64);
@@ -74,7 +75,7 @@ impl Bits {
         }
     }
 
-    /// Stores the bits of all rows as bytes.
+    /// Stores the bits of all rows in `bytes`.
     #[cold]
     fn spread(&mut self) {
         self.bytes = vec![if self.all { 0xFF } else { 0 }; self.len.div_ceil(8)];
@@ -119,7 +120,7 @@ impl Bits {
         gathered
     }
 
-    /// Returns true if there are no rows, or if no bytes are stored and all rows have the bit.
+    /// Returns true if all rows have the value `bit` and no bytes are stored, or if there are no rows.
     fn is_all(&self, bit: bool) -> bool {
         self.len == 0 || self.bytes.is_empty() && self.all == bit
     }

@@ -10,19 +10,19 @@ use arrow_schema::{DataType, Field, FieldRef};
 use crate::column::{Cells, Column, Place};
 use crate::view::{AddressesView, BytesView};
 
-/// A column of lists without nulls. `O` is Arrow's type of offsets. If the end of a list is out of
-/// the range of `O`, an empty list is stored.
+/// A column of lists without nulls. `O` is Arrow's type of offsets. If the end of a list does not fit into
+/// `O`, the column stores an empty list instead.
 #[derive(Clone, Debug)]
 pub struct Lists<T, O> {
     values: Vec<T>,
     offsets: Vec<O>,
 }
 
-/// List of addresses in each row, the innermost call first. All rows together have fewer than 2^31
-/// addresses.
+/// Column with a list of addresses in each row. The innermost call comes first. All rows together have fewer
+/// than 2^31 addresses.
 pub type Addresses = Lists<u64, i32>;
 
-/// Bytes of each row.
+/// Column with bytes in each row.
 pub type Bytes = Lists<u8, i64>;
 
 impl<T, O: OffsetSizeTrait> Default for Lists<T, O> {
@@ -50,7 +50,7 @@ impl<T: Copy, O: OffsetSizeTrait> Lists<T, O> {
     /// Returns the list of a row.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// Panics if there is no such row.
     pub fn get(&self, row: usize) -> &[T] {
         &self.values[self.offsets[row].as_usize()..self.offsets[row + 1].as_usize()]
     }

@@ -11,7 +11,7 @@ use crate::view::TextView;
 
 /// An enumeration whose values have names.
 pub trait Named: Copy {
-    /// Names, indexed by code.
+    /// Names of the values. The index of a name is the code of its value.
     const NAMES: &'static [&'static str];
 
     /// Returns the code of the value, which is its index in [`Named::NAMES`].

@@ -11,9 +11,8 @@ use crate::column::bits::Bits;
 use crate::column::{Cells, Column, Place, Primitive};
 use crate::view::{Flags, NullableView};
 
-/// A column of numbers or flags with nulls. No values are stored until the first value that is not
-/// null. This saves memory, because many columns have only nulls if the system that wrote the trace
-/// has no such field.
+/// A column of numbers or flags with nulls. While all rows are null, no values are stored. This saves memory:
+/// if the system that wrote the trace has no such field, the whole column is null.
 #[derive(Clone, Debug, Default)]
 pub struct Nullable<T> {
     values: Vec<T>,
@@ -33,7 +32,7 @@ impl<T: Copy + Default> Nullable<T> {
         self.known.push(value.is_some());
     }
 
-    /// Adds a value for each of the rows.
+    /// Adds a row for each element of `rows`.
     pub(crate) fn extend<R>(&mut self, rows: &[R], value: impl Fn(&R) -> Option<T>) {
         // 64 rows are added at a time, because their bits fill one word.
         for rows in rows.chunks(64) {
@@ -49,7 +48,7 @@ impl<T: Copy + Default> Nullable<T> {
         }
     }
 
-    /// Stores a value for every row.
+    /// Stores a value for every row. Rows without a value get a default.
     fn store_values(&mut self) {
         self.values.resize(self.known.len(), T::default());
     }
@@ -57,7 +56,7 @@ impl<T: Copy + Default> Nullable<T> {
     /// Returns the value of a row, if it is known.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// Panics if there is no such row.
     #[inline]
     pub fn get(&self, row: usize) -> Option<T> {
         self.known.get(row).then(|| self.values[row])
@@ -66,7 +65,7 @@ impl<T: Copy + Default> Nullable<T> {
     /// Replaces the value of a row.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// Panics if there is no such row.
     pub fn set(&mut self, row: usize, value: Option<T>) {
         self.store_values();
         self.values[row] = value.unwrap_or_default();
@@ -200,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// Tests a change between known and null at every bit of a byte.
+    /// Tests the change from known to null and from null to known at every bit of a byte.
     #[test]
     fn pushed_values_are_in_the_array() {
         for change in 0..20usize {
@@ -224,7 +223,7 @@ mod tests {
     /// Tests that pushing, splitting, gathering and appending keep the values of rows.
     #[test]
     fn parts_make_the_whole() {
-        // Known and null rows alternate in longer and longer sequences.
+        // Known rows and null rows alternate. The sequences become longer and longer.
         for (length, first) in (0..200).flat_map(|length| [(length, 0), (length, 1)]) {
             let is_known = |row: usize| (row.isqrt() + first) % 2 == 1;
             let rows: Vec<Option<u16>> = (0..length)

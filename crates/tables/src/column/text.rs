@@ -10,7 +10,7 @@ use crate::column::bits::Bits;
 use crate::column::{Cells, Column, Place};
 use crate::view::TextView;
 
-/// A column of text with nulls. All rows together have up to 2 GiB. Text that does not fit becomes
+/// A column of text with nulls. All rows together have up to 2 GiB. If a text does not fit, its row becomes
 /// null.
 #[derive(Clone, Debug)]
 pub struct Text {
@@ -42,7 +42,7 @@ impl Text {
     /// Returns the text of a row, if it is known.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// Panics if there is no such row.
     pub fn get(&self, row: usize) -> Option<&str> {
         let (from, to) = (self.offsets[row] as usize, self.offsets[row + 1] as usize);
         self.known

@@ -11,18 +11,17 @@ use crate::timed::Timed;
 use crate::trackers::Trackers;
 
 table! {
-    /// One row per context switch: a CPU stopped running the old thread and started the new one.
+    /// One row per context switch: a CPU stopped running the old thread and started the new thread.
     ///
-    /// The rows have the values as they were logged. The thread that really ran after a switch is
-    /// the old thread of the CPU's next switch. If this thread differs from `new_thread_id`, the
-    /// scheduler changed its decision.
+    /// The rows have the logged values. The thread that really ran after a switch is the old thread of the
+    /// CPU's next switch. If this thread differs from `new_thread_id`, the scheduler changed its decision.
     ContextSwitches, ContextSwitchesView = "context_switches" sorted by time_ns
         title "Context Switches"
         record "context switches (xperf -on CSWITCH, WPR keyword CSwitch)"
     {
         /// Time of the switch.
         time_ns: Vec<i64> = "CSwitch: header time" wpa "Switch-In Time (s)",
-        /// CPU that switched.
+        /// CPU that switched threads.
         cpu: Vec<u16> = "CSwitch: CPU of the buffer" wpa "CPU",
         /// Thread that the scheduler chose; 0 is the CPU's idle thread.
         new_thread_id: Vec<u32> = "CSwitch: NewThreadId" wpa "New Thread Id",
@@ -35,50 +34,49 @@ table! {
         /// State of the old thread after the switch: 0 initialized, 1 ready, 2 running, 3 standby,
         /// 4 terminated, 5 waiting, 6 transition, 7 deferred ready.
         old_state: Vec<u8> = "CSwitch: OldThreadState" wpa "Old State",
-        /// Wait reason of the old thread (`KWAIT_REASON`). The thread waits only if `old_state` is
-        /// 5. Otherwise the value is the reason of the switch: 30 quantum end, 31 dispatch
+        /// Wait reason of the old thread (`KWAIT_REASON`). The thread waits only if `old_state` is 5. If
+        /// `old_state` is not 5, the value is the reason of the switch: 30 quantum end, 31 dispatch
         /// interrupt, 32 preempted, 33 yield.
         old_wait_reason: Vec<u8> = "CSwitch: OldThreadWaitReason" wpa "Old Wait Reason",
         /// Mode in which the old thread waits: 0 kernel, 1 user.
         old_wait_mode: Vec<u8> = "CSwitch: OldThreadWaitMode",
         /// Low eight bits of the number of the old thread's ideal processor.
         old_ideal_processor: Vec<u8> = "CSwitch: OldThreadWaitIdealProcessor" wpa "Ideal Cpu",
-        /// Rank of the old thread in its scheduling group; rank 0 runs before higher ranks. Unknown
-        /// for the idle thread and before version 4 of the event (Windows 10 1709). The event has
-        /// no rank of the new thread.
+        /// Rank of the old thread in its scheduling group. Threads with rank 0 run before threads with higher
+        /// ranks. Unknown for the idle thread. Also unknown before version 4 of the event (Windows 10 1709).
+        /// The event has no rank of the new thread.
         old_rank: Nullable<u8> = "CSwitch: byte 10, unless OldThreadId is 0"
             wpa "Old Thread Rank",
-        /// C-state of the CPU while it was idle. Known only if the old thread is the idle thread.
+        /// C-state of the CPU while the CPU was idle. Known only if the old thread is the idle thread.
         previous_c_state: Nullable<u8> = "CSwitch: byte 10, if OldThreadId is 0"
             wpa "Prev CState",
-        /// Boost that is part of the new thread's priority. The low four bits are the foreground
-        /// boost, the high four bits are the unusual boost (inferred). Since version 2 of the
-        /// event.
+        /// Boost that is part of the new thread's priority. The low four bits are the foreground boost. The
+        /// high four bits are the unusual boost (inferred). Present since version 2 of the event.
         new_priority_decrement: Nullable<u8> = "CSwitch: NewThreadPriorityDecrement",
-        /// Clock ticks since the start of the new thread's last wait. Meaningless for the idle
-        /// thread. Since version 2 of the event.
+        /// Number of clock ticks since the start of the new thread's last wait. Meaningless for the idle
+        /// thread. Present since version 2 of the event.
         new_wait_time: Nullable<u32> = "CSwitch: NewThreadWaitTime" in "clock ticks",
-        /// Remaining quantum of the old thread; negative if the thread ran longer than its quantum.
-        /// Since version 2 of the event.
+        /// Remaining quantum of the old thread. It is negative if the thread ran longer than its quantum.
+        /// Present since version 2 of the event.
         old_remaining_quantum: Nullable<i32> = "CSwitch: OldThreadRemainingQuantum"
             in "1024 CPU cycles" wpa "Old Remaining Quantum",
-        /// Quantum of the new thread. Only in version 1 of the event (Windows XP, 2003).
+        /// Quantum of the new thread. Present only in version 1 of the event (Windows XP, 2003).
         new_quantum: Nullable<i8> = "CSwitch: NewThreadQuantum" in "quantum units",
-        /// Remaining quantum of the old thread. Only in version 1 of the event (Windows XP, 2003).
+        /// Remaining quantum of the old thread. Present only in version 1 of the event (Windows XP, 2003).
         old_quantum: Nullable<i8> = "CSwitch: OldThreadQuantum" in "quantum units",
-        /// Quality of service of the old thread: 0 high, 1 medium, 2 low, 3 multimedia, 4 deadline,
-        /// 5 and above other. Since version 4 of the event.
+        /// Quality of service of the old thread: 0 high, 1 medium, 2 low, 3 multimedia, 4 deadline, 5 and
+        /// above other. Present since version 4 of the event.
         old_qos: Nullable<u8> = "CSwitch: byte 13, bits 1-3" wpa "Old QoS",
-        /// Quality of service of the new thread; values as in `old_qos`. Since version 4 of the
-        /// event.
+        /// Quality of service of the new thread. The values are the same as in `old_qos`. Present since
+        /// version 4 of the event.
         new_qos: Nullable<u8> = "CSwitch: byte 13, bits 4-6" wpa "New QoS",
-        /// True if the background activity moderator rates the old thread as important. Only in
+        /// True if the background activity moderator rates the old thread as important. Present only in
         /// version 3 of the event (Windows 10 1703).
         old_bam_important: Nullable<bool> = "CSwitch: byte 13, bit 1",
-        /// True if the background activity moderator rates the new thread as important. Only in
+        /// True if the background activity moderator rates the new thread as important. Present only in
         /// version 3 of the event (Windows 10 1703).
         new_bam_important: Nullable<bool> = "CSwitch: byte 13, bit 2",
-        /// Four bits of unknown meaning. Since version 5 of the event (Windows 11 24H2).
+        /// Four bits of unknown meaning. Present since version 5 of the event (Windows 11 24H2).
         unknown_flags: Nullable<u32> = "CSwitch: dword at 24",
     }
 }
@@ -93,8 +91,8 @@ pub(crate) struct Switch {
 }
 
 impl Switch {
-    /// Returns the rank of the old thread. Versions 2 and 3 of the event are documented to have a
-    /// rank too, but the events of these versions in known traces have no rank.
+    /// Returns the rank of the old thread. According to the documentation, versions 2 and 3 of the event also
+    /// have a rank. But in known traces, the events of these versions have no rank.
     pub(crate) fn old_rank(&self) -> Option<u8> {
         self.payload.old_rank().filter(|_| self.version >= 4)
     }

@@ -16,15 +16,15 @@ use crate::table::Table;
 use crate::unreadable::UnreadableEvents;
 
 table! {
-    /// One row per logical processor that the trace describes, that has events, or that the
-    /// log-file header counts.
+    /// One row per logical processor. A processor has a row if the trace describes it, if it has events, or
+    /// if the log-file header counts it.
     Cpus, CpusView = "cpus" sorted by first_seen_ns {
         /// Start of the first session.
         first_seen_ns: Vec<i64> = "log-file header: StartTime",
-        /// Index of the processor in the system, as in the column `cpu` of other tables.
+        /// System-wide index of the processor. The column `cpu` of other tables has the same index.
         cpu: Vec<u16> = "Processors: ProcessorIndex; CPU of buffers; log-file header: NumberOfProcessors"
             wpa "CPU",
-        /// Processor group. Since Windows 10.
+        /// Processor group. Present since Windows 10.
         processor_group: Nullable<u16> = "ProcessorNumber; ProcessorGroup",
         /// Number of the processor within its group.
         number: Nullable<u8> = "ProcessorNumber; ProcessorGroup",
@@ -32,7 +32,7 @@ table! {
         numa_node: Nullable<u16> = "NumaNode, by group and number",
         /// Frequency of the processor.
         mhz: Nullable<u32> = "Processors: ProcessorSpeed; log-file header: CpuSpeedInMHz" in "MHz",
-        /// Marketing name of the processor. Since Windows 10.
+        /// Marketing name of the processor. Present since Windows 10.
         model: Text = "Processors: ProcessorName",
         /// Family, model and stepping of the processor.
         identifier: Text = "Processors: ProcessorIdentifier",
@@ -40,13 +40,14 @@ table! {
         vendor: Text = "Processors: VendorIdentifier",
         /// True if the trace has buffers of the processor.
         has_events: Vec<bool> = "CPU of buffers",
-        /// Time from which the trace has all events of the processor. If the session was a ring
-        /// buffer that overwrote older events, this is the time of the first event. Null if the
-        /// trace has all events from its start on.
+        /// Time from which the trace has all events of the processor. If the session was a ring buffer and
+        /// overwrote older events, this is the time of the first event. Null if the trace has all events
+        /// since the trace's start.
         recorded_from_ns: Nullable<i64> = "log-file header: LogFileMode; header time",
-        /// Time until which the trace has all events of the processor. If the file was truncated or the session
-        /// never stopped, this is the time of the last event. 0 if the trace has context switches, but does not
-        /// show which threads this processor ran. Null if the trace has all events until its end.
+        /// Time until which the trace has all events of the processor. If the file was truncated or the
+        /// session never stopped, this is the time of the last event. The value is 0 if the trace has context
+        /// switches but does not show which threads this processor ran. Null if the trace has all events
+        /// until the trace's end.
         recorded_until_ns: Nullable<i64> = "log-file header: EndTime; header time",
         /// Number of events that the processor logged.
         events: Vec<u64> = "number of events",
@@ -54,16 +55,16 @@ table! {
         first_event_ns: Nullable<i64> = "header time",
         /// Time of the processor's last event.
         last_event_ns: Nullable<i64> = "header time",
-        /// Longest time between two events of the processor.
+        /// Longest time between two consecutive events of the processor.
         longest_gap_ns: Nullable<i64> = "header time of two consecutive events",
-        /// Start of the longest time between two events.
+        /// Start of the longest time between two consecutive events of the processor.
         longest_gap_start_ns: Nullable<i64> = "header time of two consecutive events",
-        /// Time at which the session last dropped an event of the processor. Since Windows 11.
+        /// Time at which the session last dropped an event of the processor. Present since Windows 11.
         last_dropped_ns: Nullable<i64> = "LastDroppedTimes: TimeStamp",
     }
 }
 
-/// Upper limit of the number of processors; Windows supports fewer.
+/// Maximum number of processors that this table accepts. Windows supports fewer processors.
 pub(crate) const MAX_CPUS: u32 = 2048;
 
 /// A processor.
@@ -144,7 +145,7 @@ impl WholeTable for Cpus {
     }
 }
 
-/// Reads an event; `None` if its payload is unreadable.
+/// Reads an event. Returns `None` if the payload of the event is unreadable.
 fn read(
     event: &BufferedEvent<'_>,
     cpus: &mut BTreeMap<u16, Cpu>,
@@ -172,8 +173,8 @@ fn read(
             }
         }
         PROCESSOR_GROUP => {
-            // The indices first number the processors of the first group, then the processors of
-            // the second group, and so on.
+            // The indices are in the order of groups: first all processors of the first group, then all
+            // processors of the second group, and so on.
             let groups = ProcessorGroups::read(payload, version, width)?;
             let places = (0u16..).zip(groups.affinities()).flat_map(|(group, mask)| {
                 let numbers = (0u8..64).filter(move |number| mask >> number & 1 != 0);
@@ -186,8 +187,8 @@ fn read(
         _ => {
             let count = le::u32(payload, 0)? as usize;
             let masks = payload.get(4..)?;
-            // In recent builds, an element is an affinity with a group (16 bytes). In older builds,
-            // it is documented to be a mask without a group (8 bytes).
+            // In recent builds, an element is an affinity with a group (16 bytes). According to the
+            // documentation, an element in older builds is a mask without a group (8 bytes).
             let has_groups = masks.len() / 16 >= count;
             let size = if has_groups { 16 } else { 8 };
             nodes.clear();

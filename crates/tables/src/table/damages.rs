@@ -10,26 +10,26 @@ use crate::schema::table;
 use crate::unreadable::UnreadableEvents;
 
 table! {
-    /// One row per loss of events or buffers, or per fault in a file. Numbers that include the time range of a
-    /// loss are doubtful.
+    /// One row per loss of events or buffers, or per fault in a file. If a number covers the time range of a
+    /// loss, the number is doubtful.
     ///
-    /// The same loss can have several rows: for the count in the header, for marks in buffers, and
-    /// for gaps in the sequence numbers of buffers.
+    /// The same loss can have several rows: for the count in the header, for marks in buffers, and for gaps
+    /// in the sequence numbers of buffers.
     Damages, DamagesView = "damage" sorted by start_ns
         title "Losses and Faults"
         lasts start_ns to end_ns
     {
-        /// Earliest time of the loss. If no better time is known, this is the start of the session
+        /// Earliest possible time of the loss. If no better time is known, this is the start of the session
         /// or of the buffer.
         start_ns: Vec<i64> = "log-file header: StartTime; first event of the buffer",
-        /// Latest time of the loss, if known.
+        /// Latest possible time of the loss, if it is known.
         end_ns: Nullable<i64> = "log-file header: EndTime; first event of the CPU's next buffer",
-        /// Kind: `events_lost`, `buffers_lost` (counted by a session), `buffer_marks_lost_events`,
-        /// `buffer_marks_lost_buffers`, `loss_events` (of a real-time session),
-        /// `missing_sequence_numbers`, `unfinished`, or a kind of fault: `clock_inversion`,
+        /// Kind of the loss or fault. Kinds of losses are `events_lost` and `buffers_lost` (counted by a
+        /// session), `buffer_marks_lost_events`, `buffer_marks_lost_buffers`, `loss_events` (of a real-time
+        /// session), `missing_sequence_numbers` and `unfinished`. Kinds of faults are `clock_inversion`,
         /// `truncated`, `ends_early`, `decompress`, `not_a_buffer`, `unknown_record`, …
         kind: Text = "the loss or fault",
-        /// Number of events, buffers, sequence numbers or faults.
+        /// Number of lost events, lost buffers, missing sequence numbers or faults.
         count: Nullable<u64> = "the header's count; number of such events or faults",
         /// Name of the file.
         file: Text = "the file",
@@ -72,10 +72,10 @@ const LOSSES: [&str; 7] = [
 const LOSS_EVENTS: &str = "loss_events";
 
 impl Damages {
-    /// Kind of the row with the number of events that report a loss in a real-time session.
+    /// Kind of the row that counts the loss events of a real-time session. Such an event reports a loss.
     pub const LOSS_EVENTS: &'static str = LOSS_EVENTS;
 
-    /// Returns true if a kind of row is a fault: an unreadable part of a file.
+    /// Returns true if a kind of row means a fault. A fault is an unreadable part of a file.
     pub fn is_fault(kind: &str) -> bool {
         !LOSSES.contains(&kind)
     }
@@ -97,14 +97,15 @@ impl WholeTable for Damages {
             (LOSS_EVENTS, damage.loss_events),
             (
                 "missing_sequence_numbers",
-                // If the count is unknown, the rows of faults report the damaged sequence numbers.
+                // If the number of missing sequence numbers is unknown, other rows report the damaged
+                // sequence numbers as faults.
                 damage.missing_sequence_numbers().unwrap_or(0),
             ),
         ] {
             rows.extend((count > 0).then(|| whole(kind, count)));
         }
         rows.extend(fault_rows(trace, damage));
-        // Only a limited number of faults have a known position. These rows count the other faults.
+        // Only a limited number of faults is kept with a position. These rows count the other faults.
         for (kind, count) in damage.counts() {
             let placed = (damage.faults().iter()).filter(|fault| fault.what.name() == *kind);
             let more = count.saturating_sub(placed.count() as u64);
@@ -135,7 +136,7 @@ impl Damages {
     }
 }
 
-/// Returns the losses that sessions counted, and the sessions that never stopped.
+/// Returns one row for each loss that a session counted, and one row for each session that never stopped.
 fn session_rows(trace: &Trace) -> Vec<Row> {
     let mut rows = Vec::new();
     for segment in trace.segments() {
@@ -163,7 +164,7 @@ fn session_rows(trace: &Trace) -> Vec<Row> {
     rows
 }
 
-/// Returns the buffers that are marked because events or buffers were lost.
+/// Returns one row for each mark in a buffer. A mark means that events or buffers were lost.
 fn buffer_rows(trace: &Trace) -> Vec<Row> {
     let mut rows = Vec::new();
     for stream in trace.streams() {
@@ -172,8 +173,8 @@ fn buffer_rows(trace: &Trace) -> Vec<Row> {
             let segment = &trace.segments()[usize::from(buffer.segment)];
             let first_ns = |i: usize| Some(segment.clock.to_ns(buffers.get(i)?.first_time));
             for (flag, kind, from, until) in [
-                // A mark of lost events means a loss while the buffer was filled. A mark of lost buffers means a
-                // loss before the buffer.
+                // A mark of lost events means that events were lost while the buffer was filled. A mark of
+                // lost buffers means that buffers were lost before this buffer.
                 (
                     buffer_flag::EVENTS_LOST,
                     "buffer_marks_lost_events",

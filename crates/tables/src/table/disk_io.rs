@@ -21,25 +21,25 @@ table! {
     {
         /// Time at which the request was completed.
         time_ns: Vec<i64> = "header time",
-        /// Start of the request: the time of the init event of the same kind with the same request
-        /// packet. If there is no such event, or if it contradicts `response_ns`, it is the
+        /// Start of the request. This is the time of the init event with the same kind and the same request
+        /// packet. If there is no such event, or if the event contradicts `response_ns`, this is the
         /// completion time minus `response_ns`.
         init_ns: Nullable<i64> = "ReadInit, WriteInit, FlushInit: header time, by kind and Irp"
             wpa "Init Time (s)",
-        /// Time that the disk worked on the request. It begins at the start of the request or at
-        /// the previous completion on the same disk, whichever is later.
+        /// Time that the disk worked on the request. This time begins at the start of the request or at the
+        /// previous completion on the same disk, whichever is later.
         service_ns: Nullable<i64> = "time_ns - max(init_ns, the disk's previous completion)"
             wpa "Disk Service Time",
         /// Time that the request waited in the disk's queue.
         queue_ns: Nullable<i64> = "duration_ns - service_ns",
         /// Time from the start to the completion of the request.
         duration_ns: Nullable<i64> = "time_ns - init_ns" wpa "IO Time",
-        /// Duration of the request as measured by the kernel. Unknown if it is longer than the trace,
-        /// because it is then damaged.
+        /// Duration of the request, measured by the kernel. Unknown if it is longer than the trace, because
+        /// such a duration is damaged.
         response_ns: Nullable<i64> = "HighResResponseTime",
         /// CPU that logged the completion.
         cpu: Vec<u16> = "CPU of the buffer" wpa "CPU",
-        /// Kind of request: `read`, `write` or `flush`; also for optical disks.
+        /// Kind of request: `read`, `write` or `flush`. Requests to optical disks have the same kinds.
         kind: Names<DiskIoKind> = "DiskIo Read, Write, FlushBuffers, OpticalRead, OpticalWrite, OpticalFlush"
             wpa "IO Type",
         /// Number of the disk.
@@ -52,12 +52,12 @@ table! {
         priority: Vec<u8> = "IrpFlags bits 17-19" wpa "Priority",
         /// Flags of the request packet (IRP).
         irp_flags: Vec<u32> = "IrpFlags",
-        /// Address of the request packet (IRP). Since version 2 (Windows Vista).
+        /// Address of the request packet (IRP). Present since version 2 (Windows Vista).
         irp: Nullable<u64> = "Irp",
         /// Key of the file. Unknown for a flush.
         file_object: Nullable<u64> = "FileObject",
-        /// Thread that made the request. Since version 3 (Windows 8), the id is in the completion
-        /// event; in earlier versions, it is in the init event.
+        /// Thread that made the request. Since version 3 (Windows 8), the completion event contains the
+        /// thread id. In earlier versions, the init event contains it.
         thread_id: Nullable<u32> = "IssuingThreadId; init event: header thread" wpa "Thread ID",
         /// Row of the thread in `threads`.
         thread_row: Nullable<u32> = "thread_id and time_ns in `threads`",
@@ -65,7 +65,7 @@ table! {
         process_id: Nullable<u32> = "thread_id and time_ns in `threads`" wpa "Process Id",
         /// Row of the process in `processes`.
         process_row: Nullable<u32> = "process_id and time_ns in `processes`",
-        /// Path of the file, with a drive letter if the trace maps its volume to one.
+        /// Path of the file. It has a drive letter if the trace maps the volume to a drive letter.
         path: Text = "FileIo Name, FileCreate, FileDelete, FileRundown: FileName, by FileObject"
             wpa "Path Name",
         /// Stack of the thread that made the request.
@@ -92,7 +92,7 @@ impl Named for DiskIoKind {
     }
 }
 
-/// Completions and starts of requests.
+/// Completions of requests, and starts of requests.
 #[derive(Debug, Default)]
 pub(crate) struct DiskEvents {
     completions: DiskIo,
@@ -114,8 +114,9 @@ impl Start {
     }
 }
 
-/// Returns true if a start belongs to another request, because the duration since this start is not the duration
-/// that the kernel measured. A difference of a tenth, or of a millisecond, is accepted.
+/// Returns true if a start belongs to another request. In this case, the duration since this start differs
+/// from the duration that the kernel measured. A difference of a tenth or of a millisecond is accepted,
+/// whichever is larger.
 fn contradicts(duration_ns: i64, response_ns: i64) -> bool {
     duration_ns.abs_diff(response_ns) > (response_ns.unsigned_abs() / 10).max(1_000_000)
 }
@@ -155,7 +156,7 @@ impl Rows for DiskEvents {
 #[derive(Debug, Default)]
 pub(crate) struct DiskState {
     threads: ThreadFinder,
-    /// Times and starts of the requests that have not completed yet, by kind and request packet.
+    /// Time and start of each request that has not completed yet, by kind and request packet.
     open: FxHashMap<(DiskIoKind, u64), (i64, Start)>,
     /// Time of each disk's last completion.
     completed_ns: FxHashMap<u32, i64>,
@@ -194,8 +195,8 @@ impl EventTable for DiskIo {
         }
     }
 
-    /// Makes the rows of the requests that complete in the slice. Request packets are reused, so a
-    /// completion belongs to the latest start of its kind and packet that has no completion yet.
+    /// Makes the rows of the requests that complete in the slice. Request packets are reused. So a completion
+    /// belongs to the latest start that has the same kind and packet and no completion yet.
     fn join(raw: &mut DiskEvents, state: &mut DiskState, trackers: &Trackers<'_>) -> DiskIo {
         let DiskEvents {
             completions: mut rows,
@@ -239,7 +240,7 @@ impl EventTable for DiskIo {
                     trackers.stacks.find(start_ns, thread, start.cpu)
                 }));
         }
-        // The remaining starts are those of requests that complete in a later slice.
+        // The remaining starts belong to requests that complete in a later slice.
         state
             .open
             .extend(starts.map(|start| (start.1.key(), start)));
@@ -250,7 +251,8 @@ impl EventTable for DiskIo {
 }
 
 impl DiskIo {
-    /// Sets the response time of a row to unknown if it is longer than the trace, because it is then damaged.
+    /// Sets the response time of a row to unknown if it is longer than the trace. Such a response time is
+    /// damaged.
     fn refuse_long_response(&mut self, row: usize, length_ns: Option<i64>) {
         let longest_ns = length_ns.unwrap_or(i64::MAX);
         if self.response_ns.get(row) > Some(longest_ns) {
@@ -286,8 +288,8 @@ impl DiskIo {
             self.thread_id.push(transfer.issuing_thread_id);
             (transfer.irp_flags, transfer.response_time)
         };
-        // The response time is in ticks of the performance counter. The frequency of this counter
-        // is known only if the counter is the session's clock.
+        // The response time is in ticks of the performance counter. If this counter is not the session's
+        // clock, its frequency is unknown.
         let clock = event.clock();
         let response = response
             .filter(|_| clock.kind() == ClockKind::Qpc)

@@ -12,7 +12,7 @@ use crate::schema::table;
 use crate::unreadable::UnreadableEvents;
 
 table! {
-    /// One row per kind of event: events with the same header, provider, id, version and layout.
+    /// One row per kind of event. Events of one kind have the same header, provider, id, version and layout.
     /// The table shows what a trace contains.
     EventKinds, EventKindsView = "event_kinds" sorted by first_ns
         title "Event Kinds"
@@ -22,32 +22,32 @@ table! {
         first_ns: Vec<i64> = "header time",
         /// Time of the last event of the kind.
         last_ns: Vec<i64> = "header time",
-        /// Format of the events: `kernel`, `classic`, `manifest`, `tracelogging`, `wpp`, or
-        /// `other`. The format `other` is used for records without a kind, and for all kinds that
-        /// were found after the maximum number of kinds was reached.
+        /// Format of the events: `kernel`, `classic`, `manifest`, `tracelogging`, `wpp`, or `other`. The
+        /// format `other` means records without a kind. It also means all kinds that were found after the
+        /// maximum number of kinds was reached.
         format: Names<EventFormat> = "header",
         /// Kind of header: `SYSTEM64`, `COMPACT64`, `EVENT_HEADER64`, …
         header: Text = "header type",
         /// Name of the provider. For WPP messages, this is the name of the module.
         provider: Text = "metadata; provider traits",
-        /// Class of kernel and other classic events: `Thread`, `DiskIo`, `ImageId`, …
+        /// Class of a kernel event or another classic event: `Thread`, `DiskIo`, `ImageId`, …
         class: Text = "hook group; class GUID",
         /// GUID of the provider or event class.
         provider_guid: Text = "header GUID",
         /// Name of the event.
         event: Text = "metadata; TraceLogging name",
-        /// Hook id of kernel events: group in the high byte, opcode in the low byte. Classic events
-        /// of a kernel class have the hook id that the kernel uses for them.
+        /// Hook id of kernel events: the group in the high byte, the opcode in the low byte. Classic events
+        /// of a kernel class have the hook id that the kernel uses for these events.
         hook: Nullable<u16> = "HookId; class GUID and opcode",
         /// Event id. For WPP messages, this is the number of the message.
         id: Nullable<u16> = "EVENT_DESCRIPTOR Id; message number",
-        /// Version of the layout.
+        /// Version of the event's layout.
         version: Nullable<u8> = "header version",
-        /// Opcode.
+        /// Opcode of the event.
         opcode: Nullable<u8> = "header opcode",
-        /// Number of events.
+        /// Number of events of the kind.
         count: Vec<u64> = "number of events",
-        /// Size of all records: headers, extended items and payloads.
+        /// Total size of the records of all events of the kind: headers, extended items and payloads.
         size_bytes: Vec<u64> = "size of the records",
         /// Size of the smallest payload.
         least_payload_bytes: Vec<u32> = "size of the payloads",
@@ -57,7 +57,7 @@ table! {
         stacks: Vec<u64> = "extended items STACK_TRACE and STACK_KEY",
         /// Name of the file with the first event.
         file: Text = "the file",
-        /// Offset in the file of the buffer with the first event.
+        /// Offset of the buffer that contains the first event, in the file.
         buffer_offset_bytes: Vec<u64> = "offset of the buffer",
         /// Offset of the first event in its decompressed buffer.
         record_offset_bytes: Vec<u32> = "offset of the record",
@@ -71,13 +71,13 @@ pub enum EventFormat {
     Kernel,
     /// Classic event with a class GUID.
     Classic,
-    /// Event of a provider, described by a manifest or by other events.
+    /// Event of a provider. A manifest or other events describe it.
     Manifest,
     /// Event that contains its own description.
     Tracelogging,
     /// WPP message.
     Wpp,
-    /// Record without a kind, or of a kind that was found after the maximum number of kinds was
+    /// Record without a kind. Also a record of a kind that was found after the maximum number of kinds was
     /// reached.
     Other,
 }
@@ -97,7 +97,7 @@ impl Named for EventFormat {
     }
 }
 
-/// The survey of kinds counts every event, so no events are registered here.
+/// The survey of kinds counts every event. So this table registers no events here.
 impl Register for EventKinds {
     const NEEDS: &'static [Reader] = &[Reader::Metadata];
 }

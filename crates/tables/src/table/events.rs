@@ -8,8 +8,8 @@ use crate::table::Table;
 use crate::trackers::{ThreadFinder, Trackers};
 
 table! {
-    /// One row per event of a provider, and per kernel event that no other table contains. Events
-    /// are decoded with the descriptions in the trace and with those that are publicly known.
+    /// One row per event of a provider. Also one row per kernel event that no other table contains. Events
+    /// are decoded with the descriptions in the trace and with the publicly known descriptions.
     Events, EventsView = "events" sorted by time_ns
         title "Generic Events"
         record "providers (xperf -start … -on PROVIDER, or a WPR profile that names them)"
@@ -18,13 +18,13 @@ table! {
         time_ns: Vec<i64> = "header time" wpa "Time (s)",
         /// CPU that logged the event.
         cpu: Vec<u16> = "CPU of the buffer" wpa "Cpu",
-        /// Name of the provider; for WPP messages, the module.
+        /// Name of the provider. For WPP messages, this is the name of the module.
         provider: Text = "metadata; provider traits" wpa "Provider Name",
         /// GUID of the provider or event class.
         provider_guid: Text = "header GUID" wpa "Provider Id",
         /// Name of the event.
         event: Text = "metadata; TraceLogging name" wpa "Task Name",
-        /// Id of the event within the provider. For WPP messages, this is the number of the
+        /// Id of the event, which is unique within the provider. For WPP messages, this is the number of the
         /// message.
         id: Nullable<u16> = "EVENT_DESCRIPTOR Id; message number" wpa "Id",
         /// Version of the event's layout.
@@ -49,9 +49,9 @@ table! {
         activity_id: Text = "EVENT_HEADER ActivityId",
         /// Text of a WPP message, or of an event whose payload is one string.
         message: Text = "payload",
-        /// Fields by name, as a JSON object. Addresses and codes are hexadecimal text.
+        /// Names and values of the fields, as a JSON object. Addresses and codes are hexadecimal text.
         fields: Text = "payload",
-        /// Number of bytes at the end of the payload that no description covers.
+        /// Number of bytes at the end of the payload that the event's description does not cover.
         undescribed_bytes: Vec<u32> = "payload",
         /// Stack of the thread that logged the event.
         stack_id: Nullable<u32> = "the stack of the event" wpa "Stack",

@@ -12,23 +12,22 @@ use crate::timed::Timed;
 use crate::trackers::{ThreadFinder, Trackers};
 
 table! {
-    /// One row per operation on a file at the level of the file system. Disk requests that the
-    /// operation causes are in `disk_io`.
+    /// One row per operation on a file at the level of the file system. The table `disk_io` has the disk
+    /// requests that the operation causes.
     ///
-    /// A row is made when the operation ends. If the trace does not have the end of the operation,
-    /// the row is made when its request packet is used again or when the trace ends. In this case,
-    /// `end_ns` is unknown.
+    /// A row is made when the operation ends. If the trace does not have the end of the operation, the row is
+    /// made when its request packet is used again or when the trace ends. In this case, `end_ns` is unknown.
     FileIo, FileIoView = "file_io" sorted by time_ns
         title "File I/O"
         record "file operations (xperf -on FILE_IO+FILE_IO_INIT+FILENAME, WPR keywords FileIO and FileIOInit)"
         lasts start_ns to time_ns
     {
-        /// End of the operation. If the trace does not have the end, this is the time at which the
-        /// request packet was used again or the trace ended.
+        /// End of the operation. If the trace does not have the end, this is the time when the request packet
+        /// was used again or when the trace ended.
         time_ns: Vec<i64> = "OperationEnd: header time, by Irp",
         /// Start of the operation.
         start_ns: Vec<i64> = "header time" wpa "Start (s)",
-        /// End of the operation.
+        /// End of the operation. Unknown if the trace does not have the end.
         end_ns: Nullable<i64> = "OperationEnd: header time, by Irp",
         /// Duration of the operation.
         duration_ns: Nullable<i64> = "end_ns - start_ns" wpa "Duration (us)",
@@ -38,22 +37,22 @@ table! {
         /// `rename`, `dir_enum`, `flush`, `query_info`, `fs_control`, `dir_notify`, `delete_path`,
         /// `rename_path` or `set_link_path`.
         operation: Names<FileOperationKind> = "FileIo opcodes 64-75, 77-81" wpa "Event Type",
-        /// Path of the file, with a drive letter if the trace maps its volume to one.
+        /// Path of the file. It has a drive letter if the trace maps the volume to a drive letter.
         path: Text = "Create: OpenPath; FileIo Name, FileCreate, FileDelete, FileRundown: FileName, by FileKey and FileObject"
             wpa "File Path",
         /// Offset in the file.
         offset_bytes: Nullable<u64> = "Read, Write: Offset" wpa "Offset",
         /// Number of bytes requested.
         size_bytes: Nullable<u32> = "Read, Write: IoSize" wpa "Size",
-        /// Result of the operation: for a read or write, the number of bytes transferred.
+        /// Result of the operation. For a read or write, this is the number of bytes transferred.
         result: Nullable<u64> = "OperationEnd: ExtraInfo",
         /// Status of the operation at its end (NTSTATUS); 0 is success.
         status: Nullable<u32> = "OperationEnd: NtStatus" wpa "Result",
-        /// Information class of the operation; for `fs_control`, the control code.
+        /// Information class of the operation. For `fs_control`, this is the control code.
         info_class: Nullable<u32> = "InfoClass",
-        /// Additional argument: a new size, a disposition, …
+        /// Additional argument of the operation: a new size, a disposition, …
         extra_info: Nullable<u64> = "ExtraInfo",
-        /// Options of NtCreateFile for `create`; the top byte is the disposition.
+        /// Options of NtCreateFile for `create`. The top byte is the disposition.
         create_options: Nullable<u32> = "Create: CreateOptions",
         /// Address of the request packet (IRP).
         irp: Vec<u64> = "Irp",
@@ -103,11 +102,11 @@ pub enum FileOperationKind {
     FsControl,
     /// Waits for changes in a folder.
     DirNotify,
-    /// Deletes the file; the event has its path.
+    /// Deletes the file. The event has the path of the file.
     DeletePath,
-    /// Renames the file; the event has its path.
+    /// Renames the file. The event has the path of the file.
     RenamePath,
-    /// Adds a hard link; the event has its path.
+    /// Adds a hard link. The event has the path of the link.
     SetLinkPath,
 }
 
@@ -180,9 +179,9 @@ pub(crate) struct Start {
     thread_id: u32,
     file_object: u64,
     file_key: Option<u64>,
-    /// Offset and size of a read or write, in bytes.
+    /// Offset and size in bytes of a read or write.
     transfer: Option<(u64, u32)>,
-    /// Additional argument and information class.
+    /// Additional argument and information class of the operation.
     info: Option<(u64, u32)>,
     /// Options and NT path of `create`.
     create: Option<(u32, Box<str>)>,
@@ -213,7 +212,7 @@ impl EventTable for FileIo {
     type Raw = Timed<FileEvent>;
     type State = FileState;
 
-    /// Adds an event. Refuses events older than version 2.
+    /// Adds an event. Events older than version 2 are refused.
     fn push(raw: &mut Timed<FileEvent>, incoming: &Incoming<'_, '_>) -> Option<()> {
         let event = incoming.event;
         let (payload, version) = (event.payload(), event.version()?);
@@ -280,8 +279,8 @@ impl EventTable for FileIo {
         for (time_ns, event) in std::mem::take(&mut raw.0) {
             match event {
                 FileEvent::Start(start) => {
-                    // If the request packet is already in use, the end of the earlier operation is
-                    // missing.
+                    // If the request packet already belongs to an earlier operation, the end of the earlier
+                    // operation is missing.
                     if let Some(before) = state.open.insert(start.irp, start) {
                         state.push(&mut rows, &before, time_ns, None, trackers);
                     }

@@ -12,16 +12,18 @@ use crate::table::Table;
 use crate::unreadable::UnreadableEvents;
 
 table! {
-    /// One row per time range in which one process owned the window in focus of a terminal session.
-    /// At times outside these ranges, no process had the focus or the trace has no information.
+    /// One row per time range in which one process owned the window in focus of a terminal session. Outside
+    /// these time ranges, no process had the focus, or the trace has no information about the focus.
     Focus, FocusView = "focus" sorted by start_ns
         title "Window in Focus"
         record "changes of focus (provider Microsoft-Windows-Win32k, keywords 0x22000)"
         lasts start_ns to end_ns
     {
-        /// Time at which the process got the focus, or the trace's start.
+        /// Time at which the process got the focus. If the process already had the focus, this is the trace's
+        /// start.
         start_ns: Vec<i64> = "Win32k FocusedProcessChange, FocusedProcessChangeGained: header time",
-        /// Time at which the process lost the focus, or the trace's end.
+        /// Time at which the process lost the focus. If the process still had the focus, this is the trace's
+        /// end.
         end_ns: Vec<i64> = "Win32k FocusedProcessChange, FocusedProcessChangeLost: header time",
         /// True if an event reports that the process got the focus at `start_ns`. False if the
         /// process already had the focus when the trace began.
@@ -38,16 +40,16 @@ table! {
     }
 }
 
-/// Event ids: 26 reports a change of the focus, 259 a loss and 258 a gain.
+/// Event ids. 26 reports a change of the focus, 258 reports a gain, and 259 reports a loss.
 const CHANGE: u16 = 26;
 const LOST: u16 = 259;
 
 /// State of a terminal session.
 #[derive(Default)]
 struct Session {
-    /// Interval of the process that currently has the focus.
+    /// Time range of the process that currently has the focus.
     present: Option<Interval>,
-    /// True if an event has named the process with the focus.
+    /// True if an event has already named the process with the focus.
     known: bool,
 }
 
@@ -97,8 +99,8 @@ impl WholeTable for Focus {
 }
 
 impl Session {
-    /// Applies a change and returns the interval that it ends. Recent systems log a change twice:
-    /// as one event, and as a pair of loss and gain.
+    /// Applies a change and returns the interval that this change ends. Recent systems log a change twice:
+    /// once as one event, and once as a loss event and a gain event.
     fn take(&mut self, change: &Change, time_ns: i64, trace_start_ns: i64) -> Option<Interval> {
         if !std::mem::replace(&mut self.known, true) {
             let old = change
@@ -108,7 +110,8 @@ impl Session {
         }
         let present_id = self.present.map(|interval| interval.process_id);
         let is_over = match (change.old, change.new) {
-            // The process in the event may have lost the focus before this event.
+            // If the event names the process that lost the focus, another event may already have reported
+            // this loss.
             (old, None) => old.is_none() || old == present_id,
             (_, new) => new != present_id,
         };

@@ -1,4 +1,4 @@
-//! `hard_faults`: memory pages that had to be read from a disk.
+//! `hard_faults`: accesses to memory pages that had to be read from a disk.
 
 use events::ids::hook;
 use events::kernel::HardFault;
@@ -10,22 +10,22 @@ use crate::table::Table;
 use crate::trackers::{ThreadFinder, Trackers};
 
 table! {
-    /// One row per hard page fault: a thread accessed memory that had to be read from a file, and
-    /// waited for it. The event is logged when the page was read.
+    /// One row per hard page fault. A thread accessed memory that had to be read from a file, and the thread
+    /// waited for this memory. The event is logged when the page was read.
     HardFaults, HardFaultsView = "hard_faults" sorted by time_ns
         title "Hard Faults"
         record "hard faults (xperf -on HARD_FAULTS, WPR keyword HardFaults)"
         lasts start_ns to time_ns
     {
-        /// End of the fault, when the page was read.
+        /// End of the fault. At this time, the page was read.
         time_ns: Vec<i64> = "HardFault: header time",
-        /// Start of the fault. Unknown if the start time in the event is after the end.
+        /// Start of the fault. Unknown if the start time in the event is later than the end.
         start_ns: Nullable<i64> = "HardFault: InitialTime",
         /// Duration of the fault.
         duration_ns: Nullable<i64> = "header time - InitialTime",
         /// CPU that logged the fault.
         cpu: Vec<u16> = "HardFault: CPU of the buffer",
-        /// Thread that waited.
+        /// Thread that waited for the page.
         thread_id: Vec<u32> = "HardFault: TThreadId",
         /// Row of the thread in `threads`.
         thread_row: Nullable<u32> = "thread_id and time_ns in `threads`",
@@ -33,11 +33,11 @@ table! {
         process_id: Nullable<u32> = "thread_id and time_ns in `threads`" wpa "Process Id",
         /// Row of the process in `processes`.
         process_row: Nullable<u32> = "process_id and time_ns in `processes`",
-        /// Accessed address.
+        /// Address that the thread accessed.
         address: Vec<u64> = "HardFault: VirtualAddress",
         /// Key of the file.
         file_object: Vec<u64> = "HardFault: FileObject",
-        /// Path of the file, with a drive letter if the trace maps its volume to one.
+        /// Path of the file. It has a drive letter if the trace maps the volume to a drive letter.
         path: Text = "FileIo Name, FileCreate, FileDelete, FileRundown: FileName, by FileObject",
         /// Offset of the page in the file.
         offset_bytes: Vec<u64> = "HardFault: ReadOffset",

@@ -17,9 +17,9 @@ use crate::volumes::Volumes;
 table! {
     /// One row per image mapped into a process, or into the kernel (`process_id` 0).
     ///
-    /// An image that was mapped when the trace began has no `load_ns`; an image that was still
-    /// mapped when the trace ended has no `unload_ns`. Symbol identities and file versions are only
-    /// in traces that were merged on the recorded machine.
+    /// If an image was already mapped when the trace began, its `load_ns` is null. If it was still mapped
+    /// when the trace ended, its `unload_ns` is null. Only traces that were merged on the recorded machine
+    /// have symbol identities and file versions.
     Images, ImagesView = "images" sorted by first_seen_ns
         title "Images"
         record "images (xperf -on LOADER, WPR keyword Loader)"
@@ -31,34 +31,34 @@ table! {
         load_ns: Nullable<i64> = "Image Load: header time",
         /// Time at which the image was unmapped; null if it was unmapped after the trace.
         unload_ns: Nullable<i64> = "Image Unload: header time",
-        /// Process into which the image is mapped; 0 for the kernel's modules. Unknown if the event
-        /// has version 0 and its header has no process.
+        /// Process into which the image is mapped; 0 for the kernel's modules. Unknown if the event has
+        /// version 0 and its header contains no process.
         process_id: Nullable<u32> = "ProcessId",
         /// Address at which the image is mapped.
         base_address: Vec<u64> = "ImageBase",
         /// Size of the image in memory.
         size_bytes: Vec<u64> = "ImageSize",
-        /// Path of the file, with a drive letter if the trace maps its volume to one.
+        /// Path of the file. It has a drive letter if the trace maps the volume to a drive letter.
         path: Text = "FileName; SysConfigEx VolumeMapping" wpa "Image Path",
-        /// Path of the file in the form of the kernel.
+        /// Path of the file in the form that the kernel uses.
         nt_path: Text = "FileName",
-        /// Link time of the file, or a hash for reproducible builds.
+        /// Link time of the file. If the build of the file is reproducible, this is a hash.
         time_date_stamp: Nullable<u32> = "TimeDateStamp; ImageId: TimeDateStamp",
         /// Checksum of the file.
         checksum: Nullable<u32> = "ImageChecksum",
         /// Preferred base address of the file.
         default_base: Nullable<u64> = "DefaultBase",
-        /// Signing level: 0 unchecked, 1 unsigned, 2 enterprise, 4 Authenticode, 6 store,
-        /// 8 antimalware, 12 Windows, 14 Windows TCB. Since version 3 (Windows 8.1).
+        /// Signing level: 0 unchecked, 1 unsigned, 2 enterprise, 4 Authenticode, 6 store, 8 antimalware, 12
+        /// Windows, 14 Windows TCB. Present since version 3 (Windows 8.1).
         signature_level: Nullable<u8> = "SignatureLevel",
-        /// Source of the signature: 0 none, 1 embedded, 2 cached, 3 catalog cached, 4 catalog
-        /// uncached, 5 catalog hint, 6 package catalog. Since version 3 (Windows 8.1).
+        /// Source of the signature: 0 none, 1 embedded, 2 cached, 3 catalog cached, 4 catalog uncached, 5
+        /// catalog hint, 6 package catalog. Present since version 3 (Windows 8.1).
         signature_type: Nullable<u8> = "SignatureType",
         /// File name at link time.
         original_file_name: Text = "ImageId: OriginalFileName",
         /// GUID of the PDB with the symbols.
         pdb_guid: Text = "DbgIdRSDS: GuidSig",
-        /// Age of the PDB, which is the number of times that the PDB was rewritten.
+        /// Age of the PDB. This is the number of times that the PDB was rewritten.
         pdb_age: Nullable<u32> = "DbgIdRSDS: Age",
         /// Path of the PDB at link time.
         pdb_path: Text = "DbgIdRSDS: PdbFileName",
@@ -97,11 +97,11 @@ struct Row<'a> {
     image: Image<'a>,
 }
 
-/// Identities of images by process and base address. The time of an identity is the time of the
-/// image event to which it belongs.
+/// Identities of images by process and base address. Each identity belongs to an image event. The time of the
+/// identity is the time of this event.
 type ByPlace<T> = HashMap<(u32, u64), Vec<(i64, T)>>;
 
-/// Returns the identity that belongs to one of the events of an image's lifetime.
+/// Returns the identity of an image. The time of the identity must be within the lifetime of the image.
 fn find<'i, T>(ids: &'i ByPlace<T>, row: &Row<'_>) -> Option<&'i T> {
     let ids = ids.get(&(row.process_id?, row.image.base))?;
     let from = row.load_ns.unwrap_or(i64::MIN).min(row.first_seen_ns);
@@ -159,7 +159,8 @@ impl<'a> Identities<'a> {
     }
 }
 
-/// Reads a FileVersion event: link time and size of the image, and its version resource.
+/// Reads a FileVersion event. Returns the link time and the size of the image, and the version resource of
+/// the image.
 fn file_version(event: &BufferedEvent<'_>) -> Option<((u32, u64), Version)> {
     let schema = Class::of_guid(IMAGE_ID)?.layout(event.opcode(), event.version)?;
     let fields = events::decode(&schema.fields, event.payload, event.pointer_size);
@@ -184,7 +185,7 @@ fn file_version(event: &BufferedEvent<'_>) -> Option<((u32, u64), Version)> {
 /// Reads image events in time order.
 fn read_rows<'a>(events: &[BufferedEvent<'a>], unreadable: &mut UnreadableEvents) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
-    // Row of each mapped image, by process and base address.
+    // Row of each image that is currently mapped, by process and base address.
     let mut mapped: HashMap<(Option<u32>, u64), usize> = HashMap::new();
     for event in events {
         let (payload, version, width) = (event.payload, event.version, event.pointer_size);
@@ -239,7 +240,7 @@ impl Images {
         let image = &row.image;
         let file = find(&ids.files, row);
         let pdb = find(&ids.pdbs, row);
-        // The kernel sets the link time to 0 if the image's header is paged out.
+        // If the header of the image is paged out, the kernel sets the link time to 0.
         let stamp = image.time_date_stamp.filter(|stamp| *stamp != 0);
         let stamp = stamp.or(file.map(|file| file.time_date_stamp));
         let version = stamp.and_then(|stamp| ids.versions.get(&(stamp, image.size)));

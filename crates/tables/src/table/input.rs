@@ -12,9 +12,9 @@ use crate::table::Table;
 use crate::trackers::{ThreadFinder, Trackers};
 
 table! {
-    /// One row per event of user input. The input providers of UIforETW and of `laglab record
-    /// input` report keys and the mouse. They report which key was pressed only if this was
-    /// requested. The window manager (Win32k) reports how it handled devices and messages.
+    /// One row per event of user input. The input providers of UIforETW and of `laglab record input` report
+    /// keys and the mouse. They report which key was pressed only if the recording requested this. The window
+    /// manager (Win32k) reports how it handled devices and messages.
     Input, InputView = "input" sorted by time_ns
         title "Input"
         record "input (provider Microsoft-Windows-Win32k, or UIforETW's Multi-Input)"
@@ -23,19 +23,18 @@ table! {
         time_ns: Vec<i64> = "header time",
         /// CPU that logged the event.
         cpu: Vec<u16> = "CPU of the buffer",
-        /// Kind of event. From input providers: `key_down`, `mouse_down`, `mouse_up`, `mouse_move`,
-        /// `mouse_wheel`. From Win32k: `device_read_start`, `device_read_stop`,
-        /// `pointer_motion_start`, `pointer_motion_stop`, `inject_mouse_start`,
-        /// `inject_mouse_stop`, `message_queued`, `message_retrieved`, `dispatch_start`,
-        /// `dispatch_stop`.
+        /// Kind of the event. Kinds from input providers are `key_down`, `mouse_down`, `mouse_up`,
+        /// `mouse_move` and `mouse_wheel`. Kinds from Win32k are `device_read_start`, `device_read_stop`,
+        /// `pointer_motion_start`, `pointer_motion_stop`, `inject_mouse_start`, `inject_mouse_stop`,
+        /// `message_queued`, `message_retrieved`, `dispatch_start` and `dispatch_stop`.
         kind: Names<InputKind> = "Multi-Input 400-404; Laglab-Input 1; Win32k 63, 72, 73, 79-82, 88, 92, 93",
-        /// Virtual key code.
+        /// Virtual key code of the pressed key.
         key_code: Nullable<u32> = "Multi-Input KeyDown: Virtual key code; Laglab-Input KeyDown: VirtualKey",
-        /// Name of the key.
+        /// Name of the pressed key.
         key: Text = "Multi-Input KeyDown: Key name",
         /// Number of repetitions of the key.
         repeats: Nullable<u32> = "Multi-Input KeyDown: Repeat count",
-        /// Mouse button.
+        /// Number of the mouse button.
         button: Nullable<i32> = "Multi-Input MouseDown, MouseUp: Button Type",
         /// Rotation of the mouse wheel.
         wheel_delta: Nullable<i32> = "Multi-Input MouseWheel: zDelta",
@@ -198,7 +197,7 @@ impl EventTable for Input {
 }
 
 impl Input {
-    /// Adds a key event that `laglab record input` logged. The payload is the code of the key, or 0
+    /// Adds a key event that `laglab record input` logged. The payload is the code of the key. The code is 0
     /// if key codes were not requested.
     fn push_key(&mut self, event: &Event<'_>) -> Option<()> {
         let code = le::u32(event.payload(), 0)?;

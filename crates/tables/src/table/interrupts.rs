@@ -13,16 +13,16 @@ use crate::trackers::{ImageFinder, Trackers};
 table! {
     /// One row per run of an interrupt service routine (ISR) or a deferred procedure call (DPC).
     ///
-    /// Routines are logged when they end, so rows are sorted by `end_ns`. Routines can be nested:
-    /// an ISR can run inside a DPC or another ISR of the same CPU.
+    /// A routine is logged when it ends. So the rows are sorted by `end_ns`. Routines can be nested: an ISR
+    /// can run inside a DPC or inside another ISR of the same CPU.
     Interrupts, InterruptsView = "interrupts" sorted by end_ns
         title "DPC/ISR Duration"
         record "interrupts (xperf -on INTERRUPT+DPC, WPR keywords Interrupt and DPC)"
         lasts start_ns to end_ns
     {
-        /// Start of the routine. Unknown if the start time in the event is impossible. This is the
-        /// case if it is after the end, or if a DPC that cannot be nested in the routine ended
-        /// after it.
+        /// Start of the routine. Unknown if the start time in the event is impossible. The start time is
+        /// impossible if it is after the end of the routine. It is also impossible if a DPC ended after the
+        /// start time and this DPC cannot be nested in the routine.
         start_ns: Nullable<i64> = "InitialTime" wpa "Enter Time (s)",
         /// End of the routine.
         end_ns: Vec<i64> = "header time" wpa "Exit Time (s)",
@@ -35,14 +35,16 @@ table! {
             wpa "DPC Type, Type",
         /// Address of the routine.
         routine: Vec<u64> = "Routine" wpa "Address",
-        /// Time from start to end, including all routines that interrupted this routine.
+        /// Time from start to end of the routine. It includes the time of all routines that interrupted this
+        /// routine.
         duration_ns: Nullable<i64> = "header time - InitialTime" wpa "Inclusive Duration",
-        /// Duration without the routines that ran inside this routine on the same CPU. Preemption
-        /// of `threaded_dpc` and `passive_isr`, which run in threads, is not subtracted.
+        /// Duration without the time of the routines that ran inside this routine on the same CPU. The
+        /// routines `threaded_dpc` and `passive_isr` run in threads. The time in which their threads are
+        /// preempted is not subtracted.
         exclusive_ns: Nullable<i64> = "duration_ns minus the nested rows of the CPU"
             wpa "Exclusive Duration",
-        /// Number of fragments into which other routines split this routine. WPA has one row per
-        /// fragment, whose mean duration is `exclusive_ns / fragments`.
+        /// Number of fragments into which other routines split this routine. WPA has one row per fragment.
+        /// The mean duration of a fragment is `exclusive_ns / fragments`.
         fragments: Nullable<u32> = "1 + number of nested rows of the CPU"
             wpa "Count (Fragments)",
         /// Duration of the longest fragment of the routine.
@@ -50,11 +52,11 @@ table! {
             wpa "Duration (Fragmented)",
         /// Row in `images` of the kernel module that contains the routine.
         image_row: Nullable<u32> = "routine and start_ns in `images`" wpa "Module",
-        /// Interrupt vector of an ISR. Since Windows Vista.
+        /// Interrupt vector of an ISR. Present since Windows Vista.
         vector: Nullable<u16> = "Vector",
-        /// Return value of an ISR: 1 if it claimed the interrupt.
+        /// Return value of an ISR. The value is 1 if the ISR claimed the interrupt.
         return_value: Nullable<u32> = "ReturnValue",
-        /// Message number of an `msi`.
+        /// Message number of a message-signalled interrupt (`msi`).
         message_number: Nullable<u32> = "MessageNumber",
     }
 }
@@ -87,11 +89,12 @@ impl Named for InterruptKind {
 #[derive(Debug, Default)]
 pub(crate) struct InterruptState {
     images: ImageFinder,
-    /// Ended routines of each CPU that are not nested in a routine that was read so far.
+    /// Ended routines of each CPU. Routines that are nested in another routine that was already read are left
+    /// out.
     ended: FxHashMap<u16, Vec<Ended>>,
 }
 
-/// A routine that ended. In the list of a CPU, the routines are in the order of their starts.
+/// A routine that ended. The list of a CPU contains the routines in the order of their starts.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
     start_ns: i64,
@@ -99,14 +102,14 @@ struct Ended {
     kind: InterruptKind,
 }
 
-/// Maximum number of ended routines that are stored per CPU. Older routines are rarely needed: a
-/// routine is nested in a later routine only if the later routine lasts longer than all routines in
-/// between.
+/// Maximum number of ended routines that are stored per CPU. Older routines are rarely needed. The reason is
+/// that a routine is nested in a later routine only if the later routine lasts longer than all routines
+/// between them.
 const REMEMBERED: usize = 1 << 16;
 
 impl Ended {
-    /// Returns true if a DPC seems to have run inside this routine. This is impossible, because a
-    /// DPC interrupts neither a DPC nor an ISR. (A timer's DPC may run inside another timer's DPC.)
+    /// Returns true if a DPC seems to have run inside this routine although this is impossible. A DPC
+    /// interrupts neither a DPC nor an ISR. (The DPC of a timer may run inside the DPC of another timer.)
     fn is_impossible(&self, ended: &[Ended]) -> bool {
         use InterruptKind::{Dpc, Isr, MessageIsr, TimerDpc};
         let is_inside = |inner: &&Ended| inner.start_ns >= self.start_ns;
@@ -198,7 +201,7 @@ impl EventTable for Interrupts {
     }
 }
 
-/// Parts of a routine that no other routine interrupted.
+/// Fragments of a routine. A fragment is a part that no other routine interrupted.
 #[derive(Clone, Copy, Debug)]
 struct Fragments {
     count: u32,
@@ -208,8 +211,8 @@ struct Fragments {
 
 /// Computes the fragments of a routine, and removes the nested routines from `ended`.
 ///
-/// Rows are in the order in which routines ended. Therefore the nested routines of a row are the
-/// last rows before it whose start is not earlier than the start of the row.
+/// Rows are in the order in which routines ended. Therefore the nested routines of a row are directly before
+/// the row. They are the rows that do not start earlier than the row.
 fn fragments(ended: &mut Vec<Ended>, whole: Ended) -> Fragments {
     let mut found = Fragments {
         count: 0,
@@ -228,7 +231,7 @@ fn fragments(ended: &mut Vec<Ended>, whole: Ended) -> Fragments {
         until = inner.start_ns.min(until);
     }
     add(whole.start_ns, until);
-    // A routine shorter than the clock's resolution still has one fragment.
+    // Even a routine that is shorter than the clock's resolution has one fragment.
     found.count = found.count.max(1);
     if ended.len() >= REMEMBERED {
         ended.drain(..REMEMBERED / 2);

@@ -1,6 +1,6 @@
 //! `latency_samples`: samples of live probes.
 //!
-//! No trace has this table. `laglab measure` writes it to a file, from which it is read.
+//! No trace has this table. `laglab measure` writes the table to a file. The table is read from this file.
 
 use crate::column::{Named, Names, Nullable, Text};
 use crate::register::{Register, TraceFacts, WholeTable};
@@ -8,39 +8,39 @@ use crate::schema::table;
 use crate::unreadable::UnreadableEvents;
 
 table! {
-    /// One row per sample of a live probe (`laglab measure`). The rows of a run are in order; runs
-    /// of different methods and settings alternate. No trace has this table: it comes from the file
-    /// that `laglab measure … -o FILE.parquet` writes. Times are nanoseconds since the
-    /// measurement's start.
+    /// One row per sample of a live probe (`laglab measure`). The rows of a run are in order. Runs of
+    /// different methods and settings alternate. No trace has this table. It comes from the file that `laglab
+    /// measure … -o FILE.parquet` writes. Times are nanoseconds since the measurement's start.
     LatencySamples, LatencySamplesView = "latency_samples" sorted by start_ns
         title "Measured Latency"
     {
         /// Start of the sample.
         start_ns: Vec<i64> = "the probe's clock",
-        /// Scheduled start of the sample. The time from the scheduled start to `start_ns` is a
-        /// delay that a program on a busy machine has too. Quantiles that ignore this delay hide
-        /// stalls (coordinated omission).
+        /// Scheduled start of the sample. The time from the scheduled start to `start_ns` is a delay. A
+        /// program on a busy machine has the same delay. Quantiles that ignore this delay hide stalls
+        /// (coordinated omission).
         intended_start_ns: Vec<i64> = "the pacing",
-        /// Latency of the sample. For a sleep, it is the time beyond the requested time; it is
-        /// negative if the sleep ended early. For an operation, it is the duration. Unknown if the
-        /// sample never ended or the clock went backwards.
+        /// Latency of the sample. For a sleep, the latency is the time beyond the requested time. It is
+        /// negative if the sleep ended early. For an operation, the latency is the duration. Unknown if the
+        /// sample never ended or if the clock went backwards.
         latency_ns: Nullable<i64> = "the probe's clock",
         /// Probe: `sleep`, `files` or `net`.
         probe: Names<Probe> = "the command",
-        /// Method of the probe: the system call or the kind of I/O.
+        /// Method of the probe. This is the system call or the kind of I/O.
         method: Text = "the probe",
-        /// Setting: scheduling, resolution, rate and other options, in words.
+        /// Setting of the run: scheduling, resolution, rate and other options, as text.
         setting: Text = "the command",
-        /// Phase of the operation, if the probe measures several phases.
+        /// Phase of the operation. Known only if the probe measures several phases.
         phase: Text = "the probe",
-        /// Number of the run, from 0. Runs with the same number were measured next to each other.
+        /// Number of the run, counted from 0. Runs with the same number were measured directly after each
+        /// other.
         run: Vec<u32> = "the plan",
-        /// Number of the sample in its run, from 0.
+        /// Number of the sample within its run, counted from 0.
         sequence: Vec<u64> = "the probe",
         /// Requested duration of a sleep.
         requested_ns: Nullable<i64> = "the command",
-        /// Granularity of the system's timers at the start of the run: on Windows the timer
-        /// resolution, on Linux the thread's timer slack. A sleep may end late by this time.
+        /// Granularity of the system's timers at the start of the run. On Windows, this is the timer
+        /// resolution. On Linux, this is the thread's timer slack. A sleep may end late by this time.
         resolution_ns: Nullable<i64> = "NtQueryTimerResolution; PR_GET_TIMERSLACK",
         /// Number of bytes read, written or sent.
         size_bytes: Nullable<u64> = "the command",
@@ -49,7 +49,7 @@ table! {
     }
 }
 
-/// The rows are read from files, see [`sample_files`](crate::sample_files).
+/// The rows are read from files; see [`sample_files`](crate::sample_files).
 impl Register for LatencySamples {
     const IS_IN_HEADERS: bool = true;
 }

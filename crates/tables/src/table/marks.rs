@@ -25,7 +25,7 @@ table! {
         source: Names<MarkSource> = "PerfInfo Mark; Multi-Main and Multi-Worker Mark",
         /// Text of the mark.
         text: Text = "Mark: the payload; Multi-Main and Multi-Worker: Description" wpa "Label",
-        /// Numbers of the mark, separated by commas.
+        /// Numbers that belong to the mark, separated by commas.
         data: Text = "Multi-Main: Data1, Data2, …",
         /// Thread that logged the mark.
         thread_id: Nullable<u32> = "header thread",
@@ -92,7 +92,7 @@ impl EventTable for Marks {
 }
 
 impl Marks {
-    /// Adds a mark of the kernel. The whole payload is text, so it is always readable.
+    /// Adds a mark of the kernel. The whole payload is text, so the mark is always readable.
     fn push_kernel(&mut self, event: &Event<'_>) {
         let payload = event.payload();
         let end = payload.iter().position(|byte| *byte == 0);
@@ -100,7 +100,7 @@ impl Marks {
         self.push_row(event, MarkSource::Kernel, Some(&label), None);
     }
 
-    /// Adds a mark of UIforETW; `None` if the payload is unreadable.
+    /// Adds a mark of UIforETW. Returns `None` if the payload is unreadable.
     fn push_uiforetw(&mut self, event: &Event<'_>) -> Option<()> {
         let is_worker = event.guid() == Some(MULTI_WORKER);
         let provider: Guid = if is_worker { MULTI_WORKER } else { MULTI_MAIN };

@@ -14,12 +14,12 @@ use crate::table::Table;
 use crate::trackers::Trackers;
 
 table! {
-    /// One row per event of TCP or UDP: data was sent, received or retransmitted, or a connection
-    /// was opened or closed. Sizes are sizes of data, not of packets; the table `packets` has the
+    /// One row per event of TCP or UDP: data was sent, received or retransmitted, or a connection was opened
+    /// or closed. `size_bytes` is the size of the data, not of the packets. The table `packets` has the
     /// packets.
     ///
-    /// The events of the kernel and the events of the provider Kernel-Network report the same
-    /// traffic. If a trace has both kinds of events, every row occurs twice.
+    /// The events of the kernel and the events of the provider Kernel-Network report the same traffic. If a
+    /// trace has both kinds of events, every row occurs twice.
     Network, NetworkView = "network" sorted by time_ns
         title "Network (TCP and UDP)"
         record "network events (xperf -on NETWORKTRACE, WPR keyword NetworkTrace)"
@@ -28,12 +28,12 @@ table! {
         time_ns: Vec<i64> = "header time",
         /// CPU that logged the event.
         cpu: Vec<u16> = "CPU of the buffer",
-        /// Action: `send`, `receive`, `connect`, `disconnect`, `retransmit`, `accept`, `reconnect`,
-        /// or `copy` (data passed to the application).
+        /// Action: `send`, `receive`, `connect`, `disconnect`, `retransmit`, `accept`, `reconnect`, or `copy`
+        /// (received data was passed to the application).
         action: Names<NetworkAction> = "opcode",
         /// Protocol: `tcp` or `udp`.
         transport: Names<Transport> = "TcpIp, UdpIp; Kernel-Network: id",
-        /// Source of the event: `kernel` or `provider`.
+        /// Source of the event: `kernel` (event classes of the kernel) or `provider` (Kernel-Network).
         source: Names<NetworkSource> = "TcpIp, UdpIp; Kernel-Network",
         /// Process that sends or receives.
         process_id: Vec<u32> = "PID" wpa "Process Id",
@@ -113,7 +113,8 @@ const UDP_GROUP: u8 = 0x08;
 /// Difference between Kernel-Network's ids of UDP events and the kernel's opcodes.
 const UDP_IDS: u16 = 32;
 
-/// Ids of Kernel-Network: TCP over IPv4 and IPv6, then UDP over IPv4 and IPv6.
+/// Ids of Kernel-Network events. The first ranges are TCP over IPv4 and IPv6. The next ranges are UDP over
+/// IPv4 and IPv6.
 const PROVIDER_IDS: &[RangeInclusive<u16>] = &[
     10..=16,
     18..=18,
@@ -125,7 +126,7 @@ const PROVIDER_IDS: &[RangeInclusive<u16>] = &[
     66..=66,
 ];
 
-/// Layout version of Kernel-Network's events. The version that the events state is ignored.
+/// Layout version of Kernel-Network's events. The version in the events is ignored.
 const PROVIDER_LAYOUT: u8 = 2;
 
 impl Register for Network {
@@ -148,7 +149,7 @@ impl EventTable for Network {
     type Raw = Network;
     type State = ();
 
-    /// Adds an event. Refuses kernel events older than version 2.
+    /// Adds an event. Kernel events older than version 2 are refused.
     fn push(raw: &mut Network, incoming: &Incoming<'_, '_>) -> Option<()> {
         let event = incoming.event;
         if let Some(hook) = incoming.hook {

@@ -13,19 +13,18 @@ use crate::table::Table;
 use crate::trackers::Trackers;
 
 table! {
-    /// One row per captured packet. Packets come from `netsh trace` and NetworkMonitor
-    /// (NDIS-PacketCapture), from `pktmon`, and from pcapng and pcap files that are opened with a
-    /// trace or alone.
+    /// One row per captured packet. Packets come from `netsh trace` and NetworkMonitor (NDIS-PacketCapture),
+    /// from `pktmon`, and from pcapng and pcap files that are opened with a trace or alone.
     ///
-    /// `pktmon` reports a packet once for every component that it passes; `packet_id` is the same
-    /// in these rows. The headers of Ethernet, IP, Linux cooked and loopback links are read, with
-    /// VLAN tags, IPv4, IPv6, TCP and UDP. If a frame lacks a field or the field was cut off, the
-    /// field is unknown.
+    /// `pktmon` reports a packet once for every component that the packet passes. These rows have the same
+    /// `packet_id`. The headers of Ethernet, IP, Linux cooked and loopback links are read. The headers of
+    /// VLAN tags, IPv4, IPv6, TCP and UDP are also read. If a frame lacks a field, or if the field was cut
+    /// off, its column is unknown.
     Packets, PacketsView = "packets" sorted by time_ns
         title "Packets"
         record "packets (netsh trace start capture=yes, pktmon, or a pcapng file with the trace)"
     {
-        /// Time of the capture; for a packet in several fragments, the time of the last one.
+        /// Time of the capture. If a packet has several fragments, this is the time of the last fragment.
         time_ns: Vec<i64> = "header time; pcapng, pcap: time stamp, by UTC",
         /// CPU that logged the packet. Unknown for capture files.
         cpu: Nullable<u16> = "CPU of the buffer",
@@ -35,18 +34,17 @@ table! {
         interface: Nullable<u32> = "MiniportIfIndex; ComponentId; pcapng: interface id",
         /// Name of the interface.
         interface_name: Text = "pcapng: if_name",
-        /// Direction: `send` or `receive`. Unknown for `pktmon`, whose direction tag is
-        /// undocumented.
+        /// Direction: `send` or `receive`. Unknown for `pktmon`, because its direction tag is not documented.
         direction: Text = "NDIS-PacketCapture: keyword; pcapng: epb_flags",
         /// Link layer of the frame: `ethernet`, `ip`, `802.11`, `linux_cooked`, `loopback`, or
         /// `linktype` and a number.
         link_type: Text = "NDIS-PacketCapture: keyword; PktMon: PacketType; pcapng, pcap: link type",
-        /// Length of the frame on the wire. `ndis` does not report this length; for `ndis`, the
-        /// value is the larger of the captured length and the length in the IP header.
+        /// Length of the frame on the wire. `ndis` does not report this length. For `ndis`, the value is the
+        /// larger of two lengths: the captured length and the length in the IP header.
         length_bytes: Vec<u32> = "FragmentSize; OriginalPayloadSize; pcapng, pcap: original length",
         /// Number of captured bytes.
         captured_bytes: Vec<u32> = "FragmentSize; LoggedPayloadSize; pcapng, pcap: captured length",
-        /// Captured bytes.
+        /// Captured bytes of the frame.
         frame: Bytes = "Fragment; Payload; pcapng, pcap: packet data",
         /// Hardware address of the sender, as `01:23:45:67:89:ab`.
         source_mac: Text = "Ethernet: source",
@@ -60,7 +58,7 @@ table! {
         source_address: Text = "IP: source address",
         /// IP address of the receiver.
         destination_address: Text = "IP: destination address",
-        /// Protocol of the IP packet's content: 6 TCP, 17 UDP, 1 and 58 ICMP.
+        /// Protocol of the IP packet's content: 6 TCP, 17 UDP, 1 ICMP, 58 ICMPv6.
         protocol: Nullable<u8> = "IPv4: protocol; IPv6: last next header",
         /// Port of the sender.
         source_port: Nullable<u16> = "TCP, UDP: source port",
@@ -76,16 +74,15 @@ table! {
         tcp_flags: Nullable<u8> = "TCP: control bits",
         /// Sequence number of the payload's first byte.
         tcp_sequence: Nullable<u32> = "TCP: sequence number",
-        /// Sequence number of the next byte that the sender of the packet expects from the
-        /// receiver.
+        /// Sequence number of the next byte that the sender of the packet expects to receive.
         tcp_acknowledgment: Nullable<u32> = "TCP: acknowledgment number",
         /// Receive window of the sender, before scaling.
         tcp_window: Nullable<u16> = "TCP: window",
-        /// Bytes of TCP or UDP data, computed from the length in the IP header.
+        /// Number of bytes of TCP or UDP data. It is computed from the length in the IP header.
         payload_bytes: Nullable<u32> = "IP: length minus the headers",
-        /// Identifier of the packet. `pktmon` may report one packet several times.
+        /// Identifier of the packet. `pktmon` may report one packet in several rows with the same identifier.
         packet_id: Nullable<u64> = "PktMon: PktGroupId",
-        /// Reason for dropping the packet; null if it was not dropped.
+        /// Reason for dropping the packet. Null if the packet was not dropped.
         drop_reason: Nullable<u32> = "PktMon: DropReason, if not 0",
         /// Process that sent the packet. Unknown for received packets.
         process_id: Nullable<u32> = "header process of a send",
@@ -139,7 +136,7 @@ pub(crate) struct Packet<'p> {
     pub(crate) interface_name: Option<&'p str>,
     pub(crate) direction: Option<Direction>,
     pub(crate) link: Link,
-    /// Length of the packet on the wire, if the capture has this length.
+    /// Length of the packet on the wire. `None` if the capture does not contain this length.
     pub(crate) length: Option<u32>,
     pub(crate) bytes: &'p [u8],
     pub(crate) packet_id: Option<u64>,
@@ -195,10 +192,12 @@ fn mac(bytes: [u8; 6]) -> String {
     digits.join(":")
 }
 
-/// Fragments of the packets of one CPU stream whose last fragment is not read yet.
+/// Fragments of the incomplete packets of one CPU stream. The last fragment of such a packet was not read
+/// yet.
 #[derive(Debug, Default)]
 struct Fragments {
-    /// Bytes of each incomplete packet, by both indices of the interface and the direction.
+    /// Bytes of each incomplete packet. The key consists of the two indices of the interface and the
+    /// direction.
     open: HashMap<(u32, u32, Option<Direction>), Vec<u8>>,
 }
 
@@ -214,8 +213,8 @@ mod keyword {
 }
 
 impl Fragments {
-    /// Adds a packet of NDIS-PacketCapture, or keeps its fragment until the packet is complete.
-    /// `None` if the payload is unreadable or the first fragment is missing.
+    /// Adds a packet of NDIS-PacketCapture. If the packet is not complete, keeps its fragment until it is
+    /// complete. Returns `None` if the payload is unreadable or the first fragment is missing.
     fn take_ndis(&mut self, event: &Event<'_>, rows: &mut Packets) -> Option<()> {
         let (payload, bits) = (event.payload(), event.descriptor()?.keyword);
         let (miniport, lower) = (le::u32(payload, 0)?, le::u32(payload, 4)?);
@@ -297,7 +296,7 @@ fn take_pktmon(event: &Event<'_>, rows: &mut Packets) -> Option<()> {
     Some(())
 }
 
-/// Packets of one CPU stream.
+/// Packets of one CPU stream. Incomplete packets are included.
 #[derive(Debug, Default)]
 pub(crate) struct PacketRows {
     rows: Packets,
@@ -337,7 +336,7 @@ impl Rows for PacketRows {
     fn split_off(&mut self, time_ns: i64) -> Self {
         PacketRows {
             rows: self.rows.split_off(time_ns),
-            // These fragments become packets later, so they move to the later rows.
+            // These fragments will become packets later. So they belong to the later rows.
             fragments: std::mem::take(&mut self.fragments),
         }
     }

@@ -15,11 +15,11 @@ use crate::table::Table;
 use crate::trackers::{ThreadFinder, Trackers};
 
 table! {
-    /// One row per change of a thread's priority (for the processor, for memory pages or for I/O),
-    /// boost, affinity or processor.
+    /// One row per change of a thread. The priority (for the processor, for memory pages or for I/O), the
+    /// boost, the affinity or the processor of the thread changes.
     ///
-    /// Some changes are reported twice: by the events of the kernel and by the events of the
-    /// provider Kernel-Process.
+    /// Some changes have two rows: one from the events of the kernel, and one from the events of the provider
+    /// Kernel-Process.
     Priorities, PrioritiesView = "priorities" sorted by time_ns
         title "Changes of Priority"
         record "changes of priorities (xperf -on PRIORITY, or the provider Microsoft-Windows-Kernel-Process)"
@@ -28,10 +28,10 @@ table! {
         time_ns: Vec<i64> = "header time",
         /// CPU that logged the event.
         cpu: Vec<u16> = "CPU of the buffer",
-        /// Kind of change. From the kernel: `priority`, `base_priority`, `page_priority`,
-        /// `io_priority`, `affinity`, `anti_starvation_boost`, `migration`, `auto_boost_set_floor`,
-        /// `auto_boost_clear_floor`. From Kernel-Process: `provider_priority`,
-        /// `provider_base_priority`, `provider_page_priority`, `provider_io_priority`.
+        /// Kind of change. Kinds from the kernel are `priority`, `base_priority`, `page_priority`,
+        /// `io_priority`, `affinity`, `anti_starvation_boost`, `migration`, `auto_boost_set_floor` and
+        /// `auto_boost_clear_floor`. Kinds from Kernel-Process are `provider_priority`,
+        /// `provider_base_priority`, `provider_page_priority` and `provider_io_priority`.
         kind: Names<PriorityKind> = "hooks 0x0530-0x0535, 0x053C, 0x053D, 0x0542, 0x0543; Kernel-Process 7-10",
         /// Thread that is changed.
         thread_id: Vec<u32> = "ThreadId",
@@ -41,12 +41,12 @@ table! {
         process_id: Nullable<u32> = "thread_id and time_ns in `threads`",
         /// Row of the process in `processes`.
         process_row: Nullable<u32> = "process_id and time_ns in `processes`",
-        /// Thread that made the change, if the event has it.
+        /// Thread that made the change. Unknown if the event does not contain this thread.
         by_thread_id: Nullable<u32> = "header thread",
         /// Priority before the change.
         old_priority: Nullable<i8> = "OldPriority; AutoBoostSetFloor: OldCpuPriority",
-        /// Priority after the change; for `auto_boost_set_floor`, the lowest priority that the
-        /// thread keeps.
+        /// Priority after the change. For `auto_boost_set_floor`, this is the lowest priority that the thread
+        /// keeps.
         new_priority: Nullable<i8> = "NewPriority; AutoBoostSetFloor: NewCpuPriorityFloor; ThreadMigration: Priority",
         /// Current priority of the thread, including boosts.
         dynamic_priority: Nullable<i8> = "SetBasePriority: DynamicPriority",
@@ -56,22 +56,22 @@ table! {
         new_io_priority: Nullable<u8> = "AutoBoostSetFloor: IoPriorities, lower half",
         /// Address of the lock that causes the boost.
         lock: Nullable<u64> = "AutoBoostSetFloor, AutoBoostClearFloor: Lock",
-        /// Flags. For `auto_boost_set_floor`: 1 set in a DPC, 2 boosted when woken, 4 outstanding
-        /// requests boosted too. For `auto_boost_clear_floor`: the boosts that end, where bit value
-        /// 1 is the I/O boost and other bits are processor boosts.
+        /// Flags. For `auto_boost_set_floor`, flag 1 means set in a DPC, flag 2 means boosted when woken, and
+        /// flag 4 means outstanding requests boosted too. For `auto_boost_clear_floor`, the flags are the
+        /// boosts that end: bit value 1 is the I/O boost, and the other bits are processor boosts.
         flags: Nullable<u16> = "AutoBoostSetFloor: Flags; AutoBoostClearFloor: BoostBitmap",
         /// CPUs of the processor group on which the thread may run, as a bit mask.
         affinity: Nullable<u64> = "SetAffinity: Affinity",
-        /// Processor group.
+        /// Processor group of the CPUs in `affinity`.
         processor_group: Nullable<u16> = "SetAffinity: Group",
-        /// CPU that the thread leaves. For `anti_starvation_boost`, this is the CPU for which the
-        /// thread waits.
+        /// CPU that the thread leaves. For `anti_starvation_boost`, this is the CPU for which the thread
+        /// waits.
         old_cpu: Nullable<u16> = "ThreadMigration: SourceProcessorIndex; AntiStarvationBoost: ProcessorIndex",
         /// CPU to which the thread moves.
         new_cpu: Nullable<u16> = "ThreadMigration: TargetProcessorIndex",
         /// Ideal processor before the change.
         old_ideal_cpu: Nullable<u16> = "ThreadMigration: OldIdealProcessorIndex",
-        /// True if the ideal processor changes too.
+        /// True if the ideal processor also changes.
         ideal_processor_adjusted: Nullable<bool> = "ThreadMigration: IdealProcessorAdjust",
     }
 }
@@ -89,11 +89,11 @@ pub enum PriorityKind {
     IoPriority,
     /// CPUs on which the thread may run.
     Affinity,
-    /// Boost of a thread that was ready for a long time.
+    /// Boost of a thread that was ready but did not run for a long time.
     AntiStarvationBoost,
     /// Move to another CPU.
     Migration,
-    /// Start of a boost because of a lock that other threads wait for.
+    /// Start of a boost. Other threads wait for a lock that the thread holds.
     AutoBoostSetFloor,
     /// End of a boost because of a lock.
     AutoBoostClearFloor,

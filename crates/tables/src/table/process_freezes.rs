@@ -18,15 +18,16 @@ table! {
         record "freezes (provider Microsoft-Windows-Kernel-Process with keyword 0x200)"
         lasts start_ns to end_ns
     {
-        /// Time at which the process was frozen, or the trace's start.
+        /// Time at which the process was frozen. If the process was already frozen, this is the trace's
+        /// start.
         start_ns: Vec<i64> = "Kernel-Process ProcessFreeze/Start: header time",
-        /// Time at which the process was thawed, or the trace's end.
+        /// Time at which the process was thawed. If the trace has no such event, this is the trace's end.
         end_ns: Vec<i64> = "Kernel-Process ProcessFreeze/Stop: header time",
         /// True if an event reports the freeze at `start_ns`. False if the process was already
         /// frozen when the trace began.
         starts_at_event: Vec<bool> = "an event at start_ns",
-        /// True if an event reports the thaw at `end_ns`. False if the trace has no such event; the
-        /// process may then have ended before `end_ns`.
+        /// True if an event reports the thaw at `end_ns`. False if the trace has no such event. The process
+        /// may then have ended before `end_ns`.
         ends_at_event: Vec<bool> = "an event at end_ns",
         /// Process that was frozen.
         process_id: Vec<u32> = "FrozenProcessID",

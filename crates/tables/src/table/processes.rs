@@ -17,9 +17,9 @@ use crate::unreadable::UnreadableEvents;
 table! {
     /// One row per process. Process ids are reused, so several rows can have the same `process_id`.
     ///
-    /// A process that existed when the trace began has no `start_ns`; a process that still existed
-    /// when the trace ended has no `end_ns`. Such processes are known from the rundown (the list of
-    /// existing processes) at the trace's start or end.
+    /// If a process already existed when the trace began, its `start_ns` is null. If it still existed when
+    /// the trace ended, its `end_ns` is null. Such processes are known from the rundown (the list of existing
+    /// processes) at the trace's start or end.
     Processes, ProcessesView = "processes" sorted by first_seen_ns
         title "Process Lifetimes"
         record "processes (xperf -on PROC_THREAD, WPR keyword ProcessThread)"
@@ -31,17 +31,17 @@ table! {
         start_ns: Nullable<i64> = "Process Start: header time" wpa "Start Time (s)",
         /// End of the process; null if the process ended after the trace.
         end_ns: Nullable<i64> = "Process End: header time; Defunct: ExitTime" wpa "End Time (s)",
-        /// End of the last thread of the process, shortly before the end of the process.
+        /// End of the last thread of the process. It is shortly before the end of the process.
         last_thread_end_ns: Nullable<i64> = "Process Terminate: header time",
-        /// Process id.
+        /// Id of the process.
         process_id: Vec<u32> = "ProcessId" wpa "Process Id",
         /// Id of the process that created this process.
         parent_id: Vec<u32> = "ParentId" wpa "Parent Process Id",
         /// Id of the terminal session; null for processes of the system.
         session_id: Nullable<u32> = "SessionId" wpa "Session Id",
-        /// File name of the image. Versions before Windows 8 cut it to 14 or 15 characters.
+        /// File name of the image. Windows versions before 8 cut the name to 14 or 15 characters.
         image_name: Text = "ImageFileName" wpa "Process Name",
-        /// Command line.
+        /// Command line of the process.
         command_line: Text = "CommandLine" wpa "Command Line",
         /// Full name of the package that the process belongs to.
         package_full_name: Text = "PackageFullName",
@@ -57,8 +57,8 @@ table! {
         unique_key: Nullable<u64> = "UniqueProcessKey",
         /// Physical address of the process's page tables.
         directory_table_base: Nullable<u64> = "DirectoryTableBase",
-        /// Time at which the process object was freed, after its last handle was closed. Known only
-        /// if the object was freed long after the end of the process.
+        /// Time at which the process object was freed. The object is freed after its last handle was closed.
+        /// Known only if the object was freed long after the end of the process.
         defunct_ns: Nullable<i64> = "Process Defunct: header time",
     }
 }
@@ -99,7 +99,7 @@ struct Row {
 }
 
 impl Row {
-    /// Fills the fields that are not known yet.
+    /// Fills the fields of the row that are not known yet.
     fn fill(&mut self, process: &Process<'_>) {
         let text = |text: String| Some(text).filter(|text| !text.is_empty());
         let fill = |field: &mut Option<String>, with: Option<String>| {
@@ -132,7 +132,7 @@ impl Row {
         self.directory_table_base = self.directory_table_base.or(process.directory_table_base);
     }
 
-    /// Returns true if an event may be about this process. Otherwise the event is about a later
+    /// Returns true if an event may be about this process. Returns false if the event is about a later
     /// process with the same id.
     fn may_be(&self, process: &Process<'_>) -> bool {
         match (self.unique_key, key(process)) {
@@ -142,21 +142,21 @@ impl Row {
     }
 }
 
-/// Returns the key that distinguishes processes with the same id; `None` if it is 0.
+/// Returns the key that distinguishes processes with the same id. Returns `None` if the key is 0.
 fn key(process: &Process<'_>) -> Option<u64> {
     process.unique_key.filter(|key| *key != 0)
 }
 
-/// The processes read so far.
+/// Processes that were read so far.
 #[derive(Default)]
 struct Builder {
     rows: Vec<Row>,
-    /// Latest row of each id.
+    /// Latest row of each process id.
     latest: HashMap<u32, usize>,
 }
 
 impl Builder {
-    /// Reads an event; `None` if its payload is unreadable.
+    /// Reads an event. Returns `None` if the payload of the event is unreadable.
     fn take(&mut self, event: &BufferedEvent<'_>, segments: &[Segment]) -> Option<()> {
         let (payload, version, width) = (event.payload, event.version, event.pointer_size);
         if event.id == hook::PROCESS_TERMINATE {
@@ -195,12 +195,12 @@ impl Builder {
         Some(())
     }
 
-    /// Returns the row of the process that an event is about; adds it if it is new.
+    /// Returns the row of the process that an event is about. If the process is new, adds a row.
     fn row(&mut self, event: &BufferedEvent<'_>, process: &Process<'_>) -> &mut Row {
         let latest = self.latest.get(&process.process_id).copied();
         let row = match (event.id, key(process)) {
-            // If the event has no key, a start always belongs to a new process, and a freed object
-            // belongs to the latest process with the id.
+            // If the event has no key, its kind decides. A start always belongs to a new process. A freed
+            // object belongs to the latest process with the id.
             (hook::PROCESS_START, None) => None,
             (hook::PROCESS_DEFUNCT, None) => latest,
             _ => latest.filter(|row| self.rows[*row].may_be(process)),

@@ -12,11 +12,11 @@ use crate::timed::Timed;
 use crate::trackers::Trackers;
 
 table! {
-    /// One row for each time that a thread is made ready. From this time on, the thread only waits
-    /// for a CPU, because the wait for something else has ended.
+    /// One row for each time that a thread is made ready. Before this time, the thread waits for something.
+    /// After this time, it waits only for a CPU.
     ///
-    /// The readying thread is the thread that runs on `cpu`. If `by_dpc` is true, a DPC on this CPU
-    /// made the thread ready instead.
+    /// The readying thread is the thread that runs on `cpu`. If `by_dpc` is true, a DPC on `cpu` made the
+    /// thread ready, not the readying thread.
     ReadyThreads, ReadyThreadsView = "ready_threads" sorted by time_ns
         title "Ready Threads"
         record "threads made ready (xperf -on DISPATCHER, WPR keyword ReadyThread)"
@@ -33,31 +33,31 @@ table! {
         process_id: Nullable<u32> = "thread_id and time_ns in `threads`" wpa "New Process Id",
         /// Row of the process in `processes`.
         process_row: Nullable<u32> = "process_id and time_ns in `processes`",
-        /// Thread that ran on the CPU. This thread made the thread ready, unless a DPC made it
+        /// Thread that ran on the CPU. If `by_dpc` is false, this thread made the thread in `thread_id`
         /// ready.
         readying_thread_id: Nullable<u32> = "the thread running on the CPU"
             wpa "Readying Thread Id",
-        /// Row of the readying thread in `threads`.
+        /// Row in `threads` of the thread in `readying_thread_id`.
         readying_thread_row: Nullable<u32> = "readying_thread_id and time_ns in `threads`",
         /// Process of the readying thread.
         readying_process_id: Nullable<u32> = "readying_thread_id and time_ns in `threads`"
             wpa "Readying Process Id",
-        /// Row of the process of the readying thread in `processes`.
+        /// Row in `processes` of the process in `readying_process_id`.
         readying_process_row: Nullable<u32> = "readying_process_id and time_ns in `processes`",
         /// Stack of the readying thread or DPC.
         stack_id: Nullable<u32> = "the stack of the ReadyThread" wpa "Ready Thread Stack",
-        /// Reason for adjusting the thread's priority: 0 not adjusted, 1 end of a wait, 2 boost.
+        /// Reason for the adjustment of the thread's priority: 0 not adjusted, 1 end of a wait, 2 boost.
         adjust_reason: Vec<u8> = "ReadyThread: AdjustReason" wpa "Adjust Reason",
         /// Increment of the thread's priority.
         adjust_increment: Vec<i8> = "ReadyThread: AdjustIncrement" wpa "Adjust Increment",
-        /// True if a DPC made the thread ready, not the thread that runs on the CPU.
+        /// True if a DPC made the thread ready. False if the thread that runs on the CPU made it ready.
         by_dpc: Vec<bool> = "ReadyThread: Flag bit 0" wpa "Ready Thread In DPC",
-        /// True if the thread's kernel stack is paged out and must be read first.
+        /// True if the thread's kernel stack is paged out. The stack must be read from the disk first.
         kernel_stack_not_resident: Vec<bool> = "ReadyThread: Flag bit 1"
             wpa "Kernel Stack Not Resident",
-        /// True if the thread's process is swapped out and must be read first.
+        /// True if the thread's process is swapped out. The process must be read from the disk first.
         process_out_of_memory: Vec<bool> = "ReadyThread: Flag bit 2" wpa "Process Out Of Memory",
-        /// True if the readying thread tried to pass its CPU to the thread directly.
+        /// True if the readying thread tried to pass its CPU directly to the thread.
         direct_switch_attempt: Vec<bool> = "ReadyThread: Flag bit 3" wpa "Direct Switch Attempt",
     }
 }
@@ -98,7 +98,7 @@ impl EventTable for ReadyThreads {
         Some(())
     }
 
-    /// Fills the columns whose values are in the payload. The scheduler fills the other columns
+    /// Fills the columns whose values come from the payload. The scheduler fills the other columns
     /// ([`Scheduler::join`](crate::scheduling::Scheduler::join)).
     fn join(raw: &mut Timed<Readied>, (): &mut (), _: &Trackers<'_>) -> ReadyThreads {
         let mut rows = ReadyThreads::default();

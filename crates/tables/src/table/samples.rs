@@ -15,7 +15,7 @@ use crate::table::Table;
 use crate::trackers::{ImageFinder, ThreadFinder, Trackers};
 
 table! {
-    /// One row per sample of the profile timer: the address that a CPU was executing.
+    /// One row per sample of the profile timer. A sample is the address of the code that a CPU was executing.
     Samples, SamplesView = "samples" sorted by time_ns
         title "CPU Usage (Sampled)"
         record "samples (xperf -on PROC_THREAD+LOADER+PROFILE -stackwalk Profile, WPR keyword SampledProfile)"
@@ -36,29 +36,29 @@ table! {
         process_row: Nullable<u32> = "process_id and time_ns in `processes`",
         /// Row in `images` of the module at the address.
         image_row: Nullable<u32> = "address, process_id and time_ns in `images`" wpa "Module",
-        /// Time that the sample represents: the time since the previous sample of the CPU.
-        /// Therefore the time of late and lost timer ticks is part of the next sample's weight. The
-        /// weight of a CPU's first sample is the profiling interval.
+        /// Time that the sample represents. This is the time since the previous sample of the CPU. So if
+        /// timer ticks are late or lost, their time is part of the next sample's weight. The weight of a
+        /// CPU's first sample is the profiling interval.
         weight_ns: Nullable<i64> = "time_ns minus that of the CPU's previous sample"
             wpa "Weight (in view)",
         /// Stack of the thread.
         stack_id: Nullable<u32> = "the stack of the SampledProfile" wpa "Stack",
         /// Number of profile interrupts that the row represents.
         count: Vec<u16> = "SampledProfile: Count" wpa "All Count",
-        /// True if the CPU was executing a DPC. Since Windows 7.
+        /// True if the CPU was executing a DPC. Present since Windows 7.
         in_dpc: Nullable<bool> = "SampledProfile: Flags bit 0" wpa "DPC/ISR",
-        /// True if the CPU was executing an interrupt service routine. Since Windows 7.
+        /// True if the CPU was executing an interrupt service routine. Present since Windows 7.
         in_isr: Nullable<bool> = "SampledProfile: Flags bit 1" wpa "DPC/ISR",
-        /// Priority of the thread, 0 to 31. Since Windows 8.
+        /// Priority of the thread, 0 to 31. Present since Windows 8.
         priority: Nullable<u8> = "SampledProfile: Flags bits 3-7",
-        /// Rank of the thread in its scheduling group; rank 0 runs before higher ranks. Since
-        /// Windows 8.
+        /// Rank of the thread in its scheduling group. Threads with rank 0 run before threads with higher
+        /// ranks. Present since Windows 8.
         rank: Nullable<u8> = "SampledProfile: Rank",
     }
 }
 
-/// Events that state the time between two samples. They are logged when the time is set, and at the
-/// start and end of the session.
+/// Events that state the time between two samples. They are logged when this time is set, and at the start
+/// and the end of the session.
 pub(crate) const INTERVAL_EVENTS: Reads = Reads {
     hooks: &[hook::SAMPLE_SET_INTERVAL..=hook::SAMPLE_DC_END],
     ..Reads::NOTHING
@@ -102,9 +102,9 @@ impl EventTable for Samples {
     type Raw = Samples;
     type State = SampleState;
 
-    /// Adds a sample. The flags for DPCs and ISRs are read since Windows 7, priority and rank since
-    /// Windows 8. The reason: a trace of Windows 7 SP1 has the flags, but 0 as every priority and
-    /// rank. Older systems are documented to leave both bytes 0.
+    /// Adds a sample. The flags for DPCs and ISRs are used since Windows 7. The priority and the rank are
+    /// used since Windows 8. The reason is that a trace of Windows 7 SP1 has the flags, but every priority
+    /// and every rank is 0. According to the documentation, both bytes are 0 in older systems.
     #[inline]
     fn push(raw: &mut Samples, incoming: &Incoming<'_, '_>) -> Option<()> {
         let event = incoming.event;

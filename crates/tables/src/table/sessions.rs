@@ -8,35 +8,35 @@ use crate::schema::table;
 use crate::unreadable::UnreadableEvents;
 
 table! {
-    /// One row per recording session, with the log file's information about the session and the
-    /// machine. Most traces have one session; merged and joined traces have several.
+    /// One row per recording session. The row has the information that the log file states about the session
+    /// and the machine. Most traces have one session. Merged and joined traces have several sessions.
     ///
     /// If the log-file header of a session is unreadable, most columns are unknown.
     Sessions, SessionsView = "trace" sorted by start_ns {
-        /// Start of the session. The earliest start of a session is the trace's start.
+        /// Start of the session. The trace starts at the earliest start of its sessions.
         start_ns: Vec<i64> = "log-file header: StartTime",
-        /// End of the session; unknown if the log was never finalised.
+        /// End of the session. Unknown if the log was never finalised.
         end_ns: Nullable<i64> = "log-file header: EndTime",
         /// Name of the trace file.
         file: Text = "the file",
         /// Name of the session.
         session: Text = "log-file header: LoggerName",
-        /// Path of the log file at recording time.
+        /// Path of the log file at the time of the recording.
         log_file: Text = "log-file header: LogFileName",
         /// Start of the session in UTC, as ISO 8601.
         start_utc: Text = "log-file header: StartTime",
         /// End of the session in UTC, as ISO 8601.
         end_utc: Text = "log-file header: EndTime",
-        /// Time at which the system booted, in UTC as ISO 8601. Recent builds round it to half a
-        /// second.
+        /// Time at which the system booted, in UTC as ISO 8601. Recent builds of Windows round this time to
+        /// half a second.
         boot_utc: Text = "log-file header: BootTime",
         /// Minutes to add to the machine's local time to get UTC, outside daylight saving time.
         time_zone_bias: Nullable<i32> = "log-file header: TimeZoneInformation, Bias" in "minutes",
         /// Version of Windows: 6.1 is Windows 7, 10.0 is Windows 10 and 11.
         os_version: Text = "log-file header: MajorVersion, MinorVersion",
-        /// Build of Windows.
+        /// Build number of Windows.
         os_build: Nullable<u32> = "log-file header: ProviderVersion",
-        /// Number of processors; 1 for sessions without buffers per processor.
+        /// Number of processors. If a session has no buffers per processor, this number is 1.
         processors: Nullable<u32> = "log-file header: NumberOfProcessors",
         /// Nominal frequency of the processors.
         cpu_mhz: Nullable<u32> = "log-file header: CpuSpeedInMHz" in "MHz",
@@ -57,7 +57,7 @@ table! {
         buffers_lost: Nullable<u32> = "log-file header: BuffersLost",
         /// Modes of the session: `SEQUENTIAL, COMPRESSED`, …
         modes: Text = "log-file header: LogFileMode",
-        /// Process that controlled the session.
+        /// Formats a FILETIME as ISO 8601. Returns `None` if the FILETIME is 0.
         controller_process_id: Nullable<u32> = "log-file header: header process",
     }
 }
@@ -124,7 +124,7 @@ impl WholeTable for Sessions {
     }
 }
 
-/// Formats a FILETIME as ISO 8601; `None` if it is 0.
+/// Formats a FILETIME as ISO 8601. Returns `None` if it is 0.
 fn utc(filetime: i64) -> Option<String> {
     let filetime = u64::try_from(filetime).ok().filter(|time| *time != 0)?;
     Some(Value::FileTime(filetime).to_string())

@@ -7,17 +7,16 @@ use crate::register::{Reads, Register};
 use crate::schema::table;
 
 table! {
-    /// One row per distinct call stack. Tables of events refer to it by `stack_id`, which is the
-    /// number of the row.
+    /// One row per distinct call stack. Tables of events refer to the stack by `stack_id`. This is the number
+    /// of the row.
     ///
-    /// A stack is logged in a separate event, which states a raw time and a thread. The stack
-    /// belongs to the event with exactly this raw time and this thread. For an idle thread, the CPU
-    /// must be the same too. The kernel half and the user half of a stack are logged separately,
-    /// but form one row.
+    /// A stack is logged in a separate event, which states a raw time and a thread. The stack belongs to the
+    /// event with exactly this raw time and this thread. For an idle thread, the CPU must also be the same.
+    /// The kernel half and the user half of a stack are logged separately, but they form one row.
     Stacks, StacksView = "stacks" sorted by stack_id {
-        /// Identifier of the stack, which is also the number of the row.
+        /// Identifier of the stack. It is also the number of the row.
         stack_id: Vec<i64> = "first use",
-        /// Return addresses, the innermost call first; kernel addresses before user addresses.
+        /// Return addresses. The innermost call comes first. So kernel addresses are before user addresses.
         addresses: Addresses = "Stack, StackKeyKernel, StackKeyUser: addresses",
     }
 }

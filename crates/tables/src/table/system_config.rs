@@ -17,32 +17,31 @@ use crate::table::Table;
 use crate::unreadable::UnreadableEvents;
 
 table! {
-    /// One row per fact about the machine: computer name, memory, disks, volumes, network
-    /// interfaces, graphics, services, devices, virtualization-based security, … The kernel logs
-    /// these facts at the end of a session. When tools of Windows merge a trace, they add more
-    /// facts.
+    /// One row per fact about the machine: computer name, memory, disks, volumes, network interfaces,
+    /// graphics, services, devices, virtualization-based security, … The kernel logs these facts at the end
+    /// of a session. If tools of Windows merge a trace, they add more facts.
     ///
-    /// All rows with the same `item` and the same `number` describe one thing, such as a disk or a
-    /// service.
+    /// All rows with the same `item` and the same `number` describe one thing, such as a disk or a service.
     SystemConfig, SystemConfigView = "system_config" sorted by time_ns {
         /// Time of the event.
         time_ns: Vec<i64> = "header time",
-        /// Kind of thing: `CPU`, `PhyDisk`, `NIC`, `Services`, `PnP`, `BuildInfo`, `VolumeMapping`,
-        /// … The rows of `KernelFlags` name the kinds of kernel events that sessions enabled.
+        /// Kind of the described thing: `CPU`, `PhyDisk`, `NIC`, `Services`, `PnP`, `BuildInfo`,
+        /// `VolumeMapping`, … The rows of `KernelFlags` name the kinds of kernel events that the sessions
+        /// enabled.
         item: Text = "name of the SystemConfig, SysConfigEx or BuildLab event; group masks of Extension",
-        /// Number of the thing among all things of the same kind, counted from 0.
+        /// Number of the thing, counted from 0 among the things of the same kind.
         number: Vec<u32> = "number of earlier events of that name",
         /// Name of the property: `ComputerName`, `MemSize`, `VbsEnabled`, …
         key: Text = "name of the field",
-        /// Value of the property: text, or a number in its usual notation.
+        /// Value of the property, as text. A number is in its usual notation.
         value: Text = "value of the field",
-        /// Value of the property, if it is a number.
+        /// Value of the property as a number. Unknown if the value is not a number.
         value_number: Nullable<u64> = "value of the field",
     }
 }
 
-/// Maximum length of a binary value that becomes a row, in bytes. Longer values are structures
-/// without a known layout.
+/// Maximum length in bytes of a binary value that becomes a row. Longer values are structures without a known
+/// layout.
 const MAX_BYTES: usize = 64;
 
 impl Register for SystemConfig {
@@ -97,7 +96,7 @@ impl WholeTable for SystemConfig {
     }
 }
 
-/// Kinds of kernel events that sessions enabled.
+/// Kinds of kernel events that the sessions enabled.
 #[derive(Default)]
 struct KernelFlags {
     masks: [u32; 8],
@@ -116,8 +115,8 @@ impl KernelFlags {
 }
 
 impl SystemConfig {
-    /// Value of `item` in the rows about the kinds of kernel events that sessions enabled. The
-    /// `key` of these rows is `Name`.
+    /// Value of `item` in the rows that name the enabled kinds of kernel events. In these rows, `key` is
+    /// `Name`.
     pub const KERNEL_FLAGS: &'static str = "KernelFlags";
 
     fn push(
@@ -147,7 +146,7 @@ fn is_fact(value: &Value<'_>) -> bool {
     }
 }
 
-/// Returns the event's name and fields; `None` if the payload is too short or has no known layout.
+/// Returns the event's name and fields. Returns `None` if the payload is too short or has no known layout.
 fn read<'e>(event: &BufferedEvent<'e>) -> Option<(&'static str, Fields<'e>)> {
     let class = match event.hook {
         Some(hook) => Class::of_group(hook.to_be_bytes()[0])?,

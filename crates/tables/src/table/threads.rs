@@ -15,9 +15,9 @@ use crate::unreadable::UnreadableEvents;
 table! {
     /// One row per thread. Thread ids are reused, so several rows can have the same `thread_id`.
     ///
-    /// A thread that existed when the trace began has no `start_ns`; a thread that still existed
-    /// when the trace ended has no `end_ns`. Addresses and priorities come from the first event
-    /// about the thread.
+    /// If a thread already existed when the trace began, its `start_ns` is null. If it still existed when the
+    /// trace ended, its `end_ns` is null. Addresses and priorities come from the first event about the
+    /// thread.
     Threads, ThreadsView = "threads" sorted by first_seen_ns
         title "Thread Lifetimes"
         record "threads (xperf -on PROC_THREAD, WPR keyword ProcessThread)"
@@ -29,7 +29,7 @@ table! {
         start_ns: Nullable<i64> = "Thread Start: header time",
         /// End of the thread; null if the thread ended after the trace.
         end_ns: Nullable<i64> = "Thread End: header time",
-        /// Thread id.
+        /// Id of the thread.
         thread_id: Vec<u32> = "TThreadId" wpa "Thread Id",
         /// Process of the thread.
         process_id: Vec<u32> = "ProcessId" wpa "Process Id",
@@ -37,26 +37,26 @@ table! {
         creator_thread_id: Nullable<u32> = "Thread Start: header thread",
         /// Process of the thread that started this thread.
         creator_process_id: Nullable<u32> = "Thread Start: header process",
-        /// Name of the thread. Since Windows 10.
+        /// Name of the thread. Present since Windows 10.
         name: Text = "ThreadName; SetName" wpa "Thread Name",
         /// Start address of the thread's own code.
         win32_start_address: Nullable<u64> = "Win32StartAddr",
-        /// Start address in the kernel. Before Windows 8.
+        /// Address at which the kernel started the thread. Present only before Windows 8.
         start_address: Nullable<u64> = "StartAddr",
-        /// CPUs of the thread's processor group on which it may run, as a bit mask. Since version 3
-        /// (Windows 7).
+        /// CPUs on which the thread may run, as a bit mask. The CPUs belong to the thread's processor group.
+        /// Present since version 3 (Windows 7).
         affinity: Nullable<u64> = "Affinity",
-        /// Base of the kernel stack.
+        /// Base address of the kernel stack.
         stack_base: Nullable<u64> = "StackBase",
-        /// Limit of the kernel stack.
+        /// Limit address of the kernel stack.
         stack_limit: Nullable<u64> = "StackLimit",
-        /// Base of the user stack.
+        /// Base address of the user stack.
         user_stack_base: Nullable<u64> = "UserStackBase",
-        /// Limit of the user stack.
+        /// Limit address of the user stack.
         user_stack_limit: Nullable<u64> = "UserStackLimit",
         /// Address of the thread environment block (TEB).
         teb: Nullable<u64> = "TebBase",
-        /// Tag of the service that the thread works for; 0 if none.
+        /// Tag of the service that the thread works for; 0 if the thread works for no service.
         sub_process_tag: Nullable<u32> = "SubProcessTag",
         /// Name of the service that the thread works for.
         service: Text = "Services: ServiceName, by ProcessId and SubProcessTag",
@@ -85,7 +85,7 @@ struct Row<'a> {
     first_seen_ns: i64,
     start_ns: Option<i64>,
     end_ns: Option<i64>,
-    /// Ids of the thread and the process that started the thread.
+    /// Id of the thread that started this thread, and id of the process of that thread.
     creator: (Option<u32>, Option<u32>),
     name: Option<String>,
     /// Payload of the first event about the thread.
@@ -100,18 +100,18 @@ impl Row<'_> {
     }
 }
 
-/// The threads read so far.
+/// Threads that were read so far.
 #[derive(Default)]
 struct Builder<'a> {
     rows: Vec<Row<'a>>,
-    /// Row of each thread that has not ended, by id.
+    /// Row of each thread that has not ended yet, by thread id.
     living: HashMap<u32, usize>,
     /// Names of services, by process id and tag.
     services: HashMap<(u32, u32), String>,
 }
 
 impl<'a> Builder<'a> {
-    /// Reads an event; `None` if its payload is unreadable.
+    /// Reads an event. Returns `None` if the payload of the event is unreadable.
     fn take(&mut self, event: &BufferedEvent<'a>) -> Option<()> {
         let (payload, version, width) = (event.payload, event.version, event.pointer_size);
         match event.id {

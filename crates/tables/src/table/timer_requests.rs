@@ -8,7 +8,7 @@ use crate::table::Table;
 use crate::trackers::Trackers;
 
 table! {
-    /// One row per request for a timer resolution, and per resolution that the system sets.
+    /// One row per request for a timer resolution. Also one row for each resolution that the system sets.
     TimerRequests, TimerRequestsView = "timer_requests" sorted by time_ns
         title "Timer Requests"
         record "timer resolutions (provider Microsoft-Windows-Kernel-Power)"
@@ -17,11 +17,11 @@ table! {
         time_ns: Vec<i64> = "header time",
         /// CPU that logged the event.
         cpu: Vec<u16> = "CPU of the buffer",
-        /// `request` for a request of a process, `effective` for the resolution that the system
-        /// uses from this time on.
+        /// Kind of the row. `request` means that a process requests a resolution. `effective` means that the
+        /// system uses the resolution from this time on.
         kind: Names<TimerRequestKind> =
             "Kernel-Power SystemTimeResolutionChange, SystemTimeResolutionUpdate",
-        /// Time between two clock interrupts, requested or in effect; 0 if a process withdraws its
+        /// Time between two clock interrupts, requested or in effect. It is 0 if a process withdraws its
         /// request.
         resolution_ns: Nullable<i64> = "RequestedResolution, NewResolution",
         /// Process that makes the request.
@@ -30,10 +30,10 @@ table! {
         process_row: Nullable<u32> = "process_id and time_ns in `processes`",
         /// NT path of the image of the process.
         image_path: Text = "AppName",
-        /// Tag of the service that makes the request; null if the request is not from a service.
+        /// Tag of the service that makes the request. Null if the request is not from a service.
         sub_process_tag: Nullable<u32> = "SubProcessTag",
-        /// True if Windows ignores the request, because no window of the process is visible or
-        /// audible. Since Windows 11.
+        /// True if Windows ignores the request, because no window of the process is visible or audible.
+        /// Present since Windows 11.
         ignored: Nullable<bool> = "RequestIgnored",
     }
 }

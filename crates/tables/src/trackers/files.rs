@@ -12,7 +12,7 @@ use crate::register::Reads;
 use crate::unreadable::UnreadableEvents;
 use crate::volumes::Volumes;
 
-/// Events that give the path of a file: Name, FileCreate, FileDelete and FileRundown.
+/// Events that give the path of a file. They are Name, FileCreate, FileDelete and FileRundown.
 pub(crate) const FILE_NAME_EVENTS: Reads = Reads {
     hooks: &[
         hook::FILE_NAME..=hook::FILE_NAME,
@@ -22,7 +22,7 @@ pub(crate) const FILE_NAME_EVENTS: Reads = Reads {
     ..Reads::NOTHING
 };
 
-/// Look-up of the file to which a key belonged at a time.
+/// Look-up of files. It finds the file to which a key belonged at a given time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileTracker {
     /// Events about each key, in time order.
@@ -31,19 +31,19 @@ pub(crate) struct FileTracker {
     volumes: Volumes,
 }
 
-/// An event that names the file of a key.
+/// Event that states the file to which a key belongs.
 #[derive(Clone, Copy, Debug)]
 struct Naming {
     time_ns: i64,
-    /// True if the key belongs to the file from this time on. Otherwise it belonged to the file
-    /// before this time.
+    /// True if the key belongs to the file from the time of the event on. False if the key belonged to the
+    /// file before this time.
     begins: bool,
-    /// Index in `paths`.
+    /// Index of the file's path in `paths`.
     path: u32,
 }
 
 impl FileTracker {
-    /// Reads the events of [`FILE_NAME_EVENTS`] in time order.
+    /// Reads the buffered events of [`FILE_NAME_EVENTS`] in time order.
     pub(crate) fn read(
         events: &[BufferedEvent<'_>],
         volumes: Volumes,
@@ -64,7 +64,7 @@ impl FileTracker {
             let (paths, volumes) = (&mut tracker.paths, &tracker.volumes);
             let path = *indices.entry(nt_path).or_insert_with_key(|nt_path| {
                 paths.push(volumes.to_dos(nt_path).into_owned());
-                // There are fewer than 2^32 events.
+                // The cast is safe, because there are fewer than 2^32 events.
                 (paths.len() - 1) as u32
             });
             let namings = tracker.keys.entry(name.file_object).or_default();
@@ -77,22 +77,23 @@ impl FileTracker {
         tracker
     }
 
-    /// Returns the path of the file to which a key belonged at a time. The path has a drive letter if the trace
-    /// maps the volume to a drive letter. A key belongs to a file until an event gives the key to another file.
+    /// Returns the path of the file to which a key belonged at a given time. The path has a drive letter if
+    /// the trace maps the volume to a drive letter. A key belongs to a file until an event gives the key to
+    /// another file.
     pub(crate) fn path(&self, key: u64, time_ns: i64) -> Option<&str> {
         let namings = self.keys.get(&key)?;
         let next = namings.partition_point(|naming| naming.time_ns <= time_ns);
         let naming = match next.checked_sub(1) {
             Some(last) => namings[last],
-            // All events about the key are later than the time. The key already belonged to the file of the
-            // first event, unless this event gave the key to the file.
+            // All events about the key are later than the given time. So the key already belonged to the file
+            // of the first event. The exception is an event that gave the key to the file.
             None => *namings.first().filter(|naming| !naming.begins)?,
         };
         self.paths.get(naming.path as usize).map(String::as_str)
     }
 
-    /// Converts an NT path to a path with a drive letter, if the trace maps its volume to a drive
-    /// letter.
+    /// Converts an NT path to a path with a drive letter. The path stays unchanged if the trace does not map
+    /// its volume to a drive letter.
     pub(crate) fn to_dos<'p>(&self, nt_path: &'p str) -> Cow<'p, str> {
         self.volumes.to_dos(nt_path)
     }

@@ -1,4 +1,4 @@
-//! All trackers of a trace, and finders that store the last results of trackers.
+//! All trackers of a trace, and finders. A finder stores the last results of a tracker.
 
 use rustc_hash::FxHashMap;
 
@@ -8,7 +8,7 @@ use crate::first_pass::FirstPass;
 use crate::stack_index::StackIndex;
 use crate::trackers::{FileTracker, ImageTracker, ProcessTracker, ThreadTracker};
 
-/// All trackers of a trace. Rows of events are joined with their results.
+/// All trackers of a trace. Their results are joined with rows of events.
 pub(crate) struct Trackers<'t> {
     processes: ProcessTracker<'t>,
     threads: ThreadTracker<'t>,
@@ -16,13 +16,13 @@ pub(crate) struct Trackers<'t> {
     image_table: &'t Images,
     pub(crate) stacks: &'t StackIndex,
     pub(crate) files: &'t FileTracker,
-    /// Time between two samples of a CPU that the session set, in nanoseconds.
+    /// Time between two samples of a CPU in nanoseconds. The session sets this time.
     pub(crate) sampling_interval_ns: Option<i64>,
-    /// Time from the trace's start to its end, if it is known.
+    /// Time from the trace's start to its end in nanoseconds. `None` if it is unknown.
     pub(crate) length_ns: Option<i64>,
 }
 
-/// Identity of a thread at a time.
+/// Identity of a thread at a given time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ThreadIds {
     /// Row in `threads`; `None` for idle threads.
@@ -47,8 +47,7 @@ impl<'t> Trackers<'t> {
         }
     }
 
-    /// Returns the row in `processes` of the process that had the id at the time, for each id and
-    /// time.
+    /// For each id and time, returns the row in `processes` of the process that had the id at this time.
     pub(crate) fn process_rows(&self, ids: &impl Known<u32>, times: &[i64]) -> Nullable<u32> {
         let row = |(row, time): (usize, &i64)| {
             let found = self.processes.lookup(ids.known(row)?, *time)?;
@@ -57,7 +56,7 @@ impl<'t> Trackers<'t> {
         times.iter().enumerate().map(row).collect()
     }
 
-    /// Looks up the thread that had the id at the time.
+    /// Looks up the thread that had an id at a given time.
     fn thread(&self, thread_id: u32, time_ns: i64) -> KnownThread {
         let (thread_row, from_ns, until_ns) = self.threads.lookup_span(thread_id, time_ns);
         let Some(process_id) = self.threads.process_id(thread_id, time_ns) else {
@@ -81,19 +80,19 @@ impl<'t> Trackers<'t> {
     }
 }
 
-/// Identity of the thread with an id. It is valid until another thread or process gets the id.
+/// Identity of the thread that has an id. The identity is valid until another thread or process gets the id.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KnownThread {
     /// Time from which the identity is valid.
     from_ns: i64,
-    /// Time until which the identity is valid (excluded).
+    /// Time until which the identity is valid. The time itself is excluded.
     until_ns: i64,
     ids: ThreadIds,
 }
 
 impl KnownThread {
-    /// Returns the identity of the thread that had the id. Looks up the identity again if the
-    /// stored identity is not valid at that time.
+    /// Returns the identity of the thread that had the id at the given time. If the stored identity is not
+    /// valid at that time, looks up the identity again.
     #[inline]
     pub(crate) fn ids_at(
         &mut self,
@@ -108,17 +107,17 @@ impl KnownThread {
     }
 }
 
-/// Columns with rows in `threads`, process ids, and rows in `processes`.
+/// Three columns: rows in `threads`, process ids, and rows in `processes`.
 type ThreadColumns = (Nullable<u32>, Nullable<u32>, Nullable<u32>);
 
-/// Look-up of threads by id that stores the last identity of each id.
+/// Look-up of threads by id. It stores the last identity of each id.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadFinder {
     known: FxHashMap<u32, KnownThread>,
 }
 
 impl ThreadFinder {
-    /// Returns the identity of the thread that had the id at the time.
+    /// Returns the identity of the thread that had the id at the given time.
     #[inline]
     pub(crate) fn find(
         &mut self,
@@ -130,7 +129,7 @@ impl ThreadFinder {
         known.ids_at(trackers, thread_id, time_ns)
     }
 
-    /// Returns the rows in `threads` of thread ids, and the rows in `processes` of process ids.
+    /// Returns the rows in `threads` for thread ids, and the rows in `processes` for process ids.
     pub(crate) fn find_rows(
         &mut self,
         trackers: &Trackers<'_>,
@@ -142,7 +141,8 @@ impl ThreadFinder {
         (thread_row, trackers.process_rows(processes, times))
     }
 
-    /// Returns the identities of the threads that had the ids at the times.
+    /// Returns the identities of the threads that had the ids `threads` at the times `times`. Each id belongs
+    /// to the time in the same row.
     pub(crate) fn find_columns(
         &mut self,
         trackers: &Trackers<'_>,
@@ -162,8 +162,8 @@ impl ThreadFinder {
     }
 }
 
-/// Look-up of images by address. The result for an address is stored and used as long as the image
-/// is mapped.
+/// Look-up of images by address. The result for an address is stored. It is used again while the image is
+/// mapped.
 #[derive(Debug, Default)]
 pub(crate) struct ImageFinder {
     known: FxHashMap<(u32, u64), Option<Mapped>>,
@@ -181,7 +181,8 @@ struct Mapped {
 const REMEMBERED: usize = 1 << 20;
 
 impl ImageFinder {
-    /// Returns the row in `images` of the image at an address of a process, or of the kernel.
+    /// Returns the row in `images` of the image at an address. The address belongs to a process or to the
+    /// kernel.
     #[inline]
     pub(crate) fn find(
         &mut self,

@@ -4,29 +4,29 @@ use std::collections::HashMap;
 
 use crate::Images;
 
-/// The process id under which the kernel's modules are logged.
+/// Process id in the events about the kernel's modules.
 const KERNEL: u32 = 0;
 
-/// Look-up of the image at an address of a process at a time. A look-up takes O(log² n) time for n
-/// images, even in a hostile trace.
+/// Look-up of images. It finds the image at an address of a process at a given time. With n images, a look-up
+/// takes O(log² n) time, even in a hostile trace.
 #[derive(Clone, Debug, Default)]
 pub struct ImageTracker {
     spaces: HashMap<u32, Space>,
 }
 
-/// Images of one process, in a segment tree over addresses. An image is listed at the few nodes
-/// that together cover its address range. The images that contain an address are listed at the
-/// nodes on the path from the leaf of the address to the root.
+/// Images of one process, in a segment tree over addresses. Each image is listed at a few nodes. These nodes
+/// together cover the address range of the image. So all images that contain an address are listed on the
+/// path from the leaf of the address to the root.
 #[derive(Clone, Debug, Default)]
 struct Space {
     /// Start and end addresses of images in ascending order. Leaf `i` covers the addresses from
     /// bound `i` to bound `i + 1`.
     bounds: Vec<u64>,
-    /// Nodes in heap order: the children of `n` are `2n` and `2n + 1`; leaves come last.
+    /// Nodes in heap order. The children of node `n` are `2n` and `2n + 1`. The leaves come last.
     nodes: Vec<Vec<Mapping>>,
 }
 
-/// An image, mapped from the time `first` to the time `last`.
+/// An image that is mapped from the time `first` to the time `last`.
 #[derive(Clone, Copy, Debug)]
 struct Mapping {
     first: i64,
@@ -35,8 +35,9 @@ struct Mapping {
 }
 
 impl ImageTracker {
-    /// Reads the lifetimes in the table. An image without a load time counts as mapped from the time at which the
-    /// previous image at its address was unmapped. If there is no previous image, it counts as always mapped.
+    /// Reads the lifetimes in the table. If an image has no load time, it counts as mapped since the previous
+    /// image at its address was unmapped. If there is no previous image, it counts as mapped at all
+    /// earlier times.
     pub fn new(table: &Images) -> ImageTracker {
         let mut rows: Vec<usize> = (0..table.len()).collect();
         let place = |row: usize| (table.process_id.get(row), table.base_address[row]);
@@ -68,9 +69,9 @@ impl ImageTracker {
         }
     }
 
-    /// Returns the row of the image at an address of a process; times are nanoseconds since the
-    /// trace's start. The kernel's modules are in every process. If several images contain the
-    /// address, returns the image that was mapped last.
+    /// Returns the row of the image at an address of a process. `time_ns` is in nanoseconds since the trace's
+    /// start. The kernel's modules are in every process. If several images contain the address, returns the
+    /// image that was mapped last.
     pub fn lookup(&self, process_id: u32, address: u64, time_ns: i64) -> Option<usize> {
         let in_process = |process_id| self.spaces.get(&process_id)?.row(address, time_ns);
         in_process(process_id).or_else(|| in_process(KERNEL))

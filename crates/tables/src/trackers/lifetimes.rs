@@ -1,9 +1,9 @@
 //! Owners of ids over time. Windows reuses the ids of processes and threads.
 
-/// The time during which something (a process, a thread) had an id.
+/// The time during which a process or a thread had an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
-    /// The id.
+    /// Id of the process or thread.
     pub id: u32,
     /// Time of the first event about the process or thread, in nanoseconds since the trace's start.
     pub first_seen_ns: i64,
@@ -13,19 +13,19 @@ pub struct Life {
     pub end_ns: Option<i64>,
 }
 
-/// Look-up of the process or thread that had an id at a time. A look-up takes logarithmic time. Its
+/// Look-up of the process or thread that had an id at a given time. A look-up takes logarithmic time. The
 /// result is an index in the list of lives that was passed to `new`.
 #[derive(Clone, Debug, Default)]
 pub struct Lifetimes {
-    /// Entries of an id, the time from which a life had the id, and the index of the life; sorted
-    /// by id and time.
+    /// Entries with three values: an id, the time from which a life had the id, and the index of the life.
+    /// The entries are sorted by id and time.
     entries: Vec<(u32, i64, usize)>,
 }
 
 impl Lifetimes {
     /// Creates the look-up from lives in any order.
     ///
-    /// If a life has no start, it begins after the end of the previous life with the same id. If
+    /// If a life has no start, it begins directly after the end of the previous life with the same id. If
     /// there is no previous life, it begins before all other times.
     pub fn new(lives: impl IntoIterator<Item = Life>) -> Lifetimes {
         let mut lives: Vec<(Life, usize)> = lives.into_iter().zip(0..).collect();
@@ -45,13 +45,13 @@ impl Lifetimes {
         Lifetimes { entries }
     }
 
-    /// Returns the life that had the id at a time. A life keeps its id after its end until another
-    /// life gets the id, because events about the end are logged after the end.
+    /// Returns the life that had the id at a given time. A life keeps its id after its end until another life
+    /// gets the id. The reason is that events about the end of a life are logged after the end.
     pub fn at(&self, id: u32, time_ns: i64) -> Option<usize> {
         self.span_at(id, time_ns).0
     }
 
-    /// Returns the life that had the id at a time, as [`Lifetimes::at`] does. For a time before the
+    /// Returns the life that had the id at a given time, like [`Lifetimes::at`]. If the time is before the
     /// first life with the id, returns the first life.
     pub fn at_or_first(&self, id: u32, time_ns: i64) -> Option<usize> {
         self.at(id, time_ns).or_else(|| {
@@ -61,8 +61,8 @@ impl Lifetimes {
         })
     }
 
-    /// Returns the life that had the id at a time, and the time range (the end is excluded) in
-    /// which this result is valid.
+    /// Returns the life that had the id at a given time. Also returns the time range in which this result is
+    /// valid. The end of the range is excluded.
     pub(crate) fn span_at(&self, id: u32, time_ns: i64) -> (Option<usize>, i64, i64) {
         let after = self
             .entries
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(lifetimes.at(4, 100), Some(0));
         assert_eq!(lifetimes.at(4, 150), Some(1));
         assert_eq!(lifetimes.span_at(4, 150), (Some(1), 101, i64::MAX));
-        // Two lives without start and end.
+        // These are two lives without start and end.
         let lives = [life(4, 100, false, None), life(4, 200, false, None)];
         assert_eq!(Lifetimes::new(lives).at(4, 150), Some(0));
     }

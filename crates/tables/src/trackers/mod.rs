@@ -1,5 +1,5 @@
-//! Trackers, which find the process, thread, image or file to which an id, address or key belonged
-//! at a time.
+//! Trackers. They find the process, thread, image or file to which an id, address or key belonged at a given
+//! time.
 
 mod files;
 mod finders;

@@ -3,7 +3,7 @@
 use super::lifetimes::{Life, Lifetimes};
 use crate::Processes;
 
-/// Look-up of the process that had an id at a time. A look-up takes logarithmic time.
+/// Look-up of the process that had an id at a given time. A look-up takes logarithmic time.
 #[derive(Clone, Debug)]
 pub struct ProcessTracker<'t> {
     table: &'t Processes,
@@ -25,20 +25,20 @@ impl<'t> ProcessTracker<'t> {
         }
     }
 
-    /// Returns the row of the process that had the id; times are nanoseconds since the trace's
-    /// start. A process keeps its id after its end until another process gets the id.
+    /// Returns the row of the process that had the id. `time_ns` is in nanoseconds since the trace's start. A
+    /// process keeps its id after its end until another process gets the id.
     pub fn lookup(&self, process_id: u32, time_ns: i64) -> Option<usize> {
         self.lifetimes.at(process_id, time_ns)
     }
 
-    /// Returns the result of [`ProcessTracker::lookup`], and the time range (the end is excluded)
-    /// in which this result is valid.
+    /// Returns the result of [`ProcessTracker::lookup`]. Also returns the time range in which this result is
+    /// valid. The end of the range is excluded.
     pub(crate) fn lookup_span(&self, process_id: u32, time_ns: i64) -> (Option<usize>, i64, i64) {
         self.lifetimes.span_at(process_id, time_ns)
     }
 
-    /// Returns the file name of the image of the process that had the id. The ids 0 and 4 are
-    /// `Idle` and `System` on every machine.
+    /// Returns the file name of the image of the process that had the id. On every machine, process 0 is
+    /// `Idle` and process 4 is `System`.
     pub fn name(&self, process_id: u32, time_ns: i64) -> Option<&'t str> {
         let recorded = self
             .lookup(process_id, time_ns)

@@ -3,7 +3,7 @@
 use super::lifetimes::{Life, Lifetimes};
 use crate::Threads;
 
-/// Look-up of the thread that had an id at a time. A look-up takes logarithmic time.
+/// Look-up of the thread that had an id at a given time. A look-up takes logarithmic time.
 #[derive(Clone, Debug)]
 pub struct ThreadTracker<'t> {
     table: &'t Threads,
@@ -25,16 +25,16 @@ impl<'t> ThreadTracker<'t> {
         }
     }
 
-    /// Returns the row of the thread that had the id; times are nanoseconds since the trace's
-    /// start. A thread keeps its id after its end until another thread gets the id, because the
-    /// last context switch of the thread is logged after its end. The idle threads of all CPUs have
-    /// the id 0 and no row.
+    /// Returns the row of the thread that had the id. `time_ns` is in nanoseconds since the trace's start. A
+    /// thread keeps its id after its end until another thread gets the id. The reason is that the last
+    /// context switch of a thread is logged after its end. The idle threads of all CPUs have the id 0 and no
+    /// row.
     pub fn lookup(&self, thread_id: u32, time_ns: i64) -> Option<usize> {
         self.lookup_span(thread_id, time_ns).0
     }
 
-    /// Returns the result of [`ThreadTracker::lookup`], and the time range (the end is excluded) in
-    /// which this result is valid.
+    /// Returns the result of [`ThreadTracker::lookup`]. Also returns the time range in which this result is
+    /// valid. The end of the range is excluded.
     pub(crate) fn lookup_span(&self, thread_id: u32, time_ns: i64) -> (Option<usize>, i64, i64) {
         match thread_id {
             0 => (None, i64::MIN, i64::MAX),
@@ -42,7 +42,7 @@ impl<'t> ThreadTracker<'t> {
         }
     }
 
-    /// Returns the process of the thread that had the id; 0 for idle threads.
+    /// Returns the process of the thread that had the id. Returns 0 for idle threads.
     pub fn process_id(&self, thread_id: u32, time_ns: i64) -> Option<u32> {
         if thread_id == 0 {
             return Some(0);
